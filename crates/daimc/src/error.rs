@@ -1,0 +1,221 @@
+//! The one error type. Every message says what is wrong, where, and, if it is not plain, what to do.
+
+/// Everything that can go wrong in this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No view was given.
+    #[error("no view was given: at least one is needed")]
+    NoViews,
+
+    /// Two views have one name.
+    #[error("two views are named '{view}': give each view a name of its own")]
+    DuplicateView {
+        /// The name that occurs twice.
+        view: String,
+    },
+
+    /// A view has no feature.
+    #[error("view '{view}' has no features")]
+    NoFeatures {
+        /// The view's name.
+        view: String,
+    },
+
+    /// Every instance is missing in a view.
+    #[error("view '{view}' has no instances: every row is missing; leave the view out")]
+    EmptyView {
+        /// The view's name.
+        view: String,
+    },
+
+    /// The parts of a view do not fit together.
+    #[error("view '{view}': {what}: expected {expected}, found {found}")]
+    Shape {
+        /// The view's name.
+        view: String,
+        /// What was counted.
+        what: &'static str,
+        /// The count that fits.
+        expected: usize,
+        /// The count that was found.
+        found: usize,
+    },
+
+    /// The arrays of a sparse view are not a valid CSR matrix.
+    #[error("view '{view}', row {row}: not a valid sparse matrix: {reason}")]
+    Sparse {
+        /// The view's name.
+        view: String,
+        /// The row, from 0.
+        row: usize,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// A value is NaN or infinite.
+    #[error(
+        "view '{view}', row {row} (instance '{id}'), column {column} ('{feature}'): the value is {value}; \
+         mark the instance as missing in this view or fill the value in"
+    )]
+    NotFinite {
+        /// The view's name.
+        view: String,
+        /// The row of the view's own matrix, from 0.
+        row: usize,
+        /// The instance's ID.
+        id: String,
+        /// The column, from 0.
+        column: usize,
+        /// The column's name.
+        feature: String,
+        /// The value.
+        value: f64,
+    },
+
+    /// Values are so large or so small that their squares leave the range of numbers.
+    #[error(
+        "view '{view}', row {row} (instance '{id}'): the values are too large to be squared; rescale the view, \
+         for example with min-max"
+    )]
+    TooLarge {
+        /// The view's name.
+        view: String,
+        /// The instance's position, from 0.
+        row: usize,
+        /// The instance's ID.
+        id: String,
+    },
+
+    /// An ID occurs twice in one view.
+    #[error("view '{view}': the ID '{id}' occurs in row {first} and again in row {second}")]
+    DuplicateId {
+        /// The view's name.
+        view: String,
+        /// The ID.
+        id: String,
+        /// The row where it stands first, from 0.
+        first: usize,
+        /// The row where it stands again, from 0.
+        second: usize,
+    },
+
+    /// A view that is to be joined has no IDs.
+    #[error("view '{view}' has no IDs: views are joined by ID, so each of them needs IDs")]
+    NoIds {
+        /// The view's name.
+        view: String,
+    },
+
+    /// An instance is missing in every view.
+    #[error(
+        "instance '{id}' (row {row}) is missing in every view; {count} such instance(s) in all: leave them out"
+    )]
+    SeenInNoView {
+        /// The instance's position, from 0.
+        row: usize,
+        /// The instance's ID.
+        id: String,
+        /// How many instances are seen in no view.
+        count: usize,
+    },
+
+    /// More instances than can be counted in 32 bits.
+    #[error("view '{view}' has {rows} rows; at most {limit} are supported")]
+    TooManyRows {
+        /// The view's name.
+        view: String,
+        /// Its rows.
+        rows: usize,
+        /// The limit.
+        limit: usize,
+    },
+
+    /// An option has a value that makes no sense, or none for these data.
+    #[error("{option} = {value}: {reason}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// The value that was given.
+        value: String,
+        /// What it should be.
+        reason: String,
+    },
+
+    /// A scaling cannot be applied to a view.
+    #[error("view '{view}': {scale} cannot be applied: {reason}")]
+    Scaling {
+        /// The view's name.
+        view: String,
+        /// The scaling's name.
+        scale: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
+
+    /// A view that the model does not know.
+    #[error("view '{view}' is not part of the model, which has: {known}")]
+    UnknownView {
+        /// The view's name.
+        view: String,
+        /// The views of the model.
+        known: String,
+    },
+
+    /// Two sequences that belong together differ in length.
+    #[error("{what}: expected {expected} values, found {found}")]
+    LengthMismatch {
+        /// What was counted.
+        what: String,
+        /// The length that fits.
+        expected: usize,
+        /// The length that was found.
+        found: usize,
+    },
+
+    /// Nothing to work on.
+    #[error("{what}: nothing was given")]
+    EmptyInput {
+        /// What is empty.
+        what: String,
+    },
+
+    /// Gaps that cannot be simulated.
+    #[error("missing instances cannot be simulated: {reason}")]
+    Simulation {
+        /// Why not.
+        reason: String,
+    },
+
+    /// A model file cannot be read.
+    #[error("not a model that this version can read: {reason}")]
+    ModelFile {
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+
+    /// A [`Source`](crate::Source) could not deliver its rows.
+    #[error("view '{view}', instances {first} to {last}: the rows could not be read: {source}")]
+    Read {
+        /// The view's name.
+        view: String,
+        /// The first instance of the block.
+        first: usize,
+        /// The last instance of the block.
+        last: usize,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// A result whose error is this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,433 @@
+//! The fit: options in, model out.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::initialise::{Initialisation, Start, initialise};
+use crate::kmeans;
+use crate::lens::Lens;
+use crate::model::{Model, Place, ViewModel};
+use crate::options::{Options, Preset};
+use crate::parallel::block_size;
+use crate::patterns::Patterns;
+use crate::scale::{Scale, Scaling};
+use crate::source::Source;
+use crate::steps::latent::{Passes, Solver};
+use crate::steps::objective::{Objective, loss, misalignment, sparsity};
+use crate::steps::{alignment, basis, normalise};
+use crate::sweep::{Statistics, Sweep, Update};
+use crate::{Error, Matrix, Result, Views};
+
+/// Clusters instances that are seen through several incomplete views.
+///
+/// ```
+/// use daimc::{Daimc, Views, metrics, simulate, synthetic::Synthetic};
+///
+/// let data = Synthetic::new(500, 4).seed(3);
+/// let present = simulate::missing(500, &[0.4, 0.4], 3)?;
+/// let views = Views::new(vec![
+///     data.dense::<f64>("first", 30)?.mask(&present[0])?,
+///     data.dense::<f64>("second", 50)?.mask(&present[1])?,
+/// ])?;
+/// let model = Daimc::new(4).seed(7).fit(&views)?;
+/// assert!(metrics::accuracy(&data.truth(), &model.labels)? > 0.9);
+/// # Ok::<(), daimc::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Daimc {
+    options: Options,
+    threads: Option<usize>,
+    start: Option<Matrix>,
+}
+
+/// What a callback is told after each iteration.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Iteration {
+    /// The iteration, from 1.
+    pub number: usize,
+    /// The objective after it.
+    pub objective: Objective,
+    /// The share by which J changed; infinite in the first iteration.
+    pub change: f64,
+    /// Time since the fit began.
+    pub elapsed: Duration,
+}
+
+/// Why a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// J changed by less than the tolerance.
+    Converged,
+    /// The limit of iterations was reached.
+    IterationLimit,
+    /// The callback asked to stop; the model is what there was by then.
+    Cancelled,
+}
+
+/// Where the time went, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Timings {
+    /// Scaling and presence patterns.
+    pub prepare: f64,
+    /// The start.
+    pub initialise: f64,
+    /// The iterations.
+    pub iterate: f64,
+    /// Clusters from V.
+    pub assign: f64,
+}
+
+impl Daimc {
+    /// A fit with this many clusters and the default options.
+    #[must_use]
+    pub fn new(clusters: usize) -> Self {
+        Self { options: Options::new(clusters, Preset::Default), threads: None, start: None }
+    }
+
+    /// Sets all options but the number of clusters and the seed to those of a preset.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        let Options { clusters, latent, seed, .. } = self.options;
+        self.options = Options { latent, seed, ..Options::new(clusters, preset) };
+        self
+    }
+
+    /// Columns of V, where that is not the number of clusters.
+    #[must_use]
+    pub fn latent(mut self, latent: usize) -> Self {
+        self.options.latent = latent;
+        self
+    }
+
+    /// Weight of the alignment of the bases (default 10).
+    #[must_use]
+    pub fn alpha(mut self, alpha: f64) -> Self {
+        self.options.alpha = alpha;
+        self
+    }
+
+    /// Weight of the sparsity of B (default 0.1).
+    #[must_use]
+    pub fn beta(mut self, beta: f64) -> Self {
+        self.options.beta = beta;
+        self
+    }
+
+    /// How views are scaled (default [`Scale::Auto`]).
+    #[must_use]
+    pub fn scale(mut self, scale: Scale) -> Self {
+        self.options.scale = scale;
+        self
+    }
+
+    /// How one view is scaled.
+    #[must_use]
+    pub fn scale_view(mut self, view: impl Into<String>, scale: Scale) -> Self {
+        self.options.view_scales.insert(view.into(), scale);
+        self
+    }
+
+    /// Whether views are brought to equal weight (default yes).
+    #[must_use]
+    pub fn equal_weight(mut self, equal: bool) -> Self {
+        self.options.equal_weight = equal;
+        self
+    }
+
+    /// How V starts.
+    #[must_use]
+    pub fn initialisation(mut self, how: Initialisation) -> Self {
+        self.options.initialisation = how;
+        self
+    }
+
+    /// Starts from this V (instances × latent, not negative) instead of an initialisation.
+    #[must_use]
+    pub fn start(mut self, v: Matrix) -> Self {
+        self.start = Some(v);
+        self
+    }
+
+    /// How V is updated.
+    #[must_use]
+    pub fn solver(mut self, solver: Solver) -> Self {
+        self.options.solver = solver;
+        self
+    }
+
+    /// Passes of the V solver over a row in one iteration, at most.
+    #[must_use]
+    pub fn passes(mut self, passes: usize) -> Self {
+        self.options.passes = passes;
+        self
+    }
+
+    /// Iterations, at most.
+    #[must_use]
+    pub fn max_iterations(mut self, iterations: usize) -> Self {
+        self.options.max_iterations = iterations;
+        self
+    }
+
+    /// The share of J below which a change counts as none.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.options.tolerance = tolerance;
+        self
+    }
+
+    /// Starts of each k-means (default 10).
+    #[must_use]
+    pub fn restarts(mut self, restarts: usize) -> Self {
+        self.options.restarts = restarts;
+        self
+    }
+
+    /// Seed of every random draw (default 0).
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Threads to use; the result does not depend on them. By default those of the current rayon pool.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// The options as they stand.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Fits a model.
+    ///
+    /// # Errors
+    /// When an option makes no sense for these data or a scaling cannot be applied.
+    pub fn fit(&self, views: &Views<'_>) -> Result<Model> {
+        self.fit_with(views, |_| ControlFlow::Continue(()))
+    }
+
+    /// Fits a model and calls `each` after every iteration. If it breaks, the model so far is returned.
+    ///
+    /// # Errors
+    /// As [`Daimc::fit`].
+    pub fn fit_with(
+        &self,
+        views: &Views<'_>,
+        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Model> {
+        let mut model = self.fit_source(views, each)?;
+        model.ids = views.ids().clone();
+        for (own, view) in model.views.iter_mut().zip(views.iter()) {
+            own.feature_names = view.names().map(<[String]>::to_vec);
+        }
+        Ok(model)
+    }
+
+    /// Fits a model to rows that need not be in memory.
+    ///
+    /// # Errors
+    /// As [`Daimc::fit`], and when rows cannot be read.
+    pub fn fit_source(
+        &self,
+        source: &dyn Source,
+        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Model> {
+        let names = (0..source.views()).map(|view| source.name(view));
+        self.options.check(source.instances(), names)?;
+        let Some(threads) = self.threads else { return self.run(source, each) };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| Error::Option {
+            option: "threads",
+            value: threads.to_string(),
+            reason: error.to_string(),
+        })?;
+        pool.install(|| self.run(source, each))
+    }
+
+    fn run(
+        &self,
+        source: &dyn Source,
+        mut each: impl FnMut(&Iteration) -> ControlFlow<()>,
+    ) -> Result<Model> {
+        let options = &self.options;
+        let mut clock = Clock::new();
+        let lenses = self.prepare(source)?;
+        let patterns = Patterns::new(source, block_size(source.instances()));
+        let sweep = Sweep::new(source, &lenses, &patterns, options.latent);
+        let mut timings = Timings { prepare: clock.lap(), ..Timings::default() };
+
+        let Start { mut v, mut bases } = self.begin(source, &lenses)?;
+        let mut scale = vec![1.0; options.latent];
+        let mut statistics = sweep.run(None, &mut v, &scale, true)?;
+        if bases.is_empty() {
+            let none = |cross: &Matrix| Matrix::zeros(cross.rows(), cross.columns());
+            let views = statistics.gram.iter().zip(&statistics.cross);
+            bases = views.map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0)).collect();
+        }
+        let mut alignments: Vec<Matrix> =
+            bases.iter().map(|basis| alignment::start(basis, options.beta)).collect();
+        timings.initialise = clock.lap();
+
+        // A row of Eq. 19 has converged when it hardly changes; coordinate descent takes the passes it is given.
+        let tolerance = if options.solver == Solver::Multiplicative { 1e-3 } else { 0.0 };
+        let passes = Passes { most: options.passes, tolerance };
+        let mut history: Vec<Objective> = Vec::new();
+        let mut outcome = Outcome::IterationLimit;
+        for number in 1..=options.max_iterations {
+            update_bases(&mut bases, &mut alignments, &statistics, options);
+            let update = Update { bases: &bases, solver: options.solver, passes };
+            statistics = sweep.run(Some(&update), &mut v, &scale, true)?;
+            scale = normalise::normalise(&mut bases, &mut statistics);
+            let objective = evaluate(&lenses, &bases, &alignments, &statistics, options);
+            let change = history.last().map_or(f64::INFINITY, |last| {
+                (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
+            });
+            history.push(objective);
+            let report = Iteration { number, objective, change, elapsed: clock.total() };
+            if each(&report).is_break() {
+                outcome = Outcome::Cancelled;
+                break;
+            }
+            if change <= options.tolerance {
+                outcome = Outcome::Converged;
+                break;
+            }
+        }
+        if options.preset == Preset::Default {
+            // V as new instances will get it: optimal for the final bases.
+            let update = Update { bases: &bases, solver: Solver::Coordinate, passes: Place::PASSES };
+            sweep.run(Some(&update), &mut v, &scale, false)?;
+        } else {
+            v.scale_columns(&scale);
+        }
+        timings.iterate = clock.lap();
+
+        let (centres, place) = cluster(v, options)?;
+        timings.assign = clock.lap();
+        let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
+        let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
+            name: source.name(view).into(),
+            feature_names: None,
+            basis,
+            alignment,
+            scaling: lens.scaling,
+        });
+        Ok(Model {
+            options: options.clone(),
+            views: views.collect(),
+            ids: crate::Ids::Numbers(source.instances()),
+            latent: place.latent,
+            labels: place.labels,
+            confidence: place.confidence,
+            centres,
+            history,
+            outcome,
+            timings,
+        })
+    }
+
+    fn prepare(&self, source: &dyn Source) -> Result<Vec<Lens>> {
+        let options = &self.options;
+        let prepare = |view| {
+            let scale = options.view_scales.get(source.name(view)).unwrap_or(&options.scale);
+            let scaling = Scaling::fit(source, view, *scale)?;
+            Lens::fit(source, view, scaling, options.equal_weight)
+        };
+        (0..source.views()).map(prepare).collect()
+    }
+
+    fn begin(&self, source: &dyn Source, lenses: &[Lens]) -> Result<Start> {
+        let Options { latent, restarts, seed, initialisation, .. } = self.options;
+        let Some(v) = &self.start else {
+            return initialise(initialisation, source, lenses, latent, restarts, seed);
+        };
+        if (v.rows(), v.columns()) != (source.instances(), latent) {
+            return Err(Error::Option {
+                option: "start",
+                value: format!("a {} × {} matrix", v.rows(), v.columns()),
+                reason: format!("must be {} × {latent}, instances × latent", source.instances()),
+            });
+        }
+        if let Some(bad) = v.values().iter().find(|&&value| !(value >= 0.0 && value.is_finite())) {
+            let reason = "every entry must be a finite number, zero or above".into();
+            return Err(Error::Option { option: "start", value: bad.to_string(), reason });
+        }
+        Ok(Start { v: v.clone(), bases: Vec::new() })
+    }
+}
+
+/// Steps U (Eq. 14) and B (Eq. 26) of every view.
+fn update_bases(
+    bases: &mut [Matrix],
+    alignments: &mut [Matrix],
+    statistics: &Statistics,
+    options: &Options,
+) {
+    let views = bases.par_iter_mut().zip(alignments);
+    let given = statistics.gram.par_iter().zip(&statistics.cross);
+    views.zip(given).for_each(|((own, aligned), (gram, cross))| {
+        *own = basis::update(gram, cross, aligned, options.alpha);
+        *aligned = alignment::update(own, aligned, options.beta);
+    });
+}
+
+fn evaluate(
+    lenses: &[Lens],
+    bases: &[Matrix],
+    alignments: &[Matrix],
+    statistics: &Statistics,
+    options: &Options,
+) -> Objective {
+    let mut parts = [0.0; 3];
+    for (view, (basis, alignment)) in bases.iter().zip(alignments).enumerate() {
+        let Statistics { gram, cross, .. } = statistics;
+        parts[0] += loss(lenses[view].sum_squares, &gram[view], &cross[view], basis);
+        parts[1] += misalignment(basis, alignment);
+        parts[2] += sparsity(alignment);
+    }
+    Objective::new(parts[0], parts[1], parts[2], options.alpha, options.beta)
+}
+
+/// Clusters the rows of V: the centres, and V with its labels.
+fn cluster(v: Matrix, options: &Options) -> Result<(Matrix, Place)> {
+    let centres = {
+        let rows = Place::rows(&v)?;
+        let lens = Place::lens(&rows, options.unit_latent)?;
+        kmeans::centres(&rows, &lens, options.clusters, options.restarts, options.seed)?
+    };
+    let place = Place::new(v, &centres, options.unit_latent)?;
+    Ok((centres, place))
+}
+
+struct Clock {
+    start: Instant,
+    lap: Instant,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { start: now, lap: now }
+    }
+
+    fn lap(&mut self) -> f64 {
+        let before = std::mem::replace(&mut self.lap, Instant::now());
+        self.lap.duration_since(before).as_secs_f64()
+    }
+
+    fn total(&self) -> Duration {
+        self.start.elapsed()
+    }
+}

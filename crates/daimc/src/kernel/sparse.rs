@@ -1,0 +1,147 @@
+//! Sparse rows. The K numbers that belong to a feature stand side by side, padded to whole registers, so that
+//! a stored value costs a few vector instructions and nothing is ever made dense.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::scalar::Scalar;
+use crate::source::Csr;
+
+/// K rounded up so that it fills the widest registers (64 bytes).
+pub(crate) fn padded<T>(latent: usize) -> usize {
+    latent.next_multiple_of(64 / size_of::<T>())
+}
+
+/// `out[j] = Σ_f x_jf basis[f]` for the given rows of `matrix`: `basis` is d × W, `out` rows × W, W padded.
+pub(crate) fn project<T: Scalar>(
+    matrix: Csr<'_, T>,
+    rows: &[usize],
+    basis: &[T],
+    width: usize,
+    out: &mut [T],
+) {
+    assert_eq!(out.len(), rows.len() * width);
+    Arch::new().dispatch(Project { matrix, rows, basis, width, out });
+}
+
+/// `sums[f] += Σ_j x_jf weights[j]` for the given rows of `matrix`: `sums` is d × W, `weights` rows × W.
+pub(crate) fn gather<T: Scalar>(
+    matrix: Csr<'_, T>,
+    rows: &[usize],
+    weights: &[T],
+    width: usize,
+    sums: &mut [T],
+) {
+    assert_eq!(weights.len(), rows.len() * width);
+    Arch::new().dispatch(Gather { matrix, rows, weights, width, sums });
+}
+
+/// Registers that are summed at a time.
+const WIDEST: usize = 4;
+
+struct Project<'a, T> {
+    matrix: Csr<'a, T>,
+    rows: &'a [usize],
+    basis: &'a [T],
+    width: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for Project<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { matrix, rows, basis, width, out } = self;
+        let registers = width / T::lanes::<S>();
+        let basis = T::split::<S>(basis).0;
+        let out = T::split_mut::<S>(out).0;
+        for (&row, out) in rows.iter().zip(out.chunks_mut(registers)) {
+            let row = matrix.row(row);
+            for (start, out) in (0..).step_by(WIDEST).zip(out.chunks_mut(WIDEST)) {
+                match out.len() {
+                    1 => project_part::<S, T, 1>(simd, row, basis, registers, start, out),
+                    2 => project_part::<S, T, 2>(simd, row, basis, registers, start, out),
+                    3 => project_part::<S, T, 3>(simd, row, basis, registers, start, out),
+                    _ => project_part::<S, T, WIDEST>(simd, row, basis, registers, start, out),
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn project_part<S: Simd, T: Scalar, const W: usize>(
+    simd: S,
+    (columns, values): (&[u32], &[T]),
+    basis: &[T::Register<S>],
+    registers: usize,
+    start: usize,
+    out: &mut [T::Register<S>],
+) {
+    let zero = T::splat(simd, T::default());
+    // Two sets of sums, so that an addition need not wait for the one before.
+    let mut sums = [[zero; W]; 2];
+    for (i, (&column, &value)) in columns.iter().zip(values).enumerate() {
+        let at = column as usize * registers + start;
+        let u = &basis[at..at + W];
+        let x = T::splat(simd, value);
+        for w in 0..W {
+            sums[i % 2][w] = T::mul_add(simd, x, u[w], sums[i % 2][w]);
+        }
+    }
+    let one = T::splat(simd, T::from_f64(1.0));
+    for w in 0..W {
+        out[w] = T::mul_add(simd, one, sums[0][w], sums[1][w]);
+    }
+}
+
+struct Gather<'a, T> {
+    matrix: Csr<'a, T>,
+    rows: &'a [usize],
+    weights: &'a [T],
+    width: usize,
+    sums: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { matrix, rows, weights, width, sums } = self;
+        let registers = width / T::lanes::<S>();
+        let weights = T::split::<S>(weights).0;
+        let sums = T::split_mut::<S>(sums).0;
+        for (&row, weights) in rows.iter().zip(weights.chunks(registers)) {
+            let row = matrix.row(row);
+            for (start, weights) in (0..).step_by(WIDEST).zip(weights.chunks(WIDEST)) {
+                match weights.len() {
+                    1 => gather_part::<S, T, 1>(simd, row, weights, registers, start, sums),
+                    2 => gather_part::<S, T, 2>(simd, row, weights, registers, start, sums),
+                    3 => gather_part::<S, T, 3>(simd, row, weights, registers, start, sums),
+                    _ => gather_part::<S, T, WIDEST>(simd, row, weights, registers, start, sums),
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn gather_part<S: Simd, T: Scalar, const W: usize>(
+    simd: S,
+    (columns, values): (&[u32], &[T]),
+    weights: &[T::Register<S>],
+    registers: usize,
+    start: usize,
+    sums: &mut [T::Register<S>],
+) {
+    let weight: [_; W] = std::array::from_fn(|w| weights[w]);
+    for (&column, &value) in columns.iter().zip(values) {
+        let at = column as usize * registers + start;
+        let sum = &mut sums[at..at + W];
+        let x = T::splat(simd, value);
+        for w in 0..W {
+            sum[w] = T::mul_add(simd, x, weight[w], sum[w]);
+        }
+    }
+}

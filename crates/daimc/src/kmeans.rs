@@ -1,0 +1,500 @@
+//! K-means on the rows of a view, or of V: k-means++ starts, several of them, with repair of empty clusters.
+//! Rows are seen through a [`Lens`], so scaled data are clustered without being written, sparse rows as they are.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::lens::{Lens, Scratch, column_squares};
+use crate::parallel::{block_size, ordered};
+use crate::source::{Block, Buffer, MISSING, Source};
+use crate::{Matrix, Result};
+
+/// Rows whose distances are computed together.
+const TILE: usize = 128;
+
+/// Rows that k-means looks at; of more it takes a seeded sample.
+const SAMPLE: usize = 4000;
+const SAMPLE_PER_CLUSTER: usize = 100;
+
+/// How many rows k-means looks at, at most.
+pub(crate) fn sample_size(clusters: usize) -> usize {
+    SAMPLE.max(SAMPLE_PER_CLUSTER * clusters)
+}
+
+/// Iterations of one start, and the relative gain below which it stops.
+const MOST_ITERATIONS: usize = 100;
+const SMALLEST_GAIN: f64 = 1e-4;
+
+/// The points to be clustered: some instances of a view.
+pub(crate) struct Points<'a> {
+    lens: &'a Lens,
+    block: Block<'a>,
+    /// Instance and row of each point.
+    rows: Vec<(usize, usize)>,
+    squares: Vec<f64>,
+    /// One more point, given by its scaled values, that counts as often as its weight says.
+    extra: Option<Extra>,
+}
+
+struct Extra {
+    row: Vec<f64>,
+    square: f64,
+    weight: f64,
+}
+
+/// What k-means found: centres in the columns of a d × K matrix.
+#[derive(Clone, Debug)]
+pub(crate) struct Clustering {
+    pub centres: Matrix,
+    /// The cluster of each point.
+    pub labels: Vec<u32>,
+    /// The cluster of the extra point.
+    pub extra_label: u32,
+    pub inertia: f64,
+}
+
+/// At most `limit` present instances of a view, in increasing order: all of them, or a seeded sample.
+pub(crate) fn sample(source: &dyn Source, view: usize, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
+    let numbers = 0..crate::views::index(source.instances());
+    let mut present: Vec<u32> = numbers.filter(|&i| source.is_present(view, i as usize)).collect();
+    if present.len() > limit {
+        for i in 0..limit {
+            let j = rng.random_range(i..present.len());
+            present.swap(i, j);
+        }
+        present.truncate(limit);
+        present.sort_unstable();
+    }
+    present
+}
+
+impl<'a> Points<'a> {
+    /// The given instances of a view, all of which must be present.
+    pub fn new(
+        source: &'a dyn Source,
+        view: usize,
+        lens: &'a Lens,
+        instances: &[u32],
+        buffer: &'a mut Buffer,
+    ) -> Result<Self> {
+        let block = source.pick(view, instances, buffer)?;
+        let row = |(i, &instance): (usize, &u32)| Some((instance as usize, block.index.row(i)?));
+        let rows: Vec<(usize, usize)> = instances.iter().enumerate().filter_map(row).collect();
+        let zero = lens.zero_square();
+        let squares = rows.iter().map(|&at| lens.square(&block, at, zero)).collect();
+        Ok(Self { lens, block, rows, squares, extra: None })
+    }
+
+    /// The mean of the points.
+    pub fn mean(&self) -> Vec<f64> {
+        let mut mean = vec![0.0; self.lens.features()];
+        let weight = 1.0 / self.rows.len().max(1) as f64;
+        let mut factors = 0.0;
+        for &at in &self.rows {
+            self.lens.add_row(&self.block, at, weight, &mut mean);
+            factors += weight * self.lens.weight_of(at.0);
+        }
+        self.lens.finish_row(factors, &mut mean);
+        mean
+    }
+
+    /// Adds a point that counts `weight` times.
+    pub fn with_extra(mut self, row: Vec<f64>, weight: f64) -> Self {
+        let square = row.iter().map(|x| x * x).sum();
+        self.extra = Some(Extra { row, square, weight });
+        self
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len() + usize::from(self.extra.is_some())
+    }
+
+    fn weight(&self, i: usize) -> f64 {
+        if i < self.rows.len() { 1.0 } else { self.extra.as_ref().map_or(0.0, |extra| extra.weight) }
+    }
+
+    /// The scaled values of a point.
+    fn values(&self, i: usize) -> Vec<f64> {
+        let Some(&at) = self.rows.get(i) else {
+            return self.extra.as_ref().map(|extra| extra.row.clone()).unwrap_or_default();
+        };
+        let mut values = vec![0.0; self.lens.features()];
+        self.lens.add_row(&self.block, at, 1.0, &mut values);
+        self.lens.finish_row(self.lens.weight_of(at.0), &mut values);
+        values
+    }
+
+    /// Calls `visit(i, squared distances of point i to the columns of centres)` for every point.
+    fn distances(&self, centres: &Matrix, scratch: &mut Room, mut visit: impl FnMut(usize, &[f64])) {
+        let count = centres.columns();
+        let operand = self.lens.operand(&self.block.rows, centres);
+        let centre_squares = column_squares(centres);
+        let Room { tile, products } = scratch;
+        for start in (0..self.rows.len()).step_by(TILE) {
+            let rows = &self.rows[start..(start + TILE).min(self.rows.len())];
+            self.lens.project(&self.block, rows, &operand, tile, products);
+            for (i, (products, &(instance, _))) in products.chunks_exact_mut(count).zip(rows).enumerate() {
+                let factor = self.lens.factor(instance);
+                to_distances(products, self.squares[start + i], factor, &centre_squares);
+                visit(start + i, products);
+            }
+        }
+        if let Some(extra) = &self.extra {
+            products.clear();
+            products.resize(count, 0.0);
+            for (x, centre) in extra.row.iter().zip(centres.iter_rows()) {
+                products.iter_mut().zip(centre).for_each(|(product, c)| *product += x * c);
+            }
+            to_distances(products, extra.square, 1.0, &centre_squares);
+            visit(self.rows.len(), products);
+        }
+    }
+
+    /// Clusters the points: the best of `starts` starts. Start s draws from stream s of the seed.
+    pub fn cluster(&self, clusters: usize, starts: usize, seed: u64) -> Clustering {
+        let distinct = clusters.min(self.len()).max(1);
+        let start = |stream: usize| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(stream as u64);
+            let mut room = Room::default();
+            let centres = self.seeds(distinct, &mut rng, &mut room);
+            self.lloyd(centres, &mut room)
+        };
+        let runs: Vec<Clustering> = (0..starts.max(1)).into_par_iter().map(start).collect();
+        let best = runs.into_iter().min_by(|a, b| a.inertia.total_cmp(&b.inertia));
+        let mut best = best.expect("there is at least one start");
+        if distinct < clusters {
+            // Fewer points than clusters: the others sit at the mean and have no members.
+            let mean = self.mean();
+            let found = &best.centres;
+            let centre = |f: usize, k: usize| if k < distinct { found[(f, k)] } else { mean[f] };
+            best.centres = Matrix::from_fn(mean.len(), clusters, centre);
+        }
+        best
+    }
+
+    /// Greedy k-means++: each new centre is the best of a few points, drawn in proportion to their squared
+    /// distance from the nearest centre so far.
+    fn seeds(&self, clusters: usize, rng: &mut impl Rng, room: &mut Room) -> Matrix {
+        let candidates = 2 + (clusters as f64).ln() as usize;
+        let mut nearest = vec![f64::INFINITY; self.len()];
+        let mut chosen: Vec<Vec<f64>> = Vec::with_capacity(clusters);
+        let mut trial: Vec<Vec<f64>> = vec![Vec::new(); candidates];
+        while chosen.len() < clusters {
+            let first = chosen.is_empty();
+            let mass = |i: usize| if first { self.weight(i) } else { self.weight(i) * nearest[i] };
+            let total: f64 = (0..self.len()).map(mass).sum();
+            let draws = if first { 1 } else { candidates };
+            let mut targets: Vec<f64> = (0..draws).map(|_| rng.random::<f64>() * total).collect();
+            targets.sort_unstable_by(f64::total_cmp);
+            let picked = draw(&targets, self.len(), mass, rng);
+            let rows: Vec<Vec<f64>> = picked.iter().map(|&i| self.values(i)).collect();
+            let matrix = Matrix::from_fn(self.lens.features(), draws, |f, c| rows[c][f]);
+            trial.iter_mut().for_each(Vec::clear);
+            let mut potential = vec![0.0; draws];
+            self.distances(&matrix, room, |i, distances| {
+                for (c, distance) in distances.iter().enumerate() {
+                    let distance = distance.min(nearest[i]);
+                    potential[c] += self.weight(i) * distance;
+                    trial[c].push(distance);
+                }
+            });
+            let best = (0..draws).min_by(|&a, &b| potential[a].total_cmp(&potential[b])).unwrap_or(0);
+            nearest.copy_from_slice(&trial[best]);
+            chosen.push(rows.into_iter().nth(best).unwrap_or_default());
+        }
+        Matrix::from_fn(self.lens.features(), clusters, |f, c| chosen[c][f])
+    }
+
+    /// Lloyd's iterations. Sums are kept and changed only by the points that move.
+    fn lloyd(&self, mut centres: Matrix, room: &mut Room) -> Clustering {
+        let (count, d) = (centres.columns(), centres.rows());
+        let mut labels = vec![MISSING; self.len()];
+        let mut own = vec![0.0; self.len()];
+        let mut sums = Sums::new(count, d);
+        let mut inertia = f64::INFINITY;
+        for _ in 0..MOST_ITERATIONS {
+            let mut now = 0.0;
+            let mut moved: Vec<(usize, u32)> = Vec::new();
+            self.distances(&centres, room, |i, distances| {
+                let (label, distance) = nearest(distances);
+                own[i] = distance;
+                now += self.weight(i) * distance;
+                if labels[i] != label {
+                    moved.push((i, label));
+                }
+            });
+            let stable = moved.is_empty();
+            for (i, label) in moved {
+                self.move_point(i, labels[i], label, &mut sums);
+                labels[i] = label;
+            }
+            let repaired = self.repair(&mut labels, &mut own, &mut sums);
+            let settled = inertia - now <= SMALLEST_GAIN * now;
+            inertia = now;
+            if !repaired && (stable || settled) {
+                break;
+            }
+            self.centres(&sums, &mut centres);
+        }
+        let extra_label = if self.extra.is_some() { labels.pop().unwrap_or(0) } else { 0 };
+        Clustering { centres, labels, extra_label, inertia }
+    }
+
+    /// Gives every empty cluster the point that is farthest from its centre.
+    fn repair(&self, labels: &mut [u32], own: &mut [f64], sums: &mut Sums) -> bool {
+        let mut repaired = false;
+        for cluster in 0..sums.counts.len() {
+            if sums.counts[cluster] > 0.0 {
+                continue;
+            }
+            let movable = |&i: &usize| sums.counts[labels[i] as usize] > self.weight(i) && own[i] > 0.0;
+            let farthest = (0..labels.len()).filter(movable).max_by(|&a, &b| own[a].total_cmp(&own[b]));
+            let Some(i) = farthest else { continue };
+            let label = u32::try_from(cluster).unwrap_or(0);
+            self.move_point(i, labels[i], label, sums);
+            labels[i] = label;
+            own[i] = 0.0;
+            repaired = true;
+        }
+        repaired
+    }
+
+    fn move_point(&self, i: usize, from: u32, to: u32, sums: &mut Sums) {
+        for (label, sign) in [(from, -1.0), (to, 1.0)] {
+            if label == MISSING {
+                continue;
+            }
+            let weight = sign * self.weight(i);
+            let k = label as usize;
+            sums.counts[k] += weight;
+            if let Some(&at) = self.rows.get(i) {
+                sums.factors[k] += weight * self.lens.weight_of(at.0);
+                self.lens.add_row(&self.block, at, weight, sums.values.row_mut(k));
+            } else if let Some(extra) = &self.extra {
+                let row = sums.extra.row_mut(k).iter_mut().zip(&extra.row);
+                row.for_each(|(sum, x)| *sum += weight * x);
+            }
+        }
+    }
+
+    /// The mean of each cluster; one without points keeps its centre.
+    fn centres(&self, sums: &Sums, centres: &mut Matrix) {
+        let mut row = vec![0.0; centres.rows()];
+        for k in (0..centres.columns()).filter(|&k| sums.counts[k] > 0.0) {
+            row.copy_from_slice(sums.values.row(k));
+            self.lens.finish_row(sums.factors[k], &mut row);
+            for (f, (value, extra)) in row.iter().zip(sums.extra.row(k)).enumerate() {
+                centres[(f, k)] = (value + extra) / sums.counts[k];
+            }
+        }
+    }
+}
+
+/// Sums over the points of each cluster: of the values as stored, of the row factors, of the extra point.
+struct Sums {
+    values: Matrix,
+    extra: Matrix,
+    factors: Vec<f64>,
+    counts: Vec<f64>,
+}
+
+impl Sums {
+    fn new(count: usize, features: usize) -> Self {
+        Self {
+            values: Matrix::zeros(count, features),
+            extra: Matrix::zeros(count, features),
+            factors: vec![0.0; count],
+            counts: vec![0.0; count],
+        }
+    }
+}
+
+#[derive(Default)]
+struct Room {
+    tile: Scratch,
+    products: Vec<f64>,
+}
+
+/// `‖x‖² + ‖c‖² − 2 x·c`, in place of the products.
+fn to_distances(products: &mut [f64], square: f64, factor: f64, centre_squares: &[f64]) {
+    for (product, centre) in products.iter_mut().zip(centre_squares) {
+        *product = (square + centre - 2.0 * factor * *product).max(0.0);
+    }
+}
+
+fn nearest(distances: &[f64]) -> (u32, f64) {
+    let mut best = (0, f64::INFINITY);
+    for (k, &distance) in (0..).zip(distances) {
+        if distance < best.1 {
+            best = (k, distance);
+        }
+    }
+    best
+}
+
+/// For each of the increasing targets, the first index where the running sum of `mass` exceeds it. If all mass is
+/// zero, any index.
+fn draw(targets: &[f64], count: usize, mass: impl Fn(usize) -> f64, rng: &mut impl Rng) -> Vec<usize> {
+    let mut picked = Vec::with_capacity(targets.len());
+    let mut sum = 0.0;
+    for i in 0..count {
+        sum += mass(i);
+        while picked.len() < targets.len() && targets[picked.len()] < sum {
+            picked.push(i);
+        }
+    }
+    while picked.len() < targets.len() {
+        picked.push(rng.random_range(0..count));
+    }
+    picked
+}
+
+/// The nearest centre of every instance of a view.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    /// [`MISSING`] where the view does not show the instance.
+    pub labels: Vec<u32>,
+    /// `1 − d₁/d₂`, the distances to the nearest and the second nearest centre.
+    pub confidence: Vec<f64>,
+}
+
+/// Lloyd's iterations over all instances after k-means on a sample, at most.
+const REFINEMENTS: usize = 10;
+
+/// The centres (d × K) of the clusters of view 0: k-means on the instances, or on a seeded sample of them that is
+/// then refined on all.
+pub(crate) fn centres(
+    source: &dyn Source,
+    lens: &Lens,
+    clusters: usize,
+    starts: usize,
+    seed: u64,
+) -> Result<Matrix> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::MAX);
+    let chosen = sample(source, 0, sample_size(clusters), &mut rng);
+    let mut buffer = Buffer::default();
+    let points = Points::new(source, 0, lens, &chosen, &mut buffer)?;
+    let mut centres = points.cluster(clusters, starts, seed.wrapping_sub(1)).centres;
+    if chosen.len() < source.instances() {
+        let mut labels = Vec::new();
+        for _ in 0..REFINEMENTS {
+            let before = std::mem::take(&mut labels);
+            let pass = pass(source, 0, lens, &centres, true)?;
+            pass.move_centres(lens, &mut centres);
+            labels = pass.labels;
+            let moved = labels.iter().zip(&before).filter(|(a, b)| a != b).count();
+            if !before.is_empty() && moved * 1000 < labels.len() {
+                break;
+            }
+        }
+    }
+    Ok(centres)
+}
+
+/// Assigns every instance of a view to its nearest centre.
+pub(crate) fn assign(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix) -> Result<Assignment> {
+    let Pass { labels, confidence, .. } = pass(source, view, lens, centres, false)?;
+    Ok(Assignment { labels, confidence })
+}
+
+/// What is known after the instances (all of them, or a block) have been compared with the centres.
+#[derive(Default)]
+struct Pass {
+    labels: Vec<u32>,
+    confidence: Vec<f64>,
+    /// Of each cluster: Σ of the values as stored, of the row factors, and the number of members.
+    sums: Matrix,
+    factors: Vec<f64>,
+    counts: Vec<f64>,
+}
+
+impl Pass {
+    fn new(clusters: usize, features: usize, sum: bool) -> Self {
+        let clusters = if sum { clusters } else { 0 };
+        Self {
+            sums: Matrix::zeros(clusters, features),
+            factors: vec![0.0; clusters],
+            counts: vec![0.0; clusters],
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what a block has found, and clears it.
+    fn absorb(&mut self, block: &mut Self) {
+        fn add(into: &mut [f64], from: &mut [f64]) {
+            into.iter_mut().zip(from).for_each(|(into, from)| *into += std::mem::take(from));
+        }
+        self.labels.append(&mut block.labels);
+        self.confidence.append(&mut block.confidence);
+        add(self.sums.values_mut(), block.sums.values_mut());
+        add(&mut self.factors, &mut block.factors);
+        add(&mut self.counts, &mut block.counts);
+    }
+
+    /// Moves each centre to the mean of its members; one without members stays.
+    fn move_centres(&self, lens: &Lens, centres: &mut Matrix) {
+        let mut row = vec![0.0; centres.rows()];
+        for k in (0..self.counts.len()).filter(|&k| self.counts[k] > 0.0) {
+            row.copy_from_slice(self.sums.row(k));
+            lens.finish_row(self.factors[k], &mut row);
+            for (f, value) in row.iter().enumerate() {
+                centres[(f, k)] = value / self.counts[k];
+            }
+        }
+    }
+}
+
+/// Compares every instance of a view with the centres, block by block; with `sum` the members of each cluster are
+/// added up, without it the confidence is worked out.
+fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bool) -> Result<Pass> {
+    let (instances, d, count) = (source.instances(), centres.rows(), centres.columns());
+    let size = block_size(instances);
+    let mut buffer = Buffer::default();
+    let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, centres);
+    let (squares, zero) = (column_squares(centres), lens.zero_square());
+    let mut total = Pass::new(count, d, sum);
+    total.labels.reserve_exact(instances);
+    total.confidence.reserve_exact(if sum { 0 } else { instances });
+    ordered(
+        (0..instances).step_by(size),
+        || (Pass::new(count, d, sum), Buffer::default(), Room::default()),
+        |start, (pass, buffer, Room { tile, products })| {
+            let range = start..(start + size).min(instances);
+            pass.labels.resize(range.len(), MISSING);
+            pass.confidence.resize(if sum { 0 } else { range.len() }, 0.0);
+            let block = source.block(view, range.clone(), buffer)?;
+            let row = |i: usize| Some((i, block.index.row(i - start)?));
+            let here: Vec<(usize, usize)> = range.filter_map(row).collect();
+            for rows in here.chunks(TILE) {
+                lens.project(&block, rows, &operand, tile, products);
+                for (products, &at) in products.chunks_exact_mut(count).zip(rows) {
+                    let square = lens.square(&block, at, zero);
+                    to_distances(products, square, lens.factor(at.0), &squares);
+                    let (label, distance) = nearest(products);
+                    pass.labels[at.0 - start] = label;
+                    if sum {
+                        let k = label as usize;
+                        pass.counts[k] += 1.0;
+                        pass.factors[k] += lens.weight_of(at.0);
+                        lens.add_row(&block, at, 1.0, pass.sums.row_mut(k));
+                    } else {
+                        pass.confidence[at.0 - start] = margin(products, label, distance);
+                    }
+                }
+            }
+            Ok::<_, crate::Error>(())
+        },
+        |(pass, _, _)| total.absorb(pass),
+    )?;
+    Ok(total)
+}
+
+/// How clear the choice of a cluster is, from 0 (two are equally near) to 1.
+fn margin(distances: &[f64], label: u32, distance: f64) -> f64 {
+    let others = distances.iter().enumerate().filter(|(k, _)| *k != label as usize);
+    let second = others.map(|(_, &d)| d).fold(f64::INFINITY, f64::min);
+    if second > 0.0 { 1.0 - (distance / second).sqrt() } else { 0.0 }
+}

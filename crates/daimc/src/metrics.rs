@@ -1,0 +1,723 @@
+//! Agreement between a clustering and the true classes.
+//!
+//! Every metric reads the contingency table `n_ij`, the number of instances of
+//! class `i` in cluster `j`, with row sums `a_i`, column sums `b_j` and total `n`.
+//! Labels are only names: any `usize` may stand for a class or a cluster, and no
+//! metric depends on which. Conventions in degenerate cases follow scikit-learn.
+
+use std::collections::HashMap;
+
+use pathfinding::kuhn_munkres::kuhn_munkres;
+use pathfinding::matrix::Matrix;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// All the metrics of one clustering, each 1 for a perfect one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Clustering accuracy, see [`accuracy`].
+    pub ac: f64,
+    /// NMI over the arithmetic mean of the entropies, see [`nmi`].
+    pub nmi: f64,
+    /// NMI over the larger entropy, see [`nmi`].
+    pub nmi_max: f64,
+    /// NMI over the geometric mean of the entropies, see [`nmi`].
+    pub nmi_sqrt: f64,
+    /// Adjusted Rand index, see [`ari`].
+    pub ari: f64,
+    /// Purity, see [`purity`].
+    pub purity: f64,
+    /// Pairwise F1, see [`pairwise_f`].
+    pub f: f64,
+}
+
+/// What [`nmi`] divides the mutual information by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Normalisation {
+    /// `max(H(truth), H(labels))`
+    Max,
+    /// `(H(truth) + H(labels)) / 2`
+    Arithmetic,
+    /// `√(H(truth) · H(labels))`
+    Geometric,
+}
+
+/// Every metric at once, from a single contingency table.
+///
+/// ```
+/// let truth = [0, 0, 0, 1, 1, 1];
+/// let labels = [7, 7, 7, 4, 4, 7];
+/// let scores = daimc::metrics::scores(&truth, &labels)?;
+/// assert!((scores.ac - 5.0 / 6.0).abs() < 1e-12);
+/// assert!((scores.f - 8.0 / 13.0).abs() < 1e-12);
+///
+/// // Names do not matter, only who is with whom.
+/// let renamed = daimc::metrics::scores(&truth, &[9, 9, 9, 2, 2, 2])?;
+/// assert_eq!((renamed.ac, renamed.nmi, renamed.ari), (1.0, 1.0, 1.0));
+/// # Ok::<(), daimc::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the slices differ in length,
+/// [`Error::EmptyInput`] if they are empty.
+pub fn scores(truth: &[usize], labels: &[usize]) -> Result<Scores, Error> {
+    let table = Contingency::new(truth, labels)?;
+    Ok(Scores {
+        ac: table.accuracy(),
+        nmi: table.nmi(Normalisation::Arithmetic),
+        nmi_max: table.nmi(Normalisation::Max),
+        nmi_sqrt: table.nmi(Normalisation::Geometric),
+        ari: table.ari(),
+        purity: table.purity(),
+        f: table.pairwise_f(),
+    })
+}
+
+/// Clustering accuracy: `AC = max_π Σ_i n_{i,π(i)} / n`.
+///
+/// `π` pairs each class with at most one cluster and each cluster with at most one
+/// class; instances of an unpaired class or cluster count as wrong. The time is
+/// cubic in the number of classes and clusters that overlap one another, directly
+/// or through others.
+///
+/// # Errors
+/// As [`scores`].
+pub fn accuracy(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
+    Ok(Contingency::new(truth, labels)?.accuracy())
+}
+
+/// Normalised mutual information:
+/// `NMI = Σ_ij (n_ij / n) ln(n n_ij / (a_i b_j)) / mean(H(truth), H(labels))`.
+///
+/// Papers differ in the mean; say which. One cluster on both sides scores 1, on one
+/// side only 0.
+///
+/// # Errors
+/// As [`scores`].
+pub fn nmi(truth: &[usize], labels: &[usize], by: Normalisation) -> Result<f64, Error> {
+    Ok(Contingency::new(truth, labels)?.nmi(by))
+}
+
+/// Adjusted Rand index: `ARI = (S − E) / ((A + B) / 2 − E)`, `E = A B / C(n, 2)`.
+///
+/// `S = Σ_ij C(n_ij, 2)`, `A = Σ_i C(a_i, 2)` and `B = Σ_j C(b_j, 2)` count the pairs
+/// of instances together in both, in the classes, in the clusters. 0 is the
+/// expectation of a random clustering, so scores below 0 exist.
+///
+/// # Errors
+/// As [`scores`].
+pub fn ari(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
+    Ok(Contingency::new(truth, labels)?.ari())
+}
+
+/// Purity: `Σ_j max_i n_ij / n`.
+///
+/// It rewards many clusters: one per instance scores 1.
+///
+/// # Errors
+/// As [`scores`].
+pub fn purity(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
+    Ok(Contingency::new(truth, labels)?.purity())
+}
+
+/// Pairwise F1: `F = 2 S / (A + B)`, the pairs of [`ari`] without its correction.
+///
+/// Precision is `S / B`, recall `S / A`. No pair together on either side scores 1.
+///
+/// # Errors
+/// As [`scores`].
+pub fn pairwise_f(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
+    Ok(Contingency::new(truth, labels)?.pairwise_f())
+}
+
+/// The one-to-one assignment of rows to columns with the largest total weight.
+///
+/// `min(rows, cols)` pairs are always made, even where a weight is negative; the
+/// rows left over are `None`. Sums of `min(rows, cols)²` weights must fit an `i64`.
+/// The time is `O(min(rows, cols)² · max(rows, cols))`.
+pub(crate) fn best_assignment(
+    rows: usize,
+    cols: usize,
+    weight: impl Fn(usize, usize) -> i64,
+) -> Vec<Option<usize>> {
+    if rows == 0 || cols == 0 {
+        return vec![None; rows];
+    }
+    // `kuhn_munkres` leaves no row unassigned, so the shorter side goes in the rows.
+    if rows <= cols {
+        let weights = Matrix::from_fn(rows, cols, |(row, col)| weight(row, col));
+        kuhn_munkres(&weights).1.into_iter().map(Some).collect()
+    } else {
+        let weights = Matrix::from_fn(cols, rows, |(col, row)| weight(row, col));
+        let mut assigned = vec![None; rows];
+        for (col, row) in kuhn_munkres(&weights).1.into_iter().enumerate() {
+            assigned[row] = Some(col);
+        }
+        assigned
+    }
+}
+
+/// A non-zero entry `n_ij` of the contingency table.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    class: usize,
+    cluster: usize,
+    count: u64,
+}
+
+/// The contingency table, sparse: there are never more cells than instances,
+/// however many classes and clusters there are.
+struct Contingency {
+    /// By class then cluster, so that floating-point sums have one order.
+    cells: Vec<Cell>,
+    /// `a_i`
+    classes: Vec<u64>,
+    /// `b_j`
+    clusters: Vec<u64>,
+    /// `n`
+    total: u64,
+}
+
+impl Contingency {
+    fn new(truth: &[usize], labels: &[usize]) -> Result<Self, Error> {
+        if truth.len() != labels.len() {
+            return Err(Error::LengthMismatch {
+                what: "labels".into(),
+                expected: truth.len(),
+                found: labels.len(),
+            });
+        }
+        if truth.is_empty() {
+            return Err(Error::EmptyInput {
+                what: "labels".into(),
+            });
+        }
+
+        let mut class_names = HashMap::new();
+        let mut cluster_names = HashMap::new();
+        let mut counts = HashMap::new();
+        for (&class, &cluster) in truth.iter().zip(labels) {
+            let class = index_of(class, &mut class_names);
+            let cluster = index_of(cluster, &mut cluster_names);
+            *counts.entry((class, cluster)).or_insert(0) += 1;
+        }
+
+        let mut cells: Vec<Cell> = counts
+            .into_iter()
+            .map(|((class, cluster), count)| Cell {
+                class,
+                cluster,
+                count,
+            })
+            .collect();
+        cells.sort_unstable_by_key(|cell| (cell.class, cell.cluster));
+
+        let mut classes = vec![0; class_names.len()];
+        let mut clusters = vec![0; cluster_names.len()];
+        for cell in &cells {
+            classes[cell.class] += cell.count;
+            clusters[cell.cluster] += cell.count;
+        }
+        let total = classes.iter().sum();
+        Ok(Self {
+            cells,
+            classes,
+            clusters,
+            total,
+        })
+    }
+
+    fn accuracy(&self) -> f64 {
+        let matched = self
+            .components()
+            .iter()
+            .map(|cells| best_match(cells))
+            .sum();
+        ratio(matched, self.total)
+    }
+
+    fn nmi(&self, by: Normalisation) -> f64 {
+        if self.classes.len() == 1 && self.clusters.len() == 1 {
+            return 1.0;
+        }
+        let mutual = self.mutual_information();
+        if mutual <= 0.0 {
+            return 0.0;
+        }
+        let (truth, labels) = (self.entropy(&self.classes), self.entropy(&self.clusters));
+        let normaliser = match by {
+            Normalisation::Max => truth.max(labels),
+            Normalisation::Arithmetic => f64::midpoint(truth, labels),
+            Normalisation::Geometric => (truth * labels).sqrt(),
+        };
+        (mutual / normaliser).min(1.0)
+    }
+
+    /// `I = Σ_ij (n_ij / n) ln(n n_ij / (a_i b_j))`
+    fn mutual_information(&self) -> f64 {
+        // The products are exact integers: equal ones give ln 1 = 0, so independent
+        // labels score 0 and not 1e-17; and a cluster equal to its class gives the
+        // very term of `entropy`, so equal partitions score 1 and not 0.9999.
+        let term = |cell: &Cell| {
+            let observed = u128::from(self.total) * u128::from(cell.count);
+            let expected =
+                u128::from(self.classes[cell.class]) * u128::from(self.clusters[cell.cluster]);
+            ratio(cell.count, self.total) * (float(observed) / float(expected)).ln()
+        };
+        self.cells.iter().map(term).sum()
+    }
+
+    /// `H = Σ_i (a_i / n) ln(n / a_i)`
+    fn entropy(&self, counts: &[u64]) -> f64 {
+        counts
+            .iter()
+            .map(|&count| ratio(count, self.total) * ratio(self.total, count).ln())
+            .sum()
+    }
+
+    fn ari(&self) -> f64 {
+        let pairs = self.pairs();
+        let only_truth = pairs.truth - pairs.both;
+        let only_labels = pairs.labels - pairs.both;
+        // Equal partitions. Also the one way for the denominator to be zero.
+        if only_truth == 0 && only_labels == 0 {
+            return 1.0;
+        }
+        let neither = pairs.all - pairs.both - only_truth - only_labels;
+
+        let [both, only_truth, only_labels, neither] =
+            [pairs.both, only_truth, only_labels, neither].map(float);
+        2.0 * (both * neither - only_truth * only_labels)
+            / ((both + only_truth) * (only_truth + neither)
+                + (both + only_labels) * (only_labels + neither))
+    }
+
+    fn purity(&self) -> f64 {
+        let mut largest = vec![0; self.clusters.len()];
+        for cell in &self.cells {
+            largest[cell.cluster] = cell.count.max(largest[cell.cluster]);
+        }
+        ratio(largest.into_iter().sum(), self.total)
+    }
+
+    fn pairwise_f(&self) -> f64 {
+        let pairs = self.pairs();
+        let together = pairs.truth + pairs.labels;
+        if together == 0 {
+            return 1.0;
+        }
+        float(2 * pairs.both) / float(together)
+    }
+
+    fn pairs(&self) -> Pairs {
+        let within = |count: u64| u128::from(count) * u128::from(count - 1) / 2;
+        Pairs {
+            both: self.cells.iter().map(|cell| within(cell.count)).sum(),
+            truth: self.classes.iter().map(|&count| within(count)).sum(),
+            labels: self.clusters.iter().map(|&count| within(count)).sum(),
+            all: within(self.total),
+        }
+    }
+
+    /// The cells, split into groups that share neither a class nor a cluster.
+    ///
+    /// A pair outside every group has weight zero, so the best assignment is the
+    /// union of the best within each, and a dense table as large as the labels are
+    /// many (one per instance, say) is never built where the groups are small.
+    fn components(&self) -> Vec<Vec<Cell>> {
+        // Union–find over the classes, then the clusters.
+        let mut parent: Vec<usize> = (0..self.classes.len() + self.clusters.len()).collect();
+        for cell in &self.cells {
+            let class = root(cell.class, &mut parent);
+            let cluster = root(self.classes.len() + cell.cluster, &mut parent);
+            parent[cluster] = class;
+        }
+        // A class is the root of its group: clusters are only ever hung below one.
+        let mut groups = vec![Vec::new(); self.classes.len()];
+        for &cell in &self.cells {
+            groups[root(cell.class, &mut parent)].push(cell);
+        }
+        groups
+    }
+}
+
+/// Pairs of instances in the same group: on both sides, in the classes, in the
+/// clusters; and all the pairs there are.
+struct Pairs {
+    both: u128,
+    truth: u128,
+    labels: u128,
+    all: u128,
+}
+
+/// The largest number of instances that a one-to-one assignment covers.
+fn best_match(cells: &[Cell]) -> u64 {
+    let mut classes = HashMap::new();
+    let mut clusters = HashMap::new();
+    for cell in cells {
+        index_of(cell.class, &mut classes);
+        index_of(cell.cluster, &mut clusters);
+    }
+    let width = clusters.len();
+    let mut dense = vec![0; classes.len() * width];
+    for cell in cells {
+        dense[classes[&cell.class] * width + clusters[&cell.cluster]] = cell.count;
+    }
+
+    best_assignment(classes.len(), width, |class, cluster| {
+        i64::try_from(dense[class * width + cluster]).expect("a slice has fewer than 2^63 values")
+    })
+    .into_iter()
+    .enumerate()
+    .filter_map(|(class, cluster)| Some(dense[class * width + cluster?]))
+    .sum()
+}
+
+/// The index of a name among those seen so far, in order of first appearance.
+fn index_of(name: usize, names: &mut HashMap<usize, usize>) -> usize {
+    let next = names.len();
+    *names.entry(name).or_insert(next)
+}
+
+/// The root of a node's tree, halving the path to it on the way.
+fn root(mut node: usize, parent: &mut [usize]) -> usize {
+    while parent[node] != node {
+        parent[node] = parent[parent[node]];
+        node = parent[node];
+    }
+    node
+}
+
+fn ratio(numerator: u64, denominator: u64) -> f64 {
+    float(numerator.into()) / float(denominator.into())
+}
+
+/// The nearest `f64`: exact up to 2^53, within a few units in the last place above.
+fn float(integer: u128) -> f64 {
+    integer
+        .to_be_bytes()
+        .into_iter()
+        .fold(0.0, |value, byte| value * 256.0 + f64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    const PERFECT: Scores = Scores {
+        ac: 1.0,
+        nmi: 1.0,
+        nmi_max: 1.0,
+        nmi_sqrt: 1.0,
+        ari: 1.0,
+        purity: 1.0,
+        f: 1.0,
+    };
+
+    fn fields(scores: Scores) -> [f64; 7] {
+        [
+            scores.ac,
+            scores.nmi,
+            scores.nmi_max,
+            scores.nmi_sqrt,
+            scores.ari,
+            scores.purity,
+            scores.f,
+        ]
+    }
+
+    fn close(left: Scores, right: Scores) -> bool {
+        fields(left)
+            .iter()
+            .zip(fields(right))
+            .all(|(left, right)| (left - right).abs() < 1e-12)
+    }
+
+    #[track_caller]
+    fn assert_scores(truth: &[usize], labels: &[usize], expected: Scores) {
+        let found = scores(truth, labels).unwrap();
+        assert!(close(found, expected), "{found:?}, not {expected:?}");
+    }
+
+    // The expected numbers of the next four tests: scikit-learn 1.9.1
+    // (normalized_mutual_info_score, adjusted_rand_score, pair_confusion_matrix,
+    // contingency_matrix) and scipy's linear_sum_assignment.
+
+    #[test]
+    fn agrees_with_scikit_learn_on_as_many_clusters_as_classes() {
+        assert_scores(
+            &[0, 0, 0, 0, 1, 1, 1, 2, 2, 2],
+            &[5, 5, 5, 9, 9, 9, 9, 7, 7, 5],
+            Scores {
+                ac: 0.8,
+                nmi: 0.596_161_820_419_468_5,
+                nmi_max: 0.586_860_018_476_517_3,
+                nmi_sqrt: 0.596_236_720_301_402_6,
+                ari: 0.391_143_911_439_114_37,
+                purity: 0.8,
+                f: 0.56,
+            },
+        );
+    }
+
+    #[test]
+    fn agrees_with_scikit_learn_on_more_clusters_than_classes() {
+        let truth: Vec<usize> = (0..300).map(|i| i % 4).collect();
+        let labels: Vec<usize> = (0..300).map(|i| (i % 4) * 2 + (i * i % 7) / 3).collect();
+        assert_scores(
+            &truth,
+            &labels,
+            Scores {
+                ac: 0.713_333_333_333_333_4,
+                nmi: 0.822_331_302_445_300_7,
+                nmi_max: 0.698_270_493_350_788_7,
+                nmi_sqrt: 0.835_625_809_409_204_8,
+                ari: 0.680_169_286_577_992_7,
+                purity: 1.0,
+                f: 0.738_636_363_636_363_6,
+            },
+        );
+    }
+
+    #[test]
+    fn agrees_with_scikit_learn_on_fewer_clusters_than_classes() {
+        let truth: Vec<usize> = (0..500).map(|i| i % 7).collect();
+        let labels: Vec<usize> = (0..500).map(|i| ((i % 7) + (i * i % 5)) / 4).collect();
+        assert_scores(
+            &truth,
+            &labels,
+            Scores {
+                ac: 0.256,
+                nmi: 0.232_220_576_152_463_78,
+                nmi_max: 0.175_068_987_054_935_15,
+                nmi_sqrt: 0.245_680_464_450_446_42,
+                ari: 0.084_798_772_315_259_42,
+                purity: 0.256,
+                f: 0.276_621_572_212_065_8,
+            },
+        );
+    }
+
+    #[test]
+    fn agrees_with_scikit_learn_on_unrelated_labels() {
+        let truth: Vec<usize> = (0..1000).map(|i| i % 5).collect();
+        let labels: Vec<usize> = (0..1000).map(|i| i * i % 11).collect();
+        assert_scores(
+            &truth,
+            &labels,
+            Scores {
+                ac: 0.186,
+                nmi: 7.436_646_092_865_446e-5,
+                nmi_max: 7.103_510_747_869_088e-5,
+                nmi_sqrt: 7.444_837_519_754_478e-5,
+                ari: -0.004_315_939_851_146_231,
+                purity: 0.205,
+                f: 0.181_494_221_317_873_27,
+            },
+        );
+    }
+
+    #[test]
+    fn one_cluster_on_both_sides_is_perfect() {
+        assert_eq!(scores(&[3; 5], &[8; 5]).unwrap(), PERFECT);
+        assert_eq!(scores(&[3], &[8]).unwrap(), PERFECT);
+    }
+
+    #[test]
+    fn all_singletons_on_both_sides_are_perfect() {
+        assert_eq!(scores(&[0, 1, 2, 3], &[9, 6, 7, 8]).unwrap(), PERFECT);
+    }
+
+    #[test]
+    fn one_cluster_on_one_side_carries_no_information() {
+        let split_labels = Scores {
+            ac: 1.0 / 3.0,
+            nmi: 0.0,
+            nmi_max: 0.0,
+            nmi_sqrt: 0.0,
+            ari: 0.0,
+            purity: 1.0,
+            f: 1.0 / 3.0,
+        };
+        let split_truth = Scores {
+            purity: 1.0 / 3.0,
+            ..split_labels
+        };
+        let (one, three) = ([0; 6], [0, 1, 2, 0, 1, 2]);
+        assert_eq!(scores(&one, &three).unwrap(), split_labels);
+        assert_eq!(scores(&three, &one).unwrap(), split_truth);
+    }
+
+    #[test]
+    fn independent_labels_score_no_information_and_a_negative_ari() {
+        let expected = Scores {
+            ac: 0.5,
+            nmi: 0.0,
+            nmi_max: 0.0,
+            nmi_sqrt: 0.0,
+            ari: -0.5,
+            purity: 0.5,
+            f: 0.0,
+        };
+        assert_eq!(scores(&[0, 0, 1, 1], &[0, 1, 0, 1]).unwrap(), expected);
+    }
+
+    #[test]
+    fn huge_names_cost_no_memory() {
+        let (small, huge) = ([0, 1, 1, 2], [usize::MAX, 0, 0, usize::MAX - 1]);
+        assert_eq!(scores(&small, &huge).unwrap(), PERFECT);
+    }
+
+    #[test]
+    fn a_label_per_instance_needs_no_dense_table() {
+        let many: Vec<usize> = (0..50_000).collect();
+        assert_eq!(scores(&many, &many).unwrap(), PERFECT);
+
+        let halves: Vec<usize> = many.iter().map(|instance| instance % 2).collect();
+        let found = scores(&halves, &many).unwrap();
+        assert!((found.ac - 2.0 / 50_000.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn individual_metrics_are_those_of_scores() {
+        let (truth, labels) = ([0, 0, 1, 1, 2], [0, 1, 1, 1, 0]);
+        let individually = Scores {
+            ac: accuracy(&truth, &labels).unwrap(),
+            nmi: nmi(&truth, &labels, Normalisation::Arithmetic).unwrap(),
+            nmi_max: nmi(&truth, &labels, Normalisation::Max).unwrap(),
+            nmi_sqrt: nmi(&truth, &labels, Normalisation::Geometric).unwrap(),
+            ari: ari(&truth, &labels).unwrap(),
+            purity: purity(&truth, &labels).unwrap(),
+            f: pairwise_f(&truth, &labels).unwrap(),
+        };
+        assert_eq!(scores(&truth, &labels).unwrap(), individually);
+    }
+
+    #[test]
+    fn unequal_lengths_are_an_error() {
+        let error = scores(&[0, 1, 2], &[0, 1]).unwrap_err();
+        assert_eq!(error.to_string(), "labels: expected 3 values, found 2");
+    }
+
+    #[test]
+    fn no_instances_are_an_error() {
+        let error = scores(&[], &[]).unwrap_err();
+        assert!(matches!(error, Error::EmptyInput { .. }));
+    }
+
+    #[test]
+    fn float_is_exact_up_to_two_to_the_53() {
+        let largest = (1_u128 << 53) - 1;
+        assert!((float(largest) - 9_007_199_254_740_991.0).abs() < 0.5);
+        assert!((float(1 << 100) / 2_f64.powi(100) - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn an_assignment_without_columns_leaves_every_row_unmatched() {
+        assert_eq!(best_assignment(2, 0, |_, _| 0), [None, None]);
+        assert_eq!(best_assignment(0, 2, |_, _| 0), []);
+    }
+
+    /// The best total by trying, for each row in turn, every free column and none.
+    fn exhaustive(weights: &[Vec<i64>], taken: u32, unmatched: usize) -> i64 {
+        let Some((row, rest)) = weights.split_first() else {
+            return 0;
+        };
+        let skipped = (unmatched > 0).then(|| exhaustive(rest, taken, unmatched - 1));
+        (0..row.len())
+            .filter(|col| taken & (1 << col) == 0)
+            .map(|col| row[col] + exhaustive(rest, taken | (1 << col), unmatched))
+            .chain(skipped)
+            .max()
+            .unwrap()
+    }
+
+    fn weights() -> impl Strategy<Value = Vec<Vec<i64>>> {
+        (1_usize..6, 1_usize..6).prop_flat_map(|(rows, cols)| vec(vec(-20_i64..20, cols), rows))
+    }
+
+    /// Two labellings of the same instances.
+    fn labellings() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
+        (1_usize..6, 1_usize..6)
+            .prop_flat_map(|(classes, clusters)| vec((0..classes, 0..clusters), 1..40))
+            .prop_map(|pairs| pairs.into_iter().unzip())
+    }
+
+    proptest! {
+        #[test]
+        fn assignments_are_one_to_one_and_the_best(weights in weights()) {
+            let (rows, cols) = (weights.len(), weights[0].len());
+            let assigned = best_assignment(rows, cols, |row, col| weights[row][col]);
+
+            let mut used: Vec<usize> = assigned.iter().copied().flatten().collect();
+            used.sort_unstable();
+            used.dedup();
+            prop_assert_eq!(used.len(), rows.min(cols));
+
+            let total: i64 = assigned
+                .iter()
+                .zip(&weights)
+                .filter_map(|(col, row)| Some(row[(*col)?]))
+                .sum();
+            prop_assert_eq!(total, exhaustive(&weights, 0, rows.saturating_sub(cols)));
+        }
+
+        #[test]
+        fn accuracy_by_groups_is_that_of_the_whole_table((truth, labels) in labellings()) {
+            let mut weights = vec![vec![0_i64; 5]; 5];
+            for (&class, &cluster) in truth.iter().zip(&labels) {
+                weights[class][cluster] += 1;
+            }
+            let best = u128::try_from(exhaustive(&weights, 0, 0)).unwrap();
+            let expected = float(best) / float(truth.len().try_into().unwrap());
+            prop_assert!((accuracy(&truth, &labels).unwrap() - expected).abs() < 1e-12);
+        }
+
+        #[test]
+        fn scores_are_in_range((truth, labels) in labellings()) {
+            let scores = scores(&truth, &labels).unwrap();
+            let from_zero = Scores { ari: scores.ari.max(0.0), ..scores };
+            for score in fields(from_zero) {
+                prop_assert!((0.0..=1.0).contains(&score));
+            }
+            prop_assert!(scores.ari >= -1.0);
+            prop_assert!(scores.ac <= scores.purity);
+        }
+
+        #[test]
+        fn renaming_changes_not_a_bit((truth, labels) in labellings()) {
+            let rename = |names: &[usize]| -> Vec<usize> {
+                names.iter().map(|name| usize::MAX - 7 * name).collect()
+            };
+            let renamed = scores(&rename(&truth), &rename(&labels)).unwrap();
+            prop_assert_eq!(scores(&truth, &labels).unwrap(), renamed);
+            prop_assert_eq!(scores(&truth, &rename(&truth)).unwrap(), PERFECT);
+        }
+
+        #[test]
+        fn all_but_purity_are_symmetric((truth, labels) in labellings()) {
+            let forth = scores(&truth, &labels).unwrap();
+            let back = scores(&labels, &truth).unwrap();
+            let back = Scores { purity: forth.purity, ..back };
+            prop_assert!(close(forth, back));
+        }
+
+        #[test]
+        fn pairs_are_those_counted_one_by_one((truth, labels) in labellings()) {
+            let (mut both, mut either) = (0_u32, 0_u32);
+            for second in 0..truth.len() {
+                for first in 0..second {
+                    let in_truth = truth[first] == truth[second];
+                    let in_labels = labels[first] == labels[second];
+                    both += u32::from(in_truth && in_labels);
+                    either += u32::from(in_truth) + u32::from(in_labels);
+                }
+            }
+            let expected = if either == 0 { 1.0 } else { f64::from(2 * both) / f64::from(either) };
+            prop_assert!((pairwise_f(&truth, &labels).unwrap() - expected).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The result of a fit, and what can be done with it.
+
+mod store;
+
+use crate::kmeans;
+use crate::lens::Lens;
+use crate::linalg::product_transposed;
+use crate::options::Options;
+use crate::parallel::block_size;
+use crate::patterns::Patterns;
+use crate::scale::{Scale, Scaling};
+use crate::steps::alignment;
+use crate::steps::latent::{Passes, Solver};
+use crate::steps::objective::Objective;
+use crate::sweep::{Sweep, Update};
+use crate::{Error, Ids, Matrix, Outcome, Result, Timings, View, Views};
+
+/// A fitted model.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Model {
+    /// The options it was fitted with.
+    pub options: Options,
+    /// What belongs to each view.
+    pub views: Vec<ViewModel>,
+    /// The instances it was fitted to.
+    pub ids: Ids,
+    /// V: a row for each instance.
+    pub latent: Matrix,
+    /// The cluster of each instance, from 0.
+    pub labels: Vec<usize>,
+    /// How clear each instance's cluster is, from 0 (two are equally near) to 1.
+    pub confidence: Vec<f64>,
+    /// The centres of the clusters, one per column: latent × clusters.
+    pub centres: Matrix,
+    /// The objective after each iteration.
+    pub history: Vec<Objective>,
+    /// Why the fit ended.
+    pub outcome: Outcome,
+    /// Where the time went.
+    pub timings: Timings,
+}
+
+/// The part of a model that belongs to one view.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ViewModel {
+    /// The view's name.
+    pub name: String,
+    /// The names of its features, if they had any.
+    pub feature_names: Option<Vec<String>>,
+    /// U: features × latent.
+    pub basis: Matrix,
+    /// B: features × latent.
+    pub alignment: Matrix,
+    /// How the view was scaled.
+    pub scaling: Scaling,
+}
+
+impl ViewModel {
+    /// How much each feature matters: the norm of its row of B.
+    #[must_use]
+    pub fn relevance(&self) -> Vec<f64> {
+        self.alignment.iter_rows().map(alignment::row_norm).collect()
+    }
+}
+
+/// Where instances were placed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Place {
+    /// Their rows of V.
+    pub latent: Matrix,
+    /// Their clusters.
+    pub labels: Vec<usize>,
+    /// How clear the clusters are, from 0 to 1.
+    pub confidence: Vec<f64>,
+}
+
+impl Place {
+    /// How exactly V is solved for given bases.
+    pub(crate) const PASSES: Passes = Passes { most: 1000, tolerance: 1e-10 };
+
+    /// The rows of V as data.
+    pub(crate) fn rows(v: &Matrix) -> Result<Views<'_>> {
+        Views::new(vec![View::dense("V", v.columns(), v.values())?])
+    }
+
+    pub(crate) fn lens(rows: &Views<'_>, unit: bool) -> Result<Lens> {
+        let scale = if unit { Scale::Unit } else { Scale::None };
+        Lens::new(rows, 0, Scaling::fit(rows, 0, scale)?)
+    }
+
+    pub(crate) fn new(v: Matrix, centres: &Matrix, unit: bool) -> Result<Self> {
+        let (labels, confidence) = {
+            let rows = Self::rows(&v)?;
+            let lens = Self::lens(&rows, unit)?;
+            let found = kmeans::assign(&rows, 0, &lens, centres)?;
+            (found.labels.iter().map(|&label| label as usize).collect(), found.confidence)
+        };
+        Ok(Self { latent: v, labels, confidence })
+    }
+}
+
+impl Model {
+    /// Iterations that were run.
+    #[must_use]
+    pub fn iterations(&self) -> usize {
+        self.history.len()
+    }
+
+    /// The view of this name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn view(&self, name: &str) -> Result<&ViewModel> {
+        self.views.iter().find(|view| view.name == name).ok_or_else(|| Error::UnknownView {
+            view: name.into(),
+            known: self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// The rows of V of new instances, from whichever of the model's views they have (at least one), with the
+    /// bases fixed.
+    ///
+    /// # Errors
+    /// When a view is unknown or its features are not those of the model.
+    pub fn transform(&self, views: &Views<'_>) -> Result<Matrix> {
+        let mut bases = Vec::with_capacity(views.len());
+        let mut lenses = Vec::with_capacity(views.len());
+        for (number, view) in views.iter().enumerate() {
+            let own = self.view(view.name())?;
+            own.check(view)?;
+            bases.push(own.basis.clone());
+            lenses.push(Lens::new(views, number, own.scaling.clone())?);
+        }
+        let patterns = Patterns::new(views, block_size(views.instances()));
+        let latent = self.options.latent;
+        let mut v = Matrix::zeros(views.instances(), latent);
+        let update = Update { bases: &bases, solver: Solver::Coordinate, passes: Place::PASSES };
+        let sweep = Sweep::new(views, &lenses, &patterns, latent);
+        sweep.run(Some(&update), &mut v, &vec![1.0; latent], false)?;
+        Ok(v)
+    }
+
+    /// Places new instances: their rows of V, clusters and confidence.
+    ///
+    /// # Errors
+    /// As [`Model::transform`].
+    pub fn place(&self, views: &Views<'_>) -> Result<Place> {
+        Place::new(self.transform(views)?, &self.centres, self.options.unit_latent)
+    }
+
+    /// The clusters of new instances.
+    ///
+    /// # Errors
+    /// As [`Model::transform`].
+    pub fn predict(&self, views: &Views<'_>) -> Result<Vec<usize>> {
+        Ok(self.place(views)?.labels)
+    }
+
+    /// What a view would show of instances, given their rows of V: `U v`, in the units of the data. Where rows were
+    /// brought to length 1, a row gets the length that rows of this view have on average.
+    ///
+    /// # Errors
+    /// When the view is unknown or `latent` does not have the model's number of columns.
+    pub fn reconstruct(&self, view: &str, latent: &Matrix) -> Result<Matrix> {
+        let own = self.view(view)?;
+        if latent.columns() != self.options.latent {
+            return Err(Error::LengthMismatch {
+                what: "columns of V".into(),
+                expected: self.options.latent,
+                found: latent.columns(),
+            });
+        }
+        let mut rows = product_transposed(latent, &own.basis);
+        for i in 0..rows.rows() {
+            own.scaling.undo(rows.row_mut(i));
+        }
+        Ok(rows)
+    }
+}
+
+impl ViewModel {
+    fn check(&self, view: &View<'_>) -> Result<()> {
+        let expected = self.basis.rows();
+        if view.features() != expected {
+            let what = "features (as many as the model was fitted to)";
+            return Err(Error::Shape { view: self.name.clone(), what, expected, found: view.features() });
+        }
+        let (Some(known), Some(given)) = (&self.feature_names, view.names()) else { return Ok(()) };
+        match known.iter().zip(given).position(|(known, given)| known != given) {
+            None => Ok(()),
+            Some(column) => Err(Error::Option {
+                option: "features",
+                value: given[column].clone(),
+                reason: format!(
+                    "column {column} of view '{}' is '{}' in the model; put the columns into the model's order",
+                    self.name, known[column]
+                ),
+            }),
+        }
+    }
+}

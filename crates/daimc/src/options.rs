@@ -1,0 +1,119 @@
+//! What a fit can be told, and the check that it makes sense.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::initialise::Initialisation;
+use crate::scale::Scale;
+use crate::steps::latent::Solver;
+use crate::{Error, Result};
+
+/// A set of options under one name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Preset {
+    /// What works best without labels: automatic scaling, matched start, coordinate descent.
+    #[default]
+    Default,
+    /// The published algorithm, to the letter: rows of unit length, unmatched start, multiplicative updates,
+    /// k-means on V as it is.
+    Paper,
+}
+
+/// Everything that determines a fit, apart from the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Options {
+    /// Number of clusters.
+    pub clusters: usize,
+    /// Columns of V; the number of clusters unless said otherwise.
+    pub latent: usize,
+    /// The preset that the other options started from.
+    pub preset: Preset,
+    /// Weight of the alignment of the bases, α ≥ 0.
+    pub alpha: f64,
+    /// Weight of the sparsity of B, β ≥ 0.
+    pub beta: f64,
+    /// Scaling of the views that `view_scales` does not name.
+    pub scale: Scale,
+    /// Scaling of single views, by name.
+    pub view_scales: BTreeMap<String, Scale>,
+    /// Whether views are brought to equal weight after scaling.
+    pub equal_weight: bool,
+    /// How V starts.
+    pub initialisation: Initialisation,
+    /// How V is updated.
+    pub solver: Solver,
+    /// Passes of the V solver over a row in one iteration, at most.
+    pub passes: usize,
+    /// Iterations, at most.
+    pub max_iterations: usize,
+    /// The fit has converged when J changes by less than this share.
+    pub tolerance: f64,
+    /// Starts of each k-means.
+    pub restarts: usize,
+    /// Whether rows of V are brought to length 1 before they are clustered.
+    pub unit_latent: bool,
+    /// Seed of every random draw.
+    pub seed: u64,
+}
+
+impl Options {
+    pub(crate) fn new(clusters: usize, preset: Preset) -> Self {
+        let paper = preset == Preset::Paper;
+        Self {
+            clusters,
+            latent: clusters,
+            preset,
+            alpha: 10.0,
+            beta: 0.1,
+            scale: if paper { Scale::Unit } else { Scale::Auto },
+            view_scales: BTreeMap::new(),
+            equal_weight: !paper,
+            initialisation: if paper { Initialisation::Paper } else { Initialisation::Aligned },
+            solver: if paper { Solver::Multiplicative } else { Solver::Coordinate },
+            passes: if paper { 100 } else { 2 },
+            max_iterations: if paper { 30 } else { 100 },
+            tolerance: 1e-4,
+            restarts: 10,
+            unit_latent: !paper,
+            seed: 0,
+        }
+    }
+
+    /// Fails if an option makes no sense for data with these instances and views.
+    pub(crate) fn check<'a>(&self, instances: usize, mut views: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+        let bad = |option, value: String, reason: String| Err(Error::Option { option, value, reason });
+        let at_most = format!("must be at least 1 and at most the number of instances, {instances}");
+        if self.clusters < 1 || self.clusters > instances {
+            return bad("clusters", self.clusters.to_string(), at_most);
+        }
+        if self.latent < 1 || self.latent > instances {
+            return bad("latent", self.latent.to_string(), at_most);
+        }
+        for (option, value) in [("alpha", self.alpha), ("beta", self.beta), ("tolerance", self.tolerance)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return bad(option, value.to_string(), "must be a finite number, zero or above".into());
+            }
+        }
+        let counts = [
+            ("passes", self.passes),
+            ("max_iterations", self.max_iterations),
+            ("restarts", self.restarts),
+        ];
+        for (option, value) in counts {
+            if value == 0 {
+                return bad(option, "0".into(), "must be at least 1".into());
+            }
+        }
+        for name in self.view_scales.keys() {
+            if !views.clone().any(|view| view == name) {
+                let known = views.by_ref().collect::<Vec<_>>().join(", ");
+                return Err(Error::UnknownView { view: name.clone(), known });
+            }
+        }
+        Ok(())
+    }
+}

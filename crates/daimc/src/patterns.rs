@@ -1,0 +1,153 @@
+//! Presence patterns: which instances are seen in the same set of views.
+
+use std::collections::HashMap;
+
+use crate::Matrix;
+use crate::source::Source;
+use crate::steps::latent::{Parts, Solver};
+
+/// The presence patterns of the instances, and the order in which a block takes its instances so that those of
+/// one pattern stand together.
+#[derive(Debug)]
+pub(crate) struct Patterns {
+    /// The pattern of each instance; empty if there is only one.
+    ids: Vec<u32>,
+    /// The views of each pattern.
+    views: Vec<Vec<usize>>,
+    /// How many instances have the pattern.
+    counts: Vec<usize>,
+    /// Within each block, the instances sorted by pattern, counted from the start of the block; empty if there
+    /// is only one pattern.
+    order: Vec<u16>,
+}
+
+impl Patterns {
+    /// Finds the patterns; `block` is the number of instances per block.
+    pub fn new(source: &dyn Source, block: usize) -> Self {
+        let (instances, views) = (source.instances(), source.views());
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        let mut patterns = Self { ids: Vec::new(), views: Vec::new(), counts: Vec::new(), order: Vec::new() };
+        let mut key = vec![0_u64; views.div_ceil(64)];
+        patterns.ids.reserve_exact(instances);
+        for i in 0..instances {
+            key.fill(0);
+            for v in (0..views).filter(|&v| source.is_present(v, i)) {
+                key[v / 64] |= 1 << (v % 64);
+            }
+            let id = known.get(&key).copied().unwrap_or_else(|| {
+                let id = crate::views::index(patterns.views.len());
+                known.insert(key.clone(), id);
+                patterns.views.push((0..views).filter(|v| key[v / 64] >> (v % 64) & 1 == 1).collect());
+                patterns.counts.push(0);
+                id
+            });
+            patterns.counts[id as usize] += 1;
+            patterns.ids.push(id);
+        }
+        if patterns.views.len() == 1 {
+            patterns.ids = Vec::new();
+        } else {
+            patterns.order.reserve_exact(instances);
+            for ids in patterns.ids.chunks(block) {
+                let start = patterns.order.len();
+                patterns.order.extend((0..ids.len()).map(|i| u16::try_from(i).unwrap_or(u16::MAX)));
+                patterns.order[start..].sort_by_key(|&i| ids[i as usize]);
+            }
+        }
+        patterns
+    }
+
+    /// The pattern of an instance.
+    #[inline]
+    pub fn of(&self, instance: usize) -> usize {
+        if self.ids.is_empty() { 0 } else { self.ids[instance] as usize }
+    }
+
+    /// The `i`-th instance that the block from `start` on takes.
+    #[inline]
+    pub fn nth(&self, start: usize, i: usize) -> usize {
+        if self.order.is_empty() { start + i } else { start + self.order[start + i] as usize }
+    }
+
+    /// The views in which instances of a pattern are seen.
+    pub fn views(&self, pattern: usize) -> &[usize] {
+        &self.views[pattern]
+    }
+
+    /// How many patterns there are.
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+}
+
+/// Numbers that the cache of Gram matrices may hold.
+const CACHE: usize = 4 << 20;
+
+/// `G = Σ_v w_v U_vᵀU_v` of each pattern. When there are too many patterns, those that most instances have are
+/// kept and the others are added up when they are met.
+#[derive(Debug)]
+pub(crate) struct Grams<'a> {
+    patterns: &'a Patterns,
+    /// `U_vᵀU_v` of each view: as it is, or its positive and negative part.
+    plus: Vec<Matrix>,
+    minus: Vec<Matrix>,
+    /// Where the parts of a pattern stand in `cache`.
+    place: HashMap<usize, usize>,
+    cache: Vec<f64>,
+    size: usize,
+}
+
+impl<'a> Grams<'a> {
+    pub fn new(patterns: &'a Patterns, view_grams: Vec<Matrix>, solver: Solver) -> Self {
+        let split = |sign: f64| {
+            view_grams.iter().map(move |gram| {
+                Matrix::from_fn(gram.rows(), gram.columns(), |i, j| (sign * gram[(i, j)]).max(0.0))
+            })
+        };
+        let (plus, minus) = match solver {
+            Solver::Coordinate => (view_grams, Vec::new()),
+            Solver::Multiplicative => (split(1.0).collect(), split(-1.0).collect()),
+        };
+        let latent = plus.first().map_or(0, Matrix::rows);
+        let parts = if minus.is_empty() { 1 } else { 2 };
+        let size = latent * latent * parts;
+        let mut grams = Self { patterns, plus, minus, place: HashMap::new(), cache: Vec::new(), size };
+        let mut frequent: Vec<usize> = (0..patterns.len()).collect();
+        frequent.sort_by_key(|&pattern| std::cmp::Reverse(patterns.counts[pattern]));
+        frequent.truncate((CACHE / size.max(1)).max(1));
+        let mut sum = Vec::new();
+        for (place, pattern) in frequent.into_iter().enumerate() {
+            grams.add_up(pattern, &mut sum);
+            grams.cache.extend_from_slice(&sum);
+            grams.place.insert(pattern, place);
+        }
+        grams
+    }
+
+    fn add_up(&self, pattern: usize, sum: &mut Vec<f64>) {
+        sum.clear();
+        sum.resize(self.size, 0.0);
+        let half = if self.minus.is_empty() { self.size } else { self.size / 2 };
+        for &view in self.patterns.views(pattern) {
+            let minus = self.minus.get(view).map_or(&[][..], Matrix::values);
+            let parts = self.plus[view].values().iter().chain(minus);
+            debug_assert_eq!(half, self.plus[view].values().len());
+            for (sum, value) in sum.iter_mut().zip(parts) {
+                *sum += value;
+            }
+        }
+    }
+
+    /// The parts of G for a pattern; `own` is room for one that is not kept.
+    pub fn of<'b>(&'b self, pattern: usize, own: &'b mut Vec<f64>) -> Parts<'b> {
+        let gram = if let Some(place) = self.place.get(&pattern) {
+            &self.cache[place * self.size..(place + 1) * self.size]
+        } else {
+            self.add_up(pattern, own);
+            &own[..]
+        };
+        let half = if self.minus.is_empty() { self.size } else { self.size / 2 };
+        let (plus, minus) = gram.split_at(half);
+        Parts { plus, minus }
+    }
+}

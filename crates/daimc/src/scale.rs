@@ -1,0 +1,187 @@
+//! Preprocessing: how the values of a view are scaled before they are compared.
+//!
+//! Every scaling has the form `x' = f_j · (x − shift) ∘ factor`: something per feature, then something per row.
+//! It is never applied to the data: [`Lens`](crate::lens::Lens) folds it into the products.
+
+mod columns;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::source::Source;
+use crate::{Error, Result};
+use columns::Columns;
+
+/// How a view is scaled. Statistics are taken from its present rows only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Scale {
+    /// Chosen per view by its values: [`TfIdf`](Self::TfIdf) for sparse counts, [`Unit`](Self::Unit) where the
+    /// features share a unit, [`MinMaxUnit`](Self::MinMaxUnit) where they do not.
+    #[default]
+    Auto,
+    /// As it is.
+    None,
+    /// Each row to length 1.
+    Unit,
+    /// Each feature to the range 0 to 1.
+    MinMax,
+    /// Each feature to the range 0 to 1, then each row to length 1.
+    MinMaxUnit,
+    /// Each feature to mean 0 and standard deviation 1.
+    ZScore,
+    /// Each feature to mean 0 and standard deviation 1, then each row to length 1.
+    ZScoreUnit,
+    /// Each feature times `ln((1 + n) / (1 + n_f)) + 1`, where `n_f` of `n` rows have it, then each row to
+    /// length 1.
+    TfIdf,
+}
+
+/// Every scale with its name.
+const NAMES: [(Scale, &str); 8] = [
+    (Scale::Auto, "auto"),
+    (Scale::None, "none"),
+    (Scale::Unit, "unit"),
+    (Scale::MinMax, "min-max"),
+    (Scale::MinMaxUnit, "min-max-unit"),
+    (Scale::ZScore, "z-score"),
+    (Scale::ZScoreUnit, "z-score-unit"),
+    (Scale::TfIdf, "tf-idf"),
+];
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES.iter().find(|(scale, _)| scale == self).map_or("?", |(_, name)| name);
+        f.pad(name)
+    }
+}
+
+impl FromStr for Scale {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let known = NAMES.iter().find(|(_, known)| *known == name);
+        known.map(|(scale, _)| *scale).ok_or_else(|| Error::Option {
+            option: "scale",
+            value: name.into(),
+            reason: format!("one of {}", NAMES.map(|(_, name)| name).join(", ")),
+        })
+    }
+}
+
+impl Scale {
+    fn unit_rows(self) -> bool {
+        matches!(self, Self::Unit | Self::MinMaxUnit | Self::ZScoreUnit | Self::TfIdf)
+    }
+}
+
+/// The scaling of a view as it was fitted; applied again to new data.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Scaling {
+    /// What was applied; never [`Scale::Auto`].
+    pub scale: Scale,
+    /// Why it was chosen.
+    pub reason: String,
+    /// Subtracted from each feature; empty: nothing.
+    pub shift: Vec<f64>,
+    /// Multiplied with each feature, after the shift; empty: one.
+    pub factor: Vec<f64>,
+    /// Multiplied with the whole view, last.
+    pub weight: f64,
+    /// The length that rows had on average before they were brought to length 1; else 1.
+    pub length: f64,
+}
+
+/// Beyond this ratio of the largest to the median standard deviation, features are taken to have different
+/// units: the largest would rule the view.
+const SAME_UNIT: f64 = 20.0;
+
+/// Counts are sparse if at most this share of the entries is not zero.
+const SPARSE: f64 = 0.2;
+
+impl Scaling {
+    /// Fits `scale` to the present rows of a view. The weight is still 1.
+    pub(crate) fn fit(source: &dyn Source, view: usize, scale: Scale) -> Result<Self> {
+        let plain = |scale, reason: &str| Self {
+            scale,
+            reason: reason.into(),
+            shift: Vec::new(),
+            factor: Vec::new(),
+            weight: 1.0,
+            length: 1.0,
+        };
+        if matches!(scale, Scale::None | Scale::Unit) {
+            return Ok(plain(scale, "asked for"));
+        }
+        let columns = Columns::gather(source, view)?;
+        let (scale, reason) = match scale {
+            Scale::Auto => choose(&columns),
+            asked => (asked, "asked for".to_string()),
+        };
+        let mut scaling = plain(scale, &reason);
+        match scale {
+            Scale::MinMax | Scale::MinMaxUnit => {
+                scaling.shift.clone_from(&columns.min);
+                let range = columns.min.iter().zip(&columns.max).map(|(min, max)| max - min);
+                scaling.factor = range.map(reciprocal).collect();
+            }
+            Scale::ZScore | Scale::ZScoreUnit => {
+                scaling.shift.clone_from(&columns.mean);
+                scaling.factor = columns.deviation.iter().map(|&deviation| reciprocal(deviation)).collect();
+            }
+            Scale::TfIdf => {
+                let n = columns.rows;
+                let idf = |&with: &f64| ((1.0 + n) / (1.0 + with)).ln() + 1.0;
+                scaling.factor = columns.nonzero.iter().map(idf).collect();
+            }
+            Scale::Auto | Scale::None | Scale::Unit => {}
+        }
+        if scaling.shift.iter().all(|&shift| shift == 0.0) {
+            scaling.shift.clear();
+        }
+        Ok(scaling)
+    }
+
+    /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were
+    /// brought to length 1.
+    pub(crate) fn undo(&self, row: &mut [f64]) {
+        for (f, value) in row.iter_mut().enumerate() {
+            let factor = self.factor.get(f).copied().unwrap_or(1.0) * self.weight;
+            let shift = self.shift.get(f).copied().unwrap_or(0.0);
+            *value = shift + if factor == 0.0 { 0.0 } else { *value * self.length / factor };
+        }
+    }
+
+    /// Whether rows are brought to length 1.
+    #[must_use]
+    pub fn unit_rows(&self) -> bool {
+        self.scale.unit_rows()
+    }
+}
+
+/// `1 / value`, or zero for a feature that is constant: it carries nothing, and new data must not blow it up.
+fn reciprocal(value: f64) -> f64 {
+    let reciprocal = 1.0 / value;
+    if value > 0.0 && reciprocal.is_finite() { reciprocal } else { 0.0 }
+}
+
+fn choose(columns: &Columns) -> (Scale, String) {
+    let entries = columns.rows * columns.nonzero.len() as f64;
+    let density = columns.nonzero.iter().sum::<f64>() / entries;
+    if columns.counts && density <= SPARSE {
+        let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
+        return (Scale::TfIdf, reason);
+    }
+    let mut deviations: Vec<f64> = columns.deviation.iter().copied().filter(|&d| d > 0.0).collect();
+    deviations.sort_unstable_by(f64::total_cmp);
+    let (Some(&largest), Some(&median)) = (deviations.last(), deviations.get(deviations.len() / 2)) else {
+        return (Scale::Unit, "no feature varies".to_string());
+    };
+    let spread = largest / median;
+    let reason = format!("largest standard deviation of a feature is {spread:.1} times the median");
+    if spread <= SAME_UNIT { (Scale::Unit, reason) } else { (Scale::MinMaxUnit, reason) }
+}

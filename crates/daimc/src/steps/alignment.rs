@@ -1,0 +1,50 @@
+//! The B step.
+
+use crate::Matrix;
+use crate::linalg::{lift, product, product_transposed, symmetric_eigen, transposed_product};
+
+/// Keeps the norm of a row of B away from zero: `‖b‖ ≈ √(‖b‖² + η)`.
+pub const ETA: f64 = 1e-10;
+
+/// One step of Eq. 26 for the alignment B of one view (d × K), given its basis U (d × K). By the push-through
+/// identity the equation collapses to
+///
+/// ```text
+/// B = D⁻¹U ( UᵀD⁻¹U + (β/2) I )⁻¹,      (D⁻¹)_jj = √(‖b_j‖² + η)
+/// ```
+///
+/// where `b_j` are the rows of the present B. O(d K²), and nothing cancels; the difference in Eq. 26 as it is
+/// printed loses every digit on unscaled data.
+#[must_use]
+pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Matrix {
+    let mut weighted = basis.clone();
+    for (j, row) in alignment.iter_rows().enumerate() {
+        let norm = row_norm(row);
+        weighted.row_mut(j).iter_mut().for_each(|value| *value *= norm);
+    }
+    solve(basis, &weighted, beta)
+}
+
+/// The B to start from: the B step with D = I, a ridge regression.
+#[must_use]
+pub fn start(basis: &Matrix, beta: f64) -> Matrix {
+    solve(basis, basis, beta)
+}
+
+/// `W (UᵀW + (β/2) I)⁻¹`, where `W = D⁻¹U`, so that `UᵀW` is symmetric and not negative.
+fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Matrix {
+    let (mut eigenvalues, q) = symmetric_eigen(&transposed_product(basis, weighted));
+    for value in &mut eigenvalues {
+        *value = value.max(0.0) + 0.5 * beta;
+    }
+    lift(&mut eigenvalues);
+    let mut scaled = product(weighted, &q);
+    let reciprocals: Vec<f64> = eigenvalues.iter().map(|value| 1.0 / value).collect();
+    scaled.scale_columns(&reciprocals);
+    product_transposed(&scaled, &q)
+}
+
+/// `√(‖b‖² + η)`, the norm of a row of B as the objective and the step take it.
+pub(crate) fn row_norm(row: &[f64]) -> f64 {
+    (row.iter().map(|b| b * b).sum::<f64>() + ETA).sqrt()
+}

@@ -1,0 +1,83 @@
+//! Joining views by the IDs of their rows.
+
+use std::collections::HashMap;
+
+use super::View;
+use crate::source::MISSING;
+use crate::{Error, Result};
+
+/// What a join found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Account {
+    /// Instances in all.
+    pub instances: usize,
+    /// Instances that every view shows.
+    pub in_every_view: usize,
+    /// For each view, by name: instances it shows, and instances that it alone shows.
+    pub views: Vec<(String, usize, usize)>,
+    /// IDs that were dropped because every view that lists them marks them as missing.
+    pub dropped: Vec<String>,
+}
+
+/// Fails if an ID of the view occurs twice.
+pub(super) fn unique(view: &View<'_>) -> Result<()> {
+    let mut seen = HashMap::new();
+    for (second, id) in view.id_names().unwrap_or_default().iter().enumerate() {
+        if let Some(first) = seen.insert(id, second) {
+            return Err(Error::DuplicateId { view: view.name().into(), id: id.clone(), first, second });
+        }
+    }
+    Ok(())
+}
+
+/// The joined IDs, for each view the row of each of them, and the account.
+pub(super) fn join(views: &[View<'_>]) -> Result<(Vec<String>, Vec<Vec<u32>>, Account)> {
+    let mut position: HashMap<&str, usize> = HashMap::new();
+    let mut names: Vec<&str> = Vec::new();
+    let mut listed: Vec<&str> = Vec::new();
+    for view in views {
+        let ids = view.id_names().ok_or_else(|| Error::NoIds { view: view.name().into() })?;
+        unique(view)?;
+        for (row, id) in ids.iter().enumerate() {
+            if view.is_row_present(row) {
+                position.entry(id).or_insert_with(|| {
+                    names.push(id);
+                    names.len() - 1
+                });
+            } else {
+                listed.push(id);
+            }
+        }
+    }
+    let mut dropped: Vec<&str> = listed.into_iter().filter(|id| !position.contains_key(id)).collect();
+    dropped.sort_unstable();
+    dropped.dedup();
+
+    let mut rows = vec![vec![MISSING; names.len()]; views.len()];
+    let mut shown = vec![0_usize; names.len()];
+    for (view, rows) in views.iter().zip(&mut rows) {
+        for (row, id) in view.id_names().unwrap_or_default().iter().enumerate() {
+            if view.is_row_present(row) {
+                let i = position[id.as_str()];
+                rows[i] = View::row_number(row);
+                shown[i] += 1;
+            }
+        }
+    }
+    let count = |rows: &[u32], alone: bool| {
+        let here = rows.iter().zip(&shown).filter(|(row, shown)| **row != MISSING && (!alone || **shown == 1));
+        here.count()
+    };
+    let account = Account {
+        instances: names.len(),
+        in_every_view: shown.iter().filter(|&&shown| shown == views.len()).count(),
+        views: views
+            .iter()
+            .zip(&rows)
+            .map(|(view, rows)| (view.name().into(), count(rows, false), count(rows, true)))
+            .collect(),
+        dropped: dropped.into_iter().map(String::from).collect(),
+    };
+    Ok((names.into_iter().map(String::from).collect(), rows, account))
+}

@@ -1,0 +1,298 @@
+//! One view: a matrix with a name.
+
+use std::borrow::Cow;
+
+use super::index;
+use crate::kernel::Scalar;
+use crate::source::{Csr, MISSING, Rows};
+use crate::{Error, Result};
+
+/// One view of the instances: a dense or sparse matrix of `f32` or `f64`, one row per instance.
+///
+/// The values can be owned or borrowed; they are never copied.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    name: String,
+    rows: usize,
+    features: usize,
+    data: Data<'a>,
+    feature_names: Option<Vec<String>>,
+    ids: Option<Vec<String>>,
+    present: Option<Vec<bool>>,
+}
+
+#[derive(Clone, Debug)]
+enum Data<'a> {
+    DenseF32(Cow<'a, [f32]>),
+    DenseF64(Cow<'a, [f64]>),
+    SparseF32(Sparse<'a, f32>),
+    SparseF64(Sparse<'a, f64>),
+}
+
+#[derive(Clone, Debug)]
+struct Sparse<'a, T: Scalar> {
+    offsets: Cow<'a, [usize]>,
+    columns: Cow<'a, [u32]>,
+    values: Cow<'a, [T]>,
+}
+
+impl<T: Scalar> Sparse<'_, T> {
+    fn csr(&self) -> Csr<'_, T> {
+        Csr { offsets: &self.offsets, columns: &self.columns, values: &self.values }
+    }
+}
+
+/// Values that a [`View`] can be made of: slices and vectors of `f32` or `f64`.
+pub trait Values<'a> {
+    #[doc(hidden)]
+    fn dense(self) -> Dense<'a>;
+}
+
+/// Values of either type.
+#[doc(hidden)]
+pub enum Dense<'a> {
+    F32(Cow<'a, [f32]>),
+    F64(Cow<'a, [f64]>),
+}
+
+macro_rules! values {
+    ($($from:ty => $variant:ident),*) => {$(
+        impl<'a> Values<'a> for $from {
+            fn dense(self) -> Dense<'a> {
+                Dense::$variant(self.into())
+            }
+        }
+    )*};
+}
+values!(Vec<f32> => F32, &'a [f32] => F32, &'a Vec<f32> => F32, Cow<'a, [f32]> => F32,
+        Vec<f64> => F64, &'a [f64] => F64, &'a Vec<f64> => F64, Cow<'a, [f64]> => F64);
+
+impl<'a> View<'a> {
+    /// A dense view: `values` row by row, `features` in each.
+    ///
+    /// # Errors
+    /// When the values do not fill whole rows.
+    pub fn dense(name: impl Into<String>, features: usize, values: impl Values<'a>) -> Result<Self> {
+        let name = name.into();
+        let (length, data) = match values.dense() {
+            Dense::F32(values) => (values.len(), Data::DenseF32(values)),
+            Dense::F64(values) => (values.len(), Data::DenseF64(values)),
+        };
+        if features == 0 {
+            return Err(Error::NoFeatures { view: name });
+        }
+        if length % features != 0 {
+            let what = "values in the last row";
+            return Err(Error::Shape { view: name, what, expected: features, found: length % features });
+        }
+        Self::new(name, length / features, features, data)
+    }
+
+    /// A sparse view in compressed rows (CSR): the entries of row i stand at `offsets[i]..offsets[i + 1]` of
+    /// `columns` and `values`, columns in increasing order.
+    ///
+    /// # Errors
+    /// When the arrays are not a valid CSR matrix.
+    pub fn sparse(
+        name: impl Into<String>,
+        features: usize,
+        offsets: impl Into<Cow<'a, [usize]>>,
+        columns: impl Into<Cow<'a, [u32]>>,
+        values: impl Values<'a>,
+    ) -> Result<Self> {
+        let (name, offsets, columns) = (name.into(), offsets.into(), columns.into());
+        let values = values.dense();
+        let stored = match &values {
+            Dense::F32(values) => values.len(),
+            Dense::F64(values) => values.len(),
+        };
+        let shape = |what, expected, found| Err(Error::Shape { view: name.clone(), what, expected, found });
+        if columns.len() != stored {
+            return shape("column numbers (one per value)", stored, columns.len());
+        }
+        if offsets.first() != Some(&0) {
+            return shape("first offset", 0, offsets.first().copied().unwrap_or(usize::MAX));
+        }
+        if offsets.last() != Some(&stored) {
+            return shape("last offset (the number of values)", stored, *offsets.last().unwrap_or(&0));
+        }
+        for (row, bounds) in offsets.windows(2).enumerate() {
+            let broken = |reason| Err(Error::Sparse { view: name.clone(), row, reason });
+            if bounds[0] > bounds[1] || bounds[1] > stored {
+                return broken("its offsets are not in order");
+            }
+            let columns = &columns[bounds[0]..bounds[1]];
+            if columns.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return broken("its columns are not in increasing order, each at most once");
+            }
+            if columns.last().is_some_and(|&last| last as usize >= features) {
+                return broken("a column number is not below the number of features");
+            }
+        }
+        let rows = offsets.len() - 1;
+        let data = match values {
+            Dense::F32(values) => Data::SparseF32(Sparse { offsets, columns, values }),
+            Dense::F64(values) => Data::SparseF64(Sparse { offsets, columns, values }),
+        };
+        Self::new(name, rows, features, data)
+    }
+
+    fn new(name: String, rows: usize, features: usize, data: Data<'a>) -> Result<Self> {
+        let limit = MISSING as usize - 1;
+        if rows > limit {
+            return Err(Error::TooManyRows { view: name, rows, limit });
+        }
+        Ok(Self { name, rows, features, data, feature_names: None, ids: None, present: None })
+    }
+
+    /// Says which rows are there; the values of the others are never looked at.
+    ///
+    /// # Errors
+    /// When there is not one entry per row.
+    pub fn mask(mut self, present: &[bool]) -> Result<Self> {
+        self.fits("entries of the mask", self.rows, present.len())?;
+        self.present = Some(present.to_vec());
+        Ok(self)
+    }
+
+    /// Takes rows in which every value is NaN as missing (beside those that [`View::mask`] left out).
+    #[must_use]
+    pub fn missing_where_nan(mut self) -> Self {
+        fn all_nan<T: Scalar>(row: &[T]) -> bool {
+            !row.is_empty() && row.iter().all(|value| value.to_f64().is_nan())
+        }
+        let gone: Vec<bool> = match self.matrix() {
+            Rows::DenseF32(values) => values.chunks(self.features).map(all_nan).collect(),
+            Rows::DenseF64(values) => values.chunks(self.features).map(all_nan).collect(),
+            Rows::SparseF32(csr) => (0..self.rows).map(|i| csr.row_is(i, self.features, all_nan)).collect(),
+            Rows::SparseF64(csr) => (0..self.rows).map(|i| csr.row_is(i, self.features, all_nan)).collect(),
+        };
+        if gone.contains(&true) {
+            let present = self.present.get_or_insert_with(|| vec![true; gone.len()]);
+            for (present, gone) in present.iter_mut().zip(gone) {
+                *present &= !gone;
+            }
+        }
+        self
+    }
+
+    /// Names the rows, for [`Views::join`](super::Views::join) and for the results.
+    ///
+    /// # Errors
+    /// When there is not one ID per row.
+    pub fn ids(mut self, ids: Vec<String>) -> Result<Self> {
+        self.fits("IDs", self.rows, ids.len())?;
+        self.ids = Some(ids);
+        Ok(self)
+    }
+
+    /// Names the columns.
+    ///
+    /// # Errors
+    /// When there is not one name per column.
+    pub fn feature_names(mut self, names: Vec<String>) -> Result<Self> {
+        self.fits("feature names", self.features, names.len())?;
+        self.feature_names = Some(names);
+        Ok(self)
+    }
+
+    fn fits(&self, what: &'static str, expected: usize, found: usize) -> Result<()> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(Error::Shape { view: self.name.clone(), what, expected, found })
+    }
+
+    /// The view's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of rows, missing ones included.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of features.
+    #[must_use]
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// The names of the features, if they have any.
+    #[must_use]
+    pub fn names(&self) -> Option<&[String]> {
+        self.feature_names.as_deref()
+    }
+
+    /// The name of feature `column`, or its number.
+    #[must_use]
+    pub fn feature_name(&self, column: usize) -> String {
+        let name = self.feature_names.as_ref().and_then(|names| names.get(column));
+        name.cloned().unwrap_or_else(|| column.to_string())
+    }
+
+    pub(super) fn id_names(&self) -> Option<&[String]> {
+        self.ids.as_deref()
+    }
+
+    pub(super) fn presence(&self) -> Option<&[bool]> {
+        self.present.as_deref()
+    }
+
+    pub(super) fn is_row_present(&self, row: usize) -> bool {
+        self.present.as_ref().is_none_or(|present| present[row])
+    }
+
+    pub(crate) fn matrix(&self) -> Rows<'_> {
+        match &self.data {
+            Data::DenseF32(values) => Rows::DenseF32(values),
+            Data::DenseF64(values) => Rows::DenseF64(values),
+            Data::SparseF32(sparse) => Rows::SparseF32(sparse.csr()),
+            Data::SparseF64(sparse) => Rows::SparseF64(sparse.csr()),
+        }
+    }
+
+    /// The first value among `rows` (pairs of instance and row) that is NaN or infinite.
+    pub(super) fn find_not_finite(
+        &self,
+        mut rows: impl Iterator<Item = (usize, usize)>,
+    ) -> Option<(usize, usize, usize, f64)> {
+        fn bad<T: Scalar>(values: &[T]) -> Option<usize> {
+            // A product with zero is zero unless the value is NaN or infinite; sums of them can be vectorised.
+            let mut sum = T::default();
+            for value in values {
+                sum += *value * T::default();
+            }
+            let broken = |value: &T| !value.to_f64().is_finite();
+            if sum == T::default() { None } else { values.iter().position(broken) }
+        }
+        let d = self.features;
+        match self.matrix() {
+            Rows::DenseF32(x) => rows.find_map(|(i, row)| {
+                let column = bad(&x[row * d..(row + 1) * d])?;
+                Some((i, row, column, x[row * d + column].to_f64()))
+            }),
+            Rows::DenseF64(x) => rows.find_map(|(i, row)| {
+                let column = bad(&x[row * d..(row + 1) * d])?;
+                Some((i, row, column, x[row * d + column]))
+            }),
+            Rows::SparseF32(csr) => rows.find_map(|(i, row)| {
+                let (columns, values) = csr.row(row);
+                let at = bad(values)?;
+                Some((i, row, columns[at] as usize, values[at].to_f64()))
+            }),
+            Rows::SparseF64(csr) => rows.find_map(|(i, row)| {
+                let (columns, values) = csr.row(row);
+                let at = bad(values)?;
+                Some((i, row, columns[at] as usize, values[at]))
+            }),
+        }
+    }
+
+    pub(super) fn row_number(row: usize) -> u32 {
+        index(row)
+    }
+}
