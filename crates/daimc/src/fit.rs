@@ -3,11 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::consolidate::consolidate;
 use crate::initialise::{Initialisation, Start, initialise};
-use crate::kmeans;
 use crate::lens::Lens;
 use crate::model::{Model, Place, ViewModel};
 use crate::options::{Options, Preset};
@@ -15,10 +14,10 @@ use crate::parallel::block_size;
 use crate::patterns::Patterns;
 use crate::scale::{Scale, Scaling};
 use crate::source::Source;
-use crate::steps::latent::{Passes, Solver};
-use crate::steps::objective::{Objective, loss, misalignment, sparsity};
-use crate::steps::{alignment, basis, normalise};
-use crate::sweep::{Statistics, Sweep, Update};
+use crate::state::State;
+use crate::steps::latent::Solver;
+use crate::steps::objective::Objective;
+use crate::sweep::Sweep;
 use crate::{Error, Matrix, Result, Views};
 
 /// Clusters instances that are seen through several incomplete views.
@@ -268,29 +267,13 @@ impl Daimc {
         let sweep = Sweep::new(source, &lenses, &patterns, options.latent);
         let mut timings = Timings { prepare: clock.lap(), ..Timings::default() };
 
-        let Start { mut v, mut bases } = self.begin(source, &lenses)?;
-        let mut scale = vec![1.0; options.latent];
-        let mut statistics = sweep.run(None, &mut v, &scale, true)?;
-        if bases.is_empty() {
-            let none = |cross: &Matrix| Matrix::zeros(cross.rows(), cross.columns());
-            let views = statistics.gram.iter().zip(&statistics.cross);
-            bases = views.map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0)).collect();
-        }
-        let mut alignments: Vec<Matrix> =
-            bases.iter().map(|basis| alignment::start(basis, options.beta)).collect();
+        let mut state = State::new(&sweep, options, self.begin(source, &lenses)?)?;
         timings.initialise = clock.lap();
 
-        // A row of Eq. 19 has converged when it hardly changes; coordinate descent takes the passes it is given.
-        let tolerance = if options.solver == Solver::Multiplicative { 1e-3 } else { 0.0 };
-        let passes = Passes { most: options.passes, tolerance };
         let mut history: Vec<Objective> = Vec::new();
         let mut outcome = Outcome::IterationLimit;
         for number in 1..=options.max_iterations {
-            update_bases(&mut bases, &mut alignments, &statistics, options);
-            let update = Update { bases: &bases, solver: options.solver, passes };
-            statistics = sweep.run(Some(&update), &mut v, &scale, true)?;
-            scale = normalise::normalise(&mut bases, &mut statistics);
-            let objective = evaluate(&lenses, &bases, &alignments, &statistics, options);
+            let objective = state.iterate()?;
             let change = history.last().map_or(f64::INFINITY, |last| {
                 (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
             });
@@ -305,16 +288,18 @@ impl Daimc {
                 break;
             }
         }
-        if options.preset == Preset::Default {
-            // V as new instances will get it: optimal for the final bases.
-            let update = Update { bases: &bases, solver: Solver::Coordinate, passes: Place::PASSES };
-            sweep.run(Some(&update), &mut v, &scale, false)?;
-        } else {
-            v.scale_columns(&scale);
-        }
         timings.iterate = clock.lap();
 
-        let (centres, place) = cluster(v, options)?;
+        if options.settle {
+            state.settle()?;
+        }
+        if options.consolidate && options.latent == options.clusters {
+            state = consolidate(source, &lenses, &sweep, options, state.take_v())?;
+        }
+        let objective = state.objective();
+        let v = state.take_v();
+        let State { bases, alignments, .. } = state;
+        let (latent_scaling, centres, place) = Place::cluster(v, options)?;
         timings.assign = clock.lap();
         let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
         let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
@@ -331,7 +316,9 @@ impl Daimc {
             latent: place.latent,
             labels: place.labels,
             confidence: place.confidence,
+            latent_scaling,
             centres,
+            objective,
             history,
             outcome,
             timings,
@@ -366,49 +353,6 @@ impl Daimc {
         }
         Ok(Start { v: v.clone(), bases: Vec::new() })
     }
-}
-
-/// Steps U (Eq. 14) and B (Eq. 26) of every view.
-fn update_bases(
-    bases: &mut [Matrix],
-    alignments: &mut [Matrix],
-    statistics: &Statistics,
-    options: &Options,
-) {
-    let views = bases.par_iter_mut().zip(alignments);
-    let given = statistics.gram.par_iter().zip(&statistics.cross);
-    views.zip(given).for_each(|((own, aligned), (gram, cross))| {
-        *own = basis::update(gram, cross, aligned, options.alpha);
-        *aligned = alignment::update(own, aligned, options.beta);
-    });
-}
-
-fn evaluate(
-    lenses: &[Lens],
-    bases: &[Matrix],
-    alignments: &[Matrix],
-    statistics: &Statistics,
-    options: &Options,
-) -> Objective {
-    let mut parts = [0.0; 3];
-    for (view, (basis, alignment)) in bases.iter().zip(alignments).enumerate() {
-        let Statistics { gram, cross, .. } = statistics;
-        parts[0] += loss(lenses[view].sum_squares, &gram[view], &cross[view], basis);
-        parts[1] += misalignment(basis, alignment);
-        parts[2] += sparsity(alignment);
-    }
-    Objective::new(parts[0], parts[1], parts[2], options.alpha, options.beta)
-}
-
-/// Clusters the rows of V: the centres, and V with its labels.
-fn cluster(v: Matrix, options: &Options) -> Result<(Matrix, Place)> {
-    let centres = {
-        let rows = Place::rows(&v)?;
-        let lens = Place::lens(&rows, options.unit_latent)?;
-        kmeans::centres(&rows, &lens, options.clusters, options.restarts, options.seed)?
-    };
-    let place = Place::new(v, &centres, options.unit_latent)?;
-    Ok((centres, place))
 }
 
 struct Clock {

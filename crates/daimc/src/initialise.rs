@@ -25,7 +25,7 @@ pub enum Initialisation {
 }
 
 /// Added to every entry of the first V, so that none is stuck at zero.
-const FLOOR: f64 = 0.1;
+pub(crate) const FLOOR: f64 = 0.1;
 
 pub(crate) struct Start {
     pub v: Matrix,
@@ -94,40 +94,82 @@ fn label(
     Ok(Labelled { labels, centres, present })
 }
 
-/// Matches the clusters of each view to the consensus so far, the view that shows most instances first.
+/// Rounds over the views in which their matching may still change.
+const ROUNDS: usize = 10;
+
+/// Matches the clusters of each view to the consensus of the others: first of those before it, the view that shows
+/// most instances first, then in rounds until nothing changes.
 fn aligned(instances: usize, latent: usize, views: Vec<Labelled>) -> Start {
     let mut order: Vec<usize> = (0..views.len()).collect();
     order.sort_by_key(|&view| std::cmp::Reverse(views[view].present));
     let mut votes = Matrix::zeros(instances, latent);
-    let mut bases: Vec<Matrix> = vec![Matrix::default(); views.len()];
-    for view in order {
-        let Labelled { labels, centres, .. } = &views[view];
-        let seen = || labels.iter().enumerate().filter(|(_, label)| **label != MISSING);
-        let mut overlap = vec![0_i64; latent * latent];
-        for (i, &label) in seen() {
-            for (overlap, votes) in overlap[label as usize * latent..].iter_mut().zip(votes.row(i)) {
-                *overlap += *votes as i64;
-            }
+    let mut targets: Vec<Vec<usize>> = vec![Vec::new(); views.len()];
+    for _ in 0..ROUNDS {
+        let before = targets.clone();
+        for &view in &order {
+            vote(&mut votes, &views[view], &targets[view], -1.0);
+            targets[view] = views[view].match_to(&votes);
+            vote(&mut votes, &views[view], &targets[view], 1.0);
         }
-        let matched = best_assignment(latent, latent, |a, k| overlap[a * latent + k]);
-        let target = |label: usize| matched[label].unwrap_or(label);
-        for (i, &label) in seen() {
-            votes[(i, target(label as usize))] += 1.0;
+        if targets == before {
+            break;
         }
-        let mut basis = Matrix::zeros(centres.rows(), latent);
-        for f in 0..centres.rows() {
-            for k in 0..latent {
-                basis[(f, target(k))] = centres[(f, k)];
-            }
-        }
-        bases[view] = basis;
     }
     for i in 0..instances {
         let row = votes.row_mut(i);
         let total: f64 = row.iter().sum::<f64>().max(1.0);
         row.iter_mut().for_each(|vote| *vote = *vote / total + FLOOR);
     }
+    let permuted = |(view, target): (Labelled, &Vec<usize>)| {
+        let mut basis = Matrix::zeros(view.centres.rows(), latent);
+        for f in 0..basis.rows() {
+            for (k, &to) in target.iter().enumerate() {
+                basis[(f, to)] = view.centres[(f, k)];
+            }
+        }
+        basis
+    };
+    let mut bases: Vec<Matrix> = views.into_iter().zip(&targets).map(permuted).collect();
+    // Columns of V sum to one from the start, as after every iteration: B then starts at the scale of the bases
+    // to come. At another scale the first U step would be all alignment and lose what k-means has found.
+    let mut sums = vec![0.0; latent];
+    for row in votes.iter_rows() {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+    votes.scale_columns(&sums.iter().map(|sum| 1.0 / sum).collect::<Vec<_>>());
+    bases.iter_mut().for_each(|basis| basis.scale_columns(&sums));
     Start { v: votes, bases }
+}
+
+/// Adds `weight` to the entry of each instance that its label in a view stands for.
+fn vote(votes: &mut Matrix, view: &Labelled, target: &[usize], weight: f64) {
+    if target.is_empty() {
+        return;
+    }
+    for (i, label) in view.seen() {
+        votes[(i, target[label])] += weight;
+    }
+}
+
+impl Labelled {
+    /// The instances that the view shows, with their labels.
+    fn seen(&self) -> impl Iterator<Item = (usize, usize)> {
+        let labels = self.labels.iter().enumerate();
+        labels.filter(|(_, label)| **label != MISSING).map(|(i, &label)| (i, label as usize))
+    }
+
+    /// For each label the column of `votes` that it overlaps with most, each column once (Hungarian method).
+    fn match_to(&self, votes: &Matrix) -> Vec<usize> {
+        let latent = votes.columns();
+        let mut overlap = vec![0_i64; latent * latent];
+        for (i, label) in self.seen() {
+            for (overlap, votes) in overlap[label * latent..].iter_mut().zip(votes.row(i)) {
+                *overlap += *votes as i64;
+            }
+        }
+        let matched = best_assignment(latent, latent, |label, k| overlap[label * latent + k]);
+        matched.into_iter().enumerate().map(|(label, k)| k.unwrap_or(label)).collect()
+    }
 }
 
 /// Averages the labels of the views without matching them.

@@ -57,16 +57,24 @@ pub(crate) struct Clustering {
 /// At most `limit` present instances of a view, in increasing order: all of them, or a seeded sample.
 pub(crate) fn sample(source: &dyn Source, view: usize, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
     let numbers = 0..crate::views::index(source.instances());
-    let mut present: Vec<u32> = numbers.filter(|&i| source.is_present(view, i as usize)).collect();
-    if present.len() > limit {
+    thin(numbers.filter(|&i| source.is_present(view, i as usize)).collect(), limit, rng)
+}
+
+/// At most `limit` instances, in increasing order: all of them, or a seeded sample.
+pub(crate) fn sample_instances(source: &dyn Source, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
+    thin((0..crate::views::index(source.instances())).collect(), limit, rng)
+}
+
+fn thin(mut numbers: Vec<u32>, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
+    if numbers.len() > limit {
         for i in 0..limit {
-            let j = rng.random_range(i..present.len());
-            present.swap(i, j);
+            let j = rng.random_range(i..numbers.len());
+            numbers.swap(i, j);
         }
-        present.truncate(limit);
-        present.sort_unstable();
+        numbers.truncate(limit);
+        numbers.sort_unstable();
     }
-    present
+    numbers
 }
 
 impl<'a> Points<'a> {
@@ -151,8 +159,14 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// Clusters the points: the best of `starts` starts. Start s draws from stream s of the seed.
+    /// Clusters the points: the best of `starts` starts.
     pub fn cluster(&self, clusters: usize, starts: usize, seed: u64) -> Clustering {
+        let runs = self.cluster_all(clusters, starts, seed);
+        runs.into_iter().next().expect("there is at least one start")
+    }
+
+    /// Clusters the points from each of `starts` starts, best first. Start s draws from stream s of the seed.
+    pub fn cluster_all(&self, clusters: usize, starts: usize, seed: u64) -> Vec<Clustering> {
         let distinct = clusters.min(self.len()).max(1);
         let start = |stream: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -161,17 +175,17 @@ impl<'a> Points<'a> {
             let centres = self.seeds(distinct, &mut rng, &mut room);
             self.lloyd(centres, &mut room)
         };
-        let runs: Vec<Clustering> = (0..starts.max(1)).into_par_iter().map(start).collect();
-        let best = runs.into_iter().min_by(|a, b| a.inertia.total_cmp(&b.inertia));
-        let mut best = best.expect("there is at least one start");
+        let mut runs: Vec<Clustering> = (0..starts.max(1)).into_par_iter().map(start).collect();
+        runs.sort_by(|a, b| a.inertia.total_cmp(&b.inertia));
         if distinct < clusters {
             // Fewer points than clusters: the others sit at the mean and have no members.
             let mean = self.mean();
-            let found = &best.centres;
-            let centre = |f: usize, k: usize| if k < distinct { found[(f, k)] } else { mean[f] };
-            best.centres = Matrix::from_fn(mean.len(), clusters, centre);
+            for run in &mut runs {
+                let centre = |f: usize, k: usize| if k < distinct { run.centres[(f, k)] } else { mean[f] };
+                run.centres = Matrix::from_fn(mean.len(), clusters, centre);
+            }
         }
-        best
+        runs
     }
 
     /// Greedy k-means++: each new centre is the best of a few points, drawn in proportion to their squared
@@ -363,8 +377,29 @@ pub(crate) struct Assignment {
 /// Lloyd's iterations over all instances after k-means on a sample, at most.
 const REFINEMENTS: usize = 10;
 
-/// The centres (d × K) of the clusters of view 0: k-means on the instances, or on a seeded sample of them that is
-/// then refined on all.
+/// K-means on the instances of view 0, or on a seeded sample of them: the centres (d × K) that each start led to, best
+/// first, those that are the same but once.
+pub(crate) fn candidates(
+    source: &dyn Source,
+    lens: &Lens,
+    clusters: usize,
+    starts: usize,
+    seed: u64,
+) -> Result<Vec<Matrix>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::MAX);
+    let chosen = sample(source, 0, sample_size(clusters), &mut rng);
+    let mut buffer = Buffer::default();
+    let points = Points::new(source, 0, lens, &chosen, &mut buffer)?;
+    let mut runs = points.cluster_all(clusters, starts, seed.wrapping_sub(1));
+    runs.dedup_by(|b, a| b.inertia - a.inertia <= SAME * a.inertia);
+    Ok(runs.into_iter().map(|run| run.centres).collect())
+}
+
+/// Two starts whose inertia differs by less than this share have found the same clusters.
+const SAME: f64 = 1e-6;
+
+/// The best of [`candidates`]; if they saw but a sample, refined on all instances.
 pub(crate) fn centres(
     source: &dyn Source,
     lens: &Lens,
@@ -372,13 +407,8 @@ pub(crate) fn centres(
     starts: usize,
     seed: u64,
 ) -> Result<Matrix> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(u64::MAX);
-    let chosen = sample(source, 0, sample_size(clusters), &mut rng);
-    let mut buffer = Buffer::default();
-    let points = Points::new(source, 0, lens, &chosen, &mut buffer)?;
-    let mut centres = points.cluster(clusters, starts, seed.wrapping_sub(1)).centres;
-    if chosen.len() < source.instances() {
+    let mut centres = candidates(source, lens, clusters, starts, seed)?.swap_remove(0);
+    if source.instances() > sample_size(clusters) {
         let mut labels = Vec::new();
         for _ in 0..REFINEMENTS {
             let before = std::mem::take(&mut labels);

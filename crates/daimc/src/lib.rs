@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
 #![allow(dead_code, unused)]
+mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;
 mod error;
@@ -19,6 +20,7 @@ mod scale;
 pub mod simulate;
 pub mod source;
 pub mod steps;
+mod state;
 mod sweep;
 pub mod synthetic;
 mod views;

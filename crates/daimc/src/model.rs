@@ -8,7 +8,7 @@ use crate::linalg::product_transposed;
 use crate::options::Options;
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
-use crate::scale::{Scale, Scaling};
+use crate::scale::Scaling;
 use crate::steps::alignment;
 use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::Objective;
@@ -31,9 +31,13 @@ pub struct Model {
     pub labels: Vec<usize>,
     /// How clear each instance's cluster is, from 0 (two are equally near) to 1.
     pub confidence: Vec<f64>,
-    /// The centres of the clusters, one per column: latent × clusters.
+    /// How rows of V are scaled before they are clustered.
+    pub latent_scaling: Scaling,
+    /// The centres of the clusters among the scaled rows of V, one per column: latent × clusters.
     pub centres: Matrix,
-    /// The objective after each iteration.
+    /// The objective of this U, V and B.
+    pub objective: Objective,
+    /// The objective after each iteration until the fit converged; see [`Options::consolidate`] for what follows.
     pub history: Vec<Objective>,
     /// Why the fit ended.
     pub outcome: Outcome,
@@ -86,19 +90,28 @@ impl Place {
         Views::new(vec![View::dense("V", v.columns(), v.values())?])
     }
 
-    pub(crate) fn lens(rows: &Views<'_>, unit: bool) -> Result<Lens> {
-        let scale = if unit { Scale::Unit } else { Scale::None };
-        Lens::new(rows, 0, Scaling::fit(rows, 0, scale)?)
-    }
-
-    pub(crate) fn new(v: Matrix, centres: &Matrix, unit: bool) -> Result<Self> {
+    /// Places rows of V among centres that are known.
+    pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix) -> Result<Self> {
         let (labels, confidence) = {
             let rows = Self::rows(&v)?;
-            let lens = Self::lens(&rows, unit)?;
+            let lens = Lens::new(&rows, 0, scaling.clone())?;
             let found = kmeans::assign(&rows, 0, &lens, centres)?;
             (found.labels.iter().map(|&label| label as usize).collect(), found.confidence)
         };
         Ok(Self { latent: v, labels, confidence })
+    }
+
+    /// Clusters rows of V: how they are scaled for it, the centres, and where the rows are.
+    pub(crate) fn cluster(v: Matrix, options: &Options) -> Result<(Scaling, Matrix, Self)> {
+        let (scaling, centres) = {
+            let rows = Self::rows(&v)?;
+            let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
+            let lens = Lens::new(&rows, 0, scaling.clone())?;
+            let centres = kmeans::centres(&rows, &lens, options.clusters, options.restarts, options.seed)?;
+            (scaling, centres)
+        };
+        let place = Self::new(v, &scaling, &centres)?;
+        Ok((scaling, centres, place))
     }
 }
 
@@ -148,7 +161,7 @@ impl Model {
     /// # Errors
     /// As [`Model::transform`].
     pub fn place(&self, views: &Views<'_>) -> Result<Place> {
-        Place::new(self.transform(views)?, &self.centres, self.options.unit_latent)
+        Place::new(self.transform(views)?, &self.latent_scaling, &self.centres)
     }
 
     /// The clusters of new instances.

@@ -54,8 +54,16 @@ pub struct Options {
     pub tolerance: f64,
     /// Starts of each k-means.
     pub restarts: usize,
-    /// Whether rows of V are brought to length 1 before they are clustered.
-    pub unit_latent: bool,
+    /// Scaling of V before its rows are clustered.
+    pub latent_scale: Scale,
+    /// Whether V is made optimal for the bases when the iterations have ended, as [`Model::transform`] does for new
+    /// instances.
+    ///
+    /// [`Model::transform`]: crate::Model::transform
+    pub settle: bool,
+    /// Whether one more iteration is made from the clusters that were found: bases start as the means of the clusters in
+    /// each view. Done only if the number of clusters is that of the columns of V.
+    pub consolidate: bool,
     /// Seed of every random draw.
     pub seed: u64,
 }
@@ -74,11 +82,13 @@ impl Options {
             equal_weight: !paper,
             initialisation: if paper { Initialisation::Paper } else { Initialisation::Aligned },
             solver: if paper { Solver::Multiplicative } else { Solver::Coordinate },
-            passes: if paper { 100 } else { 2 },
+            passes: if paper { 10 } else { 2 },
             max_iterations: if paper { 30 } else { 100 },
             tolerance: 1e-4,
             restarts: 10,
-            unit_latent: !paper,
+            latent_scale: if paper { Scale::None } else { Scale::Unit },
+            settle: !paper,
+            consolidate: !paper,
             seed: 0,
         }
     }

@@ -105,6 +105,11 @@ impl<'a> Sweep<'a> {
         Ok(Statistics { gram: grams, cross, column_sums })
     }
 
+    /// `Σ_j w_j ‖x_j‖²` of a view.
+    pub fn sum_squares(&self, view: usize) -> f64 {
+        self.lenses[view].sum_squares
+    }
+
     fn plan(&self, update: &Update<'_>, kinds: &[Rows<'_>]) -> Plan<'a> {
         let bases = || update.bases.iter();
         let operand = |((lens, rows), basis): ((&Lens, &Rows<'_>), &Matrix)| lens.operand(rows, basis);

@@ -23,8 +23,10 @@ struct Metadata {
     version: u32,
     options: Options,
     views: Vec<ViewMetadata>,
+    latent_scaling: ScalingMetadata,
     instances: usize,
     ids: Option<Vec<String>>,
+    objective: Objective,
     history: Vec<Objective>,
     outcome: Outcome,
     timings: Timings,
@@ -34,10 +36,23 @@ struct Metadata {
 struct ViewMetadata {
     name: String,
     feature_names: Option<Vec<String>>,
+    scaling: ScalingMetadata,
+}
+
+/// A [`Scaling`] without its vectors.
+#[derive(Serialize, Deserialize)]
+struct ScalingMetadata {
     scale: Scale,
     reason: String,
     weight: f64,
     length: f64,
+}
+
+impl From<&Scaling> for ScalingMetadata {
+    fn from(scaling: &Scaling) -> Self {
+        let Scaling { scale, weight, length, .. } = *scaling;
+        Self { scale, reason: scaling.reason.clone(), weight, length }
+    }
 }
 
 fn broken(reason: impl std::fmt::Display) -> Error {
@@ -60,30 +75,34 @@ impl Model {
         let labels: Vec<f64> = self.labels.iter().map(|&label| label as f64).collect();
         put("labels".into(), vec![labels.len()], &labels);
         put("confidence".into(), vec![self.confidence.len()], &self.confidence);
+        let mut put_scaling = |owner: &str, Scaling { shift, factor, .. }: &Scaling| {
+            put(format!("{owner}.shift"), vec![shift.len()], shift);
+            put(format!("{owner}.factor"), vec![factor.len()], factor);
+        };
+        put_scaling("latent", &self.latent_scaling);
+        for (i, view) in self.views.iter().enumerate() {
+            put_scaling(&format!("view.{i}"), &view.scaling);
+        }
         for (i, view) in self.views.iter().enumerate() {
             put(format!("view.{i}.basis"), shape(&view.basis), view.basis.values());
             put(format!("view.{i}.alignment"), shape(&view.alignment), view.alignment.values());
-            let Scaling { shift, factor, .. } = &view.scaling;
-            put(format!("view.{i}.shift"), vec![shift.len()], shift);
-            put(format!("view.{i}.factor"), vec![factor.len()], factor);
         }
         let views = self.views.iter().map(|view| ViewMetadata {
             name: view.name.clone(),
             feature_names: view.feature_names.clone(),
-            scale: view.scaling.scale,
-            reason: view.scaling.reason.clone(),
-            weight: view.scaling.weight,
-            length: view.scaling.length,
+            scaling: (&view.scaling).into(),
         });
         let metadata = Metadata {
             version: VERSION,
             options: self.options.clone(),
             views: views.collect(),
+            latent_scaling: (&self.latent_scaling).into(),
             instances: self.ids.len(),
             ids: match &self.ids {
                 Ids::Numbers(_) => None,
                 Ids::Names(names) => Some(names.clone()),
             },
+            objective: self.objective,
             history: self.history.clone(),
             outcome: self.outcome,
             timings: self.timings,
@@ -143,19 +162,22 @@ impl Model {
     fn check(&self) -> Result<()> {
         let (n, latent, clusters) = (self.ids.len(), self.options.latent, self.options.clusters);
         let shape = |matrix: &Matrix| (matrix.rows(), matrix.columns());
+        let scales = |Scaling { shift, factor, .. }: &Scaling, d: usize| {
+            [0, d].contains(&shift.len())
+                && [0, d].contains(&factor.len())
+                && (shift.is_empty() || !factor.is_empty())
+        };
         let fits = shape(&self.latent) == (n, latent)
             && shape(&self.centres) == (latent, clusters)
+            && scales(&self.latent_scaling, latent)
             && self.labels.len() == n
             && self.confidence.len() == n
             && self.labels.iter().all(|&label| label < clusters)
             && self.views.iter().all(|view| {
                 let d = view.basis.rows();
-                let Scaling { shift, factor, .. } = &view.scaling;
                 view.basis.columns() == latent
                     && shape(&view.alignment) == (d, latent)
-                    && [0, d].contains(&shift.len())
-                    && [0, d].contains(&factor.len())
-                    && (shift.is_empty() || !factor.is_empty())
+                    && scales(&view.scaling, d)
                     && view.feature_names.as_ref().is_none_or(|names| names.len() == d)
             });
         if fits { Ok(()) } else { Err(broken("its parts do not fit together")) }
@@ -184,20 +206,18 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         (shape, values) if shape.len() == 2 => Matrix::new(shape[0], shape[1], values),
         _ => Err(broken(format!("{name} is not a matrix"))),
     };
+    let scaling = |owner: &str, ScalingMetadata { scale, reason, weight, length }: ScalingMetadata| {
+        let (_, shift) = get(&format!("{owner}.shift"))?;
+        let (_, factor) = get(&format!("{owner}.factor"))?;
+        Ok(Scaling { scale, reason, shift, factor, weight, length })
+    };
     let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
         Ok(ViewModel {
             name: view.name,
             feature_names: view.feature_names,
             basis: matrix(&format!("view.{i}.basis"))?,
             alignment: matrix(&format!("view.{i}.alignment"))?,
-            scaling: Scaling {
-                scale: view.scale,
-                reason: view.reason,
-                shift: get(&format!("view.{i}.shift"))?.1,
-                factor: get(&format!("view.{i}.factor"))?.1,
-                weight: view.weight,
-                length: view.length,
-            },
+            scaling: scaling(&format!("view.{i}"), view.scaling)?,
         })
     });
     let label = |value: &f64| {
@@ -209,9 +229,11 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         latent: matrix("latent")?,
         labels: get("labels")?.1.iter().map(label).collect::<Result<_>>()?,
         confidence: get("confidence")?.1,
+        latent_scaling: scaling("latent", metadata.latent_scaling)?,
         centres: matrix("centres")?,
         ids: metadata.ids.map_or(Ids::Numbers(metadata.instances), Ids::Names),
         options: metadata.options,
+        objective: metadata.objective,
         history: metadata.history,
         outcome: metadata.outcome,
         timings: metadata.timings,

@@ -1,0 +1,152 @@
+//! After the iterations: the clusters that were found become the start of one more.
+//!
+//! The iterations drift away from bases that are means of clusters towards bases that reconstruct better. Rows of V
+//! that are computed from means of clusters are easier to cluster, and of several clusterings of V the one
+//! that is clearest afterwards (highest mean confidence) is, by experience, the one closest to the truth.
+
+use std::ops::Range;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::initialise::{FLOOR, Start};
+use crate::kmeans;
+use crate::lens::Lens;
+use crate::model::Place;
+use crate::options::Options;
+use crate::parallel::block_size;
+use crate::patterns::Patterns;
+use crate::scale::Scaling;
+use crate::source::{Block, Buffer, Index, Source};
+use crate::state::State;
+use crate::sweep::Sweep;
+use crate::{Matrix, Result};
+
+/// Clusters V, starts again from the clusters, and makes one iteration. Every start of k-means on V is a candidate; which
+/// is best is found out on the instances, or on a seeded sample of them.
+pub(crate) fn consolidate<'a>(
+    source: &dyn Source,
+    lenses: &[Lens],
+    sweep: &'a Sweep<'a>,
+    options: &'a Options,
+    v: Matrix,
+) -> Result<State<'a>> {
+    let Options { clusters, restarts, seed, .. } = *options;
+    let (scaling, candidates) = {
+        let rows = Place::rows(&v)?;
+        let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
+        let lens = Lens::new(&rows, 0, scaling.clone())?;
+        let candidates = kmeans::candidates(&rows, &lens, clusters, restarts, seed)?;
+        (scaling, candidates)
+    };
+    let best = if candidates.len() > 1 { clearest(source, lenses, options, &v, &scaling, &candidates)? } else { 0 };
+    let place = Place::new(v, &scaling, &candidates[best])?;
+    from_clusters(sweep, options, place)
+}
+
+/// One iteration from clusters.
+fn from_clusters<'a>(sweep: &'a Sweep<'a>, options: &'a Options, place: Place) -> Result<State<'a>> {
+    let mut state = State::new(sweep, options, restart(place, options.clusters))?;
+    state.iterate()?;
+    state.settle()?;
+    Ok(state)
+}
+
+/// The candidate whose clusters are clearest after one iteration from them.
+fn clearest(
+    source: &dyn Source,
+    lenses: &[Lens],
+    options: &Options,
+    v: &Matrix,
+    scaling: &Scaling,
+    candidates: &[Matrix],
+) -> Result<usize> {
+    let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+    rng.set_stream(u64::MAX / 2);
+    let chosen = kmeans::sample_instances(source, kmeans::sample_size(options.clusters), &mut rng);
+    let mut buffers: Vec<Buffer> = lenses.iter().map(|_| Buffer::default()).collect();
+    let some = Chosen { source, blocks: Vec::with_capacity(lenses.len()), instances: &chosen };
+    let some = some.pick_all(&mut buffers)?;
+    let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
+    let lenses = lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+    let patterns = Patterns::new(&some, block_size(chosen.len()));
+    let sweep = Sweep::new(&some, &lenses, &patterns, options.latent);
+    let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
+    let mut best = (0, f64::NEG_INFINITY);
+    for (candidate, centres) in candidates.iter().enumerate() {
+        let place = Place::new(rows.clone(), scaling, centres)?;
+        let mut state = from_clusters(&sweep, options, place)?;
+        let (_, _, place) = Place::cluster(state.take_v(), options)?;
+        let clarity: f64 = place.confidence.iter().sum();
+        if clarity > best.1 {
+            best = (candidate, clarity);
+        }
+    }
+    Ok(best.0)
+}
+
+/// A start from clusters: V is their one-hot labels plus a floor, columns summing to one as after an iteration.
+fn restart(place: Place, clusters: usize) -> Start {
+    let Place { latent: mut v, labels, .. } = place;
+    let mut sizes = vec![0.0; clusters];
+    labels.iter().for_each(|&label| sizes[label] += 1.0);
+    let floor = FLOOR * labels.len() as f64;
+    for (i, &label) in labels.iter().enumerate() {
+        for (k, value) in v.row_mut(i).iter_mut().enumerate() {
+            let own = if k == label { 1.0 } else { 0.0 };
+            *value = (own + FLOOR) / (sizes[k] + floor);
+        }
+    }
+    Start { v, bases: Vec::new() }
+}
+
+/// Some instances of a source, picked once.
+struct Chosen<'a> {
+    source: &'a dyn Source,
+    blocks: Vec<Block<'a>>,
+    instances: &'a [u32],
+}
+
+impl<'a> Chosen<'a> {
+    fn pick_all(mut self, buffers: &'a mut [Buffer]) -> Result<Self> {
+        for (view, buffer) in buffers.iter_mut().enumerate() {
+            self.blocks.push(self.source.pick(view, self.instances, buffer)?);
+        }
+        Ok(self)
+    }
+}
+
+impl Source for Chosen<'_> {
+    fn instances(&self) -> usize {
+        self.instances.len()
+    }
+
+    fn views(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn name(&self, view: usize) -> &str {
+        self.source.name(view)
+    }
+
+    fn features(&self, view: usize) -> usize {
+        self.source.features(view)
+    }
+
+    fn is_present(&self, view: usize, instance: usize) -> bool {
+        self.blocks[view].index.row(instance).is_some()
+    }
+
+    fn id(&self, instance: usize) -> String {
+        self.source.id(self.instances[instance] as usize)
+    }
+
+    fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Result<Block<'b>> {
+        let Block { rows, index } = self.blocks[view];
+        let index = match index {
+            Index::From(first) => Index::From(first + instances.start),
+            Index::Rows(index) => Index::Rows(&index[instances]),
+        };
+        Ok(Block { rows, index })
+    }
+}

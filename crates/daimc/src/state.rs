@@ -1,0 +1,84 @@
+//! The variables of a fit, and one iteration of it.
+
+use rayon::prelude::*;
+
+use crate::initialise::Start;
+use crate::model::Place;
+use crate::options::Options;
+use crate::steps::latent::{Passes, Solver};
+use crate::steps::objective::{Objective, loss, misalignment, sparsity};
+use crate::steps::{alignment, basis, normalise};
+use crate::sweep::{Statistics, Sweep, Update};
+use crate::{Matrix, Result};
+
+/// The variables of a fit between two iterations.
+pub(crate) struct State<'a> {
+    sweep: &'a Sweep<'a>,
+    options: &'a Options,
+    /// V, but for the factors in `scale`, which the next sweep applies.
+    v: Matrix,
+    scale: Vec<f64>,
+    pub bases: Vec<Matrix>,
+    pub alignments: Vec<Matrix>,
+    statistics: Statistics,
+}
+
+impl<'a> State<'a> {
+    /// Where there are no bases to start from, they are those that fit V best.
+    pub fn new(sweep: &'a Sweep<'a>, options: &'a Options, start: Start) -> Result<Self> {
+        let Start { mut v, mut bases } = start;
+        let scale = vec![1.0; options.latent];
+        let statistics = sweep.run(None, &mut v, &scale, true)?;
+        if bases.is_empty() {
+            let none = |cross: &Matrix| Matrix::zeros(cross.rows(), cross.columns());
+            let views = statistics.gram.iter().zip(&statistics.cross);
+            bases = views.map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0)).collect();
+        }
+        let alignments = bases.iter().map(|basis| alignment::start(basis, options.beta)).collect();
+        Ok(Self { sweep, options, v, scale, bases, alignments, statistics })
+    }
+
+    /// One iteration: U (Eq. 14) and B (Eq. 26) of every view, V in one sweep, normalisation (Eq. 20–21).
+    pub fn iterate(&mut self) -> Result<Objective> {
+        let options = self.options;
+        let views = self.bases.par_iter_mut().zip(&mut self.alignments);
+        let given = self.statistics.gram.par_iter().zip(&self.statistics.cross);
+        views.zip(given).for_each(|((own, aligned), (gram, cross))| {
+            *own = basis::update(gram, cross, aligned, options.alpha);
+            *aligned = alignment::update(own, aligned, options.beta);
+        });
+        self.update_v(options.solver, Passes { most: options.passes, tolerance: 0.0 })?;
+        Ok(self.objective())
+    }
+
+    /// Makes V optimal for the bases: as new instances will get it.
+    pub fn settle(&mut self) -> Result<()> {
+        self.update_v(Solver::Coordinate, Place::PASSES)
+    }
+
+    fn update_v(&mut self, solver: Solver, passes: Passes) -> Result<()> {
+        let update = Update { bases: &self.bases, solver, passes };
+        self.statistics = self.sweep.run(Some(&update), &mut self.v, &self.scale, true)?;
+        self.scale = normalise::normalise(&mut self.bases, &mut self.statistics);
+        Ok(())
+    }
+
+    pub fn objective(&self) -> Objective {
+        let Statistics { gram, cross, .. } = &self.statistics;
+        let mut parts = [0.0; 3];
+        for (view, (basis, alignment)) in self.bases.iter().zip(&self.alignments).enumerate() {
+            parts[0] += loss(self.sweep.sum_squares(view), &gram[view], &cross[view], basis);
+            parts[1] += misalignment(basis, alignment);
+            parts[2] += sparsity(alignment);
+        }
+        Objective::new(parts[0], parts[1], parts[2], self.options.alpha, self.options.beta)
+    }
+
+    /// V, with its scale applied; none is left.
+    pub fn take_v(&mut self) -> Matrix {
+        let mut v = std::mem::take(&mut self.v);
+        v.scale_columns(&self.scale);
+        v
+    }
+}
+
