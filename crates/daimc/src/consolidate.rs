@@ -39,7 +39,8 @@ pub(crate) fn consolidate<'a>(
         let candidates = kmeans::candidates(&rows, &lens, clusters, restarts, seed)?;
         (scaling, candidates)
     };
-    let best = if candidates.len() > 1 { clearest(source, lenses, options, &v, &scaling, &candidates)? } else { 0 };
+    let best =
+        if candidates.len() > 1 { clearest(source, lenses, options, &v, &scaling, &candidates)? } else { 0 };
     let place = Place::new(v, &scaling, &candidates[best])?;
     from_clusters(sweep, options, place)
 }

@@ -21,7 +21,9 @@ pub fn digit() -> (Vec<View<'static>>, Vec<usize>) {
         let bytes = tensor.data();
         let values: Vec<f32> = match tensor.dtype() {
             Dtype::U8 => bytes.iter().map(|&byte| f32::from(byte)).collect(),
-            Dtype::U16 => bytes.as_chunks().0.iter().map(|&pair| f32::from(u16::from_le_bytes(pair))).collect(),
+            Dtype::U16 => {
+                bytes.as_chunks().0.iter().map(|&pair| f32::from(u16::from_le_bytes(pair))).collect()
+            }
             _ => bytes.as_chunks().0.iter().map(|&four| f32::from_le_bytes(four)).collect(),
         };
         View::dense(name, tensor.shape()[1], values).expect("the file holds whole rows")

@@ -255,11 +255,7 @@ impl Daimc {
         pool.install(|| self.run(source, each))
     }
 
-    fn run(
-        &self,
-        source: &dyn Source,
-        mut each: impl FnMut(&Iteration) -> ControlFlow<()>,
-    ) -> Result<Model> {
+    fn run(&self, source: &dyn Source, mut each: impl FnMut(&Iteration) -> ControlFlow<()>) -> Result<Model> {
         let options = &self.options;
         let mut clock = Clock::new();
         let lenses = self.prepare(source)?;

@@ -5,7 +5,8 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::lens::{Lens, Scratch, column_squares};
+use crate::lens::{Lens, Scratch};
+use crate::linalg::column_squares;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Block, Buffer, MISSING, Source};
 use crate::{Matrix, Result};

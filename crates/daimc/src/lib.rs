@@ -1,5 +1,35 @@
-#![forbid(unsafe_code)]
-#![allow(dead_code, unused)]
+//! Clusters instances that are seen through several views (omics, sensors, languages, image features), where each
+//! view misses some of the instances.
+//!
+//! At its heart is DAIMC, Doubly Aligned Incomplete Multi-view Clustering (Hu and Chen, IJCAI 2018): one latent
+//! matrix V ≥ 0 is shared by all views, `x_vj ≈ U_v v_j` for the instances j that view v shows, and the bases
+//! `U_v` are aligned by a regression `B_vᵀU_v ≈ I` whose coefficients are sparse in features:
+//!
+//! ```text
+//! J = Σ_v { Σ_j w_vj ‖x_vj − U_v v_j‖²  +  α ( ‖B_vᵀU_v − I‖² + β ‖B_v‖_{2,1} ) },   V ≥ 0
+//! ```
+//!
+//! ```
+//! use daimc::{Daimc, View, Views};
+//!
+//! // Five instances; the second view does not show the last one.
+//! let a = View::dense("a", 2, vec![1.0, 0.1, 0.9, 0.0, 0.1, 1.0, 0.0, 0.8, 1.1, 0.0])?;
+//! let b = View::dense("b", 1, vec![3.0_f32, 3.1, -2.9, -3.0, 0.0])?.mask(&[true, true, true, true, false])?;
+//! let views = Views::new(vec![a, b])?;
+//!
+//! let model = Daimc::new(2).seed(7).fit(&views)?;
+//! assert_eq!(model.labels[0], model.labels[1]);
+//! assert_eq!(model.labels[0], model.labels[4]);
+//! assert_ne!(model.labels[0], model.labels[2]);
+//!
+//! // New instances are placed from whichever views they have.
+//! let new = Views::new(vec![View::dense("b", 1, vec![2.8_f32])?])?;
+//! assert_eq!(model.predict(&new)?, [model.labels[0]]);
+//! # Ok::<(), daimc::Error>(())
+//! ```
+//!
+//! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
+
 mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;
@@ -19,8 +49,8 @@ mod patterns;
 mod scale;
 pub mod simulate;
 pub mod source;
-pub mod steps;
 mod state;
+pub mod steps;
 mod sweep;
 pub mod synthetic;
 mod views;

@@ -45,26 +45,33 @@ pub(crate) fn add_product(c: &mut Matrix, factor: f64, a: &Matrix, b: &Matrix) {
 /// A matrix that holds NaN or does not converge is taken as diagonal; callers guard the values they get.
 pub(crate) fn symmetric_eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
-    match view(a).self_adjoint_eigen(Side::Lower) {
-        Ok(eigen) => {
-            let values = (0..n).map(|i| eigen.S()[i]).collect();
-            (values, Matrix::from_fn(n, n, |i, j| eigen.U()[(i, j)]))
-        }
-        Err(_) => {
-            let identity = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
-            ((0..n).map(|i| a[(i, i)]).collect(), identity)
-        }
-    }
+    let Ok(eigen) = view(a).self_adjoint_eigen(Side::Lower) else {
+        let identity = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
+        return ((0..n).map(|i| a[(i, i)]).collect(), identity);
+    };
+    ((0..n).map(|i| eigen.S()[i]).collect(), Matrix::from_fn(n, n, |i, j| eigen.U()[(i, j)]))
 }
 
 /// Eigenvalues that cannot be divided by are lifted to this share of the largest.
 pub(crate) const SMALLEST_EIGENVALUE: f64 = 1e-12;
 
-/// Lifts eigenvalues below [`SMALLEST_EIGENVALUE`] of the largest (a dead cluster, a rank-deficient basis).
-pub(crate) fn lift(eigenvalues: &mut [f64]) {
+/// Lifts eigenvalues below [`SMALLEST_EIGENVALUE`] of the largest (a dead cluster, a rank-deficient basis), or of
+/// `otherwise` if all are zero.
+pub(crate) fn lift(eigenvalues: &mut [f64], otherwise: f64) {
     let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
-    let floor = if largest > 0.0 { largest * SMALLEST_EIGENVALUE } else { 1.0 };
+    let scale = [largest, otherwise, 1.0].into_iter().find(|&scale| scale > 0.0).unwrap_or(1.0);
     for value in eigenvalues {
-        *value = value.max(floor);
+        *value = value.max(scale * SMALLEST_EIGENVALUE);
     }
+}
+
+/// The squared length of each column.
+pub(crate) fn column_squares(matrix: &Matrix) -> Vec<f64> {
+    let mut squares = vec![0.0; matrix.columns()];
+    for row in matrix.iter_rows() {
+        for (square, value) in squares.iter_mut().zip(row) {
+            *square += value * value;
+        }
+    }
+    squares
 }

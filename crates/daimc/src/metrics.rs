@@ -189,9 +189,7 @@ impl Contingency {
             });
         }
         if truth.is_empty() {
-            return Err(Error::EmptyInput {
-                what: "labels".into(),
-            });
+            return Err(Error::EmptyInput { what: "labels".into() });
         }
 
         let mut class_names = HashMap::new();
@@ -203,14 +201,8 @@ impl Contingency {
             *counts.entry((class, cluster)).or_insert(0) += 1;
         }
 
-        let mut cells: Vec<Cell> = counts
-            .into_iter()
-            .map(|((class, cluster), count)| Cell {
-                class,
-                cluster,
-                count,
-            })
-            .collect();
+        let mut cells: Vec<Cell> =
+            counts.into_iter().map(|((class, cluster), count)| Cell { class, cluster, count }).collect();
         cells.sort_unstable_by_key(|cell| (cell.class, cell.cluster));
 
         let mut classes = vec![0; class_names.len()];
@@ -220,20 +212,11 @@ impl Contingency {
             clusters[cell.cluster] += cell.count;
         }
         let total = classes.iter().sum();
-        Ok(Self {
-            cells,
-            classes,
-            clusters,
-            total,
-        })
+        Ok(Self { cells, classes, clusters, total })
     }
 
     fn accuracy(&self) -> f64 {
-        let matched = self
-            .components()
-            .iter()
-            .map(|cells| best_match(cells))
-            .sum();
+        let matched = self.components().iter().map(|cells| best_match(cells)).sum();
         ratio(matched, self.total)
     }
 
@@ -261,8 +244,7 @@ impl Contingency {
         // very term of `entropy`, so equal partitions score 1 and not 0.9999.
         let term = |cell: &Cell| {
             let observed = u128::from(self.total) * u128::from(cell.count);
-            let expected =
-                u128::from(self.classes[cell.class]) * u128::from(self.clusters[cell.cluster]);
+            let expected = u128::from(self.classes[cell.class]) * u128::from(self.clusters[cell.cluster]);
             ratio(cell.count, self.total) * (float(observed) / float(expected)).ln()
         };
         self.cells.iter().map(term).sum()
@@ -270,10 +252,7 @@ impl Contingency {
 
     /// `H = Σ_i (a_i / n) ln(n / a_i)`
     fn entropy(&self, counts: &[u64]) -> f64 {
-        counts
-            .iter()
-            .map(|&count| ratio(count, self.total) * ratio(self.total, count).ln())
-            .sum()
+        counts.iter().map(|&count| ratio(count, self.total) * ratio(self.total, count).ln()).sum()
     }
 
     fn ari(&self) -> f64 {
@@ -289,8 +268,7 @@ impl Contingency {
         let [both, only_truth, only_labels, neither] =
             [pairs.both, only_truth, only_labels, neither].map(float);
         2.0 * (both * neither - only_truth * only_labels)
-            / ((both + only_truth) * (only_truth + neither)
-                + (both + only_labels) * (only_labels + neither))
+            / ((both + only_truth) * (only_truth + neither) + (both + only_labels) * (only_labels + neither))
     }
 
     fn purity(&self) -> f64 {
@@ -395,10 +373,7 @@ fn ratio(numerator: u64, denominator: u64) -> f64 {
 
 /// The nearest `f64`: exact up to 2^53, within a few units in the last place above.
 fn float(integer: u128) -> f64 {
-    integer
-        .to_be_bytes()
-        .into_iter()
-        .fold(0.0, |value, byte| value * 256.0 + f64::from(byte))
+    integer.to_be_bytes().into_iter().fold(0.0, |value, byte| value * 256.0 + f64::from(byte))
 }
 
 #[cfg(test)]
@@ -407,33 +382,15 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    const PERFECT: Scores = Scores {
-        ac: 1.0,
-        nmi: 1.0,
-        nmi_max: 1.0,
-        nmi_sqrt: 1.0,
-        ari: 1.0,
-        purity: 1.0,
-        f: 1.0,
-    };
+    const PERFECT: Scores =
+        Scores { ac: 1.0, nmi: 1.0, nmi_max: 1.0, nmi_sqrt: 1.0, ari: 1.0, purity: 1.0, f: 1.0 };
 
     fn fields(scores: Scores) -> [f64; 7] {
-        [
-            scores.ac,
-            scores.nmi,
-            scores.nmi_max,
-            scores.nmi_sqrt,
-            scores.ari,
-            scores.purity,
-            scores.f,
-        ]
+        [scores.ac, scores.nmi, scores.nmi_max, scores.nmi_sqrt, scores.ari, scores.purity, scores.f]
     }
 
     fn close(left: Scores, right: Scores) -> bool {
-        fields(left)
-            .iter()
-            .zip(fields(right))
-            .all(|(left, right)| (left - right).abs() < 1e-12)
+        fields(left).iter().zip(fields(right)).all(|(left, right)| (left - right).abs() < 1e-12)
     }
 
     #[track_caller]
@@ -542,10 +499,7 @@ mod tests {
             purity: 1.0,
             f: 1.0 / 3.0,
         };
-        let split_truth = Scores {
-            purity: 1.0 / 3.0,
-            ..split_labels
-        };
+        let split_truth = Scores { purity: 1.0 / 3.0, ..split_labels };
         let (one, three) = ([0; 6], [0, 1, 2, 0, 1, 2]);
         assert_eq!(scores(&one, &three).unwrap(), split_labels);
         assert_eq!(scores(&three, &one).unwrap(), split_truth);
@@ -553,15 +507,8 @@ mod tests {
 
     #[test]
     fn independent_labels_score_no_information_and_a_negative_ari() {
-        let expected = Scores {
-            ac: 0.5,
-            nmi: 0.0,
-            nmi_max: 0.0,
-            nmi_sqrt: 0.0,
-            ari: -0.5,
-            purity: 0.5,
-            f: 0.0,
-        };
+        let expected =
+            Scores { ac: 0.5, nmi: 0.0, nmi_max: 0.0, nmi_sqrt: 0.0, ari: -0.5, purity: 0.5, f: 0.0 };
         assert_eq!(scores(&[0, 0, 1, 1], &[0, 1, 0, 1]).unwrap(), expected);
     }
 

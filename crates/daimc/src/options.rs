@@ -94,7 +94,11 @@ impl Options {
     }
 
     /// Fails if an option makes no sense for data with these instances and views.
-    pub(crate) fn check<'a>(&self, instances: usize, mut views: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+    pub(crate) fn check<'a>(
+        &self,
+        instances: usize,
+        mut views: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<()> {
         let bad = |option, value: String, reason: String| Err(Error::Option { option, value, reason });
         let at_most = format!("must be at least 1 and at most the number of instances, {instances}");
         if self.clusters < 1 || self.clusters > instances {
@@ -108,11 +112,8 @@ impl Options {
                 return bad(option, value.to_string(), "must be a finite number, zero or above".into());
             }
         }
-        let counts = [
-            ("passes", self.passes),
-            ("max_iterations", self.max_iterations),
-            ("restarts", self.restarts),
-        ];
+        let counts =
+            [("passes", self.passes), ("max_iterations", self.max_iterations), ("restarts", self.restarts)];
         for (option, value) in counts {
             if value == 0 {
                 return bad(option, "0".into(), "must be at least 1".into());

@@ -164,7 +164,15 @@ mod tests {
         let made = AtomicUsize::new(0);
         pool(3).install(|| {
             let work = |_, _: &mut ()| Ok::<(), ()>(());
-            ordered(0..10_000, || { made.fetch_add(1, Ordering::Relaxed); }, work, |_| ()).unwrap();
+            ordered(
+                0..10_000,
+                || {
+                    made.fetch_add(1, Ordering::Relaxed);
+                },
+                work,
+                |_| (),
+            )
+            .unwrap();
         });
         assert!(made.into_inner() <= 3 + 3 + 2);
     }

@@ -26,10 +26,8 @@ use crate::Error;
 pub fn missing(instances: usize, rates: &[f64], seed: u64) -> Result<Vec<Vec<bool>>, Error> {
     let removals = removals(instances, rates)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut presence: Vec<Vec<bool>> = removals
-        .into_iter()
-        .map(|removed| keep_all_but(removed, instances, &mut rng))
-        .collect();
+    let mut presence: Vec<Vec<bool>> =
+        removals.into_iter().map(|removed| keep_all_but(removed, instances, &mut rng)).collect();
     repair(&mut presence, instances, &mut rng);
     Ok(presence)
 }
@@ -48,9 +46,7 @@ fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
     let outside = |rate: &f64| !(0.0..=1.0).contains(rate);
     if let Some(view) = rates.iter().position(outside) {
         let rate = rates[view];
-        return Err(impossible(format!(
-            "rates[{view}] = {rate:?} is not between 0 and 1"
-        )));
+        return Err(impossible(format!("rates[{view}] = {rate:?} is not between 0 and 1")));
     }
 
     let removals: Vec<usize> = rates.iter().map(|rate| share(*rate, instances)).collect();
@@ -67,9 +63,7 @@ fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
             remedy()
         )));
     }
-    let kept = removals.iter().fold(0_usize, |kept, removed| {
-        kept.saturating_add(instances - removed)
-    });
+    let kept = removals.iter().fold(0_usize, |kept, removed| kept.saturating_add(instances - removed));
     if kept < instances {
         return Err(impossible(format!(
             "the rates, up to rates[{highest}] = {rate:?}, keep {kept} presences over all views, \
@@ -102,10 +96,7 @@ fn share(rate: f64, instances: usize) -> usize {
 
 /// The nearest `f64`, exact up to 2^53.
 fn float(integer: usize) -> f64 {
-    integer
-        .to_be_bytes()
-        .into_iter()
-        .fold(0.0, |value, byte| value * 256.0 + f64::from(byte))
+    integer.to_be_bytes().into_iter().fold(0.0, |value, byte| value * 256.0 + f64::from(byte))
 }
 
 /// A view without `removed` instances, every subset of that size equally likely.
@@ -251,18 +242,9 @@ mod tests {
 
     #[test]
     fn rates_outside_zero_to_one_are_named() {
-        assert_eq!(
-            reason(10, &[0.1, 1.5]),
-            "rates[1] = 1.5 is not between 0 and 1"
-        );
-        assert_eq!(
-            reason(10, &[-0.1, 0.2]),
-            "rates[0] = -0.1 is not between 0 and 1"
-        );
-        assert_eq!(
-            reason(10, &[f64::NAN]),
-            "rates[0] = NaN is not between 0 and 1"
-        );
+        assert_eq!(reason(10, &[0.1, 1.5]), "rates[1] = 1.5 is not between 0 and 1");
+        assert_eq!(reason(10, &[-0.1, 0.2]), "rates[0] = -0.1 is not between 0 and 1");
+        assert_eq!(reason(10, &[f64::NAN]), "rates[0] = NaN is not between 0 and 1");
     }
 
     #[test]
@@ -286,10 +268,7 @@ mod tests {
 
     #[test]
     fn nothing_to_simulate_is_an_error() {
-        assert!(matches!(
-            missing(0, &[0.1], 0),
-            Err(Error::EmptyInput { .. })
-        ));
+        assert!(matches!(missing(0, &[0.1], 0), Err(Error::EmptyInput { .. })));
         assert!(matches!(missing(10, &[], 0), Err(Error::EmptyInput { .. })));
     }
 

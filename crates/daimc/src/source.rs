@@ -37,12 +37,8 @@ pub trait Source: Sync {
     ///
     /// # Errors
     /// When the rows cannot be read.
-    fn block<'b>(
-        &'b self,
-        view: usize,
-        instances: Range<usize>,
-        buffer: &'b mut Buffer,
-    ) -> Result<Block<'b>>;
+    fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer)
+    -> Result<Block<'b>>;
 
     /// The rows of some instances (in increasing order) in a view. Unless a source knows better, it reads
     /// block after block and keeps the rows that are asked for.

@@ -81,4 +81,3 @@ impl<'a> State<'a> {
         v
     }
 }
-

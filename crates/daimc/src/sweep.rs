@@ -177,7 +177,8 @@ impl Part {
         views: impl ExactSizeIterator<Item = (&'b Lens, &'b Rows<'b>)>,
     ) -> Self {
         let count = views.len();
-        let sums = if gather { views.map(|(lens, rows)| lens.sums(rows, latent)).collect() } else { Vec::new() };
+        let sums =
+            if gather { views.map(|(lens, rows)| lens.sums(rows, latent)).collect() } else { Vec::new() };
         Self {
             sums,
             grams: vec![0.0; count * latent * latent],
@@ -259,7 +260,8 @@ impl Tile {
             let operand = &plan.operands[view];
             lens.project(&blocks[view], &members.rows, operand, &mut self.scratch, &mut self.products);
             let products = self.products.chunks_exact(latent);
-            for ((&place, &(instance, _)), product) in members.places.iter().zip(&members.rows).zip(products) {
+            for ((&place, &(instance, _)), product) in members.places.iter().zip(&members.rows).zip(products)
+            {
                 let factor = lens.factor(instance);
                 let at = place * latent..(place + 1) * latent;
                 let plus = self.right_plus[at.clone()].iter_mut().zip(product);

@@ -119,7 +119,9 @@ impl Synthetic {
                     row.dedup();
                     lengths.push(row.len());
                     columns.extend_from_slice(&row);
-                    values.extend(row.iter().map(|_| T::from_f64(f64::from(1 + rng.next_u32().leading_zeros()))));
+                    values.extend(
+                        row.iter().map(|_| T::from_f64(f64::from(1 + rng.next_u32().leading_zeros()))),
+                    );
                 }
                 (lengths, columns, values)
             })

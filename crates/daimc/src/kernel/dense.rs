@@ -62,11 +62,19 @@ impl<T: Scalar> WithSimd for Project<'_, T> {
             for (start, width) in cuts(latent, widest) {
                 let basis = &basis[start * features..];
                 if S::REGISTER_COUNT >= 32 {
-                    with_width!(width, 4, [1, 2, 3, 4, 5],
-                        project_tile(simd, group, basis, features, latent, &mut out[start..]));
+                    with_width!(
+                        width,
+                        4,
+                        [1, 2, 3, 4, 5],
+                        project_tile(simd, group, basis, features, latent, &mut out[start..])
+                    );
                 } else {
-                    with_width!(width, 2, [1, 2, 3, 4],
-                        project_tile(simd, group, basis, features, latent, &mut out[start..]));
+                    with_width!(
+                        width,
+                        2,
+                        [1, 2, 3, 4],
+                        project_tile(simd, group, basis, features, latent, &mut out[start..])
+                    );
                 }
             }
         }
@@ -152,11 +160,19 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
                 for (group, weights) in rows.chunks(height).zip(weights.chunks(height * latent)) {
                     let weights = &weights[start..];
                     if S::REGISTER_COUNT >= 32 {
-                        with_width!(width, 4, [1, 2, 3, 4, 5],
-                            gather_tile(simd, group, weights, latent, sums, features, &panel));
+                        with_width!(
+                            width,
+                            4,
+                            [1, 2, 3, 4, 5],
+                            gather_tile(simd, group, weights, latent, sums, features, &panel)
+                        );
                     } else {
-                        with_width!(width, 2, [1, 2, 3, 4],
-                            gather_tile(simd, group, weights, latent, sums, features, &panel));
+                        with_width!(
+                            width,
+                            2,
+                            [1, 2, 3, 4],
+                            gather_tile(simd, group, weights, latent, sums, features, &panel)
+                        );
                     }
                 }
             }

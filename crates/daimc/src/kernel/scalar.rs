@@ -88,12 +88,7 @@ macro_rules! scalar {
             }
 
             #[inline(always)]
-            fn mul_add<S: Simd>(
-                simd: S,
-                a: S::$register,
-                b: S::$register,
-                c: S::$register,
-            ) -> S::$register {
+            fn mul_add<S: Simd>(simd: S, a: S::$register, b: S::$register, c: S::$register) -> S::$register {
                 simd.$mul_add(a, b, c)
             }
 
@@ -126,12 +121,28 @@ macro_rules! scalar {
 }
 
 scalar!(
-    f32, f32s, F32_LANES, splat_f32s, mul_add_e_f32s, reduce_sum_f32s, as_simd_f32s,
-    as_mut_simd_f32s, partial_load_f32s, partial_store_f32s
+    f32,
+    f32s,
+    F32_LANES,
+    splat_f32s,
+    mul_add_e_f32s,
+    reduce_sum_f32s,
+    as_simd_f32s,
+    as_mut_simd_f32s,
+    partial_load_f32s,
+    partial_store_f32s
 );
 scalar!(
-    f64, f64s, F64_LANES, splat_f64s, mul_add_e_f64s, reduce_sum_f64s, as_simd_f64s,
-    as_mut_simd_f64s, partial_load_f64s, partial_store_f64s
+    f64,
+    f64s,
+    F64_LANES,
+    splat_f64s,
+    mul_add_e_f64s,
+    reduce_sum_f64s,
+    as_simd_f64s,
+    as_mut_simd_f64s,
+    partial_load_f64s,
+    partial_store_f64s
 );
 
 impl Scalar for f32 {

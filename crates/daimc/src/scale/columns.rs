@@ -1,9 +1,9 @@
 //! What a scaling needs to know of the features of a view.
 
+use crate::Result;
 use crate::kernel::Scalar;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Csr, Rows, Source};
-use crate::Result;
 
 /// Statistics of each feature over the present rows.
 #[derive(Debug)]
@@ -140,8 +140,12 @@ impl Columns {
             let block = source.block(view, range.clone(), buffer)?;
             let rows = (0..range.len()).filter_map(|i| block.index.row(i));
             match block.rows {
-                Rows::DenseF32(x) => rows.for_each(|r| sums.add_dense(&x[r * features..][..features], &pilot)),
-                Rows::DenseF64(x) => rows.for_each(|r| sums.add_dense(&x[r * features..][..features], &pilot)),
+                Rows::DenseF32(x) => {
+                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], &pilot));
+                }
+                Rows::DenseF64(x) => {
+                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], &pilot));
+                }
                 Rows::SparseF32(csr) => rows.for_each(|r| sums.add_sparse(r, &csr)),
                 Rows::SparseF64(csr) => rows.for_each(|r| sums.add_sparse(r, &csr)),
             }

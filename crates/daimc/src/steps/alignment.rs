@@ -37,7 +37,7 @@ fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Matrix {
     for value in &mut eigenvalues {
         *value = value.max(0.0) + 0.5 * beta;
     }
-    lift(&mut eigenvalues);
+    lift(&mut eigenvalues, 0.0);
     let mut scaled = product(weighted, &q);
     let reciprocals: Vec<f64> = eigenvalues.iter().map(|value| 1.0 / value).collect();
     scaled.scale_columns(&reciprocals);

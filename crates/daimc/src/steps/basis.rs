@@ -1,7 +1,9 @@
 //! The U step.
 
 use crate::Matrix;
-use crate::linalg::{add_product, lift, product, product_transposed, symmetric_eigen, transposed_product};
+use crate::linalg::{
+    add_product, column_squares, lift, product, product_transposed, symmetric_eigen, transposed_product,
+};
 
 /// Solves Eq. 14 for the basis U of one view, given the alignment B (d × K) and the statistics of the latent
 /// matrix, `S = Σ_j w_j v_j v_jᵀ` (K × K) and `C = Σ_j w_j x_j v_jᵀ` (d × K):
@@ -37,6 +39,9 @@ pub fn update(gram: &Matrix, cross: &Matrix, alignment: &Matrix, alpha: f64) -> 
     basis
 }
 
+/// Columns of B Z shorter than this share of the longest are rounding.
+const ROUNDING: f64 = 1e-14;
+
 struct Sylvester<'a> {
     alignment: &'a Matrix,
     alpha: f64,
@@ -52,13 +57,21 @@ struct Sylvester<'a> {
 
 impl<'a> Sylvester<'a> {
     fn new(gram: &Matrix, alignment: &'a Matrix, alpha: f64) -> Self {
+        let (_, z) = symmetric_eigen(&transposed_product(alignment, alignment));
+        let mut bz = product(alignment, &z);
+        // ‖B z‖² is known to more digits than the eigenvalue, and what is rounding of zero must be zero: it would be
+        // divided by λ.
+        let mut squares = column_squares(&bz);
+        let largest = squares.iter().copied().fold(0.0, f64::max);
+        let real = |square: f64| f64::from(u8::from(square > ROUNDING * ROUNDING * largest));
+        bz.scale_columns(&squares.iter().map(|&square| real(square)).collect::<Vec<_>>());
+        squares.iter_mut().for_each(|square| *square *= alpha * real(*square));
+        let gamma = squares;
+
         let (mut lambda, q) = symmetric_eigen(gram);
-        lift(&mut lambda);
+        lift(&mut lambda, alpha * largest);
         let mut scaled = q.clone();
         scaled.scale_columns(&lambda);
-        let (gamma, z) = symmetric_eigen(&transposed_product(alignment, alignment));
-        let gamma = gamma.into_iter().map(|value| alpha * value.max(0.0)).collect();
-        let bz = product(alignment, &z);
         Self { alignment, alpha, gram: product_transposed(&scaled, &q), lambda, q, gamma, bz, z }
     }
 

@@ -66,7 +66,8 @@ pub(super) fn join(views: &[View<'_>]) -> Result<(Vec<String>, Vec<Vec<u32>>, Ac
         }
     }
     let count = |rows: &[u32], alone: bool| {
-        let here = rows.iter().zip(&shown).filter(|(row, shown)| **row != MISSING && (!alone || **shown == 1));
+        let here =
+            rows.iter().zip(&shown).filter(|(row, shown)| **row != MISSING && (!alone || **shown == 1));
         here.count()
     };
     let account = Account {

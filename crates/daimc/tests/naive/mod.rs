@@ -7,13 +7,13 @@
 //! whose weight is zero must still be finite, as it is multiplied by that zero.
 
 #![allow(dead_code)] // each test binary uses a part of this module
-#![allow(clippy::needless_range_loop, clippy::too_many_arguments)] // indices as in the paper
+#![allow(clippy::too_many_arguments, clippy::doc_markdown)] // as in the paper
 
 /// A dense matrix; the outer vector holds the rows.
 pub type Mat = Vec<Vec<f64>>;
 
 /// The matrix whose entry (i, j) is `f(i, j)`.
-pub fn build(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Mat {
+pub fn build(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> f64) -> Mat {
     let row = |i| (0..cols).map(|j| f(i, j)).collect();
     (0..rows).map(row).collect()
 }
@@ -59,9 +59,7 @@ pub fn scale(factor: f64, a: &Mat) -> Mat {
 /// A B, each entry a compensated dot product.
 pub fn mul(a: &Mat, b: &Mat) -> Mat {
     assert_eq!(shape(a).1, b.len(), "mul: inner dimensions differ");
-    build(a.len(), shape(b).1, |i, j| {
-        compensated(0.0, (0..b.len()).map(|l| (a[i][l], b[l][j])))
-    })
+    build(a.len(), shape(b).1, |i, j| compensated(0.0, (0..b.len()).map(|l| (a[i][l], b[l][j]))))
 }
 
 /// start + the sum of the products, as if in twice the working precision and then rounded
@@ -128,9 +126,8 @@ pub fn solve(a: &Mat, rhs: &Mat) -> Mat {
     };
     let mut solution = substitute(rhs);
     for _ in 0..2 {
-        let residual = build(n, columns, |i, c| {
-            compensated(rhs[i][c], (0..n).map(|l| (-a[i][l], solution[l][c])))
-        });
+        let residual =
+            build(n, columns, |i, c| compensated(rhs[i][c], (0..n).map(|l| (-a[i][l], solution[l][c]))));
         solution = add(&solution, &substitute(&residual));
     }
     solution
@@ -175,10 +172,7 @@ pub fn gradient_u(x: &Mat, w: &Mat, u: &Mat, v: &Mat, b: &Mat, alpha: f64) -> Ma
     let residual = subtract(&mul(u, &transpose(v)), x);
     let fit = mul(&mul(&mul(&residual, w), &transpose(w)), v);
     let misalignment = subtract(&mul(&transpose(b), u), &identity(shape(u).1));
-    add(
-        &scale(2.0, &fit),
-        &scale(2.0 * alpha, &mul(b, &misalignment)),
-    )
+    add(&scale(2.0, &fit), &scale(2.0 * alpha, &mul(b, &misalignment)))
 }
 
 /// sqrt(||b_j||^2 + eta) of each row j of B: what Eq. 24 inverts, kept away from zero by eta.
@@ -239,11 +233,7 @@ pub fn update_v_coordinate(xs: &[Mat], ws: &[Mat], us: &[Mat], v: &Mat) -> Mat {
     let (n, rank) = shape(v);
     let mut v = v.clone();
     let utus: Vec<Mat> = us.iter().map(|u| mul(&transpose(u), u)).collect();
-    let xtus: Vec<Mat> = xs
-        .iter()
-        .zip(us)
-        .map(|(x, u)| mul(&transpose(x), u))
-        .collect();
+    let xtus: Vec<Mat> = xs.iter().zip(us).map(|(x, u)| mul(&transpose(x), u)).collect();
     for j in 0..n {
         let mut g = build(rank, rank, |_, _| 0.0);
         let mut r = vec![0.0; rank];
@@ -290,9 +280,8 @@ pub fn loss(xs: &[Mat], ws: &[Mat], us: &[Mat], v: &Mat) -> f64 {
 
 /// First term of Eq. 10: the sum over the views of ||B^T U - I||_F^2.
 pub fn alignment(us: &[Mat], bs: &[Mat]) -> f64 {
-    let of_view = |(u, b): (&Mat, &Mat)| {
-        frobenius(&subtract(&mul(&transpose(b), u), &identity(shape(u).1))).powi(2)
-    };
+    let of_view =
+        |(u, b): (&Mat, &Mat)| frobenius(&subtract(&mul(&transpose(b), u), &identity(shape(u).1))).powi(2);
     us.iter().zip(bs).map(of_view).sum()
 }
 
