@@ -15,6 +15,8 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
-# Needs cargo-deny (cargo install cargo-deny --locked).
+# cargo-deny is built into target/tools the first time, where it is not installed.
 licences:
-	cargo deny check licenses bans sources
+	command -v cargo-deny >/dev/null || test -x target/tools/bin/cargo-deny || \
+		cargo install cargo-deny --locked --version 0.20.2 --root target/tools --target-dir target/tools/build
+	PATH="$$PATH:$$PWD/target/tools/bin" cargo deny check licenses bans sources

@@ -135,28 +135,24 @@ impl<'a> Points<'a> {
     }
 
     /// Calls `visit(i, squared distances of point i to the columns of centres)` for every point.
-    fn distances(&self, centres: &Matrix, scratch: &mut Room, mut visit: impl FnMut(usize, &[f64])) {
+    fn distances(&self, centres: &Matrix, scratch: &mut Scratch, mut visit: impl FnMut(usize, &[f64])) {
         let count = centres.columns();
         let operand = self.lens.operand(&self.block.rows, centres);
         let centre_squares = column_squares(centres);
-        let Room { tile, products } = scratch;
         for start in (0..self.rows.len()).step_by(TILE) {
             let rows = &self.rows[start..(start + TILE).min(self.rows.len())];
-            self.lens.project(&self.block, rows, &operand, tile, products);
-            for (i, (products, &(instance, _))) in products.chunks_exact_mut(count).zip(rows).enumerate() {
-                let factor = self.lens.factor(instance);
-                to_distances(products, self.squares[start + i], factor, &centre_squares);
+            self.lens.project(&self.block, rows, &operand, scratch, |i, products| {
+                to_distances(products, self.squares[start + i], &centre_squares);
                 visit(start + i, products);
-            }
+            });
         }
         if let Some(extra) = &self.extra {
-            products.clear();
-            products.resize(count, 0.0);
+            let mut products = vec![0.0; count];
             for (x, centre) in extra.row.iter().zip(centres.iter_rows()) {
                 products.iter_mut().zip(centre).for_each(|(product, c)| *product += x * c);
             }
-            to_distances(products, extra.square, 1.0, &centre_squares);
-            visit(self.rows.len(), products);
+            to_distances(&mut products, extra.square, &centre_squares);
+            visit(self.rows.len(), &products);
         }
     }
 
@@ -172,7 +168,7 @@ impl<'a> Points<'a> {
         let start = |stream: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(stream as u64);
-            let mut room = Room::default();
+            let mut room = Scratch::default();
             let centres = self.seeds(distinct, &mut rng, &mut room);
             self.lloyd(centres, &mut room)
         };
@@ -191,7 +187,7 @@ impl<'a> Points<'a> {
 
     /// Greedy k-means++: each new centre is the best of a few points, drawn in proportion to their squared
     /// distance from the nearest centre so far.
-    fn seeds(&self, clusters: usize, rng: &mut impl Rng, room: &mut Room) -> Matrix {
+    fn seeds(&self, clusters: usize, rng: &mut impl Rng, room: &mut Scratch) -> Matrix {
         let candidates = 2 + (clusters as f64).ln() as usize;
         let mut nearest = vec![f64::INFINITY; self.len()];
         let mut chosen: Vec<Vec<f64>> = Vec::with_capacity(clusters);
@@ -223,7 +219,7 @@ impl<'a> Points<'a> {
     }
 
     /// Lloyd's iterations. Sums are kept and changed only by the points that move.
-    fn lloyd(&self, mut centres: Matrix, room: &mut Room) -> Clustering {
+    fn lloyd(&self, mut centres: Matrix, room: &mut Scratch) -> Clustering {
         let (count, d) = (centres.columns(), centres.rows());
         let mut labels = vec![MISSING; self.len()];
         let mut own = vec![0.0; self.len()];
@@ -326,16 +322,10 @@ impl Sums {
     }
 }
 
-#[derive(Default)]
-struct Room {
-    tile: Scratch,
-    products: Vec<f64>,
-}
-
 /// `‖x‖² + ‖c‖² − 2 x·c`, in place of the products.
-fn to_distances(products: &mut [f64], square: f64, factor: f64, centre_squares: &[f64]) {
+fn to_distances(products: &mut [f64], square: f64, centre_squares: &[f64]) {
     for (product, centre) in products.iter_mut().zip(centre_squares) {
-        *product = (square + centre - 2.0 * factor * *product).max(0.0);
+        *product = (square + centre - 2.0 * *product).max(0.0);
     }
 }
 
@@ -491,8 +481,8 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
     total.confidence.reserve_exact(if sum { 0 } else { instances });
     ordered(
         (0..instances).step_by(size),
-        || (Pass::new(count, d, sum), Buffer::default(), Room::default()),
-        |start, (pass, buffer, Room { tile, products })| {
+        || (Pass::new(count, d, sum), Buffer::default(), Scratch::default()),
+        |start, (pass, buffer, scratch)| {
             let range = start..(start + size).min(instances);
             pass.labels.resize(range.len(), MISSING);
             pass.confidence.resize(if sum { 0 } else { range.len() }, 0.0);
@@ -500,10 +490,9 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
             let row = |i: usize| Some((i, block.index.row(i - start)?));
             let here: Vec<(usize, usize)> = range.filter_map(row).collect();
             for rows in here.chunks(TILE) {
-                lens.project(&block, rows, &operand, tile, products);
-                for (products, &at) in products.chunks_exact_mut(count).zip(rows) {
-                    let square = lens.square(&block, at, zero);
-                    to_distances(products, square, lens.factor(at.0), &squares);
+                lens.project(&block, rows, &operand, scratch, |i, products| {
+                    let at = rows[i];
+                    to_distances(products, lens.square(&block, at, zero), &squares);
                     let (label, distance) = nearest(products);
                     pass.labels[at.0 - start] = label;
                     if sum {
@@ -514,7 +503,7 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
                     } else {
                         pass.confidence[at.0 - start] = margin(products, label, distance);
                     }
-                }
+                });
             }
             Ok::<_, crate::Error>(())
         },

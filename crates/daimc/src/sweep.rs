@@ -4,6 +4,9 @@
 //! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
 //! are added in order, so the result is the same to the last bit.
 
+use pulp::{Arch, Simd, WithSimd};
+
+use crate::kernel::aligned::Aligned;
 use crate::kernel::dense;
 use crate::lens::{Lens, Operand, Scratch, Sums, Total};
 use crate::linalg::transposed_product;
@@ -57,7 +60,7 @@ const TILE_BYTES: usize = 256 << 10;
 impl<'a> Sweep<'a> {
     pub fn new(source: &'a dyn Source, lenses: &'a [Lens], patterns: &'a Patterns, latent: usize) -> Self {
         let features: usize = lenses.iter().map(Lens::features).sum();
-        let tile = (TILE_BYTES / (8 * features.max(1))).clamp(16, 128) / 4 * 4;
+        let tile = (TILE_BYTES / (8 * features.max(1))).clamp(20, 140) / 20 * 20;
         Self { source, lenses, patterns, latent, block: block_size(source.instances()), tile }
     }
 
@@ -138,18 +141,45 @@ impl<'a> Sweep<'a> {
         for (view, buffer) in buffers.iter_mut().enumerate() {
             blocks.push(self.source.block(view, start..start + count, buffer)?);
         }
-        for from in (0..count).step_by(self.tile) {
-            tile.load(self, start, from..(from + self.tile).min(count), &blocks, v, scale);
+        let gather = gather.then_some((&mut sums[..], &mut grams[..], &mut column_sums[..]));
+        Arch::new().dispatch(Work { sweep: self, start, blocks: &blocks, v, scale, plan, gather, tile });
+        Ok(())
+    }
+}
+
+/// Sums, Gram matrices and column sums to which a block adds.
+type Gathered<'a> = (&'a mut [Sums], &'a mut [f64], &'a mut [f64]);
+
+/// What is to be done for one block, compiled for the machine's vector instructions as a whole.
+struct Work<'a> {
+    sweep: &'a Sweep<'a>,
+    start: usize,
+    blocks: &'a [Block<'a>],
+    v: &'a mut [f64],
+    scale: &'a [f64],
+    plan: Option<&'a Plan<'a>>,
+    gather: Option<Gathered<'a>>,
+    tile: &'a mut Tile,
+}
+
+impl WithSimd for Work<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { sweep, start, blocks, v, scale, plan, mut gather, tile } = self;
+        let count = v.len() / sweep.latent;
+        for from in (0..count).step_by(sweep.tile) {
+            tile.load(sweep, start, from..(from + sweep.tile).min(count), blocks, v, scale);
             if let Some(plan) = plan {
-                tile.project(self, plan, &blocks);
-                tile.update(self, plan);
+                tile.project(sweep, plan, blocks);
+                tile.update(sweep, plan);
             }
-            tile.store(self.latent, start, v);
-            if gather {
-                tile.gather(self, &blocks, sums, grams, column_sums);
+            tile.store(sweep.latent, start, v);
+            if let Some((sums, grams, column_sums)) = &mut gather {
+                tile.gather(sweep, blocks, sums, grams, column_sums);
             }
         }
-        Ok(())
     }
 }
 
@@ -199,11 +229,9 @@ struct Tile {
     right_minus: Vec<f64>,
     /// The instances that each view shows.
     members: Vec<Members>,
-    products: Vec<f64>,
-    weights: Vec<f64>,
     gram: Vec<f64>,
     own_gram: Vec<f64>,
-    lanes: Vec<f64>,
+    lanes: Option<Aligned<f64>>,
     scratch: Scratch,
 }
 
@@ -216,6 +244,7 @@ struct Members {
 }
 
 impl Tile {
+    #[inline(always)]
     fn load(
         &mut self,
         sweep: &Sweep<'_>,
@@ -246,6 +275,7 @@ impl Tile {
     }
 
     /// `r_j = Σ_v w_vj U_vᵀx_vj`, or its parts.
+    #[inline(always)]
     fn project(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
         let latent = sweep.latent;
         let size = self.instances.len() * latent;
@@ -256,27 +286,25 @@ impl Tile {
             self.right_minus.resize(size, 0.0);
         }
         for (view, lens) in sweep.lenses.iter().enumerate() {
-            let members = &self.members[view];
+            let Members { places, rows } = &self.members[view];
+            let (plus, minus) = (&mut self.right_plus, &mut self.right_minus);
             let operand = &plan.operands[view];
-            lens.project(&blocks[view], &members.rows, operand, &mut self.scratch, &mut self.products);
-            let products = self.products.chunks_exact(latent);
-            for ((&place, &(instance, _)), product) in members.places.iter().zip(&members.rows).zip(products)
-            {
-                let factor = lens.factor(instance);
-                let at = place * latent..(place + 1) * latent;
-                let plus = self.right_plus[at.clone()].iter_mut().zip(product);
+            lens.project(&blocks[view], rows, operand, &mut self.scratch, |i, products| {
+                let at = places[i] * latent..(places[i] + 1) * latent;
+                let plus = plus[at.clone()].iter_mut().zip(&*products);
                 match plan.solver {
-                    Solver::Coordinate => plus.for_each(|(plus, product)| *plus += factor * product),
+                    Solver::Coordinate => plus.for_each(|(plus, product)| *plus += product),
                     Solver::Multiplicative => {
-                        plus.for_each(|(plus, product)| *plus += (factor * product).max(0.0));
-                        let minus = self.right_minus[at].iter_mut().zip(product);
-                        minus.for_each(|(minus, product)| *minus += (-factor * product).max(0.0));
+                        plus.for_each(|(plus, product)| *plus += product.max(0.0));
+                        let minus = minus[at].iter_mut().zip(&*products);
+                        minus.for_each(|(minus, product)| *minus += (-product).max(0.0));
                     }
                 }
-            }
+            });
         }
     }
 
+    #[inline(always)]
     fn update(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>) {
         let latent = sweep.latent;
         for (pattern, run) in runs(&self.instances, sweep.patterns) {
@@ -289,12 +317,14 @@ impl Tile {
         }
     }
 
+    #[inline(always)]
     fn store(&self, latent: usize, start: usize, v: &mut [f64]) {
         for (&instance, row) in self.instances.iter().zip(self.v.chunks_exact(latent)) {
             v[(instance - start) * latent..][..latent].copy_from_slice(row);
         }
     }
 
+    #[inline(always)]
     fn gather(
         &mut self,
         sweep: &Sweep<'_>,
@@ -310,11 +340,7 @@ impl Tile {
             }
         }
         for (pattern, run) in runs(&self.instances, sweep.patterns) {
-            let v = &self.v[run.start * latent..run.end * latent];
-            let rows: Vec<&[f64]> = v.chunks_exact(latent).collect();
-            self.gram.clear();
-            self.gram.resize(latent * latent, 0.0);
-            dense::gather(&rows, v, latent, &mut self.gram);
+            add_gram(&self.v[run.start * latent..run.end * latent], latent, &mut self.gram);
             for &view in sweep.patterns.views(pattern) {
                 let total = &mut grams[view * latent * latent..][..latent * latent];
                 for (total, value) in total.iter_mut().zip(&self.gram) {
@@ -323,16 +349,35 @@ impl Tile {
             }
         }
         for (view, lens) in sweep.lenses.iter().enumerate() {
-            let members = &self.members[view];
-            self.weights.clear();
-            for (&place, &(instance, _)) in members.places.iter().zip(&members.rows) {
-                let factor = lens.factor(instance);
-                let row = &self.v[place * latent..(place + 1) * latent];
-                self.weights.extend(row.iter().map(|v| factor * v));
-            }
-            lens.gather(&blocks[view], &members.rows, &self.weights, &mut sums[view], &mut self.scratch);
+            let Members { places, rows } = &self.members[view];
+            lens.gather(&blocks[view], rows, places, &self.v, &mut sums[view], &mut self.scratch);
         }
     }
+}
+
+/// `gram = Σ_j v_j v_jᵀ` over some rows of V.
+fn add_gram(v: &[f64], latent: usize, gram: &mut Vec<f64>) {
+    gram.clear();
+    if latent < dense::chunk::<f64>() {
+        gram.resize(latent * latent, 0.0);
+        for row in v.chunks_exact(latent) {
+            for (gram, a) in gram.chunks_exact_mut(latent).zip(row) {
+                gram.iter_mut().zip(row).for_each(|(gram, b)| *gram += a * b);
+            }
+        }
+        return;
+    }
+    let rows: Vec<&[f64]> = v.chunks_exact(latent).collect();
+    let length = dense::padded::<f64>(latent);
+    gram.resize(latent * length, 0.0);
+    dense::gather(&rows, v, latent, gram);
+    // From chunks to K × K, in place: an entry never moves towards the end.
+    for k in 0..latent {
+        for l in 0..latent {
+            gram[k * latent + l] = gram[k * length + dense::position::<f64>(latent, l)];
+        }
+    }
+    gram.truncate(latent * latent);
 }
 
 /// Runs of instances with the same presence pattern: the pattern and the places.

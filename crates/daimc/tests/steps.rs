@@ -39,7 +39,7 @@ impl View {
         Self { x, w: naive::diagonal(&presence), v, b: random(d, k, &mut rng) }
     }
 
-    /// S = VᵀWV and C = XWV.
+    /// `S = VᵀWV` and `C = XWV`.
     fn statistics(&self) -> (Mat, Mat) {
         let wv = naive::mul(&self.w, &self.v);
         (naive::mul(&naive::transpose(&self.v), &wv), naive::mul(&self.x, &wv))

@@ -1,44 +1,55 @@
 //! Dense rows. Both products are tiled so that a tile of sums lives in registers.
+//!
+//! Rows are cut into chunks of 64 bytes. Where their number of features is not a whole number of chunks, the last chunk of
+//! a row overlaps the one before it, and the vectors that it meets are zero (or their sums ignored) where they
+//! overlap: no loop has a remainder, and no row is copied.
 
 use std::array::from_fn;
+use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::scalar::Scalar;
 
-/// Features per pass of [`gather`]: a tile's share of the sums then stays in the first-level cache.
-const PANEL: usize = 512;
+/// Features per chunk.
+pub(crate) const fn chunk<T>() -> usize {
+    64 / size_of::<T>()
+}
 
-/// `out[j][k] = x_j · u_k` for each row `x_j` and each of the K rows `u_k` of `basis` (K × d).
+/// The length of a vector that is laid out in chunks.
+pub(crate) fn padded<T>(features: usize) -> usize {
+    features.next_multiple_of(chunk::<T>())
+}
+
+/// Where feature `f` of `features` stands in a vector that is laid out in chunks.
+pub(crate) fn position<T>(features: usize, f: usize) -> usize {
+    let whole = features / chunk::<T>() * chunk::<T>();
+    if f < whole { f } else { padded::<T>(features) - (features - f) }
+}
+
+/// Chunks per pass of [`gather`]: a tile's share of the sums then stays in the first-level cache.
+const PANEL: usize = 64;
+
+/// `out[j][k] = x_j · u_k` for each row `x_j` and each of the K vectors `u_k` of `basis`, laid out in chunks. Rows have
+/// `features` values, at least a chunk.
 pub(crate) fn project<T: Scalar>(rows: &[&[T]], basis: &[T], latent: usize, out: &mut [T]) {
-    if rows.is_empty() || latent == 0 {
-        return;
-    }
-    let features = rows[0].len();
-    assert!(rows.iter().all(|row| row.len() == features));
-    assert_eq!(basis.len(), latent * features);
+    let Some(first) = rows.first() else { return };
+    let features = first.len();
+    assert!(features >= chunk::<T>() && rows.iter().all(|row| row.len() == features));
+    assert_eq!(basis.len(), latent * padded::<T>(features));
     assert_eq!(out.len(), rows.len() * latent);
     Arch::new().dispatch(Project { rows, basis, latent, features, out });
 }
 
-/// `sums[k] += Σ_j weights[j][k] x_j`: `sums` is K × d, `weights` one row of K numbers per row `x_j`.
+/// `sums[k] += Σ_j weights[j][k] x_j`: `sums` holds K vectors laid out in chunks, `weights` one row of K numbers per
+/// row `x_j`. Rows have `features` values, at least a chunk.
 pub(crate) fn gather<T: Scalar>(rows: &[&[T]], weights: &[T], latent: usize, sums: &mut [T]) {
-    if rows.is_empty() || latent == 0 {
-        return;
-    }
-    let features = rows[0].len();
-    assert!(rows.iter().all(|row| row.len() == features));
+    let Some(first) = rows.first() else { return };
+    let features = first.len();
+    assert!(features >= chunk::<T>() && rows.iter().all(|row| row.len() == features));
     assert_eq!(weights.len(), rows.len() * latent);
-    assert_eq!(sums.len(), latent * features);
+    assert_eq!(sums.len(), latent * padded::<T>(features));
     Arch::new().dispatch(Gather { rows, weights, latent, features, sums });
-}
-
-struct Project<'a, T> {
-    rows: &'a [&'a [T]],
-    basis: &'a [T],
-    latent: usize,
-    features: usize,
-    out: &'a mut [T],
 }
 
 /// Calls `$tile::<…, R, C>` for the `C` that is `$width` at run time.
@@ -49,36 +60,6 @@ macro_rules! with_width {
             _ => unreachable!("a tile is at most as wide as it was cut"),
         }
     };
-}
-
-impl<T: Scalar> WithSimd for Project<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, basis, latent, features, out } = self;
-        let (height, widest) = if S::REGISTER_COUNT >= 32 { (4, 5) } else { (2, 4) };
-        for (group, out) in rows.chunks(height).zip(out.chunks_mut(height * latent)) {
-            for (start, width) in cuts(latent, widest) {
-                let basis = &basis[start * features..];
-                if S::REGISTER_COUNT >= 32 {
-                    with_width!(
-                        width,
-                        4,
-                        [1, 2, 3, 4, 5],
-                        project_tile(simd, group, basis, features, latent, &mut out[start..])
-                    );
-                } else {
-                    with_width!(
-                        width,
-                        2,
-                        [1, 2, 3, 4],
-                        project_tile(simd, group, basis, features, latent, &mut out[start..])
-                    );
-                }
-            }
-        }
-    }
 }
 
 /// Cuts `0..total` into pieces of nearly equal width, none wider than `widest`: `(start, width)`.
@@ -97,6 +78,54 @@ fn fill<'a, T, const R: usize>(group: &[&'a [T]]) -> [&'a [T]; R] {
     from_fn(|i| group[i.min(group.len() - 1)])
 }
 
+/// The parts of a row and of a vector that meet: whole chunks, and the chunk that overlaps if there is one.
+#[inline(always)]
+fn meetings<T>(features: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let whole = features / chunk::<T>() * chunk::<T>();
+    let last = (features - chunk::<T>()..features, whole..whole + chunk::<T>());
+    [(0..whole, 0..whole)].into_iter().chain((whole < features).then_some(last))
+}
+
+struct Project<'a, T> {
+    rows: &'a [&'a [T]],
+    basis: &'a [T],
+    latent: usize,
+    features: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for Project<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { rows, basis, latent, features, out } = self;
+        let length = padded::<T>(features);
+        let (height, widest) = if S::REGISTER_COUNT >= 32 { (4, 5) } else { (2, 4) };
+        for (group, out) in rows.chunks(height).zip(out.chunks_mut(height * latent)) {
+            for (start, width) in cuts(latent, widest) {
+                let basis = &basis[start * length..(start + width) * length];
+                let out = &mut out[start..];
+                if S::REGISTER_COUNT >= 32 {
+                    with_width!(
+                        width,
+                        4,
+                        [1, 2, 3, 4, 5],
+                        project_tile(simd, group, basis, features, latent, out)
+                    );
+                } else {
+                    with_width!(
+                        width,
+                        2,
+                        [1, 2, 3, 4],
+                        project_tile(simd, group, basis, features, latent, out)
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[inline(always)]
 fn project_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
     simd: S,
@@ -107,33 +136,116 @@ fn project_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
     out: &mut [T],
 ) {
     let rows: [&[T]; R] = fill(group);
-    let rows = rows.map(T::split::<S>);
-    let columns: [_; C] = from_fn(|c| T::split::<S>(&basis[c * features..(c + 1) * features]));
-    let whole = rows[0].0.len();
-    let x: [&[_]; R] = from_fn(|i| &rows[i].0[..whole]);
-    let u: [&[_]; C] = from_fn(|c| &columns[c].0[..whole]);
+    let length = basis.len() / C;
     let mut sums = [[T::splat(simd, T::default()); C]; R];
-    for f in 0..whole {
-        let x: [_; R] = from_fn(|i| x[i][f]);
-        for c in 0..C {
-            let u = u[c][f];
-            for i in 0..R {
-                sums[i][c] = T::mul_add(simd, x[i], u, sums[i][c]);
-            }
-        }
-    }
-    if !rows[0].1.is_empty() {
-        let x: [_; R] = from_fn(|i| T::load_part(simd, rows[i].1));
-        for c in 0..C {
-            let u = T::load_part(simd, columns[c].1);
-            for i in 0..R {
-                sums[i][c] = T::mul_add(simd, x[i], u, sums[i][c]);
+    for (of_row, of_vector) in meetings::<T>(features) {
+        let x: [&[_]; R] = from_fn(|i| T::split::<S>(&rows[i][of_row.clone()]).0);
+        let u: [&[_]; C] = from_fn(|c| T::split::<S>(&basis[c * length..][of_vector.clone()]).0);
+        let count = x[0].len();
+        let x: [&[_]; R] = from_fn(|i| &x[i][..count]);
+        let u: [&[_]; C] = from_fn(|c| &u[c][..count]);
+        for f in 0..count {
+            let x: [_; R] = from_fn(|i| x[i][f]);
+            for c in 0..C {
+                let u = u[c][f];
+                for i in 0..R {
+                    sums[i][c] = T::mul_add(simd, x[i], u, sums[i][c]);
+                }
             }
         }
     }
     for (sums, out) in sums.iter().zip(out.chunks_mut(latent)).take(group.len()) {
         for (sum, out) in sums.iter().zip(out) {
             *out = T::sum(simd, *sum);
+        }
+    }
+}
+
+/// Whether [`project_by_feature`] is the faster way for rows of `features` values: it multiplies by padding, but spares
+/// the sums over lanes at the end of each dot product.
+pub(crate) fn prefers_by_feature<T>(features: usize, latent: usize) -> bool {
+    const SUM: usize = 12;
+    let chunk = chunk::<T>();
+    features * latent.div_ceil(chunk) < latent * (features / chunk + SUM)
+}
+
+/// `out[j] = Σ_f x_jf basis[f]`: `basis` is d × W, `out` rows × W, W a whole number of chunks.
+pub(crate) fn project_by_feature<T: Scalar>(rows: &[&[T]], basis: &[T], width: usize, out: &mut [T]) {
+    let Some(first) = rows.first() else { return };
+    let features = first.len();
+    assert!(rows.iter().all(|row| row.len() == features));
+    assert_eq!(basis.len(), features * width);
+    assert_eq!(out.len(), rows.len() * width);
+    Arch::new().dispatch(ByFeature { rows, basis, width, out });
+}
+
+struct ByFeature<'a, T> {
+    rows: &'a [&'a [T]],
+    basis: &'a [T],
+    width: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for ByFeature<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { rows, basis, width, out } = self;
+        let basis = T::split::<S>(basis).0;
+        let out = T::split_mut::<S>(out).0;
+        let registers = width / T::lanes::<S>();
+        let widest = if S::REGISTER_COUNT >= 32 { 3 } else { 2 };
+        for (start, width) in cuts(registers, widest) {
+            match (width, S::REGISTER_COUNT >= 32) {
+                (1, true) => by_feature::<S, T, 8, 1>(simd, rows, basis, registers, start, out),
+                (2, true) => by_feature::<S, T, 8, 2>(simd, rows, basis, registers, start, out),
+                (_, true) => by_feature::<S, T, 8, 3>(simd, rows, basis, registers, start, out),
+                (1, false) => by_feature::<S, T, 6, 1>(simd, rows, basis, registers, start, out),
+                (_, false) => by_feature::<S, T, 6, 2>(simd, rows, basis, registers, start, out),
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn by_feature<S: Simd, T: Scalar, const R: usize, const W: usize>(
+    simd: S,
+    rows: &[&[T]],
+    basis: &[T::Register<S>],
+    registers: usize,
+    start: usize,
+    out: &mut [T::Register<S>],
+) {
+    /// Features between two checks of bounds.
+    const STEP: usize = 4;
+    for (group, out) in rows.chunks(R).zip(out.chunks_mut(R * registers)) {
+        let rows: [&[T]; R] = fill(group);
+        let features = rows[0].len();
+        let steps: [&[[T; STEP]]; R] = from_fn(|i| &rows[i].as_chunks().0[..features / STEP]);
+        let mut sums = [[T::splat(simd, T::default()); W]; R];
+        for (step, u) in basis[start..].chunks(STEP * registers).take(features / STEP).enumerate() {
+            let u = &u[..(STEP - 1) * registers + W];
+            for f in 0..STEP {
+                let u: [_; W] = from_fn(|w| u[f * registers + w]);
+                for i in 0..R {
+                    let x = T::splat(simd, steps[i][step][f]);
+                    for w in 0..W {
+                        sums[i][w] = T::mul_add(simd, x, u[w], sums[i][w]);
+                    }
+                }
+            }
+        }
+        for f in features / STEP * STEP..features {
+            for i in 0..R {
+                let x = T::splat(simd, rows[i][f]);
+                for w in 0..W {
+                    sums[i][w] = T::mul_add(simd, x, basis[f * registers + start + w], sums[i][w]);
+                }
+            }
+        }
+        for (sums, out) in sums.iter().zip(out.chunks_mut(registers)) {
+            out[start..start + W].copy_from_slice(sums);
         }
     }
 }
@@ -152,11 +264,11 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows, weights, latent, features, sums } = self;
+        let length = padded::<T>(features);
         let (height, widest) = if S::REGISTER_COUNT >= 32 { (4, 5) } else { (2, 4) };
-        for from in (0..features).step_by(PANEL) {
-            let panel = from..(from + PANEL).min(features);
+        for (of_rows, of_sums) in meetings::<T>(features).flat_map(panels::<T>) {
             for (start, width) in cuts(latent, widest) {
-                let sums = &mut sums[start * features..];
+                let sums = &mut sums[start * length..(start + width) * length];
                 for (group, weights) in rows.chunks(height).zip(weights.chunks(height * latent)) {
                     let weights = &weights[start..];
                     if S::REGISTER_COUNT >= 32 {
@@ -164,20 +276,32 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
                             width,
                             4,
                             [1, 2, 3, 4, 5],
-                            gather_tile(simd, group, weights, latent, sums, features, &panel)
+                            gather_tile(simd, group, weights, latent, sums, &of_rows, &of_sums)
                         );
                     } else {
                         with_width!(
                             width,
                             2,
                             [1, 2, 3, 4],
-                            gather_tile(simd, group, weights, latent, sums, features, &panel)
+                            gather_tile(simd, group, weights, latent, sums, &of_rows, &of_sums)
                         );
                     }
                 }
             }
         }
     }
+}
+
+/// Cuts the parts that meet into panels.
+#[inline(always)]
+fn panels<T>(
+    (of_row, of_vector): (Range<usize>, Range<usize>),
+) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let panel = PANEL * chunk::<T>();
+    (0..of_row.len()).step_by(panel).map(move |from| {
+        let to = (from + panel).min(of_row.len());
+        (of_row.start + from..of_row.start + to, of_vector.start + from..of_vector.start + to)
+    })
 }
 
 #[inline(always)]
@@ -187,29 +311,26 @@ fn gather_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
     weights: &[T],
     latent: usize,
     sums: &mut [T],
-    features: usize,
-    panel: &std::ops::Range<usize>,
+    of_rows: &Range<usize>,
+    of_sums: &Range<usize>,
 ) {
     let rows: [&[T]; R] = fill(group);
-    let rows = rows.map(|row| T::split::<S>(&row[panel.clone()]));
+    let x: [&[_]; R] = from_fn(|i| T::split::<S>(&rows[i][of_rows.clone()]).0);
+    let count = x[0].len();
+    let x: [&[_]; R] = from_fn(|i| &x[i][..count]);
     let weight: [[_; C]; R] = from_fn(|i| {
         from_fn(|c| {
             let value = if i < group.len() { weights[i * latent + c] } else { T::default() };
             T::splat(simd, value)
         })
     });
-    let mut columns = sums.chunks_mut(features);
-    let columns: [_; C] =
-        from_fn(|_| T::split_mut::<S>(&mut columns.next().unwrap_or_default()[panel.clone()]));
-    let whole = rows[0].0.len();
-    let x: [&[_]; R] = from_fn(|i| &rows[i].0[..whole]);
-    let mut rests: [&mut [T]; C] = from_fn(|_| <&mut [T]>::default());
-    let mut sums: [&mut [_]; C] = from_fn(|_| <&mut [T::Register<S>]>::default());
-    for (c, (head, rest)) in columns.into_iter().enumerate() {
-        sums[c] = &mut head[..whole];
-        rests[c] = rest;
-    }
-    for f in 0..whole {
+    let length = sums.len() / C;
+    let mut vectors = sums.chunks_exact_mut(length);
+    let sums: [&mut [_]; C] = from_fn(|_| {
+        let vector = vectors.next().unwrap_or_default();
+        &mut T::split_mut::<S>(&mut vector[of_sums.clone()]).0[..count]
+    });
+    for f in 0..count {
         let x: [_; R] = from_fn(|i| x[i][f]);
         for c in 0..C {
             let mut sum = sums[c][f];
@@ -219,14 +340,80 @@ fn gather_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
             sums[c][f] = sum;
         }
     }
-    if !rows[0].1.is_empty() {
-        let x: [_; R] = from_fn(|i| T::load_part(simd, rows[i].1));
-        for (c, rest) in rests.iter_mut().enumerate() {
-            let mut sum = T::load_part(simd, rest);
-            for i in 0..R {
-                sum = T::mul_add(simd, x[i], weight[i][c], sum);
-            }
-            T::store_part(simd, rest, sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lays a vector out in chunks.
+    fn lay<T: Scalar>(vector: &[f64]) -> Vec<T> {
+        let mut out = vec![T::default(); padded::<T>(vector.len())];
+        for (f, &value) in vector.iter().enumerate() {
+            out[position::<T>(vector.len(), f)] = T::from_f64(value);
         }
+        out
+    }
+
+    fn check<T: Scalar>(count: usize, features: usize, latent: usize, tolerance: f64) {
+        let value = |i: usize, j: usize| ((i * 31 + j * 17) % 23) as f64 / 7.0 - 1.5;
+        let rows: Vec<Vec<T>> =
+            (0..count).map(|i| (0..features).map(|f| T::from_f64(value(i, f))).collect()).collect();
+        let slices: Vec<&[T]> = rows.iter().map(Vec::as_slice).collect();
+        let vector = |k: usize| (0..features).map(|f| value(k + 5, f + 3)).collect::<Vec<f64>>();
+        let basis: Vec<T> = (0..latent).flat_map(|k| lay(&vector(k))).collect();
+        let mut out = vec![T::default(); count * latent];
+        project(&slices, &basis, latent, &mut out);
+        for i in 0..count {
+            for k in 0..latent {
+                let expected: f64 = (0..features).map(|f| value(i, f) * vector(k)[f]).sum();
+                let found = out[i * latent + k].to_f64();
+                assert!(
+                    (found - expected).abs() <= tolerance * (1.0 + expected.abs()),
+                    "{found} ≠ {expected}"
+                );
+            }
+        }
+        let width = latent.next_multiple_of(chunk::<T>());
+        let mut basis = vec![T::default(); features * width];
+        for (f, basis) in basis.chunks_exact_mut(width).enumerate() {
+            (0..latent).for_each(|k| basis[k] = T::from_f64(vector(k)[f]));
+        }
+        let mut again = vec![T::default(); count * width];
+        project_by_feature(&slices, &basis, width, &mut again);
+        for (out, again) in out.chunks(latent).zip(again.chunks(width)) {
+            for (out, again) in out.iter().zip(again) {
+                let (found, expected) = (again.to_f64(), out.to_f64());
+                assert!(
+                    (found - expected).abs() <= tolerance * (1.0 + expected.abs()),
+                    "{found} ≠ {expected}"
+                );
+            }
+        }
+        let weights: Vec<T> = (0..count * latent).map(|i| T::from_f64(value(i, 1))).collect();
+        let mut sums = vec![T::default(); latent * padded::<T>(features)];
+        gather(&slices, &weights, latent, &mut sums);
+        for k in 0..latent {
+            for f in 0..features {
+                let expected: f64 = (0..count).map(|i| value(i, f) * value(i * latent + k, 1)).sum();
+                let found = sums[k * padded::<T>(features) + position::<T>(features, f)].to_f64();
+                assert!(
+                    (found - expected).abs() <= tolerance * (1.0 + expected.abs()),
+                    "{found} ≠ {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_right_for_every_remainder() {
+        for features in 16..50 {
+            for latent in 1..13 {
+                check::<f64>(7, features, latent, 1e-12);
+                check::<f32>(6, features, latent, 1e-4);
+            }
+        }
+        check::<f64>(9, 1111, 11, 1e-12);
+        check::<f32>(9, 1111, 11, 1e-3);
     }
 }

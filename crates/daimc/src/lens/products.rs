@@ -2,6 +2,7 @@
 
 use super::Lens;
 use crate::Matrix;
+use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, dense, sparse};
 use crate::scale::Scaling;
 use crate::source::{Block, Csr, Rows};
@@ -21,173 +22,226 @@ impl Lens {
                 }
             }
         }
-        let values = match rows {
-            Rows::DenseF32(_) => Typed::F32(columns(vectors, factor)),
-            Rows::DenseF64(_) => Typed::F64(columns(vectors, factor)),
-            Rows::SparseF32(_) => Typed::F32(padded_rows(vectors, factor)),
-            Rows::SparseF64(_) => Typed::F64(padded_rows(vectors, factor)),
+        let by_feature = match rows {
+            Rows::DenseF32(_) => dense::prefers_by_feature::<f32>(self.features, latent),
+            Rows::DenseF64(_) => dense::prefers_by_feature::<f64>(self.features, latent),
+            Rows::SparseF32(_) | Rows::SparseF64(_) => true,
         };
-        Operand { latent, values, offset }
+        let values = match (rows, by_feature) {
+            (Rows::DenseF32(_) | Rows::SparseF32(_), true) => Typed::F32(padded_rows(vectors, factor)),
+            (Rows::DenseF64(_) | Rows::SparseF64(_), true) => Typed::F64(padded_rows(vectors, factor)),
+            (Rows::DenseF32(_) | Rows::SparseF32(_), false) => Typed::F32(columns(vectors, factor)),
+            (Rows::DenseF64(_) | Rows::SparseF64(_), false) => Typed::F64(columns(vectors, factor)),
+        };
+        Operand { latent, by_feature, values, offset }
     }
 
     /// Sums for [`Lens::gather`], all zero.
     pub fn sums(&self, rows: &Rows<'_>, latent: usize) -> Sums {
         let d = self.features;
         let (values, touched) = match rows {
-            Rows::DenseF32(_) => (Typed::F32(vec![0.0; latent * d]), None),
-            Rows::DenseF64(_) => (Typed::F64(vec![0.0; latent * d]), None),
+            Rows::DenseF32(_) => (Typed::F32(Aligned::zeros(latent * dense::padded::<f32>(d))), None),
+            Rows::DenseF64(_) => (Typed::F64(Aligned::zeros(latent * dense::padded::<f64>(d))), None),
             Rows::SparseF32(_) => {
-                (Typed::F32(vec![0.0; d * sparse::padded::<f32>(latent)]), Some(Touched::new(d)))
+                (Typed::F32(Aligned::zeros(d * sparse::padded::<f32>(latent))), Some(Touched::new(d)))
             }
             Rows::SparseF64(_) => {
-                (Typed::F64(vec![0.0; d * sparse::padded::<f64>(latent)]), Some(Touched::new(d)))
+                (Typed::F64(Aligned::zeros(d * sparse::padded::<f64>(latent))), Some(Touched::new(d)))
             }
         };
         Sums { latent, values, touched, weights: vec![0.0; latent] }
     }
 
-    /// `out[i] = Uᵀ x_i / f_i` for the instances `(instance, row)` of a block: multiply by [`Lens::factor`].
+    /// Calls `each(i, Uᵀ x'_i)` for the instances `(instance, row)` of a block.
+    #[inline(always)]
     pub fn project(
         &self,
         block: &Block<'_>,
         rows: &[(usize, usize)],
         operand: &Operand,
         scratch: &mut Scratch,
-        out: &mut Vec<f64>,
+        each: impl FnMut(usize, &mut [f64]),
     ) {
-        let latent = operand.latent;
-        out.clear();
+        let Scratch { f32, f64, numbers, row } = scratch;
         match (&block.rows, &operand.values) {
             (Rows::DenseF32(x), Typed::F32(u)) => {
-                self.project_dense(x, rows, u, latent, &mut scratch.f32, out);
+                let width = self.project_dense(x, rows, u, operand, f32);
+                self.hand_out(&f32.products, width, rows, operand, row, each);
             }
             (Rows::DenseF64(x), Typed::F64(u)) => {
-                self.project_dense(x, rows, u, latent, &mut scratch.f64, out);
+                let width = self.project_dense(x, rows, u, operand, f64);
+                self.hand_out(&f64.products, width, rows, operand, row, each);
             }
             (Rows::SparseF32(x), Typed::F32(u)) => {
-                project_sparse(*x, rows, u, latent, &mut scratch.f32, &mut scratch.rows, out);
+                let width = project_sparse(*x, rows, u, operand.latent, &mut f32.products, numbers);
+                self.hand_out(&f32.products, width, rows, operand, row, each);
             }
             (Rows::SparseF64(x), Typed::F64(u)) => {
-                project_sparse(*x, rows, u, latent, &mut scratch.f64, &mut scratch.rows, out);
+                let width = project_sparse(*x, rows, u, operand.latent, &mut f64.products, numbers);
+                self.hand_out(&f64.products, width, rows, operand, row, each);
             }
             _ => unreachable!("a view has one type in all its blocks"),
         }
-        if operand.offset.iter().any(|&offset| offset != 0.0) {
-            for out in out.chunks_exact_mut(latent) {
-                for (out, offset) in out.iter_mut().zip(&operand.offset) {
-                    *out -= offset;
-                }
+    }
+
+    /// Finishes the products, of which there are `width` per row.
+    #[inline(always)]
+    fn hand_out<T: Scalar>(
+        &self,
+        products: &[T],
+        width: usize,
+        rows: &[(usize, usize)],
+        operand: &Operand,
+        row: &mut Vec<f64>,
+        mut each: impl FnMut(usize, &mut [f64]),
+    ) {
+        row.resize(operand.latent, 0.0);
+        for (i, (products, &(instance, _))) in products.chunks_exact(width).zip(rows).enumerate() {
+            let factor = self.factor(instance);
+            for ((out, product), offset) in row.iter_mut().zip(products).zip(&operand.offset) {
+                *out = factor * (product.to_f64() - offset);
             }
+            each(i, row);
         }
     }
 
-    /// Adds `Σ_i x_i v_iᵀ` to the sums, for the instances `(instance, row)` of a block; `weights[i]` is
-    /// `v_i` times [`Lens::factor`].
+    /// Adds `Σ_i x'_i v_iᵀ` to the sums, for the instances `(instance, row)` of a block; `v_i` is row `places[i]` of `v`.
+    #[inline(always)]
     pub fn gather(
         &self,
         block: &Block<'_>,
         rows: &[(usize, usize)],
-        weights: &[f64],
+        places: &[usize],
+        v: &[f64],
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) {
         let latent = sums.latent;
-        for weight in weights.chunks_exact(latent) {
-            for (sum, weight) in sums.weights.iter_mut().zip(weight) {
-                *sum += weight;
+        if !self.scaling.shift.is_empty() {
+            for (&place, &(instance, _)) in places.iter().zip(rows) {
+                let factor = self.factor(instance);
+                let v = &v[place * latent..(place + 1) * latent];
+                sums.weights.iter_mut().zip(v).for_each(|(sum, v)| *sum += factor * v);
             }
         }
+        let Scratch { f32, f64, numbers, .. } = scratch;
+        let given = Weights { lens: self, rows, places, v, latent };
         match (&block.rows, &mut sums.values) {
-            (Rows::DenseF32(x), Typed::F32(sums)) => {
-                self.gather_dense(x, rows, weights, latent, &mut scratch.f32, sums);
-            }
-            (Rows::DenseF64(x), Typed::F64(sums)) => {
-                self.gather_dense(x, rows, weights, latent, &mut scratch.f64, sums);
-            }
+            (Rows::DenseF32(x), Typed::F32(sums)) => self.gather_dense(x, &given, f32, sums),
+            (Rows::DenseF64(x), Typed::F64(sums)) => self.gather_dense(x, &given, f64, sums),
             (Rows::SparseF32(x), Typed::F32(values)) => {
-                gather_sparse(*x, rows, weights, latent, scratch, sums.touched.as_mut(), values);
+                gather_sparse(*x, &given, &mut f32.products, numbers, sums.touched.as_mut(), values);
             }
             (Rows::SparseF64(x), Typed::F64(values)) => {
-                gather_sparse(*x, rows, weights, latent, scratch, sums.touched.as_mut(), values);
+                gather_sparse(*x, &given, &mut f64.products, numbers, sums.touched.as_mut(), values);
             }
             _ => unreachable!("a view has one type in all its blocks"),
         }
     }
 
+    /// Products of dense rows; returns how many there are per row.
     fn project_dense<T: Scalar>(
         &self,
         x: &[T],
         rows: &[(usize, usize)],
         basis: &[T],
-        latent: usize,
-        scratch: &mut Tile<T>,
-        out: &mut Vec<f64>,
-    ) {
-        let Tile { scaled, products, .. } = scratch;
-        let slices = self.slices(x, rows, scaled);
-        products.resize(rows.len() * latent, T::default());
-        dense::project(&slices, basis, latent, products);
-        out.extend(products.iter().map(|value| value.to_f64()));
+        operand: &Operand,
+        tile: &mut Tile<T>,
+    ) -> usize {
+        let Tile { copies, products } = tile;
+        if operand.by_feature {
+            let width = sparse::padded::<T>(operand.latent);
+            products.resize(rows.len() * width, T::default());
+            dense::project_by_feature(&self.slices(x, rows, self.features, copies), basis, width, products);
+            return width;
+        }
+        products.resize(rows.len() * operand.latent, T::default());
+        dense::project(&self.slices(x, rows, dense::chunk::<T>(), copies), basis, operand.latent, products);
+        operand.latent
     }
 
-    fn gather_dense<T: Scalar>(
-        &self,
-        x: &[T],
-        rows: &[(usize, usize)],
-        weights: &[f64],
-        latent: usize,
-        scratch: &mut Tile<T>,
-        sums: &mut [T],
-    ) {
-        let Tile { scaled, products, .. } = scratch;
-        let slices = self.slices(x, rows, scaled);
-        products.clear();
-        products.extend(weights.iter().map(|&weight| T::from_f64(weight)));
-        dense::gather(&slices, products, latent, sums);
+    #[inline(always)]
+    fn gather_dense<T: Scalar>(&self, x: &[T], given: &Weights<'_>, tile: &mut Tile<T>, sums: &mut [T]) {
+        given.lay_out(given.latent, &mut tile.products);
+        let slices = self.slices(x, given.rows, dense::chunk::<T>(), &mut tile.copies);
+        dense::gather(&slices, &tile.products, given.latent, sums);
     }
 
-    /// The rows as slices: of the data, or of a scaled copy where the scaling cannot be folded in.
+    /// The rows as slices: of the data, or of copies where rows are shorter than `least` (they stand at the end then) or
+    /// must be scaled one by one.
     fn slices<'b, T: Scalar>(
         &self,
         x: &'b [T],
         rows: &[(usize, usize)],
-        scaled: &'b mut Vec<T>,
+        least: usize,
+        copies: &'b mut Vec<T>,
     ) -> Vec<&'b [T]> {
         let d = self.features;
-        if !self.by_row {
+        let length = d.max(least);
+        if !self.by_row && length == d {
             return rows.iter().map(|&(_, row)| &x[row * d..(row + 1) * d]).collect();
         }
         let Scaling { shift, factor, .. } = &self.scaling;
-        scaled.clear();
+        copies.clear();
         for &(instance, row) in rows {
+            copies.resize(copies.len() + length - d, T::default());
+            let row = &x[row * d..(row + 1) * d];
+            if !self.by_row {
+                copies.extend_from_slice(row);
+                continue;
+            }
             let whole = self.full_factor(instance);
-            scaled.extend(x[row * d..(row + 1) * d].iter().enumerate().map(|(f, value)| {
+            copies.extend(row.iter().enumerate().map(|(f, value)| {
                 let m = shift.get(f).copied().unwrap_or(0.0);
                 let c = factor.get(f).copied().unwrap_or(1.0);
                 T::from_f64((value.to_f64() - m) * c * whole)
             }));
         }
-        scaled.chunks(d).collect()
+        copies.chunks(length).collect()
     }
 }
 
-/// The columns of a d × K matrix, one after the other, row f times `factor(f)`.
-fn columns<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Vec<T> {
-    let (d, latent) = (vectors.rows(), vectors.columns());
-    let mut out = vec![T::default(); d * latent];
+/// The weights of some rows: the row factor times a row of V.
+struct Weights<'a> {
+    lens: &'a Lens,
+    rows: &'a [(usize, usize)],
+    places: &'a [usize],
+    v: &'a [f64],
+    latent: usize,
+}
+
+impl Weights<'_> {
+    /// One row of `width` numbers after the other, padded with zeros.
+    #[inline(always)]
+    fn lay_out<T: Scalar>(&self, width: usize, out: &mut Vec<T>) {
+        out.clear();
+        for (&place, &(instance, _)) in self.places.iter().zip(self.rows) {
+            let factor = self.lens.factor(instance);
+            let v = &self.v[place * self.latent..(place + 1) * self.latent];
+            out.extend(v.iter().map(|v| T::from_f64(factor * v)));
+            out.resize(out.len() + width - self.latent, T::default());
+        }
+    }
+}
+
+/// The columns of a d × K matrix, one after the other, laid out in chunks, row f times `factor(f)`.
+fn columns<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Aligned<T> {
+    let d = vectors.rows();
+    let length = dense::padded::<T>(d);
+    let mut out = Aligned::zeros(vectors.columns() * length);
     for f in 0..d {
-        let c = factor(f);
+        let (c, at) = (factor(f), dense::position::<T>(d, f));
         for (k, value) in vectors.row(f).iter().enumerate() {
-            out[k * d + f] = T::from_f64(c * value);
+            out[k * length + at] = T::from_f64(c * value);
         }
     }
     out
 }
 
 /// The rows of a d × K matrix, each padded with zeros, row f times `factor(f)`.
-fn padded_rows<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Vec<T> {
+fn padded_rows<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Aligned<T> {
     let width = sparse::padded::<T>(vectors.columns());
-    let mut out = vec![T::default(); vectors.rows() * width];
+    let mut out = Aligned::zeros(vectors.rows() * width);
     for (f, out) in out.chunks_exact_mut(width).enumerate() {
         let c = factor(f);
         for (out, value) in out.iter_mut().zip(vectors.row(f)) {
@@ -197,60 +251,53 @@ fn padded_rows<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Ve
     out
 }
 
+/// Products of sparse rows; returns how many there are per row.
 fn project_sparse<T: Scalar>(
     x: Csr<'_, T>,
     rows: &[(usize, usize)],
     basis: &[T],
     latent: usize,
-    scratch: &mut Tile<T>,
+    products: &mut Vec<T>,
     numbers: &mut Vec<usize>,
-    out: &mut Vec<f64>,
-) {
+) -> usize {
     let width = sparse::padded::<T>(latent);
     numbers.clear();
     numbers.extend(rows.iter().map(|&(_, row)| row));
-    scratch.products.resize(rows.len() * width, T::default());
-    sparse::project(x, numbers, basis, width, &mut scratch.products);
-    for products in scratch.products.chunks_exact(width) {
-        out.extend(products[..latent].iter().map(|value| value.to_f64()));
-    }
+    products.resize(rows.len() * width, T::default());
+    sparse::project(x, numbers, basis, width, products);
+    width
 }
 
 fn gather_sparse<T: Scalar>(
     x: Csr<'_, T>,
-    rows: &[(usize, usize)],
-    weights: &[f64],
-    latent: usize,
-    scratch: &mut Scratch,
+    given: &Weights<'_>,
+    weights: &mut Vec<T>,
+    numbers: &mut Vec<usize>,
     touched: Option<&mut Touched>,
     sums: &mut [T],
 ) {
-    let width = sparse::padded::<T>(latent);
-    let Scratch { rows: numbers, .. } = scratch;
+    let width = sparse::padded::<T>(given.latent);
     numbers.clear();
-    numbers.extend(rows.iter().map(|&(_, row)| row));
-    let mut padded = vec![T::default(); rows.len() * width];
-    for (padded, weights) in padded.chunks_exact_mut(width).zip(weights.chunks_exact(latent)) {
-        for (padded, &weight) in padded.iter_mut().zip(weights) {
-            *padded = T::from_f64(weight);
-        }
-    }
+    numbers.extend(given.rows.iter().map(|&(_, row)| row));
+    given.lay_out(width, weights);
     if let Some(touched) = touched {
         numbers.iter().for_each(|&row| touched.mark(x.row(row).0));
     }
-    sparse::gather(x, numbers, &padded, width, sums);
+    sparse::gather(x, numbers, weights, width, sums);
 }
 
 #[derive(Debug)]
 enum Typed {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    F32(Aligned<f32>),
+    F64(Aligned<f64>),
 }
 
 /// K vectors, laid out for the rows of one view.
 #[derive(Debug)]
 pub(crate) struct Operand {
     latent: usize,
+    /// The K numbers of a feature stand side by side; else the features of each vector do.
+    by_feature: bool,
     values: Typed,
     /// `mᵀ(c ∘ U)`.
     offset: Vec<f64>,
@@ -261,12 +308,13 @@ pub(crate) struct Operand {
 pub(crate) struct Scratch {
     f32: Tile<f32>,
     f64: Tile<f64>,
-    rows: Vec<usize>,
+    numbers: Vec<usize>,
+    row: Vec<f64>,
 }
 
 #[derive(Debug, Default)]
 struct Tile<T> {
-    scaled: Vec<T>,
+    copies: Vec<T>,
     products: Vec<T>,
 }
 
@@ -303,18 +351,33 @@ pub(crate) struct Sums {
     weights: Vec<f64>,
 }
 
-/// `Σ x vᵀ` over all blocks, in double precision; K × d for a dense view, d × K for a sparse one.
+/// `Σ x vᵀ` over all blocks, in double precision.
 #[derive(Debug)]
 pub(crate) struct Total {
     values: Vec<f64>,
     weights: Vec<f64>,
-    by_feature: bool,
+    layout: Layout,
+}
+
+/// How the values of a [`Total`] are laid out.
+#[derive(Clone, Copy, Debug)]
+enum Layout {
+    /// K vectors in chunks of `f32`.
+    ChunksF32,
+    /// K vectors in chunks of `f64`.
+    ChunksF64,
+    /// K numbers for each feature.
+    ByFeature,
 }
 
 impl Total {
     pub fn new(rows: &Rows<'_>, features: usize, latent: usize) -> Self {
-        let by_feature = matches!(rows, Rows::SparseF32(_) | Rows::SparseF64(_));
-        Self { values: vec![0.0; features * latent], weights: vec![0.0; latent], by_feature }
+        let (layout, length) = match rows {
+            Rows::DenseF32(_) => (Layout::ChunksF32, dense::padded::<f32>(features)),
+            Rows::DenseF64(_) => (Layout::ChunksF64, dense::padded::<f64>(features)),
+            Rows::SparseF32(_) | Rows::SparseF64(_) => (Layout::ByFeature, features),
+        };
+        Self { values: vec![0.0; length * latent], weights: vec![0.0; latent], layout }
     }
 
     /// Adds the sums of a block and clears them.
@@ -332,7 +395,11 @@ impl Total {
     pub fn finish(self, lens: &Lens) -> Matrix {
         let (d, latent) = (lens.features, self.weights.len());
         let Scaling { shift, factor, .. } = &lens.scaling;
-        let at = |f: usize, k: usize| if self.by_feature { f * latent + k } else { k * d + f };
+        let at = |f: usize, k: usize| match self.layout {
+            Layout::ChunksF32 => k * dense::padded::<f32>(d) + dense::position::<f32>(d, f),
+            Layout::ChunksF64 => k * dense::padded::<f64>(d) + dense::position::<f64>(d, f),
+            Layout::ByFeature => f * latent + k,
+        };
         Matrix::from_fn(d, latent, |f, k| {
             let sum = self.values[at(f, k)];
             if lens.by_row {

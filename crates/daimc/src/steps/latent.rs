@@ -4,6 +4,8 @@
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::aligned::Aligned;
+
 /// How the rows of V are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,7 +46,7 @@ pub(crate) fn update(
     right: Parts<'_>,
     latent: usize,
     passes: Passes,
-    scratch: &mut Vec<f64>,
+    scratch: &mut Option<Aligned<f64>>,
     v: &mut [f64],
 ) {
     Arch::new().dispatch(Update { solver, gram, right, latent, passes, scratch, v });
@@ -56,7 +58,7 @@ struct Update<'a> {
     right: Parts<'a>,
     latent: usize,
     passes: Passes,
-    scratch: &'a mut Vec<f64>,
+    scratch: &'a mut Option<Aligned<f64>>,
     v: &'a mut [f64],
 }
 
@@ -67,7 +69,11 @@ impl WithSimd for Update<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { solver, gram, right, latent, passes, scratch, v } = self;
         let rows = v.len() / latent;
-        scratch.resize(4 * latent * WIDE * S::F64_LANES, 0.0);
+        let needed = 4 * latent * WIDE * S::F64_LANES;
+        if scratch.as_ref().is_none_or(|lanes| lanes.len() != needed) {
+            *scratch = Some(Aligned::zeros(needed));
+        }
+        let Some(lanes) = scratch else { return };
         let mut start = 0;
         while start < rows {
             let wide = rows - start > S::F64_LANES;
@@ -78,9 +84,9 @@ impl WithSimd for Update<'_> {
             let right = Parts { plus: &right.plus[range.clone()], minus };
             let rows = Group { solver, gram, right, latent, passes };
             if wide {
-                rows.run::<S, WIDE>(simd, scratch, &mut v[range]);
+                rows.run::<S, WIDE>(simd, lanes, &mut v[range]);
             } else {
-                rows.run::<S, 1>(simd, scratch, &mut v[range]);
+                rows.run::<S, 1>(simd, lanes, &mut v[range]);
             }
             start = end;
         }
@@ -127,6 +133,7 @@ impl Group<'_> {
     fn coordinate<S: Simd, const W: usize>(&self, simd: S, right: &[S::f64s], v: &mut [S::f64s]) {
         let latent = self.latent;
         let zero = simd.splat_f64s(0.0);
+        let watch = self.passes.tolerance > 0.0;
         for _ in 0..self.passes.most {
             let (mut change, mut largest) = (zero, zero);
             for k in 0..latent {
@@ -145,12 +152,15 @@ impl Group<'_> {
                 for w in 0..W {
                     let old = v[k * W + w];
                     let new = simd.max_f64s(simd.mul_add_e_f64s(gradient[w], reciprocal, old), zero);
-                    change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(new, old)));
-                    largest = simd.max_f64s(largest, new);
+                    if watch {
+                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(new, old)));
+                        largest = simd.max_f64s(largest, new);
+                    }
                     v[k * W + w] = new;
                 }
             }
-            if simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest) {
+            if watch && simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest)
+            {
                 break;
             }
         }
@@ -167,6 +177,7 @@ impl Group<'_> {
     ) {
         let latent = self.latent;
         let zero = simd.splat_f64s(0.0);
+        let watch = self.passes.tolerance > 0.0;
         for _ in 0..self.passes.most {
             let (mut change, mut largest) = (zero, zero);
             for k in 0..latent {
@@ -188,26 +199,39 @@ impl Group<'_> {
                     // Nothing below the line: the basis has no such column in these views, or v is zero.
                     let defined = simd.less_than_f64s(zero, below[w]);
                     let updated = simd.select_f64s(defined, updated, zero);
-                    change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(updated, old)));
-                    largest = simd.max_f64s(largest, updated);
+                    if watch {
+                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(updated, old)));
+                        largest = simd.max_f64s(largest, updated);
+                    }
                     new[k * W + w] = updated;
                 }
             }
             v.copy_from_slice(&new[..v.len()]);
-            if simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest) {
+            if watch && simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest)
+            {
                 break;
             }
         }
     }
 }
 
-/// Rows of K numbers to K rows of lanes; lanes without a row are zero.
+/// Rows of K numbers to K rows of lanes; lanes without a row are zero. Lanes are written eight at a time: a register that
+/// is loaded from single stores has to wait for all of them.
 #[inline(always)]
 fn to_lanes(rows: &[f64], latent: usize, width: usize, lanes: &mut [f64]) {
+    const EIGHT: usize = 8;
     if rows.len() < lanes.len() {
         lanes.fill(0.0);
     }
-    for (i, row) in rows.chunks_exact(latent).enumerate() {
+    let whole = rows.len() / latent / EIGHT * EIGHT;
+    for start in (0..whole).step_by(EIGHT) {
+        let rows = &rows[start * latent..(start + EIGHT) * latent];
+        for k in 0..latent {
+            let column: [f64; EIGHT] = std::array::from_fn(|i| rows[i * latent + k]);
+            lanes[k * width + start..][..EIGHT].copy_from_slice(&column);
+        }
+    }
+    for (i, row) in rows.chunks_exact(latent).enumerate().skip(whole) {
         for (k, value) in row.iter().enumerate() {
             lanes[k * width + i] = *value;
         }
