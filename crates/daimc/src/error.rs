@@ -87,6 +87,13 @@ pub enum Error {
         id: String,
     },
 
+    /// The fit left the range of floating point.
+    #[error(
+        "numbers became too large or too small to compute with: scale the views (for example with unit rows), and take \
+         alpha, beta and the start nearer to 1"
+    )]
+    OutOfRange,
+
     /// An ID occurs twice in one view.
     #[error("view '{view}': the ID '{id}' occurs in row {first} and again in row {second}")]
     DuplicateId {

@@ -243,6 +243,9 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
+        if source.views() == 0 {
+            return Err(Error::NoViews);
+        }
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
         let Some(threads) = self.threads else { return self.run(source, each) };
@@ -343,8 +346,9 @@ impl Daimc {
                 reason: format!("must be {} × {latent}, instances × latent", source.instances()),
             });
         }
-        if let Some(bad) = v.values().iter().find(|&&value| !(value >= 0.0 && value.is_finite())) {
-            let reason = "every entry must be a finite number, zero or above".into();
+        let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
+        if let Some(bad) = v.values().iter().find(|value| !usable(**value)) {
+            let reason = "every entry must be finite and zero or above, and if it is above, from 1e-100 to 1e100".into();
             return Err(Error::Option { option: "start", value: bad.to_string(), reason });
         }
         Ok(Start { v: v.clone(), bases: Vec::new() })

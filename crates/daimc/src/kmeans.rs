@@ -173,7 +173,10 @@ impl<'a> Points<'a> {
             self.lloyd(centres, &mut room)
         };
         let mut runs: Vec<Clustering> = (0..starts.max(1)).into_par_iter().map(start).collect();
-        runs.sort_by(|a, b| a.inertia.total_cmp(&b.inertia));
+        // Starts that found the same clusters differ by rounding only: the earliest of them comes first.
+        let best = runs.iter().map(|run| run.inertia).fold(f64::INFINITY, f64::min);
+        let inertia = |run: &Clustering| if run.inertia - best <= SAME * best { best } else { run.inertia };
+        runs.sort_by(|a, b| inertia(a).total_cmp(&inertia(b)));
         if distinct < clusters {
             // Fewer points than clusters: the others sit at the mean and have no members.
             let mean = self.mean();

@@ -43,6 +43,11 @@ fn safe_range<T: Scalar>() -> std::ops::RangeInclusive<f64> {
     if T::EPSILON > 1e-10 { 1e-12..=1e12 } else { 1e-100..=1e100 }
 }
 
+/// The length of a scaled row beyond which products of it with a basis could leave the range of the type.
+fn longest<T: Scalar>() -> f64 {
+    if T::EPSILON > 1e-10 { 1e15 } else { 1e100 }
+}
+
 /// What the rows of a block contribute to a [`Lens`].
 #[derive(Default)]
 struct Norms {
@@ -59,7 +64,8 @@ impl Lens {
     /// Looks at a view of `source` through `scaling`; `equal_weight` sets the weight of the view so that its
     /// mean squared row length is 1.
     pub fn fit(source: &dyn Source, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
-        let mut lens = Self::new(source, view, scaling)?;
+        // A weight that is still to come may bring rows of any length into range.
+        let mut lens = Self::look(source, view, scaling, equal_weight)?;
         let lengths = lens.factors.iter().filter(|factor| **factor > 0.0).map(|factor| 1.0 / factor);
         let (count, sum) = lengths.fold((0.0, 0.0), |(count, sum), length| (count + 1.0, sum + length));
         if count > 0.0 && (sum / count).is_finite() {
@@ -80,6 +86,10 @@ impl Lens {
 
     /// Looks at a view of `source` through a scaling that is complete, such as that of a model.
     pub fn new(source: &dyn Source, view: usize, scaling: Scaling) -> Result<Self> {
+        Self::look(source, view, scaling, false)
+    }
+
+    fn look(source: &dyn Source, view: usize, scaling: Scaling, any_length: bool) -> Result<Self> {
         let features = source.features(view);
         let instances = source.instances();
         let unit = scaling.unit_rows();
@@ -87,6 +97,13 @@ impl Lens {
         let mut factors = Vec::with_capacity(if unit { instances } else { 0 });
         let (mut sum_squares, mut largest, mut smallest) = (0.0, 0.0_f64, f64::INFINITY);
         let mut too_large = None;
+        let mut buffer = Buffer::default();
+        let kind = source.block(view, 0..instances.min(1), &mut buffer)?.rows;
+        let limit = match kind {
+            _ if any_length => f64::MAX.sqrt(),
+            Rows::DenseF32(_) | Rows::SparseF32(_) => longest::<f32>(),
+            Rows::DenseF64(_) | Rows::SparseF64(_) => longest::<f64>(),
+        };
         let mut lens = Self { scaling, features, factors: Vec::new(), by_row: false, sum_squares: 0.0 };
         let square_of_zero = lens.square_of_zero();
         ordered(
@@ -102,10 +119,10 @@ impl Lens {
                         norms.factors.push(0.0);
                         continue;
                     };
-                    let (stored, scaled) = lens.squared_lengths(&block, row, square_of_zero);
-                    let factor = if unit { reciprocal_root(scaled) } else { 1.0 } * lens.scaling.weight;
-                    let square = scaled * factor * factor;
-                    if !square.is_finite() || !scaled.is_finite() {
+                    let (stored, scaled) = lens.lengths(&block, row, square_of_zero);
+                    let factor = if unit { reciprocal(scaled) } else { 1.0 } * lens.scaling.weight;
+                    let square = (scaled * factor).powi(2);
+                    if scaled * factor > limit || square.is_nan() {
                         norms.too_large.get_or_insert(range.start + i);
                     }
                     norms.factors.push(factor);
@@ -128,18 +145,21 @@ impl Lens {
                 too_large = too_large.or(norms.too_large);
             },
         )?;
+        if !sum_squares.is_finite() {
+            too_large = too_large.or(Some(0));
+        }
         if let Some(row) = too_large {
             return Err(Error::TooLarge { view: source.name(view).into(), row, id: source.id(row) });
         }
         lens.factors = factors;
         lens.sum_squares = sum_squares;
-        let mut buffer = Buffer::default();
-        let block = source.block(view, 0..instances.min(1), &mut buffer)?;
-        let hard = match block.rows {
-            Rows::DenseF32(_) | Rows::SparseF32(_) => lens.is_hard::<f32>(smallest, largest),
-            Rows::DenseF64(_) | Rows::SparseF64(_) => lens.is_hard::<f64>(smallest, largest),
+        let (far, dense) = match kind {
+            Rows::DenseF32(_) => (lens.is_far::<f32>(), true),
+            Rows::DenseF64(_) => (lens.is_far::<f64>(), true),
+            Rows::SparseF32(_) => (lens.is_far::<f32>(), false),
+            Rows::SparseF64(_) => (lens.is_far::<f64>(), false),
         };
-        if hard && matches!(block.rows, Rows::SparseF32(_) | Rows::SparseF64(_)) {
+        if far && !dense {
             return Err(Error::Scaling {
                 view: source.name(view).into(),
                 scale: lens.scaling.scale.to_string(),
@@ -149,20 +169,26 @@ impl Lens {
                         .into(),
             });
         }
-        lens.by_row = hard;
+        let extreme = match kind {
+            Rows::DenseF32(_) | Rows::SparseF32(_) => lens.is_extreme::<f32>(smallest, largest),
+            Rows::DenseF64(_) | Rows::SparseF64(_) => lens.is_extreme::<f64>(smallest, largest),
+        };
+        lens.by_row = dense && (far || extreme);
         Ok(lens)
     }
 
-    /// Whether folding the scaling into the products would lose too many digits.
-    fn is_hard<T: Scalar>(&self, smallest: f64, largest: f64) -> bool {
-        let shift = &self.scaling.shift;
-        let factor = |f: usize| self.scaling.factor.get(f).copied().unwrap_or(1.0);
-        let far = |f: usize| (shift[f] * factor(f)).abs() > tolerable_shift::<T>();
+    /// Whether folding the shift into the products would lose too many digits.
+    fn is_far<T: Scalar>(&self) -> bool {
+        let Scaling { shift, factor, .. } = &self.scaling;
+        shift.iter().zip(factor).any(|(m, c)| (m * c).abs() > tolerable_shift::<T>())
+    }
+
+    /// Whether products of rows as they are stored could leave the range of the type; given are the lengths of the
+    /// shortest and of the longest.
+    fn is_extreme<T: Scalar>(&self, smallest: f64, largest: f64) -> bool {
         let range = safe_range::<T>();
-        let out = |&value: &f64| value != 0.0 && !range.contains(&value);
-        (0..shift.len()).any(far)
-            || self.scaling.factor.iter().any(|c| out(&c.abs()))
-            || largest > 0.0 && (out(&largest.sqrt()) || out(&smallest.sqrt()))
+        let out = |value: f64| value != 0.0 && !range.contains(&value);
+        self.scaling.factor.iter().any(|c| out(c.abs())) || largest > 0.0 && (out(largest) || out(smallest))
     }
 
     /// `f` of an instance, to be multiplied with what the products give.
@@ -178,11 +204,11 @@ impl Lens {
     /// `‖(x − m) ∘ c‖²` of a row of zeros.
     fn square_of_zero(&self) -> f64 {
         let shift = self.scaling.shift.iter().enumerate();
-        shift.map(|(f, m)| (m * self.scaling.factor[f]).powi(2)).sum()
+        shift.map(|(f, m)| scaled(0.0, *m, self.scaling.factor[f]).powi(2)).sum()
     }
 
-    /// `‖x‖²` and `‖(x − m) ∘ c‖²` of a row.
-    fn squared_lengths(&self, block: &Block<'_>, row: usize, square_of_zero: f64) -> (f64, f64) {
+    /// `‖x‖` and `‖(x − m) ∘ c‖` of a row.
+    fn lengths(&self, block: &Block<'_>, row: usize, square_of_zero: f64) -> (f64, f64) {
         match block.rows {
             Rows::DenseF32(x) => self.dense_lengths(&x[row * self.features..][..self.features]),
             Rows::DenseF64(x) => self.dense_lengths(&x[row * self.features..][..self.features]),
@@ -193,11 +219,11 @@ impl Lens {
 
     fn dense_lengths<T: Scalar>(&self, row: &[T]) -> (f64, f64) {
         let Scaling { shift, factor, .. } = &self.scaling;
-        let stored = sum_of(row, |_, x| x * x);
+        let stored = length_of(row, |_, x| x);
         let scaled = match (shift.is_empty(), factor.is_empty()) {
             (_, true) => stored,
-            (true, false) => sum_of(row, |f, x| (x * factor[f]).powi(2)),
-            (false, false) => sum_of(row, |f, x| ((x - shift[f]) * factor[f]).powi(2)),
+            (true, false) => length_of(row, |f, x| x * factor[f]),
+            (false, false) => length_of(row, |f, x| scaled(x, shift[f], factor[f])),
         };
         (stored, scaled)
     }
@@ -205,16 +231,18 @@ impl Lens {
     fn sparse_lengths<T: Scalar>(&self, csr: Csr<'_, T>, row: usize, square_of_zero: f64) -> (f64, f64) {
         let Scaling { shift, factor, .. } = &self.scaling;
         let (columns, values) = csr.row(row);
-        let stored = sum_of(values, |_, x| x * x);
+        let stored = length_of(values, |_, x| x);
         if factor.is_empty() {
             return (stored, stored);
         }
-        let scaled = columns.iter().zip(values).map(|(&f, value)| {
-            let (f, x) = (f as usize, value.to_f64());
-            let m = shift.get(f).copied().unwrap_or(0.0);
-            ((x - m) * factor[f]).powi(2) - (m * factor[f]).powi(2)
+        if shift.is_empty() {
+            return (stored, length_of(values, |i, x| x * factor[columns[i] as usize]));
+        }
+        let changes = columns.iter().zip(values).map(|(&f, value)| {
+            let (m, c) = (shift[f as usize], factor[f as usize]);
+            scaled(value.to_f64(), m, c).powi(2) - scaled(0.0, m, c).powi(2)
         });
-        (stored, (square_of_zero + scaled.sum::<f64>()).max(0.0))
+        (stored, (square_of_zero + changes.sum::<f64>()).max(0.0).sqrt())
     }
 
     /// Adds `weight · x'_i` to `target`, without the shift: see [`Lens::finish_row`].
@@ -242,7 +270,7 @@ impl Lens {
             *value -= total_factor * m;
         }
         for (value, c) in target.iter_mut().zip(factor) {
-            *value *= c;
+            *value = if *c == 0.0 { 0.0 } else { *value * c };
         }
     }
 
@@ -254,7 +282,7 @@ impl Lens {
     /// `‖x'‖²` of an instance, from its stored values.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize), square_of_zero: f64) -> f64 {
         let factor = self.full_factor(instance);
-        self.squared_lengths(block, row, square_of_zero).1 * factor * factor
+        (self.lengths(block, row, square_of_zero).1 * factor).powi(2)
     }
 
     /// What [`Lens::square`] needs of the shift; compute it once.
@@ -267,12 +295,34 @@ impl Lens {
     }
 }
 
-/// `1/√value`, and 1 for a row of zeros, which stays a row of zeros.
-fn reciprocal_root(value: f64) -> f64 {
-    let root = 1.0 / value.sqrt();
-    if root.is_finite() { root } else { 1.0 }
+/// `1/length`, and 1 for a row of zeros, which stays a row of zeros.
+fn reciprocal(length: f64) -> f64 {
+    let reciprocal = 1.0 / length;
+    if reciprocal.is_finite() { reciprocal } else { 1.0 }
 }
 
+/// `(x − m) c`; a feature that is left out is zero whatever its values.
+#[inline(always)]
+pub(crate) fn scaled(x: f64, m: f64, c: f64) -> f64 {
+    if c == 0.0 { 0.0 } else { (x - m) * c }
+}
+
+/// `√Σ term²` over the values of a row, also where the squares leave the range of numbers.
+#[inline(always)]
+fn length_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
+    let square = sum_of(row, |i, x| term(i, x).powi(2));
+    if square.is_finite() && square > 1e-280 {
+        return square.sqrt();
+    }
+    let terms = || row.iter().enumerate().map(|(i, value)| term(i, value.to_f64()));
+    let largest = terms().map(f64::abs).fold(0.0, f64::max);
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    largest * terms().map(|term| (term / largest).powi(2)).sum::<f64>().sqrt()
+}
+
+#[inline(always)]
 fn sum_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
     let mut sums = [0.0; 8];
     let (chunks, rest) = row.as_chunks::<8>();

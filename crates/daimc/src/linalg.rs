@@ -55,11 +55,14 @@ pub(crate) fn symmetric_eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
 /// Eigenvalues that cannot be divided by are lifted to this share of the largest.
 pub(crate) const SMALLEST_EIGENVALUE: f64 = 1e-12;
 
+/// Below this nothing can be divided by.
+const NEGLIGIBLE: f64 = 1e-250;
+
 /// Lifts eigenvalues below [`SMALLEST_EIGENVALUE`] of the largest (a dead cluster, a rank-deficient basis), or of
 /// `otherwise` if all are zero.
 pub(crate) fn lift(eigenvalues: &mut [f64], otherwise: f64) {
     let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
-    let scale = [largest, otherwise, 1.0].into_iter().find(|&scale| scale > 0.0).unwrap_or(1.0);
+    let scale = [largest, otherwise, 1.0].into_iter().find(|&scale| scale > NEGLIGIBLE).unwrap_or(1.0);
     for value in eigenvalues {
         *value = value.max(scale * SMALLEST_EIGENVALUE);
     }

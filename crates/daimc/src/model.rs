@@ -83,7 +83,7 @@ pub struct Place {
 
 impl Place {
     /// How exactly V is solved for given bases.
-    pub(crate) const PASSES: Passes = Passes { most: 1000, tolerance: 1e-10 };
+    pub(crate) const PASSES: Passes = Passes { most: 1000, tolerance: 1e-9 };
 
     /// The rows of V as data.
     pub(crate) fn rows(v: &Matrix) -> Result<Views<'_>> {
@@ -153,7 +153,7 @@ impl Model {
         let update = Update { bases: &bases, solver: Solver::Coordinate, passes: Place::PASSES };
         let sweep = Sweep::new(views, &lenses, &patterns, latent);
         sweep.run(Some(&update), &mut v, &vec![1.0; latent], false)?;
-        Ok(v)
+        if v.values().iter().all(|value| value.is_finite()) { Ok(v) } else { Err(Error::OutOfRange) }
     }
 
     /// Places new instances: their rows of V, clusters and confidence.

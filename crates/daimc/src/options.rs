@@ -68,6 +68,9 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// Weights beyond this leave no digits for anything else.
+const LARGEST: f64 = 1e30;
+
 impl Options {
     pub(crate) fn new(clusters: usize, preset: Preset) -> Self {
         let paper = preset == Preset::Paper;
@@ -108,8 +111,12 @@ impl Options {
             return bad("latent", self.latent.to_string(), at_most);
         }
         for (option, value) in [("alpha", self.alpha), ("beta", self.beta), ("tolerance", self.tolerance)] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return bad(option, value.to_string(), "must be a finite number, zero or above".into());
+            if !(0.0..=LARGEST).contains(&value) {
+                return bad(
+                    option,
+                    value.to_string(),
+                    format!("must be a finite number from 0 to {LARGEST:e}"),
+                );
             }
         }
         let counts =

@@ -140,6 +140,12 @@ impl Scaling {
             }
             Scale::Auto | Scale::None | Scale::Unit => {}
         }
+        // A mean or range beyond all numbers: the feature is left out.
+        for (shift, factor) in scaling.shift.iter_mut().zip(&mut scaling.factor) {
+            if !(shift.is_finite() && factor.is_finite()) {
+                (*shift, *factor) = (0.0, 0.0);
+            }
+        }
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();
         }
@@ -152,7 +158,9 @@ impl Scaling {
         for (f, value) in row.iter_mut().enumerate() {
             let factor = self.factor.get(f).copied().unwrap_or(1.0) * self.weight;
             let shift = self.shift.get(f).copied().unwrap_or(0.0);
-            *value = shift + if factor == 0.0 { 0.0 } else { *value * self.length / factor };
+            let own = if factor == 0.0 { 0.0 } else { *value / factor * self.length };
+            // Values near the largest number stay numbers.
+            *value = (shift + own).clamp(f64::MIN, f64::MAX);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::{Objective, loss, misalignment, sparsity};
 use crate::steps::{alignment, basis, normalise};
 use crate::sweep::{Statistics, Sweep, Update};
-use crate::{Matrix, Result};
+use crate::{Error, Matrix, Result};
 
 /// The variables of a fit between two iterations.
 pub(crate) struct State<'a> {
@@ -47,20 +47,29 @@ impl<'a> State<'a> {
             *own = basis::update(gram, cross, aligned, options.alpha);
             *aligned = alignment::update(own, aligned, options.beta);
         });
-        self.update_v(options.solver, Passes { most: options.passes, tolerance: 0.0 })?;
-        Ok(self.objective())
-    }
-
-    /// Makes V optimal for the bases: as new instances will get it.
-    pub fn settle(&mut self) -> Result<()> {
-        self.update_v(Solver::Coordinate, Place::PASSES)
-    }
-
-    fn update_v(&mut self, solver: Solver, passes: Passes) -> Result<()> {
-        let update = Update { bases: &self.bases, solver, passes };
+        let passes = Passes { most: options.passes, tolerance: 0.0 };
+        let update = Update { bases: &self.bases, solver: options.solver, passes };
         self.statistics = self.sweep.run(Some(&update), &mut self.v, &self.scale, true)?;
         self.scale = normalise::normalise(&mut self.bases, &mut self.statistics);
-        Ok(())
+        self.checked()
+    }
+
+    /// Makes V optimal for the bases, from zero, as new instances will get it: where the optimum is not unique, the same
+    /// one.
+    pub fn settle(&mut self) -> Result<()> {
+        self.v.values_mut().fill(0.0);
+        let update = Update { bases: &self.bases, solver: Solver::Coordinate, passes: Place::PASSES };
+        self.scale.fill(1.0);
+        self.statistics = self.sweep.run(Some(&update), &mut self.v, &self.scale, true)?;
+        self.checked().map(|_| ())
+    }
+
+    /// The objective, unless numbers have left the range of floating point.
+    fn checked(&self) -> Result<Objective> {
+        let objective = self.objective();
+        let finite = |matrix: &Matrix| matrix.values().iter().all(|value| value.is_finite());
+        let sound = objective.total.is_finite() && self.bases.iter().chain(&self.alignments).all(finite);
+        if sound { Ok(objective) } else { Err(Error::OutOfRange) }
     }
 
     pub fn objective(&self) -> Objective {

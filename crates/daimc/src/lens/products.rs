@@ -1,6 +1,6 @@
 //! The two products of a sweep, through a lens: the layouts of their operands and of their sums.
 
-use super::Lens;
+use super::{Lens, scaled};
 use crate::Matrix;
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, dense, sparse};
@@ -194,7 +194,7 @@ impl Lens {
             copies.extend(row.iter().enumerate().map(|(f, value)| {
                 let m = shift.get(f).copied().unwrap_or(0.0);
                 let c = factor.get(f).copied().unwrap_or(1.0);
-                T::from_f64((value.to_f64() - m) * c * whole)
+                T::from_f64(scaled(value.to_f64(), m, c) * whole)
             }));
         }
         copies.chunks(length).collect()

@@ -36,6 +36,9 @@ pub(crate) struct Passes {
     pub tolerance: f64,
 }
 
+/// A basis vector whose squared length is below this takes no part: it could not be divided by.
+const SMALLEST: f64 = 1e-280;
+
 /// Registers per group of rows: enough independent sums to hide the latency of an addition.
 const WIDE: usize = 4;
 
@@ -138,7 +141,7 @@ impl Group<'_> {
             let (mut change, mut largest) = (zero, zero);
             for k in 0..latent {
                 let row = &self.gram.plus[k * latent..(k + 1) * latent];
-                if row[k] <= 0.0 {
+                if row[k] < SMALLEST {
                     continue;
                 }
                 let mut gradient: [_; W] = std::array::from_fn(|w| right[k * W + w]);

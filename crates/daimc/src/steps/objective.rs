@@ -31,7 +31,8 @@ impl Objective {
 #[must_use]
 pub fn loss(sum_squares: f64, gram: &Matrix, cross: &Matrix, basis: &Matrix) -> f64 {
     let loss = sum_squares - 2.0 * cross.dot(basis) + gram.dot(&transposed_product(basis, basis));
-    loss.max(0.0)
+    // Rounding may take it below zero; NaN must stay NaN.
+    if loss < 0.0 { 0.0 } else { loss }
 }
 
 /// `‖BᵀU − I‖²` of one view.

@@ -110,8 +110,11 @@ impl<'a> View<'a> {
         if columns.len() != stored {
             return shape("column numbers (one per value)", stored, columns.len());
         }
-        if offsets.first() != Some(&0) {
-            return shape("first offset", 0, offsets.first().copied().unwrap_or(usize::MAX));
+        if offsets.is_empty() {
+            return shape("offsets (one more than rows)", 1, 0);
+        }
+        if offsets[0] != 0 {
+            return shape("first offset", 0, offsets[0]);
         }
         if offsets.last() != Some(&stored) {
             return shape("last offset (the number of values)", stored, *offsets.last().unwrap_or(&0));
