@@ -104,6 +104,12 @@ impl Lens {
             Rows::DenseF32(_) | Rows::SparseF32(_) => longest::<f32>(),
             Rows::DenseF64(_) | Rows::SparseF64(_) => longest::<f64>(),
         };
+        // Products of sparse rows are taken as they are stored.
+        let stored_limit = match kind {
+            Rows::DenseF32(_) | Rows::DenseF64(_) => f64::INFINITY,
+            Rows::SparseF32(_) => longest::<f32>(),
+            Rows::SparseF64(_) => longest::<f64>(),
+        };
         let mut lens = Self { scaling, features, factors: Vec::new(), by_row: false, sum_squares: 0.0 };
         let square_of_zero = lens.square_of_zero();
         ordered(
@@ -122,7 +128,7 @@ impl Lens {
                     let (stored, scaled) = lens.lengths(&block, row, square_of_zero);
                     let factor = if unit { reciprocal(scaled) } else { 1.0 } * lens.scaling.weight;
                     let square = (scaled * factor).powi(2);
-                    if scaled * factor > limit || square.is_nan() {
+                    if scaled * factor > limit || stored > stored_limit || square.is_nan() {
                         norms.too_large.get_or_insert(range.start + i);
                     }
                     norms.factors.push(factor);
