@@ -289,11 +289,10 @@ impl Daimc {
         }
         timings.iterate = clock.lap();
 
-        if options.settle {
-            state.settle()?;
-        }
         if options.consolidate && options.latent == options.clusters {
             state = consolidate(source, &lenses, &sweep, options, state.take_v())?;
+        } else if options.settle {
+            state.settle()?;
         }
         let objective = state.objective();
         let v = state.take_v();

@@ -1,6 +1,7 @@
 //! What the machine can do: peak arithmetic in registers and the bandwidth of reading memory.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
@@ -8,7 +9,7 @@ use std::time::Instant;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::table::{Outcome, Row};
-use crate::timing::Volume;
+use crate::timing::{Volume, WAITING, waited_of};
 
 /// Peak rates for each number of threads that is measured.
 pub struct Machine {
@@ -24,6 +25,8 @@ struct Rates {
     flops_f32: f64,
     flops_f64: f64,
     bytes: f64,
+    /// Other programs were in the way in every measurement: the rates may be too low, and shares of them too high.
+    busy: bool,
 }
 
 /// Values that are read for the bandwidth: 512 MB, far more than caches hold.
@@ -40,7 +43,7 @@ impl Machine {
     /// One thread, and two where there are.
     pub fn new() -> Self {
         let most = thread::available_parallelism().map_or(1, usize::from).min(2);
-        let rates = (1..=most).map(|threads| Rates { threads, ..Rates::default() }).collect();
+        let rates = (1..=most).map(|threads| Rates { threads, busy: true, ..Rates::default() }).collect();
         Self { rates, stream: vec![1.0; STREAM] }
     }
 
@@ -54,17 +57,18 @@ impl Machine {
         let stream = &self.stream;
         for rates in &mut self.rates {
             let threads = rates.threads;
-            let flops = peak(threads, repeats, |_, _| Arch::new().dispatch(ChainsF32));
-            rates.flops_f32 = rates.flops_f32.max(flops);
-            let flops = peak(threads, repeats, |_, _| Arch::new().dispatch(ChainsF64));
-            rates.flops_f64 = rates.flops_f64.max(flops);
-            let bytes = peak(threads, repeats, |thread, repeat| {
+            let (flops_f32, busy_f32) = peak(threads, repeats, |_, _| Arch::new().dispatch(ChainsF32));
+            let (flops_f64, busy_f64) = peak(threads, repeats, |_, _| Arch::new().dispatch(ChainsF64));
+            let (bytes, busy) = peak(threads, repeats, |thread, repeat| {
                 let piece = &stream[repeat % (STREAM / PIECE) * PIECE..][..PIECE];
                 let own = &piece[thread * (PIECE / threads)..][..PIECE / threads];
                 black_box(Arch::new().dispatch(Sum(own)));
                 size_of_val(own) as f64
             });
+            rates.flops_f32 = rates.flops_f32.max(flops_f32);
+            rates.flops_f64 = rates.flops_f64.max(flops_f64);
             rates.bytes = rates.bytes.max(bytes);
+            rates.busy &= busy || busy_f32 || busy_f64;
         }
     }
 
@@ -77,7 +81,7 @@ impl Machine {
 
     /// The rates as rows of the table.
     pub fn rows(&self) -> Vec<Row> {
-        let rows = self.rates.iter().flat_map(|&Rates { threads, flops_f32, flops_f64, bytes }| {
+        let rows = self.rates.iter().flat_map(|&Rates { threads, flops_f32, flops_f64, bytes, busy }| {
             let rates = [
                 ("multiply-add in registers", "f32", flops_f32, "Gflop/s"),
                 ("multiply-add in registers", "f64", flops_f64, "Gflop/s"),
@@ -85,24 +89,29 @@ impl Machine {
             ];
             rates.map(|(case, values, rate, unit)| {
                 let result = Outcome::Number(rate / 1e9, unit);
-                Row { case: case.into(), values, threads, result, ..Row::default() }
+                Row { case: case.into(), values, threads, result, busy, ..Row::default() }
             })
         });
         rows.collect()
     }
 }
 
-/// The best rate of several repeats in which all threads work at once; `work(thread, repeat)` says how much it did.
-fn peak(threads: usize, repeats: usize, work: impl Fn(usize, usize) -> f64 + Sync) -> f64 {
+/// The best rate of several repeats in which all threads work at once, and whether other programs were in the way.
+/// `work(thread, repeat)` says how much it did.
+fn peak(threads: usize, repeats: usize, work: impl Fn(usize, usize) -> f64 + Sync) -> (f64, bool) {
     let barrier = Barrier::new(threads);
-    let one = |thread: usize| -> Vec<(Instant, Instant, f64)> {
+    let one = |thread: usize| -> (Vec<(Instant, Instant, f64)>, bool) {
+        let begin = Instant::now();
         let repeat = |repeat: usize| {
             barrier.wait();
             let start = Instant::now();
             let done = work(thread, repeat);
             (start, Instant::now(), done)
         };
-        (0..repeats).map(repeat).collect()
+        let times = (0..repeats).map(repeat).collect();
+        // A new thread has not waited before.
+        let waited = waited_of(Path::new("/proc/thread-self"));
+        (times, waited > WAITING * begin.elapsed().as_secs_f64())
     };
     let runs: Vec<_> = thread::scope(|scope| {
         let one = &one;
@@ -110,12 +119,13 @@ fn peak(threads: usize, repeats: usize, work: impl Fn(usize, usize) -> f64 + Syn
         handles.into_iter().map(|handle| handle.join().expect("no measurement panics")).collect()
     });
     let rate = |repeat: usize| {
-        let at = || runs.iter().map(|run| run[repeat]);
+        let at = || runs.iter().map(|(times, _)| times[repeat]);
         let start = at().map(|(start, ..)| start).min().expect("there is a thread");
         let end = at().map(|(_, end, _)| end).max().expect("there is a thread");
         at().map(|(.., done)| done).sum::<f64>() / (end - start).as_secs_f64()
     };
-    (0..repeats).map(rate).fold(0.0, f64::max)
+    let best = (0..repeats).map(rate).fold(0.0, f64::max);
+    (best, runs.iter().any(|(_, busy)| *busy))
 }
 
 /// Independent chains of multiply-add that never leave the registers; the output is the number of operations.

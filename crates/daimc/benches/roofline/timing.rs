@@ -1,6 +1,7 @@
 //! How long an iteration takes, and how much work it is.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
 use daimc::source::{Buffer, Rows, Source};
@@ -35,7 +36,7 @@ pub struct Laps {
 }
 
 /// The share of the time that threads may wait for a processor before it counts as busy.
-const WAITING: f64 = 0.1;
+pub const WAITING: f64 = 0.1;
 
 impl Laps {
     /// Of pairs: seconds, and how long threads waited for a processor meanwhile.
@@ -49,11 +50,14 @@ impl Laps {
 /// Seconds that the threads of this process have so far waited for a processor; zero where the system does not tell.
 pub fn waited() -> f64 {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
-    let of_thread = |entry: std::fs::DirEntry| -> Option<f64> {
-        let text = std::fs::read_to_string(entry.path().join("schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse().ok()
-    };
-    threads.flatten().filter_map(of_thread).sum::<f64>() / 1e9
+    threads.flatten().map(|thread| waited_of(&thread.path())).sum()
+}
+
+/// Seconds that one thread has so far waited for a processor.
+pub fn waited_of(thread: &Path) -> f64 {
+    let text = std::fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+    let nanoseconds = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());
+    nanoseconds.unwrap_or(0.0) / 1e9
 }
 
 /// Iterations before those that are timed.

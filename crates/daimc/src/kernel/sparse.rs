@@ -78,20 +78,34 @@ fn project_part<S: Simd, T: Scalar, const W: usize>(
     start: usize,
     out: &mut [T::Register<S>],
 ) {
-    let zero = T::splat(simd, T::default());
-    // Two sets of sums, so that an addition need not wait for the one before.
-    let mut sums = [[zero; W]; 2];
-    for (i, (&column, &value)) in columns.iter().zip(values).enumerate() {
+    /// Sets of sums, so that an addition need not wait for the one before.
+    const SETS: usize = 4;
+    let mut sums = [[T::splat(simd, T::default()); W]; SETS];
+    let (column_groups, column_rest) = columns.as_chunks::<SETS>();
+    let (value_groups, value_rest) = values.as_chunks::<SETS>();
+    for (columns, values) in column_groups.iter().zip(value_groups) {
+        for i in 0..SETS {
+            let at = columns[i] as usize * registers + start;
+            let u = &basis[at..at + W];
+            let x = T::splat(simd, values[i]);
+            for w in 0..W {
+                sums[i][w] = T::mul_add(simd, x, u[w], sums[i][w]);
+            }
+        }
+    }
+    for (&column, &value) in column_rest.iter().zip(value_rest) {
         let at = column as usize * registers + start;
         let u = &basis[at..at + W];
         let x = T::splat(simd, value);
         for w in 0..W {
-            sums[i % 2][w] = T::mul_add(simd, x, u[w], sums[i % 2][w]);
+            sums[0][w] = T::mul_add(simd, x, u[w], sums[0][w]);
         }
     }
     let one = T::splat(simd, T::from_f64(1.0));
     for w in 0..W {
-        out[w] = T::mul_add(simd, one, sums[0][w], sums[1][w]);
+        let lower = T::mul_add(simd, one, sums[0][w], sums[1][w]);
+        let upper = T::mul_add(simd, one, sums[2][w], sums[3][w]);
+        out[w] = T::mul_add(simd, one, lower, upper);
     }
 }
 
