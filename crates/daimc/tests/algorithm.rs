@@ -170,19 +170,21 @@ fn a_fit_equals_algorithm_1_over_several_blocks_and_patterns() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// The loss does not change under normalisation, so what the V step did to J can be read off it.
     #[test]
     fn v_steps_never_raise_j(
-        n in 3_usize..14, d in 1_usize..6, k in 1_usize..4, passes in 1_usize..4, seed in any::<u64>(),
+        n in 6_usize..16, d in 1_usize..6, k in 1_usize..4, passes in 1_usize..4, seed in any::<u64>(),
         alpha in (-4.0..4.0_f64).prop_map(|e| 10_f64.powf(e)),
         beta in (-4.0..4.0_f64).prop_map(|e| 10_f64.powf(e)),
     ) {
         let data = Data::random(n, &[d, d + 1], k.min(n), 0.2, seed);
         let k = k.min(n);
         let ws = data.ws();
-        // U as the first iteration computes it; S may be singular, which the Kronecker form cannot take.
+        // U as the first iteration computes it. With fewer rows than columns of V, S is singular, B starts from
+        // rounding, and U would not be the same here and there.
+        prop_assume!(data.presence.iter().all(|w| w.iter().filter(|here| **here).count() >= k + 2));
         let v0 = matrix(&data.v0);
         let us: Vec<Mat> = (0..2)
             .map(|i| {
