@@ -17,8 +17,8 @@ pub enum Preset {
     /// What works best without labels: automatic scaling, matched start, coordinate descent.
     #[default]
     Default,
-    /// The published algorithm, to the letter: rows of unit length, unmatched start, multiplicative updates,
-    /// k-means on V as it is.
+    /// The published algorithm: rows of unit length, unmatched start, multiplicative updates (Eq. 19 ten times per
+    /// iteration; the paper gives no number), k-means on V as it is.
     Paper,
 }
 
