@@ -90,7 +90,7 @@ impl<'a> Points<'a> {
         let block = source.pick(view, instances, buffer)?;
         let row = |(i, &instance): (usize, &u32)| Some((instance as usize, block.index.row(i)?));
         let rows: Vec<(usize, usize)> = instances.iter().enumerate().filter_map(row).collect();
-        let zero = lens.zero_square();
+        let zero = lens.square_of_zero();
         let squares = rows.iter().map(|&at| lens.square(&block, at, zero)).collect();
         Ok(Self { lens, block, rows, squares, extra: None })
     }
@@ -102,7 +102,7 @@ impl<'a> Points<'a> {
         let mut factors = 0.0;
         for &at in &self.rows {
             self.lens.add_row(&self.block, at, weight, &mut mean);
-            factors += weight * self.lens.weight_of(at.0);
+            factors += weight * self.lens.full_factor(at.0);
         }
         self.lens.finish_row(factors, &mut mean);
         mean
@@ -130,7 +130,7 @@ impl<'a> Points<'a> {
         };
         let mut values = vec![0.0; self.lens.features()];
         self.lens.add_row(&self.block, at, 1.0, &mut values);
-        self.lens.finish_row(self.lens.weight_of(at.0), &mut values);
+        self.lens.finish_row(self.lens.full_factor(at.0), &mut values);
         values
     }
 
@@ -284,7 +284,7 @@ impl<'a> Points<'a> {
             let k = label as usize;
             sums.counts[k] += weight;
             if let Some(&at) = self.rows.get(i) {
-                sums.factors[k] += weight * self.lens.weight_of(at.0);
+                sums.factors[k] += weight * self.lens.full_factor(at.0);
                 self.lens.add_row(&self.block, at, weight, sums.values.row_mut(k));
             } else if let Some(extra) = &self.extra {
                 let row = sums.extra.row_mut(k).iter_mut().zip(&extra.row);
@@ -478,7 +478,7 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
     let size = block_size(instances);
     let mut buffer = Buffer::default();
     let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, centres);
-    let (squares, zero) = (column_squares(centres), lens.zero_square());
+    let (squares, zero) = (column_squares(centres), lens.square_of_zero());
     let mut total = Pass::new(count, d, sum);
     total.labels.reserve_exact(instances);
     total.confidence.reserve_exact(if sum { 0 } else { instances });
@@ -501,7 +501,7 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
                     if sum {
                         let k = label as usize;
                         pass.counts[k] += 1.0;
-                        pass.factors[k] += lens.weight_of(at.0);
+                        pass.factors[k] += lens.full_factor(at.0);
                         lens.add_row(&block, at, 1.0, pass.sums.row_mut(k));
                     } else {
                         pass.confidence[at.0 - start] = margin(products, label, distance);

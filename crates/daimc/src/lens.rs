@@ -203,12 +203,13 @@ impl Lens {
         if self.by_row { 1.0 } else { self.full_factor(instance) }
     }
 
-    fn full_factor(&self, instance: usize) -> f64 {
+    /// `f` of an instance, whether or not it is applied row by row.
+    pub fn full_factor(&self, instance: usize) -> f64 {
         if self.factors.is_empty() { self.scaling.weight } else { self.factors[instance] }
     }
 
-    /// `‖(x − m) ∘ c‖²` of a row of zeros.
-    fn square_of_zero(&self) -> f64 {
+    /// `‖(x − m) ∘ c‖²` of a row of zeros, which [`Lens::square`] needs; compute it once.
+    pub fn square_of_zero(&self) -> f64 {
         let shift = self.scaling.shift.iter().enumerate();
         shift.map(|(f, m)| scaled(0.0, *m, self.scaling.factor[f]).powi(2)).sum()
     }
@@ -280,20 +281,10 @@ impl Lens {
         }
     }
 
-    /// The row factor of an instance, whether or not it is applied row by row.
-    pub fn weight_of(&self, instance: usize) -> f64 {
-        self.full_factor(instance)
-    }
-
     /// `‖x'‖²` of an instance, from its stored values.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize), square_of_zero: f64) -> f64 {
         let factor = self.full_factor(instance);
         (self.lengths(block, row, square_of_zero).1 * factor).powi(2)
-    }
-
-    /// What [`Lens::square`] needs of the shift; compute it once.
-    pub fn zero_square(&self) -> f64 {
-        self.square_of_zero()
     }
 
     pub fn features(&self) -> usize {

@@ -60,6 +60,7 @@ const TILE_BYTES: usize = 256 << 10;
 impl<'a> Sweep<'a> {
     pub fn new(source: &'a dyn Source, lenses: &'a [Lens], patterns: &'a Patterns, latent: usize) -> Self {
         let features: usize = lenses.iter().map(Lens::features).sum();
+        // A whole number of the kernels' groups of rows.
         let tile = (TILE_BYTES / (8 * features.max(1))).clamp(20, 140) / 20 * 20;
         Self { source, lenses, patterns, latent, block: block_size(source.instances()), tile }
     }
