@@ -8,6 +8,7 @@
 
 pub(crate) mod aligned;
 pub(crate) mod dense;
+pub(crate) mod gram;
 pub(crate) mod scalar;
 pub(crate) mod sparse;
 

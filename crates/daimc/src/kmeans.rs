@@ -141,7 +141,7 @@ impl<'a> Points<'a> {
         let centre_squares = column_squares(centres);
         for start in (0..self.rows.len()).step_by(TILE) {
             let rows = &self.rows[start..(start + TILE).min(self.rows.len())];
-            self.lens.project(&self.block, rows, &operand, scratch, |i, products| {
+            self.lens.project_each(&self.block, rows, &operand, scratch, |i, products| {
                 to_distances(products, self.squares[start + i], &centre_squares);
                 visit(start + i, products);
             });
@@ -493,7 +493,7 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
             let row = |i: usize| Some((i, block.index.row(i - start)?));
             let here: Vec<(usize, usize)> = range.filter_map(row).collect();
             for rows in here.chunks(TILE) {
-                lens.project(&block, rows, &operand, scratch, |i, products| {
+                lens.project_each(&block, rows, &operand, scratch, |i, products| {
                     let at = rows[i];
                     to_distances(products, lens.square(&block, at, zero), &squares);
                     let (label, distance) = nearest(products);

@@ -18,7 +18,7 @@ use crate::parallel::{block_size, ordered};
 use crate::scale::Scaling;
 use crate::source::{Block, Buffer, Csr, Rows, Source};
 use crate::{Error, Result};
-pub(crate) use products::{Operand, Scratch, Sums, Total};
+pub(crate) use products::{Members, Operand, Right, Scratch, Sums, Total};
 
 /// The scaled rows of one view.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct Lens {
     by_row: bool,
     /// `Σ_j ‖x'_j‖²` over the present instances.
     pub sum_squares: f64,
+    /// Bytes of all rows.
+    bytes: usize,
 }
 
 /// Digits that folding the shift into the products may lose, as a factor.
@@ -57,6 +59,7 @@ struct Norms {
     largest: f64,
     smallest: f64,
     too_large: Option<usize>,
+    bytes: usize,
     buffer: Buffer,
 }
 
@@ -96,7 +99,7 @@ impl Lens {
         let size = block_size(instances);
         let mut factors = Vec::with_capacity(if unit { instances } else { 0 });
         let (mut sum_squares, mut largest, mut smallest) = (0.0, 0.0_f64, f64::INFINITY);
-        let mut too_large = None;
+        let (mut too_large, mut bytes) = (None, 0);
         let mut buffer = Buffer::default();
         let kind = source.block(view, 0..instances.min(1), &mut buffer)?.rows;
         let limit = match kind {
@@ -110,7 +113,8 @@ impl Lens {
             Rows::SparseF32(_) => longest::<f32>(),
             Rows::SparseF64(_) => longest::<f64>(),
         };
-        let mut lens = Self { scaling, features, factors: Vec::new(), by_row: false, sum_squares: 0.0 };
+        let mut lens =
+            Self { scaling, features, factors: Vec::new(), by_row: false, sum_squares: 0.0, bytes: 0 };
         let square_of_zero = lens.square_of_zero();
         ordered(
             (0..instances).step_by(size),
@@ -132,6 +136,7 @@ impl Lens {
                         norms.too_large.get_or_insert(range.start + i);
                     }
                     norms.factors.push(factor);
+                    norms.bytes += block.rows.bytes(row, features);
                     norms.sum_squares += square;
                     norms.largest = norms.largest.max(stored);
                     if stored > 0.0 {
@@ -146,6 +151,7 @@ impl Lens {
                     factors.extend_from_slice(&norms.factors);
                 }
                 sum_squares += norms.sum_squares;
+                bytes += norms.bytes;
                 largest = largest.max(norms.largest);
                 smallest = smallest.min(norms.smallest);
                 too_large = too_large.or(norms.too_large);
@@ -159,6 +165,7 @@ impl Lens {
         }
         lens.factors = factors;
         lens.sum_squares = sum_squares;
+        lens.bytes = bytes;
         let (far, dense) = match kind {
             Rows::DenseF32(_) => (lens.is_far::<f32>(), true),
             Rows::DenseF64(_) => (lens.is_far::<f64>(), true),
@@ -181,6 +188,11 @@ impl Lens {
         };
         lens.by_row = dense && (far || extreme);
         Ok(lens)
+    }
+
+    /// Bytes that the view stores per row, on average.
+    pub fn bytes_per_row(&self, instances: usize) -> usize {
+        self.bytes / instances.max(1)
     }
 
     /// Whether folding the shift into the products would lose too many digits.

@@ -178,6 +178,17 @@ pub enum Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// The bytes of a row.
+    pub(crate) fn bytes(&self, row: usize, features: usize) -> usize {
+        let stored = |offsets: &[usize]| offsets[row + 1] - offsets[row];
+        match self {
+            Self::DenseF32(_) => 4 * features,
+            Self::DenseF64(_) => 8 * features,
+            Self::SparseF32(csr) => 8 * stored(csr.offsets),
+            Self::SparseF64(csr) => 12 * stored(csr.offsets),
+        }
+    }
+
     fn kind(&self) -> Kind {
         match self {
             Self::DenseF32(_) => Kind::DenseF32,

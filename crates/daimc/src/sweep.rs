@@ -4,17 +4,18 @@
 //! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
 //! are added in order, so the result is the same to the last bit.
 
+mod tile;
+
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::kernel::aligned::Aligned;
-use crate::kernel::dense;
-use crate::lens::{Lens, Operand, Scratch, Sums, Total};
+use crate::lens::{Lens, Operand, Sums, Total};
 use crate::linalg::transposed_product;
 use crate::parallel::{block_size, ordered};
 use crate::patterns::{Grams, Patterns};
 use crate::source::{Block, Buffer, Rows, Source};
-use crate::steps::latent::{self, Parts, Passes, Solver};
+use crate::steps::latent::{LANES, Passes, Solver};
 use crate::{Matrix, Result};
+use tile::Tile;
 
 /// What a sweep gathers. Statistics of disjoint sets of rows add up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,13 +56,15 @@ struct Plan<'a> {
 
 /// Bytes of rows that are worked on together: they are read by the first product and should still be in the
 /// second-level cache for the second.
-const TILE_BYTES: usize = 256 << 10;
+const TILE_BYTES: usize = 192 << 10;
+
+/// Instances that are worked on together, at most.
+const LARGEST_TILE: usize = 128;
 
 impl<'a> Sweep<'a> {
     pub fn new(source: &'a dyn Source, lenses: &'a [Lens], patterns: &'a Patterns, latent: usize) -> Self {
-        let features: usize = lenses.iter().map(Lens::features).sum();
-        // A whole number of the kernels' groups of rows.
-        let tile = (TILE_BYTES / (8 * features.max(1))).clamp(20, 140) / 20 * 20;
+        let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(source.instances())).sum();
+        let tile = (TILE_BYTES / bytes.max(1)).clamp(LANES, LARGEST_TILE) / LANES * LANES;
         Self { source, lenses, patterns, latent, block: block_size(source.instances()), tile }
     }
 
@@ -171,15 +174,19 @@ impl WithSimd for Work<'_> {
         let Self { sweep, start, blocks, v, scale, plan, mut gather, tile } = self;
         let count = v.len() / sweep.latent;
         for from in (0..count).step_by(sweep.tile) {
-            tile.load(sweep, start, from..(from + sweep.tile).min(count), blocks, v, scale);
+            tile.fill(sweep, start, from..(from + sweep.tile).min(count), blocks);
+            tile.load(v, scale);
             if let Some(plan) = plan {
                 tile.project(sweep, plan, blocks);
-                tile.update(sweep, plan);
+                tile.update(plan);
+                tile.store(v);
             }
-            tile.store(sweep.latent, start, v);
             if let Some((sums, grams, column_sums)) = &mut gather {
                 tile.gather(sweep, blocks, sums, grams, column_sums);
             }
+        }
+        if let Some((_, grams, _)) = gather {
+            tile.finish(sweep, grams);
         }
     }
 }
@@ -215,183 +222,7 @@ impl Part {
             grams: vec![0.0; count * latent * latent],
             column_sums: vec![0.0; latent],
             buffers: (0..count).map(|_| Buffer::default()).collect(),
-            tile: Tile { members: vec![Members::default(); count], ..Tile::default() },
+            tile: Tile::new(latent, count),
         }
     }
-}
-
-/// Some instances of a block, those of one presence pattern side by side.
-#[derive(Default)]
-struct Tile {
-    instances: Vec<usize>,
-    /// Rows of V, one per instance.
-    v: Vec<f64>,
-    right_plus: Vec<f64>,
-    right_minus: Vec<f64>,
-    /// The instances that each view shows.
-    members: Vec<Members>,
-    gram: Vec<f64>,
-    own_gram: Vec<f64>,
-    lanes: Option<Aligned<f64>>,
-    scratch: Scratch,
-}
-
-#[derive(Clone, Default)]
-struct Members {
-    /// Their places in the tile.
-    places: Vec<usize>,
-    /// Instance and row of the view's matrix.
-    rows: Vec<(usize, usize)>,
-}
-
-impl Tile {
-    #[inline(always)]
-    fn load(
-        &mut self,
-        sweep: &Sweep<'_>,
-        start: usize,
-        range: std::ops::Range<usize>,
-        blocks: &[Block<'_>],
-        v: &[f64],
-        scale: &[f64],
-    ) {
-        let latent = sweep.latent;
-        self.instances.clear();
-        self.instances.extend(range.map(|i| sweep.patterns.nth(start, i)));
-        self.v.clear();
-        for &instance in &self.instances {
-            let row = &v[(instance - start) * latent..][..latent];
-            self.v.extend(row.iter().zip(scale).map(|(v, scale)| v * scale));
-        }
-        for (members, block) in self.members.iter_mut().zip(blocks) {
-            members.places.clear();
-            members.rows.clear();
-            for (place, &instance) in self.instances.iter().enumerate() {
-                if let Some(row) = block.index.row(instance - start) {
-                    members.places.push(place);
-                    members.rows.push((instance, row));
-                }
-            }
-        }
-    }
-
-    /// `r_j = Σ_v w_vj U_vᵀx_vj`, or its parts.
-    #[inline(always)]
-    fn project(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
-        let latent = sweep.latent;
-        let size = self.instances.len() * latent;
-        self.right_plus.clear();
-        self.right_plus.resize(size, 0.0);
-        self.right_minus.clear();
-        if plan.solver == Solver::Multiplicative {
-            self.right_minus.resize(size, 0.0);
-        }
-        for (view, lens) in sweep.lenses.iter().enumerate() {
-            let Members { places, rows } = &self.members[view];
-            let (plus, minus) = (&mut self.right_plus, &mut self.right_minus);
-            let operand = &plan.operands[view];
-            lens.project(&blocks[view], rows, operand, &mut self.scratch, |i, products| {
-                let at = places[i] * latent..(places[i] + 1) * latent;
-                let plus = plus[at.clone()].iter_mut().zip(&*products);
-                match plan.solver {
-                    Solver::Coordinate => plus.for_each(|(plus, product)| *plus += product),
-                    Solver::Multiplicative => {
-                        plus.for_each(|(plus, product)| *plus += product.max(0.0));
-                        let minus = minus[at].iter_mut().zip(&*products);
-                        minus.for_each(|(minus, product)| *minus += (-product).max(0.0));
-                    }
-                }
-            });
-        }
-    }
-
-    #[inline(always)]
-    fn update(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>) {
-        let latent = sweep.latent;
-        for (pattern, run) in runs(&self.instances, sweep.patterns) {
-            let at = run.start * latent..run.end * latent;
-            let gram = plan.grams.of(pattern, &mut self.own_gram);
-            let minus = if self.right_minus.is_empty() { &[] } else { &self.right_minus[at.clone()] };
-            let right = Parts { plus: &self.right_plus[at.clone()], minus };
-            let v = &mut self.v[at];
-            latent::update(plan.solver, gram, right, latent, plan.passes, &mut self.lanes, v);
-        }
-    }
-
-    #[inline(always)]
-    fn store(&self, latent: usize, start: usize, v: &mut [f64]) {
-        for (&instance, row) in self.instances.iter().zip(self.v.chunks_exact(latent)) {
-            v[(instance - start) * latent..][..latent].copy_from_slice(row);
-        }
-    }
-
-    #[inline(always)]
-    fn gather(
-        &mut self,
-        sweep: &Sweep<'_>,
-        blocks: &[Block<'_>],
-        sums: &mut [Sums],
-        grams: &mut [f64],
-        column_sums: &mut [f64],
-    ) {
-        let latent = sweep.latent;
-        for row in self.v.chunks_exact(latent) {
-            for (sum, value) in column_sums.iter_mut().zip(row) {
-                *sum += value;
-            }
-        }
-        for (pattern, run) in runs(&self.instances, sweep.patterns) {
-            add_gram(&self.v[run.start * latent..run.end * latent], latent, &mut self.gram);
-            for &view in sweep.patterns.views(pattern) {
-                let total = &mut grams[view * latent * latent..][..latent * latent];
-                for (total, value) in total.iter_mut().zip(&self.gram) {
-                    *total += value;
-                }
-            }
-        }
-        for (view, lens) in sweep.lenses.iter().enumerate() {
-            let Members { places, rows } = &self.members[view];
-            lens.gather(&blocks[view], rows, places, &self.v, &mut sums[view], &mut self.scratch);
-        }
-    }
-}
-
-/// `gram = Σ_j v_j v_jᵀ` over some rows of V.
-fn add_gram(v: &[f64], latent: usize, gram: &mut Vec<f64>) {
-    gram.clear();
-    if latent < dense::chunk::<f64>() {
-        gram.resize(latent * latent, 0.0);
-        for row in v.chunks_exact(latent) {
-            for (gram, a) in gram.chunks_exact_mut(latent).zip(row) {
-                gram.iter_mut().zip(row).for_each(|(gram, b)| *gram += a * b);
-            }
-        }
-        return;
-    }
-    let rows: Vec<&[f64]> = v.chunks_exact(latent).collect();
-    let length = dense::padded::<f64>(latent);
-    gram.resize(latent * length, 0.0);
-    dense::gather(&rows, v, latent, gram);
-    // From chunks to K × K, in place: an entry never moves towards the end.
-    for k in 0..latent {
-        for l in 0..latent {
-            gram[k * latent + l] = gram[k * length + dense::position::<f64>(latent, l)];
-        }
-    }
-    gram.truncate(latent * latent);
-}
-
-/// Runs of instances with the same presence pattern: the pattern and the places.
-fn runs<'b>(
-    instances: &'b [usize],
-    patterns: &'b Patterns,
-) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + 'b {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let pattern = patterns.of(*instances.get(start)?);
-        let length = instances[start..].iter().take_while(|&&i| patterns.of(i) == pattern).count();
-        let run = start..start + length;
-        start = run.end;
-        Some((pattern, run))
-    })
 }

@@ -41,7 +41,7 @@ pub(crate) fn project<T: Scalar>(rows: &[&[T]], basis: &[T], latent: usize, out:
     Arch::new().dispatch(Project { rows, basis, latent, features, out });
 }
 
-/// `sums[k] += Σ_j weights[j][k] x_j`: `sums` holds K vectors laid out in chunks, `weights` one row of K numbers per
+/// `sums[k] += Σ_j weights[k][j] x_j`: `sums` holds K vectors laid out in chunks, `weights` K rows of one number per
 /// row `x_j`. Rows have `features` values, at least a chunk.
 pub(crate) fn gather<T: Scalar>(rows: &[&[T]], weights: &[T], latent: usize, sums: &mut [T]) {
     let Some(first) = rows.first() else { return };
@@ -176,6 +176,7 @@ pub(crate) fn project_by_feature<T: Scalar>(rows: &[&[T]], basis: &[T], width: u
     assert!(rows.iter().all(|row| row.len() == features));
     assert_eq!(basis.len(), features * width);
     assert_eq!(out.len(), rows.len() * width);
+    touch(rows);
     Arch::new().dispatch(ByFeature { rows, basis, width, out });
 }
 
@@ -205,6 +206,19 @@ impl<T: Scalar> WithSimd for ByFeature<'_, T> {
                 (_, false) => by_feature::<S, T, 6, 2>(simd, rows, basis, registers, start, out),
             }
         }
+    }
+}
+
+/// Reads a value of each cache line, so that the rows are on their way while others are worked on: they are too short
+/// for the machine to guess where the next one starts.
+#[inline(always)]
+fn touch<T: Scalar>(rows: &[&[T]]) {
+    for row in rows {
+        let mut sum = T::default();
+        for value in row.iter().step_by(chunk::<T>()) {
+            sum += *value;
+        }
+        std::hint::black_box(sum);
     }
 }
 
@@ -269,21 +283,21 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
         for (of_rows, of_sums) in meetings::<T>(features).flat_map(panels::<T>) {
             for (start, width) in cuts(latent, widest) {
                 let sums = &mut sums[start * length..(start + width) * length];
-                for (group, weights) in rows.chunks(height).zip(weights.chunks(height * latent)) {
-                    let weights = &weights[start..];
+                for (group, from) in rows.chunks(height).zip((0..).step_by(height)) {
+                    let weights = &weights[start * rows.len() + from..];
                     if S::REGISTER_COUNT >= 32 {
                         with_width!(
                             width,
                             4,
                             [1, 2, 3, 4, 5],
-                            gather_tile(simd, group, weights, latent, sums, &of_rows, &of_sums)
+                            gather_tile(simd, group, weights, rows.len(), sums, &of_rows, &of_sums)
                         );
                     } else {
                         with_width!(
                             width,
                             2,
                             [1, 2, 3, 4],
-                            gather_tile(simd, group, weights, latent, sums, &of_rows, &of_sums)
+                            gather_tile(simd, group, weights, rows.len(), sums, &of_rows, &of_sums)
                         );
                     }
                 }
@@ -309,7 +323,7 @@ fn gather_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
     simd: S,
     group: &[&[T]],
     weights: &[T],
-    latent: usize,
+    stride: usize,
     sums: &mut [T],
     of_rows: &Range<usize>,
     of_sums: &Range<usize>,
@@ -320,7 +334,7 @@ fn gather_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
     let x: [&[_]; R] = from_fn(|i| &x[i][..count]);
     let weight: [[_; C]; R] = from_fn(|i| {
         from_fn(|c| {
-            let value = if i < group.len() { weights[i * latent + c] } else { T::default() };
+            let value = if i < group.len() { weights[c * stride + i] } else { T::default() };
             T::splat(simd, value)
         })
     });
@@ -395,7 +409,7 @@ mod tests {
         gather(&slices, &weights, latent, &mut sums);
         for k in 0..latent {
             for f in 0..features {
-                let expected: f64 = (0..count).map(|i| value(i, f) * value(i * latent + k, 1)).sum();
+                let expected: f64 = (0..count).map(|i| value(i, f) * value(k * count + i, 1)).sum();
                 let found = sums[k * padded::<T>(features) + position::<T>(features, f)].to_f64();
                 assert!(
                     (found - expected).abs() <= tolerance * (1.0 + expected.abs()),

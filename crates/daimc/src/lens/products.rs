@@ -1,11 +1,15 @@
 //! The two products of a sweep, through a lens: the layouts of their operands and of their sums.
 
+use std::array::from_fn;
+
 use super::{Lens, scaled};
 use crate::Matrix;
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, dense, sparse};
+use crate::matrix::dot;
 use crate::scale::Scaling;
 use crate::source::{Block, Csr, Rows};
+use crate::steps::latent::LANES;
 
 impl Lens {
     /// Prepares K vectors, the columns of `vectors` (d × K), for [`Lens::project`].
@@ -53,79 +57,91 @@ impl Lens {
     }
 
     /// Calls `each(i, Uᵀ x'_i)` for the instances `(instance, row)` of a block.
-    #[inline(always)]
-    pub fn project(
+    pub fn project_each(
         &self,
         block: &Block<'_>,
         rows: &[(usize, usize)],
         operand: &Operand,
         scratch: &mut Scratch,
-        each: impl FnMut(usize, &mut [f64]),
+        mut each: impl FnMut(usize, &mut [f64]),
     ) {
-        let Scratch { f32, f64, numbers, row } = scratch;
+        let mut row = vec![0.0; operand.latent];
+        let products = self.products(block, rows, operand, scratch);
+        for (i, &(instance, _)) in rows.iter().enumerate() {
+            let factor = self.factor(instance);
+            for (k, (out, offset)) in row.iter_mut().zip(&operand.offset).enumerate() {
+                let product = match products {
+                    Products::F32(products, width) => products[i * width + k].to_f64(),
+                    Products::F64(products, width) => products[i * width + k],
+                };
+                *out = factor * (product - offset);
+            }
+            each(i, &mut row);
+        }
+    }
+
+    /// Adds `Uᵀ x'` to `right`, for the members of a tile.
+    #[inline(always)]
+    pub fn project(
+        &self,
+        block: &Block<'_>,
+        members: &Members,
+        operand: &Operand,
+        scratch: &mut Scratch,
+        right: &mut Right<'_>,
+    ) {
+        match self.products(block, &members.rows, operand, scratch) {
+            Products::F32(products, width) => right.add(products, width, members, &operand.offset),
+            Products::F64(products, width) => right.add(products, width, members, &operand.offset),
+        }
+    }
+
+    /// `xᵀ(c ∘ U)` for each row as it is stored.
+    fn products<'s>(
+        &self,
+        block: &Block<'_>,
+        rows: &[(usize, usize)],
+        operand: &Operand,
+        scratch: &'s mut Scratch,
+    ) -> Products<'s> {
+        let Scratch { f32, f64, numbers } = scratch;
         match (&block.rows, &operand.values) {
             (Rows::DenseF32(x), Typed::F32(u)) => {
                 let width = self.project_dense(x, rows, u, operand, f32);
-                self.hand_out(&f32.products, width, rows, operand, row, each);
+                Products::F32(&f32.products, width)
             }
             (Rows::DenseF64(x), Typed::F64(u)) => {
                 let width = self.project_dense(x, rows, u, operand, f64);
-                self.hand_out(&f64.products, width, rows, operand, row, each);
+                Products::F64(&f64.products, width)
             }
             (Rows::SparseF32(x), Typed::F32(u)) => {
                 let width = project_sparse(*x, rows, u, operand.latent, &mut f32.products, numbers);
-                self.hand_out(&f32.products, width, rows, operand, row, each);
+                Products::F32(&f32.products, width)
             }
             (Rows::SparseF64(x), Typed::F64(u)) => {
                 let width = project_sparse(*x, rows, u, operand.latent, &mut f64.products, numbers);
-                self.hand_out(&f64.products, width, rows, operand, row, each);
+                Products::F64(&f64.products, width)
             }
             _ => unreachable!("a view has one type in all its blocks"),
         }
     }
 
-    /// Finishes the products, of which there are `width` per row.
-    #[inline(always)]
-    fn hand_out<T: Scalar>(
-        &self,
-        products: &[T],
-        width: usize,
-        rows: &[(usize, usize)],
-        operand: &Operand,
-        row: &mut Vec<f64>,
-        mut each: impl FnMut(usize, &mut [f64]),
-    ) {
-        row.resize(operand.latent, 0.0);
-        for (i, (products, &(instance, _))) in products.chunks_exact(width).zip(rows).enumerate() {
-            let factor = self.factor(instance);
-            for ((out, product), offset) in row.iter_mut().zip(products).zip(&operand.offset) {
-                *out = factor * (product.to_f64() - offset);
-            }
-            each(i, row);
-        }
-    }
-
-    /// Adds `Σ_i x'_i v_iᵀ` to the sums, for the instances `(instance, row)` of a block; `v_i` is row `places[i]` of `v`.
+    /// Adds `Σ_i x'_i v_iᵀ` to the sums, for the members of a tile; `v_ik` is at `k · stride` plus the lane of i.
     #[inline(always)]
     pub fn gather(
         &self,
         block: &Block<'_>,
-        rows: &[(usize, usize)],
-        places: &[usize],
+        members: &Members,
         v: &[f64],
+        stride: usize,
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) {
-        let latent = sums.latent;
+        let given = Weights { members, v, stride, latent: sums.latent };
         if !self.scaling.shift.is_empty() {
-            for (&place, &(instance, _)) in places.iter().zip(rows) {
-                let factor = self.factor(instance);
-                let v = &v[place * latent..(place + 1) * latent];
-                sums.weights.iter_mut().zip(v).for_each(|(sum, v)| *sum += factor * v);
-            }
+            given.add_up(&mut sums.weights);
         }
-        let Scratch { f32, f64, numbers, .. } = scratch;
-        let given = Weights { lens: self, rows, places, v, latent };
+        let Scratch { f32, f64, numbers } = scratch;
         match (&block.rows, &mut sums.values) {
             (Rows::DenseF32(x), Typed::F32(sums)) => self.gather_dense(x, &given, f32, sums),
             (Rows::DenseF64(x), Typed::F64(sums)) => self.gather_dense(x, &given, f64, sums),
@@ -162,8 +178,8 @@ impl Lens {
 
     #[inline(always)]
     fn gather_dense<T: Scalar>(&self, x: &[T], given: &Weights<'_>, tile: &mut Tile<T>, sums: &mut [T]) {
-        given.lay_out(given.latent, &mut tile.products);
-        let slices = self.slices(x, given.rows, dense::chunk::<T>(), &mut tile.copies);
+        given.by_vector(&mut tile.products);
+        let slices = self.slices(x, &given.members.rows, dense::chunk::<T>(), &mut tile.copies);
         dense::gather(&slices, &tile.products, given.latent, sums);
     }
 
@@ -201,25 +217,158 @@ impl Lens {
     }
 }
 
-/// The weights of some rows: the row factor times a row of V.
+/// Products of rows, and how many there are per row.
+#[derive(Clone, Copy)]
+enum Products<'a> {
+    F32(&'a [f32], usize),
+    F64(&'a [f64], usize),
+}
+
+/// The instances of a tile that a view shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members {
+    /// Instance and row of the view's matrix.
+    pub rows: Vec<(usize, usize)>,
+    /// The row factor of each.
+    pub factors: Vec<f64>,
+    /// Where they stand in the tile.
+    stretches: Vec<Stretch>,
+}
+
+/// Members that stand in successive lanes.
+#[derive(Clone, Debug)]
+struct Stretch {
+    first: usize,
+    lane: usize,
+    count: usize,
+}
+
+impl Members {
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.factors.clear();
+        self.stretches.clear();
+    }
+
+    /// Appends an instance; lanes increase.
+    #[inline(always)]
+    pub fn push(&mut self, instance: usize, row: usize, factor: f64, lane: usize) {
+        match self.stretches.last_mut() {
+            Some(last) if last.lane + last.count == lane => last.count += 1,
+            _ => self.stretches.push(Stretch { first: self.rows.len(), lane, count: 1 }),
+        }
+        self.rows.push((instance, row));
+        self.factors.push(factor);
+    }
+}
+
+/// `r` of a tile, or its positive and negative part, in lanes like V.
+pub(crate) struct Right<'a> {
+    pub plus: &'a mut [f64],
+    /// Empty if r is not parted.
+    pub minus: &'a mut [f64],
+    pub stride: usize,
+}
+
+impl Right<'_> {
+    /// Adds `f (p − offset)` for the products of members, of which there are `width` each.
+    #[inline(always)]
+    fn add<T: Scalar>(&mut self, products: &[T], width: usize, members: &Members, offset: &[f64]) {
+        for Stretch { first, lane, count } in &members.stretches {
+            let products = &products[first * width..(first + count) * width];
+            let factors = &members.factors[*first..first + count];
+            let (eights, rest) = factors.as_chunks::<LANES>();
+            for (i, factors) in eights.iter().enumerate() {
+                let products = &products[i * LANES * width..(i + 1) * LANES * width];
+                self.add_some(products, width, lane + i * LANES, factors, offset);
+            }
+            let done = eights.len() * LANES;
+            for (i, factor) in rest.iter().enumerate() {
+                let products = &products[(done + i) * width..(done + i + 1) * width];
+                self.add_some(products, width, lane + done + i, &[*factor], offset);
+            }
+        }
+    }
+
+    /// Adds the products of `N` members, from `lane` on.
+    #[inline(always)]
+    fn add_some<T: Scalar, const N: usize>(
+        &mut self,
+        products: &[T],
+        width: usize,
+        lane: usize,
+        factors: &[f64; N],
+        offset: &[f64],
+    ) {
+        for (k, offset) in offset.iter().enumerate() {
+            let at = k * self.stride + lane;
+            let product: [f64; N] = from_fn(|i| factors[i] * (products[i * width + k].to_f64() - offset));
+            let plus = &mut self.plus[at..at + N];
+            if self.minus.is_empty() {
+                (0..N).for_each(|i| plus[i] += product[i]);
+            } else {
+                let minus = &mut self.minus[at..at + N];
+                (0..N).for_each(|i| plus[i] += product[i].max(0.0));
+                (0..N).for_each(|i| minus[i] += (-product[i]).max(0.0));
+            }
+        }
+    }
+}
+
+/// The weights of the members of a tile: the row factor times a row of V.
 struct Weights<'a> {
-    lens: &'a Lens,
-    rows: &'a [(usize, usize)],
-    places: &'a [usize],
+    members: &'a Members,
     v: &'a [f64],
+    stride: usize,
     latent: usize,
 }
 
 impl Weights<'_> {
-    /// One row of `width` numbers after the other, padded with zeros.
+    /// The weights of one k for each stretch: where it starts among the members, factors, and values of V.
     #[inline(always)]
-    fn lay_out<T: Scalar>(&self, width: usize, out: &mut Vec<T>) {
+    fn stretches(&self, k: usize) -> impl Iterator<Item = (usize, &[f64], &[f64])> {
+        let v = &self.v[k * self.stride..(k + 1) * self.stride];
+        self.members.stretches.iter().map(move |&Stretch { first, lane, count }| {
+            (first, &self.members.factors[first..first + count], &v[lane..lane + count])
+        })
+    }
+
+    /// K rows of one weight per member.
+    #[inline(always)]
+    fn by_vector<T: Scalar>(&self, out: &mut Vec<T>) {
+        let count = self.members.rows.len();
+        out.resize(self.latent * count, T::default());
+        for (k, out) in out.chunks_exact_mut(count.max(1)).enumerate() {
+            for (first, factors, v) in self.stretches(k) {
+                for ((out, factor), v) in out[first..].iter_mut().zip(factors).zip(v) {
+                    *out = T::from_f64(factor * v);
+                }
+            }
+        }
+    }
+
+    /// One row of `width` weights per member, padded with zeros.
+    #[inline(always)]
+    fn by_row<T: Scalar>(&self, width: usize, out: &mut Vec<T>) {
         out.clear();
-        for (&place, &(instance, _)) in self.places.iter().zip(self.rows) {
-            let factor = self.lens.factor(instance);
-            let v = &self.v[place * self.latent..(place + 1) * self.latent];
-            out.extend(v.iter().map(|v| T::from_f64(factor * v)));
-            out.resize(out.len() + width - self.latent, T::default());
+        out.resize(self.members.rows.len() * width, T::default());
+        for k in 0..self.latent {
+            for (first, factors, v) in self.stretches(k) {
+                let column = out[first * width + k..].iter_mut().step_by(width);
+                for ((out, factor), v) in column.zip(factors).zip(v) {
+                    *out = T::from_f64(factor * v);
+                }
+            }
+        }
+    }
+
+    /// Adds the sum over the members to `sums`.
+    #[inline(always)]
+    fn add_up(&self, sums: &mut [f64]) {
+        for (k, sum) in sums.iter_mut().enumerate() {
+            for (_, factors, v) in self.stretches(k) {
+                *sum += dot(factors, v);
+            }
         }
     }
 }
@@ -278,8 +427,8 @@ fn gather_sparse<T: Scalar>(
 ) {
     let width = sparse::padded::<T>(given.latent);
     numbers.clear();
-    numbers.extend(given.rows.iter().map(|&(_, row)| row));
-    given.lay_out(width, weights);
+    numbers.extend(given.members.rows.iter().map(|&(_, row)| row));
+    given.by_row(width, weights);
     if let Some(touched) = touched {
         numbers.iter().for_each(|&row| touched.mark(x.row(row).0));
     }
@@ -309,7 +458,6 @@ pub(crate) struct Scratch {
     f32: Tile<f32>,
     f64: Tile<f64>,
     numbers: Vec<usize>,
-    row: Vec<f64>,
 }
 
 #[derive(Debug, Default)]
@@ -323,14 +471,25 @@ struct Tile<T> {
 struct Touched {
     seen: Vec<bool>,
     features: Vec<u32>,
+    /// Entries that were looked at.
+    entries: usize,
 }
 
 impl Touched {
     fn new(features: usize) -> Self {
-        Self { seen: vec![false; features], features: Vec::new() }
+        Self { seen: vec![false; features], features: Vec::new(), entries: 0 }
+    }
+
+    /// Whether a block has so many entries that looking at them costs more than to add up all features.
+    fn all(&self) -> bool {
+        self.entries > self.seen.len() / 2
     }
 
     fn mark(&mut self, columns: &[u32]) {
+        if self.all() {
+            return;
+        }
+        self.entries += columns.len();
         for &column in columns {
             let seen = &mut self.seen[column as usize];
             if !*seen {
@@ -338,6 +497,21 @@ impl Touched {
                 self.features.push(column);
             }
         }
+    }
+
+    /// Calls `each` for every feature that may have been touched, and forgets them.
+    fn drain(&mut self, mut each: impl FnMut(usize)) {
+        if self.all() {
+            (0..self.seen.len()).for_each(each);
+            self.seen.fill(false);
+            self.features.clear();
+        } else {
+            for feature in self.features.drain(..) {
+                self.seen[feature as usize] = false;
+                each(feature as usize);
+            }
+        }
+        self.entries = 0;
     }
 }
 
@@ -419,12 +593,10 @@ fn add_up<T: Scalar>(total: &mut [f64], sums: &mut [T], latent: usize, touched: 
         return;
     };
     let width = sparse::padded::<T>(latent);
-    for feature in touched.features.drain(..) {
-        let f = feature as usize;
-        touched.seen[f] = false;
+    touched.drain(|f| {
         let total = &mut total[f * latent..(f + 1) * latent];
         for (total, sum) in total.iter_mut().zip(&mut sums[f * width..(f + 1) * width]) {
             *total += std::mem::take(sum).to_f64();
         }
-    }
+    });
 }

@@ -1,10 +1,10 @@
 //! The V step. Rows are independent given the bases, and rows seen in the same views share their Gram matrix,
 //! so that several of them are updated at once, one per vector lane.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
-
-use crate::kernel::aligned::Aligned;
 
 /// How the rows of V are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,6 +28,10 @@ pub(crate) struct Parts<'a> {
     pub minus: &'a [f64],
 }
 
+/// Rows of V stand side by side, one per lane: `v_jk` is at `k · stride + j`. Rows that are seen in the same views fill
+/// whole multiples of so many lanes, and lanes without a row are zero.
+pub(crate) const LANES: usize = 8;
+
 /// When to stop going over a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passes {
@@ -39,29 +43,36 @@ pub(crate) struct Passes {
 /// A basis vector whose squared length is below this takes no part: it could not be divided by.
 const SMALLEST: f64 = 1e-280;
 
-/// Registers per group of rows: enough independent sums to hide the latency of an addition.
+/// Registers per group of rows, at most: enough independent sums to hide the latency of an addition.
 const WIDE: usize = 4;
 
-/// Updates rows of V (n × K) that are seen in the same views: `gram` is K × K, `right` n × K.
-pub(crate) fn update(
-    solver: Solver,
-    gram: Parts<'_>,
-    right: Parts<'_>,
-    latent: usize,
-    passes: Passes,
-    scratch: &mut Option<Aligned<f64>>,
-    v: &mut [f64],
-) {
-    Arch::new().dispatch(Update { solver, gram, right, latent, passes, scratch, v });
+/// A V step of rows that are seen in the same views.
+pub(crate) struct Step<'a> {
+    pub solver: Solver,
+    pub passes: Passes,
+    pub latent: usize,
+    /// G, K × K.
+    pub gram: Parts<'a>,
+    /// r, in lanes like V.
+    pub right: Parts<'a>,
+    pub stride: usize,
+    /// The lanes of the rows: whole multiples of [`LANES`].
+    pub lanes: Range<usize>,
+}
+
+impl Step<'_> {
+    /// Updates V; `scratch` is room that is kept from call to call.
+    pub fn run(&self, scratch: &mut Vec<f64>, v: &mut [f64]) {
+        if self.solver == Solver::Multiplicative {
+            scratch.resize(self.latent * WIDE * LANES, 0.0);
+        }
+        Arch::new().dispatch(Update { step: self, scratch, v });
+    }
 }
 
 struct Update<'a> {
-    solver: Solver,
-    gram: Parts<'a>,
-    right: Parts<'a>,
-    latent: usize,
-    passes: Passes,
-    scratch: &'a mut Option<Aligned<f64>>,
+    step: &'a Step<'a>,
+    scratch: &'a mut [f64],
     v: &'a mut [f64],
 }
 
@@ -70,71 +81,39 @@ impl WithSimd for Update<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { solver, gram, right, latent, passes, scratch, v } = self;
-        let rows = v.len() / latent;
-        let needed = 4 * latent * WIDE * S::F64_LANES;
-        if scratch.as_ref().is_none_or(|lanes| lanes.len() != needed) {
-            *scratch = Some(Aligned::zeros(needed));
-        }
-        let Some(lanes) = scratch else { return };
-        let mut start = 0;
-        while start < rows {
-            let wide = rows - start > S::F64_LANES;
-            let group = if wide { WIDE * S::F64_LANES } else { S::F64_LANES };
-            let end = (start + group).min(rows);
-            let range = start * latent..end * latent;
-            let minus = if right.minus.is_empty() { &[] } else { &right.minus[range.clone()] };
-            let right = Parts { plus: &right.plus[range.clone()], minus };
-            let rows = Group { solver, gram, right, latent, passes };
-            if wide {
-                rows.run::<S, WIDE>(simd, lanes, &mut v[range]);
-            } else {
-                rows.run::<S, 1>(simd, lanes, &mut v[range]);
+        let Self { step, scratch, v } = self;
+        let v = S::as_mut_simd_f64s(v).0;
+        let scratch = S::as_mut_simd_f64s(scratch).0;
+        let end = step.lanes.end / S::F64_LANES;
+        let mut at = step.lanes.start / S::F64_LANES;
+        while at < end {
+            match end - at {
+                1 => step.group::<S, 1>(simd, at, scratch, v),
+                2 => step.group::<S, 2>(simd, at, scratch, v),
+                3 => step.group::<S, 3>(simd, at, scratch, v),
+                _ => step.group::<S, WIDE>(simd, at, scratch, v),
             }
-            start = end;
+            at += WIDE;
         }
     }
 }
 
-struct Group<'a> {
-    solver: Solver,
-    gram: Parts<'a>,
-    right: Parts<'a>,
-    latent: usize,
-    passes: Passes,
-}
-
-impl Group<'_> {
+impl Step<'_> {
+    /// The `W` registers of rows that start at register `at`.
     #[inline(always)]
-    fn run<S: Simd, const W: usize>(&self, simd: S, scratch: &mut [f64], v: &mut [f64]) {
-        let size = self.latent * W * S::F64_LANES;
-        let (lanes_v, rest) = scratch.split_at_mut(size);
-        let (lanes_plus, rest) = rest.split_at_mut(size);
-        let (lanes_minus, lanes_new) = rest.split_at_mut(size);
-        let width = W * S::F64_LANES;
-        to_lanes(v, self.latent, width, lanes_v);
-        to_lanes(self.right.plus, self.latent, width, lanes_plus);
-        let now = S::as_mut_simd_f64s(lanes_v).0;
-        let plus = S::as_simd_f64s(lanes_plus).0;
+    fn group<S: Simd, const W: usize>(&self, simd: S, at: usize, scratch: &mut [S::f64s], v: &mut [S::f64s]) {
         match self.solver {
-            Solver::Coordinate => self.coordinate::<S, W>(simd, plus, now),
-            Solver::Multiplicative => {
-                to_lanes(self.right.minus, self.latent, width, lanes_minus);
-                let minus = S::as_simd_f64s(lanes_minus).0;
-                let new = S::as_mut_simd_f64s(lanes_new).0;
-                self.multiplicative::<S, W>(simd, plus, minus, now, new);
-            }
-        }
-        for (i, row) in v.chunks_exact_mut(self.latent).enumerate() {
-            for (k, value) in row.iter_mut().enumerate() {
-                *value = lanes_v[k * width + i];
-            }
+            Solver::Coordinate => self.coordinate::<S, W>(simd, at, v),
+            Solver::Multiplicative => self.multiplicative::<S, W>(simd, at, v, scratch),
         }
     }
 
     #[inline(always)]
-    fn coordinate<S: Simd, const W: usize>(&self, simd: S, right: &[S::f64s], v: &mut [S::f64s]) {
+    fn coordinate<S: Simd, const W: usize>(&self, simd: S, at: usize, v: &mut [S::f64s]) {
         let latent = self.latent;
+        let stride = self.stride / S::F64_LANES;
+        let right = &S::as_simd_f64s(self.right.plus).0[at..];
+        let v = &mut v[at..];
         let zero = simd.splat_f64s(0.0);
         let watch = self.passes.tolerance > 0.0;
         for _ in 0..self.passes.most {
@@ -144,22 +123,23 @@ impl Group<'_> {
                 if row[k] < SMALLEST {
                     continue;
                 }
-                let mut gradient: [_; W] = std::array::from_fn(|w| right[k * W + w]);
-                for (g, v) in row.iter().zip(v.chunks_exact(W)) {
-                    let g = simd.splat_f64s(-g);
+                let own = &right[k * stride..k * stride + W];
+                let mut gradient: [_; W] = std::array::from_fn(|w| own[w]);
+                for (l, g) in row.iter().enumerate() {
+                    let (g, v) = (simd.splat_f64s(-g), &v[l * stride..l * stride + W]);
                     for w in 0..W {
                         gradient[w] = simd.mul_add_e_f64s(g, v[w], gradient[w]);
                     }
                 }
                 let reciprocal = simd.splat_f64s(1.0 / row[k]);
+                let own = &mut v[k * stride..k * stride + W];
                 for w in 0..W {
-                    let old = v[k * W + w];
-                    let new = simd.max_f64s(simd.mul_add_e_f64s(gradient[w], reciprocal, old), zero);
+                    let new = simd.max_f64s(simd.mul_add_e_f64s(gradient[w], reciprocal, own[w]), zero);
                     if watch {
-                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(new, old)));
+                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(new, own[w])));
                         largest = simd.max_f64s(largest, new);
                     }
-                    v[k * W + w] = new;
+                    own[w] = new;
                 }
             }
             if watch && simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest)
@@ -173,12 +153,15 @@ impl Group<'_> {
     fn multiplicative<S: Simd, const W: usize>(
         &self,
         simd: S,
-        plus: &[S::f64s],
-        minus: &[S::f64s],
+        at: usize,
         v: &mut [S::f64s],
         new: &mut [S::f64s],
     ) {
         let latent = self.latent;
+        let stride = self.stride / S::F64_LANES;
+        let plus = &S::as_simd_f64s(self.right.plus).0[at..];
+        let minus = &S::as_simd_f64s(self.right.minus).0[at..];
+        let v = &mut v[at..];
         let zero = simd.splat_f64s(0.0);
         let watch = self.passes.tolerance > 0.0;
         for _ in 0..self.passes.most {
@@ -186,57 +169,38 @@ impl Group<'_> {
             for k in 0..latent {
                 let row = k * latent..(k + 1) * latent;
                 let (g_plus, g_minus) = (&self.gram.plus[row.clone()], &self.gram.minus[row]);
-                let mut above: [_; W] = std::array::from_fn(|w| plus[k * W + w]);
-                let mut below: [_; W] = std::array::from_fn(|w| minus[k * W + w]);
-                for ((p, m), v) in g_plus.iter().zip(g_minus).zip(v.chunks_exact(W)) {
+                let own = k * stride..k * stride + W;
+                let (plus, minus, own) = (&plus[own.clone()], &minus[own.clone()], &v[own]);
+                let mut above: [_; W] = std::array::from_fn(|w| plus[w]);
+                let mut below: [_; W] = std::array::from_fn(|w| minus[w]);
+                for (l, (p, m)) in g_plus.iter().zip(g_minus).enumerate() {
                     let (p, m) = (simd.splat_f64s(*p), simd.splat_f64s(*m));
+                    let v = &v[l * stride..l * stride + W];
                     for w in 0..W {
                         above[w] = simd.mul_add_e_f64s(m, v[w], above[w]);
                         below[w] = simd.mul_add_e_f64s(p, v[w], below[w]);
                     }
                 }
                 for w in 0..W {
-                    let old = v[k * W + w];
                     let ratio = simd.sqrt_f64s(simd.div_f64s(above[w], below[w]));
-                    let updated = simd.mul_f64s(old, ratio);
+                    let updated = simd.mul_f64s(own[w], ratio);
                     // Nothing below the line: the basis has no such column in these views, or v is zero.
                     let defined = simd.less_than_f64s(zero, below[w]);
                     let updated = simd.select_f64s(defined, updated, zero);
                     if watch {
-                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(updated, old)));
+                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(updated, own[w])));
                         largest = simd.max_f64s(largest, updated);
                     }
                     new[k * W + w] = updated;
                 }
             }
-            v.copy_from_slice(&new[..v.len()]);
+            for (v, new) in v.chunks_mut(stride).zip(new.chunks_exact(W)) {
+                v[..W].copy_from_slice(new);
+            }
             if watch && simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest)
             {
                 break;
             }
-        }
-    }
-}
-
-/// Rows of K numbers to K rows of lanes; lanes without a row are zero. Lanes are written eight at a time: a register that
-/// is loaded from single stores has to wait for all of them.
-#[inline(always)]
-fn to_lanes(rows: &[f64], latent: usize, width: usize, lanes: &mut [f64]) {
-    const EIGHT: usize = 8;
-    if rows.len() < lanes.len() {
-        lanes.fill(0.0);
-    }
-    let whole = rows.len() / latent / EIGHT * EIGHT;
-    for start in (0..whole).step_by(EIGHT) {
-        let rows = &rows[start * latent..(start + EIGHT) * latent];
-        for k in 0..latent {
-            let column: [f64; EIGHT] = std::array::from_fn(|i| rows[i * latent + k]);
-            lanes[k * width + start..][..EIGHT].copy_from_slice(&column);
-        }
-    }
-    for (i, row) in rows.chunks_exact(latent).enumerate().skip(whole) {
-        for (k, value) in row.iter().enumerate() {
-            lanes[k * width + i] = *value;
         }
     }
 }

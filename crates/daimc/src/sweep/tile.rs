@@ -1,0 +1,210 @@
+//! A tile: as many instances as are worked on together, so that what one step leaves is still in cache for the next.
+
+use std::array::from_fn;
+use std::ops::Range;
+
+use super::{Plan, Sweep};
+use crate::kernel::gram::Gram;
+use crate::lens::{Members, Right, Scratch, Sums};
+use crate::source::Block;
+use crate::steps::latent::{LANES, Parts, Solver, Step};
+
+/// Some instances of a block, one per lane. Those of one presence pattern stand side by side and fill whole registers;
+/// lanes without an instance are zero.
+pub(super) struct Tile {
+    latent: usize,
+    runs: Vec<Run>,
+    /// For each instance, its number in the block.
+    places: Vec<usize>,
+    /// Lanes in all.
+    stride: usize,
+    /// `v_jk` is at `k · stride + j`.
+    v: Vec<f64>,
+    right_plus: Vec<f64>,
+    right_minus: Vec<f64>,
+    /// The instances that each view shows.
+    members: Vec<Members>,
+    scratch: Scratch,
+    own_gram: Vec<f64>,
+    new: Vec<f64>,
+    /// `Σ v vᵀ` over the instances of one pattern, until another begins.
+    gram: Gram,
+    gram_pattern: usize,
+    /// A row for lanes without an instance.
+    zeros: Vec<f64>,
+}
+
+/// Instances with the same presence pattern.
+struct Run {
+    pattern: usize,
+    /// The first of them in `places`.
+    first: usize,
+    count: usize,
+    /// The lane of the first.
+    lane: usize,
+}
+
+impl Run {
+    /// Its lanes, with those that are empty.
+    fn lanes(&self) -> Range<usize> {
+        self.lane..self.lane + self.count.next_multiple_of(LANES)
+    }
+
+    /// Groups of as many instances as a register has lanes: where in `places`, and the first lane.
+    fn groups(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
+        let end = self.first + self.count;
+        let starts = (self.first..end).step_by(LANES);
+        starts.map(move |from| (from..(from + LANES).min(end), self.lane + from - self.first))
+    }
+}
+
+impl Tile {
+    pub fn new(latent: usize, views: usize) -> Self {
+        Self {
+            latent,
+            runs: Vec::new(),
+            places: Vec::new(),
+            stride: 0,
+            v: Vec::new(),
+            right_plus: Vec::new(),
+            right_minus: Vec::new(),
+            members: vec![Members::default(); views],
+            scratch: Scratch::default(),
+            own_gram: Vec::new(),
+            new: Vec::new(),
+            gram: Gram::new(latent),
+            gram_pattern: 0,
+            zeros: vec![0.0; latent],
+        }
+    }
+
+    /// Gives the instances of a range of the block their lanes, and finds their rows.
+    #[inline(always)]
+    pub fn fill(&mut self, sweep: &Sweep<'_>, start: usize, range: Range<usize>, blocks: &[Block<'_>]) {
+        self.runs.clear();
+        self.places.clear();
+        self.places.extend(range.map(|i| sweep.patterns.nth(start, i) - start));
+        self.members.iter_mut().for_each(Members::clear);
+        let mut lane = 0;
+        for (number, place) in self.places.iter().enumerate() {
+            let pattern = sweep.patterns.of(start + place);
+            match self.runs.last_mut() {
+                Some(run) if run.pattern == pattern => run.count += 1,
+                last => {
+                    lane = last.map_or(0, |run| run.lanes().end);
+                    self.runs.push(Run { pattern, first: number, count: 1, lane });
+                }
+            }
+            for &view in sweep.patterns.views(pattern) {
+                if let Some(row) = blocks[view].index.row(*place) {
+                    let instance = start + place;
+                    self.members[view].push(instance, row, sweep.lenses[view].factor(instance), lane);
+                }
+            }
+            lane += 1;
+        }
+        self.stride = self.runs.last().map_or(0, |run| run.lanes().end);
+    }
+
+    /// Takes the instances' rows of V (one after the other for the whole block), column by column times `scale`.
+    #[inline(always)]
+    pub fn load(&mut self, v: &[f64], scale: &[f64]) {
+        let (latent, stride) = (self.latent, self.stride);
+        self.v.resize(latent * stride, 0.0);
+        for (group, lane) in self.runs.iter().flat_map(Run::groups) {
+            let places = &self.places[group];
+            let rows: [&[f64]; LANES] = from_fn(|i| match places.get(i) {
+                Some(place) => &v[place * latent..(place + 1) * latent],
+                None => &self.zeros[..latent],
+            });
+            for k in 0..latent {
+                let lanes: [f64; LANES] = from_fn(|i| rows[i][k] * scale[k]);
+                self.v[k * stride + lane..][..LANES].copy_from_slice(&lanes);
+            }
+        }
+    }
+
+    /// `r_j = Σ_v w_vj U_vᵀx_vj`, or its parts.
+    #[inline(always)]
+    pub fn project(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
+        let size = self.latent * self.stride;
+        self.right_plus.clear();
+        self.right_plus.resize(size, 0.0);
+        self.right_minus.clear();
+        if plan.solver == Solver::Multiplicative {
+            self.right_minus.resize(size, 0.0);
+        }
+        let stride = self.stride;
+        let mut right = Right { plus: &mut self.right_plus, minus: &mut self.right_minus, stride };
+        for (view, lens) in sweep.lenses.iter().enumerate() {
+            let operand = &plan.operands[view];
+            lens.project(&blocks[view], &self.members[view], operand, &mut self.scratch, &mut right);
+        }
+    }
+
+    #[inline(always)]
+    pub fn update(&mut self, plan: &Plan<'_>) {
+        for run in &self.runs {
+            let step = Step {
+                solver: plan.solver,
+                passes: plan.passes,
+                latent: self.latent,
+                gram: plan.grams.of(run.pattern, &mut self.own_gram),
+                right: Parts { plus: &self.right_plus, minus: &self.right_minus },
+                stride: self.stride,
+                lanes: run.lanes(),
+            };
+            step.run(&mut self.new, &mut self.v);
+        }
+    }
+
+    /// Puts the instances' rows of V back.
+    #[inline(always)]
+    pub fn store(&self, v: &mut [f64]) {
+        for Run { first, count, lane, .. } in &self.runs {
+            for (place, lane) in self.places[*first..first + count].iter().zip(*lane..) {
+                let lanes = self.v[lane..].iter().step_by(self.stride);
+                let row = &mut v[place * self.latent..(place + 1) * self.latent];
+                row.iter_mut().zip(lanes).for_each(|(value, lane)| *value = *lane);
+            }
+        }
+    }
+
+    /// Adds what the instances contribute to the statistics.
+    #[inline(always)]
+    pub fn gather(
+        &mut self,
+        sweep: &Sweep<'_>,
+        blocks: &[Block<'_>],
+        sums: &mut [Sums],
+        grams: &mut [f64],
+        column_sums: &mut [f64],
+    ) {
+        for (sum, lanes) in column_sums.iter_mut().zip(self.v.chunks_exact(self.stride)) {
+            let mut partial = [0.0; LANES];
+            for lanes in lanes.as_chunks::<LANES>().0 {
+                (0..LANES).for_each(|i| partial[i] += lanes[i]);
+            }
+            *sum += partial.iter().sum::<f64>();
+        }
+        for run in 0..self.runs.len() {
+            let Run { pattern, .. } = self.runs[run];
+            if pattern != self.gram_pattern {
+                self.finish(sweep, grams);
+                self.gram_pattern = pattern;
+            }
+            self.gram.add(&self.v, self.stride, self.runs[run].lanes());
+        }
+        for (view, lens) in sweep.lenses.iter().enumerate() {
+            let (members, scratch) = (&self.members[view], &mut self.scratch);
+            lens.gather(&blocks[view], members, &self.v, self.stride, &mut sums[view], scratch);
+        }
+    }
+
+    /// Adds the Gram matrix of the last pattern to those of its views.
+    pub fn finish(&mut self, sweep: &Sweep<'_>, grams: &mut [f64]) {
+        let views = sweep.patterns.views(self.gram_pattern);
+        let mut totals = grams.chunks_exact_mut(self.latent * self.latent).enumerate();
+        self.gram.flush(totals.by_ref().filter(|(view, _)| views.contains(view)).map(|(_, gram)| gram));
+    }
+}
