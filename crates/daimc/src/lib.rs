@@ -60,7 +60,7 @@ pub use fit::{Daimc, Iteration, Outcome, Timings};
 pub use initialise::Initialisation;
 pub use kernel::Scalar;
 pub use matrix::Matrix;
-pub use model::{Model, Place, ViewModel};
+pub use model::{Misfit, Model, Place, ViewModel};
 pub use options::{Options, Preset};
 pub use scale::{Scale, Scaling};
 pub use source::Source;

@@ -5,7 +5,7 @@
 //! Labels are only names: any `usize` may stand for a class or a cluster, and no
 //! metric depends on which. Conventions in degenerate cases follow scikit-learn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
@@ -85,6 +85,26 @@ pub fn scores(truth: &[usize], labels: &[usize]) -> Result<Scores, Error> {
 /// As [`scores`].
 pub fn accuracy(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
     Ok(Contingency::new(truth, labels)?.accuracy())
+}
+
+/// The classes and clusters that [`accuracy`] pairs, as they are named, by class. A pair that no instance is in is
+/// left out.
+///
+/// ```
+/// let matching = daimc::metrics::matching(&[0, 0, 1, 1, 2], &[7, 7, 4, 7, 4])?;
+/// assert_eq!(matching, [(0, 7), (1, 4)]);
+/// # Ok::<(), daimc::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`scores`].
+pub fn matching(truth: &[usize], labels: &[usize]) -> Result<Vec<(usize, usize)>, Error> {
+    let table = Contingency::new(truth, labels)?;
+    let (classes, clusters) = (distinct(truth), distinct(labels));
+    let cells = table.components().into_iter().flat_map(|cells| best_match(&cells));
+    let mut pairs: Vec<_> = cells.map(|cell| (classes[cell.class], clusters[cell.cluster])).collect();
+    pairs.sort_unstable();
+    Ok(pairs)
 }
 
 /// Normalised mutual information:
@@ -216,8 +236,8 @@ impl Contingency {
     }
 
     fn accuracy(&self) -> f64 {
-        let matched = self.components().iter().map(|cells| best_match(cells)).sum();
-        ratio(matched, self.total)
+        let matched = self.components().into_iter().flat_map(|cells| best_match(&cells));
+        ratio(matched.map(|cell| cell.count).sum(), self.total)
     }
 
     fn nmi(&self, by: Normalisation) -> f64 {
@@ -329,8 +349,8 @@ struct Pairs {
     all: u128,
 }
 
-/// The largest number of instances that a one-to-one assignment covers.
-fn best_match(cells: &[Cell]) -> u64 {
+/// The cells of the one-to-one assignment that covers most instances.
+fn best_match(cells: &[Cell]) -> Vec<Cell> {
     let mut classes = HashMap::new();
     let mut clusters = HashMap::new();
     for cell in cells {
@@ -343,13 +363,17 @@ fn best_match(cells: &[Cell]) -> u64 {
         dense[classes[&cell.class] * width + clusters[&cell.cluster]] = cell.count;
     }
 
-    best_assignment(classes.len(), width, |class, cluster| {
+    let assigned = best_assignment(classes.len(), width, |class, cluster| {
         i64::try_from(dense[class * width + cluster]).expect("a slice has fewer than 2^63 values")
-    })
-    .into_iter()
-    .enumerate()
-    .filter_map(|(class, cluster)| Some(dense[class * width + cluster?]))
-    .sum()
+    });
+    let paired = |cell: &&Cell| assigned[classes[&cell.class]] == Some(clusters[&cell.cluster]);
+    cells.iter().filter(paired).copied().collect()
+}
+
+/// The names, in order of first appearance.
+fn distinct(names: &[usize]) -> Vec<usize> {
+    let mut seen = HashSet::new();
+    names.iter().copied().filter(|&name| seen.insert(name)).collect()
 }
 
 /// The index of a name among those seen so far, in order of first appearance.

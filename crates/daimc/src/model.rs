@@ -1,5 +1,6 @@
 //! The result of a fit, and what can be done with it.
 
+mod misfit;
 mod store;
 
 use crate::kmeans;
@@ -14,6 +15,8 @@ use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::Objective;
 use crate::sweep::{Sweep, Update};
 use crate::{Error, Ids, Matrix, Outcome, Result, Timings, View, Views};
+
+pub use misfit::Misfit;
 
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
