@@ -1,0 +1,85 @@
+//! What the report shows, as plain data: one module per chart. Nothing here draws, and nothing is larger than a few
+//! numbers per instance while it is worked out, or than a few thousand in all once it is.
+
+mod agreement;
+pub(crate) mod classes;
+mod clusters;
+mod course;
+mod features;
+mod latent;
+mod map;
+mod pca;
+mod presence;
+mod reconstruction;
+mod sample;
+mod silhouette;
+mod spread;
+mod summary;
+
+use daimc::{Error, Model, Result, Views};
+use serde::Serialize;
+
+pub use agreement::Agreement;
+use classes::Classes;
+pub use clusters::{Cluster, Clusters};
+pub use course::{Course, Part};
+pub use features::{Features, ViewFeatures};
+pub use map::Map;
+pub use pca::Plane;
+pub use presence::{Combination, Presence, ViewPresence};
+pub use reconstruction::{Reconstruction, ViewError};
+pub use silhouette::silhouettes;
+pub use spread::Spread;
+pub use summary::Summary;
+
+/// The data of every chart.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The headline numbers.
+    pub summary: Summary,
+    /// What is missing where.
+    pub presence: Presence,
+    /// The objective from iteration to iteration.
+    pub course: Course,
+    /// V in two dimensions.
+    pub map: Map,
+    /// The clusters, one by one.
+    pub clusters: Clusters,
+    /// The features that B selects.
+    pub features: Features,
+    /// How well the views are explained.
+    pub reconstruction: Reconstruction,
+    /// Clusters beside true classes, where these are known.
+    pub agreement: Option<Agreement>,
+}
+
+impl Figures {
+    pub(crate) fn of(views: &Views<'_>, model: &Model, classes: Option<&Classes>) -> Result<Self> {
+        let found = views.instances();
+        fits("instances (as many as the model was fitted to)", model.labels.len(), found)?;
+        fits("views (as many as the model was fitted to)", model.views.len(), views.len())?;
+        if let Some(classes) = classes {
+            fits("classes (one per instance)", found, classes.of.len())?;
+        }
+        let clusters = Clusters::of(views, model);
+        let sizes: Vec<usize> = clusters.clusters.iter().map(|cluster| cluster.size).collect();
+        let agreement = classes.map(|classes| Agreement::of(model, classes)).transpose()?.flatten();
+        // Classes of which none is known are none.
+        let classes = classes.filter(|_| agreement.is_some());
+        Ok(Self {
+            summary: Summary::of(views, model),
+            presence: Presence::of(views),
+            course: Course::of(model),
+            map: Map::of(views, model, classes),
+            features: Features::of(model, &sizes),
+            reconstruction: Reconstruction::of(views, model)?,
+            clusters,
+            agreement,
+        })
+    }
+}
+
+fn fits(what: &str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what: what.into(), expected, found }) }
+}

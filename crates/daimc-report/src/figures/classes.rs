@@ -1,0 +1,58 @@
+//! True classes, where they are known.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// The class of each instance, by number, and the names of the classes in their natural order.
+#[derive(Clone, Debug)]
+pub(crate) struct Classes {
+    pub names: Vec<String>,
+    pub of: Vec<Option<usize>>,
+}
+
+impl Classes {
+    pub fn new<S: AsRef<str>>(given: &[Option<S>]) -> Self {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        for name in given.iter().flatten() {
+            let next = numbers.len();
+            numbers.entry(name.as_ref()).or_insert(next);
+        }
+        let mut names: Vec<&str> = numbers.keys().copied().collect();
+        names.sort_unstable_by(|a, b| natural(a, b));
+        numbers.extend(names.iter().enumerate().map(|(number, name)| (*name, number)));
+        let number = |name: &Option<S>| name.as_ref().map(|name| numbers[name.as_ref()]);
+        Self {
+            of: given.iter().map(number).collect(),
+            names: names.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// How many instances each class has.
+    pub fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.names.len()];
+        self.of.iter().flatten().for_each(|&class| sizes[class] += 1);
+        sizes
+    }
+}
+
+/// Numbers by value, then everything else by letters.
+fn natural(a: &str, b: &str) -> Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => a.cmp(b),
+    }
+}
+
+/// Classes or clusters that are told apart, at most.
+pub(super) const SHOWN: usize = 50;
+
+/// The largest groups, in the order of their numbers.
+pub(super) fn largest(sizes: &[usize]) -> Vec<usize> {
+    let mut groups: Vec<usize> = (0..sizes.len()).filter(|&group| sizes[group] > 0).collect();
+    groups.sort_by_key(|&group| std::cmp::Reverse(sizes[group]));
+    groups.truncate(SHOWN);
+    groups.sort_unstable();
+    groups
+}

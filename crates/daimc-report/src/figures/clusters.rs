@@ -1,0 +1,75 @@
+//! The clusters, one by one.
+
+use daimc::{Model, Views};
+use serde::Serialize;
+
+use super::latent::scaled_rows;
+use super::sample::stratified;
+use super::silhouette::silhouettes;
+use super::spread::Spread;
+
+/// The clusters.
+#[derive(Clone, Debug, Serialize)]
+pub struct Clusters {
+    /// Each cluster, by number.
+    pub clusters: Vec<Cluster>,
+    /// The mean silhouette of all instances, estimated from the sample.
+    pub silhouette: f64,
+    /// Instances between which distances were taken.
+    pub silhouettes_from: usize,
+}
+
+/// One cluster.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cluster {
+    /// Its number.
+    pub number: usize,
+    /// Its instances.
+    pub size: usize,
+    /// How clear its instances' choice was.
+    pub confidence: Option<Spread>,
+    /// The silhouettes of its instances in the sample.
+    pub silhouette: Option<Spread>,
+    /// The mean number of views that show its instances.
+    pub views_seen: f64,
+}
+
+/// Instances between which distances are taken, at most.
+pub const SILHOUETTES: usize = 2000;
+
+impl Clusters {
+    pub(super) fn of(views: &Views<'_>, model: &Model) -> Self {
+        let count = model.options.clusters;
+        let mut confidence = vec![Vec::new(); count];
+        let mut seen = vec![0_usize; count];
+        for (instance, &label) in model.labels.iter().enumerate() {
+            confidence[label].push(model.confidence[instance]);
+            seen[label] += (0..views.len()).filter(|&view| views.is_present(view, instance)).count();
+        }
+
+        let sample = stratified(&model.labels, count, SILHOUETTES);
+        let labels: Vec<usize> = sample.iter().map(|&i| model.labels[i]).collect();
+        let mut by_cluster = vec![Vec::new(); count];
+        for (value, &label) in silhouettes(&scaled_rows(model, &sample), &labels, count).iter().zip(&labels) {
+            by_cluster[label].push(*value);
+        }
+
+        let all = confidence.into_iter().zip(by_cluster).zip(seen).enumerate();
+        let clusters: Vec<Cluster> = all
+            .map(|(number, ((confidence, silhouettes), seen))| {
+                let size = confidence.len();
+                Cluster {
+                    number,
+                    size,
+                    views_seen: if size == 0 { 0.0 } else { seen as f64 / size as f64 },
+                    confidence: Spread::of(confidence),
+                    silhouette: Spread::of(silhouettes),
+                }
+            })
+            .collect();
+        // The sample favours small clusters; each counts here by its size.
+        let weighted = |cluster: &Cluster| cluster.silhouette.map_or(0.0, |s| s.mean * cluster.size as f64);
+        let silhouette = clusters.iter().map(weighted).sum::<f64>() / model.labels.len().max(1) as f64;
+        Self { clusters, silhouette, silhouettes_from: sample.len() }
+    }
+}

@@ -1,0 +1,57 @@
+//! The objective from iteration to iteration.
+
+use daimc::Model;
+use serde::Serialize;
+
+/// The course of the objective, thinned out if there were very many iterations.
+#[derive(Clone, Debug, Serialize)]
+pub struct Course {
+    /// The iterations, from 1.
+    pub iterations: Vec<usize>,
+    /// J.
+    pub total: Vec<f64>,
+    /// The parts of J as they enter it.
+    pub parts: Vec<Part>,
+    /// J of the model that was handed out, which may have been consolidated since.
+    pub last: f64,
+}
+
+/// A part of J.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Its formula.
+    pub formula: &'static str,
+    /// Its value after each iteration.
+    pub values: Vec<f64>,
+}
+
+/// Points of a line, at most.
+const POINTS: usize = 300;
+
+impl Course {
+    pub(super) fn of(model: &Model) -> Self {
+        let (history, alpha, beta) = (&model.history, model.options.alpha, model.options.beta);
+        let step = history.len().div_ceil(POINTS).max(1);
+        let kept: Vec<usize> =
+            (0..history.len()).filter(|i| i % step == 0 || i + 1 == history.len()).collect();
+        let values = |of: &dyn Fn(&daimc::Objective) -> f64| kept.iter().map(|&i| of(&history[i])).collect();
+        Self {
+            iterations: kept.iter().map(|i| i + 1).collect(),
+            total: values(&|objective| objective.total),
+            parts: vec![
+                Part { name: "reconstruction", formula: "Σ ‖x − Uv‖²", values: values(&|o| o.loss) },
+                Part {
+                    name: "alignment", formula: "α ‖BᵀU − I‖²", values: values(&|o| alpha * o.alignment)
+                },
+                Part {
+                    name: "sparsity",
+                    formula: "αβ ‖B‖₂,₁",
+                    values: values(&|o| alpha * beta * o.sparsity),
+                },
+            ],
+            last: model.objective.total,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The features that B selects.
+
+use daimc::{Model, ViewModel};
+use serde::Serialize;
+
+/// The features that matter, per view and cluster.
+#[derive(Clone, Debug, Serialize)]
+pub struct Features {
+    /// Each view, as far as they are listed.
+    pub views: Vec<ViewFeatures>,
+    /// The clusters for which weights are listed: all of them, or the largest.
+    pub clusters: Vec<usize>,
+    /// Features per view and cluster, at most.
+    pub top: usize,
+}
+
+/// The features of a view that matter.
+#[derive(Clone, Debug, Serialize)]
+pub struct ViewFeatures {
+    /// The view.
+    pub name: String,
+    /// How many features it has.
+    pub features: usize,
+    /// Names of the features that are mentioned.
+    pub names: Vec<String>,
+    /// The most relevant for all clusters together, as (place in `names`, norm of the row of B).
+    pub overall: Vec<(usize, f64)>,
+    /// For each listed cluster, those of largest weight, as (place in `names`, weight).
+    pub by_cluster: Vec<Vec<(usize, f64)>>,
+}
+
+/// What is listed, at most: features of a view and cluster, clusters, views, and entries in all.
+const TOP: usize = 20;
+const CLUSTERS: usize = 200;
+const VIEWS: usize = 100;
+const ENTRIES: usize = 40_000;
+
+impl Features {
+    pub(super) fn of(model: &Model, sizes: &[usize]) -> Self {
+        let mut clusters: Vec<usize> = (0..sizes.len()).collect();
+        clusters.sort_by_key(|&cluster| std::cmp::Reverse(sizes[cluster]));
+        clusters.truncate(CLUSTERS);
+        clusters.sort_unstable();
+        let views = model.views.len().min(VIEWS);
+        let top = (ENTRIES / (views * (clusters.len() + 1))).clamp(2, TOP);
+        let of = |view| ViewFeatures::of(model, view, &clusters, top);
+        Self { views: model.views.iter().take(views).map(of).collect(), clusters, top }
+    }
+}
+
+impl ViewFeatures {
+    fn of(model: &Model, view: &ViewModel, clusters: &[usize], top: usize) -> Self {
+        let mut mentioned = Vec::new();
+        let overall = strongest(&view.relevance(), top, &mut mentioned);
+        let by_cluster = clusters
+            .iter()
+            .map(|&cluster| strongest(&weights(model, view, cluster), top, &mut mentioned))
+            .collect();
+        let name = |feature: usize| match &view.feature_names {
+            Some(names) => names[feature].clone(),
+            None => format!("feature {feature}"),
+        };
+        Self {
+            name: view.name.clone(),
+            features: view.alignment.rows(),
+            names: mentioned.into_iter().map(name).collect(),
+            overall,
+            by_cluster,
+        }
+    }
+}
+
+/// What each feature says for a cluster. Since `Bᵀx` regresses the row of V, feature f moves it along the cluster's
+/// centre c by `b_fᵀc / ‖c‖`; where the columns of V are the clusters, that is the cluster's column of B.
+fn weights(model: &Model, view: &ViewModel, cluster: usize) -> Vec<f64> {
+    let centre: Vec<f64> = model.centres.iter_rows().map(|row| row[cluster]).collect();
+    let length = centre.iter().map(|c| c * c).sum::<f64>().sqrt();
+    let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
+    let along = |row: &[f64]| row.iter().zip(&centre).map(|(b, c)| b * c).sum::<f64>() * unit;
+    view.alignment.iter_rows().map(along).collect()
+}
+
+/// The features of largest absolute value, as places in the list of those mentioned, which grows.
+fn strongest(values: &[f64], top: usize, mentioned: &mut Vec<usize>) -> Vec<(usize, f64)> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    let by_size = |a: &usize, b: &usize| values[*b].abs().total_cmp(&values[*a].abs()).then(a.cmp(b));
+    if order.len() > top {
+        order.select_nth_unstable_by(top, by_size);
+        order.truncate(top);
+    }
+    order.sort_unstable_by(by_size);
+    let mut place = |feature: usize| {
+        mentioned.iter().position(|&known| known == feature).unwrap_or_else(|| {
+            mentioned.push(feature);
+            mentioned.len() - 1
+        })
+    };
+    order.into_iter().map(|feature| (place(feature), values[feature])).collect()
+}

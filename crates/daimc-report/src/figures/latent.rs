@@ -1,0 +1,28 @@
+//! V as it is clustered: rows scaled the way the model scales them.
+
+use daimc::{Matrix, Model};
+
+/// The scaled rows of V of some instances, one after the other.
+pub(super) fn scaled_rows(model: &Model, instances: &[usize]) -> Matrix {
+    let mut rows = Matrix::zeros(instances.len(), model.latent.columns());
+    for (place, &instance) in instances.iter().enumerate() {
+        let row = rows.row_mut(place);
+        row.copy_from_slice(model.latent.row(instance));
+        scale(model, row);
+    }
+    rows
+}
+
+fn scale(model: &Model, row: &mut [f64]) {
+    let scaling = &model.latent_scaling;
+    for (value, shift) in row.iter_mut().zip(&scaling.shift) {
+        *value -= shift;
+    }
+    for (value, factor) in row.iter_mut().zip(&scaling.factor) {
+        *value *= factor;
+    }
+    let length = row.iter().map(|value| value * value).sum::<f64>().sqrt();
+    // A row of zeros has no direction and stays where it is.
+    let unit = if scaling.unit_rows() && length > 0.0 { 1.0 / length } else { 1.0 };
+    row.iter_mut().for_each(|value| *value *= unit * scaling.weight);
+}

@@ -1,0 +1,90 @@
+//! V in two dimensions.
+
+use daimc::{Model, Views};
+use serde::Serialize;
+
+use super::classes::{Classes, largest};
+use super::latent::scaled_rows;
+use super::pca::Plane;
+use super::sample::stratified;
+
+/// The principal plane of the scaled rows of V, and a sample of the instances in it, column by column.
+#[derive(Clone, Debug, Serialize)]
+pub struct Map {
+    /// Where each instance lies.
+    pub points: Vec<[f64; 2]>,
+    /// The IDs.
+    pub ids: Vec<String>,
+    /// The clusters.
+    pub clusters: Vec<usize>,
+    /// How clear the clusters are.
+    pub confidence: Vec<f64>,
+    /// How many views show each instance.
+    pub views: Vec<usize>,
+    /// The true classes, if any are known: places in `class_names`, whose end stands for all other classes.
+    pub classes: Option<Vec<Option<usize>>>,
+    /// The names of the largest classes.
+    pub class_names: Vec<String>,
+    /// The share of the variance along each axis.
+    pub shares: [f64; 2],
+    /// The middle of each cluster in the plane; none if it is empty.
+    pub centres: Vec<Option<[f64; 2]>>,
+    /// Instances from which the plane was worked out.
+    pub plane_from: usize,
+}
+
+/// Points that are drawn, at most.
+pub const POINTS: usize = 4000;
+/// Rows that decide the plane, and the work that may be spent on their covariance.
+const ROWS: usize = 20_000;
+const WORK: usize = 4_000_000_000;
+
+impl Map {
+    pub(super) fn of(views: &Views<'_>, model: &Model, classes: Option<&Classes>) -> Self {
+        let clusters = model.options.clusters;
+        let width = model.latent.columns();
+        let rows = (WORK / (width * width).max(1)).clamp(POINTS, ROWS);
+        let plane_from = stratified(&model.labels, clusters, rows);
+        let plane = Plane::of(&scaled_rows(model, &plane_from));
+
+        let drawn = stratified(&model.labels, clusters, POINTS);
+        let points: Vec<[f64; 2]> =
+            scaled_rows(model, &drawn).iter_rows().map(|row| plane.project(row)).collect();
+        let labels: Vec<usize> = drawn.iter().map(|&i| model.labels[i]).collect();
+        let named = classes.map(|classes| largest(&classes.sizes())).unwrap_or_default();
+        Self {
+            centres: (0..clusters).map(|cluster| middle(&points, &labels, cluster)).collect(),
+            ids: drawn.iter().map(|&i| views.ids().get(i)).collect(),
+            confidence: drawn.iter().map(|&i| model.confidence[i]).collect(),
+            views: drawn
+                .iter()
+                .map(|&i| (0..views.len()).filter(|&v| views.is_present(v, i)).count())
+                .collect(),
+            classes: classes
+                .map(|classes| drawn.iter().map(|&i| Some(place(&named, classes.of[i]?))).collect()),
+            class_names: classes
+                .map(|classes| named.iter().map(|&class| classes.names[class].clone()).collect())
+                .unwrap_or_default(),
+            shares: plane.shares(),
+            plane_from: plane_from.len(),
+            clusters: labels,
+            points,
+        }
+    }
+}
+
+/// The place of a class among those that are named, or their end.
+fn place(named: &[usize], class: usize) -> usize {
+    named.binary_search(&class).unwrap_or(named.len())
+}
+
+/// The median of a cluster along each axis: a far-off member does not draw the name away.
+fn middle(points: &[[f64; 2]], labels: &[usize], cluster: usize) -> Option<[f64; 2]> {
+    let median = |axis: usize| {
+        let members = points.iter().zip(labels).filter(|(_, label)| **label == cluster);
+        let mut values: Vec<f64> = members.map(|(point, _)| point[axis]).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    Some([median(0)?, median(1)?])
+}

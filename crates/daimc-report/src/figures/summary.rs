@@ -1,0 +1,44 @@
+//! The headline numbers.
+
+use daimc::{Model, Outcome, Views};
+use serde::Serialize;
+
+/// The headline numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Instances.
+    pub instances: usize,
+    /// Views.
+    pub views: usize,
+    /// Features of all views.
+    pub features: usize,
+    /// Clusters that were asked for.
+    pub clusters: usize,
+    /// Iterations.
+    pub iterations: usize,
+    /// Why the fit ended.
+    pub outcome: Outcome,
+    /// J of the model.
+    pub objective: f64,
+    /// Seconds of the fit, from data in memory to clusters.
+    pub seconds: f64,
+    /// The mean of the instances' confidence.
+    pub confidence: f64,
+}
+
+impl Summary {
+    pub(super) fn of(views: &Views<'_>, model: &Model) -> Self {
+        let timings = model.timings;
+        Self {
+            instances: views.instances(),
+            views: views.len(),
+            features: views.iter().map(daimc::View::features).sum(),
+            clusters: model.options.clusters,
+            iterations: model.iterations(),
+            outcome: model.outcome,
+            objective: model.objective.total,
+            seconds: timings.prepare + timings.initialise + timings.iterate + timings.assign,
+            confidence: model.confidence.iter().sum::<f64>() / model.confidence.len().max(1) as f64,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Turns a fitted model and its data into one HTML page that needs nothing else: no network, no other file.
+//!
+//! ```
+//! use daimc::{Daimc, Views, synthetic::Synthetic};
+//! use daimc_report::Report;
+//!
+//! let data = Synthetic::new(300, 3);
+//! let views = Views::new(vec![data.dense::<f64>("a", 20)?, data.dense::<f64>("b", 10)?])?;
+//! let model = Daimc::new(3).fit(&views)?;
+//!
+//! let page = Report::new(&views, &model).title("Three clusters").render()?;
+//! assert!(page.starts_with("<!doctype html>"));
+//! # Ok::<(), daimc::Error>(())
+//! ```
+//!
+//! What is shown is worked out first, as plain data ([`figures`]), then drawn. Both are linear in the number of
+//! instances; what is drawn one by one is a sample that the page mentions, so the page stays small for any number.
+
+pub mod figures;
+mod page;
+
+use daimc::{Model, Result, Views};
+use figures::Figures;
+use figures::classes::Classes;
+use serde_json::Value;
+
+/// A report about a model and the data it was fitted to.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    views: &'a Views<'a>,
+    model: &'a Model,
+    classes: Option<Classes>,
+    provenance: Option<&'a Value>,
+    title: String,
+}
+
+impl<'a> Report<'a> {
+    /// A report about a model and the data it was fitted to.
+    #[must_use]
+    pub fn new(views: &'a Views<'a>, model: &'a Model) -> Self {
+        Self { views, model, classes: None, provenance: None, title: "Clusters of incomplete views".into() }
+    }
+
+    /// Compares clusters with true classes; for each instance the name of its class, if it is known.
+    #[must_use]
+    pub fn truth<S: AsRef<str>>(mut self, classes: &[Option<S>]) -> Self {
+        self.classes = Some(Classes::new(classes));
+        self
+    }
+
+    /// Shows where the result comes from: anything that is worth keeping beside it, such as files, versions and
+    /// the command.
+    #[must_use]
+    pub fn provenance(mut self, provenance: &'a Value) -> Self {
+        self.provenance = Some(provenance);
+        self
+    }
+
+    /// The title of the page.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// The data of every chart.
+    ///
+    /// # Errors
+    /// When the model was fitted to other views or instances, or there is not one class per instance.
+    pub fn figures(&self) -> Result<Figures> {
+        Figures::of(self.views, self.model, self.classes.as_ref())
+    }
+
+    /// The page.
+    ///
+    /// # Errors
+    /// As [`Report::figures`].
+    pub fn render(&self) -> Result<String> {
+        let figures = self.figures()?;
+        Ok(page::page(&self.title, &figures, self.model, self.provenance))
+    }
+}

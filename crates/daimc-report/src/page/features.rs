@@ -1,0 +1,102 @@
+//! The features that B selects: a chart that the script draws from the embedded data, and a table.
+
+use serde_json::{Value, json};
+
+use super::table::{Cell, Table};
+use super::text::{LONGEST, escape, name, number, put, shorten};
+use crate::figures::{Features, Figures, ViewFeatures};
+
+/// Rows of the table, at most.
+const ROWS: usize = 1000;
+
+pub(crate) fn section(figures: &Figures) -> String {
+    let features = &figures.features;
+    let mut out = String::from("<div class=choosers><label>View <select id=feature-view>");
+    for (number, view) in features.views.iter().enumerate() {
+        put!(
+            out,
+            "<option value={number} title=\"{}\">{}</option>",
+            name(&view.name),
+            escape(&shorten(&view.name, 60))
+        );
+    }
+    out.push_str(
+        "</select></label><label>Cluster <select id=feature-cluster><option value=-1>all clusters</option>",
+    );
+    for (place, cluster) in features.clusters.iter().enumerate() {
+        put!(out, "<option value={place}>cluster {cluster}</option>");
+    }
+    out.push_str(
+        "</select></label></div><figure><div id=feature-bars class=bars role=img aria-label=\"Features of largest weight\"></div><figcaption>",
+    );
+    put!(
+        out,
+        "The {} features of largest weight. For all clusters: the length of the feature's row of B. For one cluster: how far \
+         the feature moves an instance towards the cluster's centre, bᵀc/‖c‖; to the left of the line it speaks against the cluster.",
+        features.top
+    );
+    if features.clusters.len() < figures.summary.clusters {
+        put!(out, " The {} largest clusters can be chosen.", features.clusters.len());
+    }
+    if features.views.len() < figures.summary.views {
+        put!(out, " The first {} of {} views can be chosen.", features.views.len(), figures.summary.views);
+    }
+    out.push_str("</figcaption></figure>");
+    out
+}
+
+/// What the script draws: names once per view, weights with three digits.
+pub(crate) fn data(features: &Features) -> Value {
+    let pairs = |list: &Vec<(usize, f64)>| -> Vec<(usize, f64)> {
+        list.iter().map(|&(place, value)| (place, three_digits(value))).collect()
+    };
+    let view = |view: &ViewFeatures| {
+        json!({
+            "names": view.names.iter().map(|name| shorten(name, LONGEST)).collect::<Vec<_>>(),
+            "all": pairs(&view.overall),
+            "by": view.by_cluster.iter().map(pairs).collect::<Vec<_>>(),
+        })
+    };
+    json!(features.views.iter().map(view).collect::<Vec<_>>())
+}
+
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+pub(crate) fn table(figures: &Figures) -> String {
+    let features = &figures.features;
+    let columns = [
+        ("view", false),
+        ("feature", false),
+        ("relevance", true),
+        ("rank in view", true),
+        ("strongest for cluster", true),
+    ];
+    let mut table = Table::new("features-table", "Features", &columns);
+    let per_view = (ROWS / features.views.len().max(1)).max(1);
+    for view in &features.views {
+        for (rank, &(place, relevance)) in view.overall.iter().take(per_view).enumerate() {
+            let strongest = match strongest(features, view, place) {
+                Some(cluster) => Cell::Number(cluster as f64, cluster.to_string()),
+                None => Cell::Empty,
+            };
+            table.push(&[
+                Cell::Text(view.name.clone()),
+                Cell::Text(view.names[place].clone()),
+                Cell::Number(relevance, number(relevance)),
+                Cell::Number((rank + 1) as f64, (rank + 1).to_string()),
+                strongest,
+            ]);
+        }
+    }
+    table.finish(&format!("the {} most relevant of each view", per_view.min(features.top)))
+}
+
+/// The cluster for which a feature has its largest weight, if it is among the features listed for any.
+fn strongest(features: &Features, view: &ViewFeatures, place: usize) -> Option<usize> {
+    let lists = features.clusters.iter().zip(&view.by_cluster);
+    let weights =
+        lists.filter_map(|(&cluster, list)| Some((cluster, list.iter().find(|entry| entry.0 == place)?.1)));
+    weights.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(cluster, _)| cluster)
+}

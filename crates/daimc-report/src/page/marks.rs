@@ -1,0 +1,51 @@
+//! Colours and shapes. Ten colours that most eyes tell apart, by lightness where not by hue, times six shapes. The style sheet gives the
+//! colours (`k0`… for groups, `q0`… for amounts), so that they follow light and dark.
+
+use super::text::put;
+
+pub(crate) const COLOURS: usize = 10;
+pub(crate) const SHAPES: usize = 6;
+/// Groups that can be told apart.
+pub(crate) const MARKS: usize = COLOURS * SHAPES;
+/// Levels of an amount.
+pub(crate) const LEVELS: usize = 10;
+
+/// The number of the colour and of the shape of a group.
+pub(crate) fn mark(group: usize) -> (usize, usize) {
+    (group % COLOURS, group / COLOURS % SHAPES)
+}
+
+/// The level of an amount from 0 to 1.
+pub(crate) fn level(amount: f64) -> usize {
+    ((amount * LEVELS as f64) as usize).min(LEVELS - 1)
+}
+
+/// The shapes, to be used by number: circle, square, triangle, diamond, cross, triangle upside down.
+pub(crate) fn definitions() -> String {
+    let mut out = String::from("<svg width=0 height=0 class=definitions aria-hidden=true><defs>");
+    let shapes = [
+        "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
+        "M-2.7-2.7h5.4v5.4h-5.4z",
+        "M0-3.6L3.4 2.6H-3.4z",
+        "M0-3.8L3.4 0L0 3.8L-3.4 0z",
+        "M-1.2-3.4h2.4v2.2h2.2v2.4h-2.2v2.2h-2.4v-2.2h-2.2v-2.4h2.2z",
+        "M0 3.6L-3.4-2.6H3.4z",
+    ];
+    for (number, shape) in shapes.iter().enumerate() {
+        put!(out, "<path id=m{number} d=\"{shape}\"/>");
+    }
+    // Bars of what is summed up are hatched.
+    out.push_str(
+        "<pattern id=hatch width=6 height=6 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\">\
+         <rect class=ink width=2 height=6 /></pattern></defs></svg>",
+    );
+    out
+}
+
+/// The mark of a group beside its name.
+pub(crate) fn swatch(group: usize) -> String {
+    let (colour, shape) = mark(group);
+    format!(
+        "<svg class=swatch viewBox=\"-5 -5 10 10\" aria-hidden=true><use href=\"#m{shape}\" class=k{colour} /></svg>"
+    )
+}

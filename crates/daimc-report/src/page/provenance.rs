@@ -1,0 +1,63 @@
+//! Where the result comes from.
+
+use daimc::Model;
+use serde_json::Value;
+
+use super::text::{escape, name, number, put, shorten};
+
+/// The longest document that is shown in full.
+const LONGEST: usize = 200_000;
+
+pub(crate) fn section(model: &Model, provenance: Option<&Value>) -> String {
+    let mut out = String::new();
+    if let Some(provenance) = provenance {
+        facts(&mut out, provenance);
+        document(&mut out, "Provenance as JSON", provenance);
+    }
+    let options = serde_json::to_value(&model.options).expect("options can be written as JSON");
+    out.push_str("<h3>Scaling of the views</h3><dl class=facts>");
+    for view in model.views.iter().take(100) {
+        put!(
+            out,
+            "<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>",
+            name(&view.name),
+            view.scaling.scale,
+            escape(&view.scaling.reason)
+        );
+    }
+    out.push_str("</dl>");
+    document(&mut out, "Options of the fit as JSON", &options);
+    let timings = serde_json::to_value(model.timings).expect("timings can be written as JSON");
+    document(&mut out, "Seconds per stage as JSON", &timings);
+    out
+}
+
+/// Whatever can be said in a line.
+fn facts(out: &mut String, provenance: &Value) {
+    let Value::Object(entries) = provenance else { return };
+    out.push_str("<dl class=facts>");
+    for (key, value) in entries {
+        let text = match value {
+            Value::String(text) => shorten(text, 300),
+            Value::Number(value) => match value.as_f64() {
+                Some(float) if value.is_f64() => number(float),
+                _ => value.to_string(),
+            },
+            Value::Bool(true) => "yes".into(),
+            Value::Bool(false) => "no".into(),
+            Value::Null => "–".into(),
+            Value::Array(_) | Value::Object(_) => continue,
+        };
+        put!(out, "<div><dt>{}</dt><dd>{}</dd></div>", name(key), escape(&text));
+    }
+    out.push_str("</dl>");
+}
+
+fn document(out: &mut String, title: &str, value: &Value) {
+    let text = serde_json::to_string_pretty(value).expect("a JSON value can be written");
+    put!(out, "<details><summary>{title}</summary><pre>{}</pre>", escape(&shorten(&text, LONGEST)));
+    if text.chars().count() > LONGEST {
+        out.push_str("<p class=note>It is too long to be shown in full.</p>");
+    }
+    out.push_str("</details>");
+}

@@ -1,0 +1,145 @@
+//! Words and numbers, safe to put into the page.
+
+/// Appends formatted text to a string. Writing to a string cannot fail.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($text)*);
+    }};
+}
+pub(crate) use put;
+
+/// Text as it may stand between tags and in quoted attributes. Control characters, which may not, become spaces.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' => out.push('\n'),
+            other if other.is_control() => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// JSON as it may stand in a script element: nothing in it can end the element.
+pub(crate) fn script_json(value: &impl serde::Serialize) -> String {
+    let json = serde_json::to_string(value).expect("plain data can be written as JSON");
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// At most so many characters, the last of which says that there were more.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.into();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// The longest name that is kept; whatever is longer would be read by nobody, but could fill the page.
+pub(crate) const LONGEST: usize = 100;
+
+/// A name, escaped, and cut off where it is beyond all reading.
+pub(crate) fn name(text: &str) -> String {
+    escape(&shorten(text, LONGEST))
+}
+
+/// A whole number with thousands separators.
+pub(crate) fn count(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count with its noun: `1 view`, `2 views`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(number))
+}
+
+/// A number with four significant digits.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".into()
+    } else if !value.is_finite() {
+        "–".into()
+    } else if !(1e-3..1e7).contains(&size) {
+        format!("{value:.2e}").replace('-', "−")
+    } else if size >= 1000.0 {
+        let sign = if value < 0.0 { "−" } else { "" };
+        format!("{sign}{}", count(size.round() as usize))
+    } else {
+        let decimals = (3.0 - size.log10().floor()).clamp(0.0, 6.0) as usize;
+        format!("{value:.decimals$}").replace('-', "−")
+    }
+}
+
+/// A number from −1 to 1 with three decimals.
+pub(crate) fn score(value: f64) -> String {
+    format!("{value:.3}").replace('-', "−")
+}
+
+/// A share in per cent, with one decimal; what is not quite nothing or not quite all does not look like it.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent {
+        p if p > 0.0 && p < 0.05 => "<0.1%".into(),
+        p if p < 100.0 && p > 99.95 => ">99.9%".into(),
+        p if p == 0.0 || p == 100.0 => format!("{p:.0}%"),
+        p => format!("{p:.1}%"),
+    }
+}
+
+/// A duration that a human measures.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", 1000.0 * s),
+        s if s < 100.0 => format!("{s:.1} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_harmless_in_text_and_in_json() {
+        assert_eq!(escape("<a b='\"&\u{7}'>"), "&lt;a b=&#39;&quot;&amp; &#39;&gt;");
+        assert_eq!(script_json(&"</script>\u{2028}"), "\"\\u003c/script>\\u2028\"");
+    }
+
+    #[test]
+    fn numbers_are_written_alike() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0.0, 0.1234, 12.345, 1234.5, -0.5].map(number),
+            ["0", "0.1234", "12.35", "1,235", "−0.5000"]
+        );
+        assert_eq!(number(1.5e-9), "1.50e−9");
+        assert_eq!([0.0, 0.0001, 0.5, 0.9999, 1.0].map(percent), ["0%", "<0.1%", "50.0%", ">99.9%", "100%"]);
+        assert_eq!([0.25, 12.3, 600.0].map(duration), ["250 ms", "12.3 s", "10 min"]);
+        assert_eq!((counted(1, "view"), counted(1200, "view")), ("1 view".into(), "1,200 views".into()));
+    }
+
+    #[test]
+    fn long_names_are_cut_by_characters() {
+        assert_eq!(shorten("äöüß", 4), "äöüß");
+        assert_eq!(shorten("äöüßé", 4), "äöü…");
+    }
+}
