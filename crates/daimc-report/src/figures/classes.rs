@@ -35,14 +35,22 @@ impl Classes {
     }
 }
 
-/// Numbers by value, then everything else by letters.
+/// Numbers by value, then everything else by letters, with the numbers inside by value.
 fn natural(a: &str, b: &str) -> Ordering {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
         (Ok(_), Err(_)) => Ordering::Less,
         (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(_), Err(_)) => a.cmp(b),
+        (Err(_), Err(_)) => parts(a).cmp(parts(b)).then_with(|| a.cmp(b)),
     }
+}
+
+/// Runs of digits and of other characters; of runs of digits the longer is the larger number.
+fn parts(name: &str) -> impl Iterator<Item = (usize, &[u8])> {
+    name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).map(|run| {
+        let zeros = run.iter().take_while(|&&byte| byte == b'0').count();
+        if run[0].is_ascii_digit() { (run.len() - zeros, &run[zeros..]) } else { (usize::MAX, run) }
+    })
 }
 
 /// Classes or clusters that are told apart, at most.

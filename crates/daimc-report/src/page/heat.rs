@@ -1,6 +1,6 @@
 //! Tables whose cells are coloured by their value: errors per view and cluster, and clusters beside classes.
 
-use super::text::{count, counted, escape, name, percent, put, shorten};
+use super::text::{count, counted, escape, middle, name, percent, put};
 use crate::figures::{Agreement, Figures};
 
 /// Clusters and views that are drawn, at most.
@@ -18,17 +18,13 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
     let errors = shown.iter().flat_map(|view| view.by_cluster.iter().chain([&view.overall])).flatten();
     let largest = errors.fold(f64::MIN_POSITIVE, |largest, error| largest.max(*error));
 
-    let mut out = String::from(
-        "<div class=\"scroll wide\"><table class=heat id=reconstruction-table><thead><tr><th scope=col>cluster</th>",
+    let mut out = String::new();
+    head(
+        &mut out,
+        "reconstruction",
+        "Unexplained share by cluster and view",
+        &shown.iter().map(|view| view.name.as_str()).collect::<Vec<_>>(),
     );
-    for view in shown {
-        put!(
-            out,
-            "<th scope=col title=\"{}\">{}</th>",
-            name(&view.name),
-            escape(&shorten(&view.name, LETTERS))
-        );
-    }
     out.push_str("</tr></thead><tbody><tr class=all><th scope=row>all</th>");
     let cell = |out: &mut String, error: Option<f64>| match error {
         Some(error) => heat(out, error / largest, &percent(error), false),
@@ -43,7 +39,7 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
     }
     out.push_str(
         "</tbody></table></div><p class=note>Share of the squared length of the instances that Uv leaves unexplained, \
-         Σ‖x − Uv‖² / Σ‖x‖², where they are present and scaled as in the fit. The darker, the worse.",
+         Σ‖x − Uv‖² / Σ‖x‖², where they are present and scaled as in the fit. The stronger the colour, the worse.",
     );
     if clusters.len() < figures.clusters.clusters.len() {
         put!(out, " The {CLUSTERS} largest of {} clusters are shown.", figures.clusters.clusters.len());
@@ -56,12 +52,13 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
 }
 
 pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
-    let mut out = String::from(
-        "<div class=\"scroll wide\"><table class=heat id=confusion-table><thead><tr><th scope=col>cluster</th>",
+    let mut out = String::new();
+    head(
+        &mut out,
+        "confusion",
+        "Instances by cluster and class",
+        &agreement.classes.iter().map(String::as_str).collect::<Vec<_>>(),
     );
-    for class in &agreement.classes {
-        put!(out, "<th scope=col title=\"{}\">{}</th>", name(class), escape(&shorten(class, LETTERS)));
-    }
     out.push_str("<th scope=col class=sum>in all</th></tr></thead><tbody>");
     let rows =
         agreement.clusters.iter().zip(&agreement.counts).zip(agreement.matched.iter().zip(&agreement.sizes));
@@ -86,7 +83,7 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
             out,
             " Shown are {} of {} and {} of {}, the largest.",
             count(agreement.classes.len()),
-            counted(classes, "class").replace("classs", "classes"),
+            format_args!("{} classes", count(classes)),
             count(agreement.clusters.len()),
             counted(clusters, "cluster")
         );
@@ -95,7 +92,24 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
     out
 }
 
-/// A cell whose colour says how large its share is. Dark cells get light letters.
+/// The head of a heat table. Names that would make it wider than the page stand upright.
+fn head(out: &mut String, id: &str, label: &str, names: &[&str]) {
+    const PAGE: usize = 1050;
+    let width = |name: &&str| (8 * name.chars().count().min(LETTERS) + 22).max(58);
+    let upright = if names.iter().map(width).sum::<usize>() > PAGE { " upright" } else { "" };
+    put!(out, "<div class=\"scroll wide\" tabindex=0 role=region aria-label=\"{label}\">");
+    put!(out, "<table class=\"heat{upright}\" id={id}-table><thead><tr><th scope=col>cluster</th>");
+    for full in names {
+        put!(
+            out,
+            "<th scope=col title=\"{}\"><span>{}</span></th>",
+            name(full),
+            escape(&middle(full, LETTERS))
+        );
+    }
+}
+
+/// A cell whose colour says how large its share is. Strong colours get letters of the page's ground.
 fn heat(out: &mut String, share: f64, text: &str, matched: bool) {
     let share = share.clamp(0.0, 1.0);
     let class = match (matched, share > 0.55) {

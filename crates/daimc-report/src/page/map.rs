@@ -148,11 +148,15 @@ fn classes(map: &Map) -> String {
             escape(&shorten(class, 28))
         );
     }
-    let of = map.classes.iter().flatten();
-    if of.clone().any(|class| *class == Some(map.class_names.len())) {
-        out.push_str("<span class=key><i class=\"dot kx\"></i>other classes</span>");
-    } else if of.clone().any(Option::is_none) {
-        out.push_str("<span class=key><i class=\"dot kx\"></i>not known</span>");
+    let has = |class: Option<usize>| map.classes.iter().flatten().any(|found| *found == class);
+    let grey = match (has(Some(map.class_names.len())), has(None)) {
+        (true, true) => "another class, or not known",
+        (true, false) => "another class",
+        (false, true) => "not known",
+        (false, false) => "",
+    };
+    if !grey.is_empty() {
+        put!(out, "<span class=key><i class=\"dot kx\"></i>{grey}</span>");
     }
     out.push_str("</div>");
     out

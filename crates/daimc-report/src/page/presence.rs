@@ -1,7 +1,7 @@
 //! What is missing where: the tile map and the combinations of views.
 
 use super::table::{Cell, Table};
-use super::text::{count, counted, escape, name, percent, put, shorten};
+use super::text::{count, counted, escape, middle, name, percent, put, shorten};
 use crate::figures::{Combination, Figures, Presence};
 
 const WIDTH: usize = 920;
@@ -41,7 +41,7 @@ pub(crate) fn section(figures: &Figures) -> String {
     let per_tile = instances as f64 / presence.bins as f64;
     let width = if per_tile > 1.0 {
         format!(
-            "a column stands for about {} instances and is the darker the more of them are there",
+            "a column stands for about {} instances and has the stronger colour the more of them are there",
             count(per_tile.round() as usize)
         )
     } else {
@@ -62,10 +62,13 @@ pub(crate) fn section(figures: &Figures) -> String {
     let all = presence.combinations.len() + presence.rest.0;
     put!(out, "<figcaption>Instances that are seen in exactly the views marked below the bar.");
     if all > COMBINATIONS {
+        let listed = presence.combinations.iter().take(COMBINATIONS);
+        let rest = instances - listed.map(|combination| combination.instances).sum::<usize>();
         put!(
             out,
-            " The {COMBINATIONS} most frequent of {} combinations; the hatched bar is the rest.",
-            count(all)
+            " The {COMBINATIONS} most frequent of {} combinations; the hatched bar is the rest{}.",
+            count(all),
+            if rest > most_frequent(presence) { ", not to scale" } else { "" }
         );
     }
     out.push_str("</figcaption></figure>");
@@ -87,7 +90,7 @@ fn labels(out: &mut String, presence: &Presence, drawn: usize, top: usize, heigh
             out,
             "<text x={} y={y} text-anchor=end>{}<title>{}: {} present</title></text>",
             left - 10,
-            escape(&shorten(&view.name, LETTERS)),
+            escape(&middle(&view.name, LETTERS)),
             name(&view.name),
             count(view.present)
         );
@@ -139,7 +142,7 @@ fn upset(presence: &Presence, drawn: usize) -> String {
     let shown = &presence.combinations[..presence.combinations.len().min(COMBINATIONS)];
     let listed: usize = presence.combinations[shown.len()..].iter().map(|c| c.instances).sum();
     let rest = listed + presence.rest.1;
-    let most = shown.iter().map(|c| c.instances).chain([rest]).max().unwrap_or(1).max(1);
+    let most = most_frequent(presence);
     let columns = shown.len() + usize::from(rest > 0);
     let width = ((WIDTH - left) / columns.max(1)).min(44);
     let height = bars + 26 + drawn * row;
@@ -157,7 +160,8 @@ fn upset(presence: &Presence, drawn: usize) -> String {
     }
     labels(&mut out, presence, drawn, matrix, row);
     let bar = |out: &mut String, column: usize, instances: usize, class: &str, title: &str| {
-        let tall = (instances as f64 / most as f64 * (bars as f64 - 6.0)).max(1.0);
+        // The rest may be more than any bar has room for.
+        let tall = ((instances as f64 / most as f64).min(1.0) * (bars as f64 - 6.0)).max(1.0);
         let x = left + column * width;
         put!(
             out,
@@ -198,6 +202,11 @@ fn upset(presence: &Presence, drawn: usize) -> String {
     }
     out.push_str("</svg>");
     out
+}
+
+/// The instances of the most frequent combination.
+fn most_frequent(presence: &Presence) -> usize {
+    presence.combinations.first().map_or(1, |combination| combination.instances)
 }
 
 /// A count that fits above a bar.

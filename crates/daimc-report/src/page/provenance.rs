@@ -3,7 +3,7 @@
 use daimc::Model;
 use serde_json::Value;
 
-use super::text::{escape, name, number, put, shorten};
+use super::text::{escape, name, put, shorten};
 
 /// The longest document that is shown in full.
 const LONGEST: usize = 200_000;
@@ -39,10 +39,7 @@ fn facts(out: &mut String, provenance: &Value) {
     for (key, value) in entries {
         let text = match value {
             Value::String(text) => shorten(text, 300),
-            Value::Number(value) => match value.as_f64() {
-                Some(float) if value.is_f64() => number(float),
-                _ => value.to_string(),
-            },
+            Value::Number(value) => value.to_string(),
             Value::Bool(true) => "yes".into(),
             Value::Bool(false) => "no".into(),
             Value::Null => "–".into(),

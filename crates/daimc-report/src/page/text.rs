@@ -43,6 +43,17 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     short
 }
 
+/// As [`shorten`], but names that begin alike stay apart: the end is kept, too.
+pub(crate) fn middle(text: &str, most: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= most {
+        return text.into();
+    }
+    let end = most / 2;
+    let start = most - end - 1;
+    letters[..start].iter().chain(['…'].iter()).chain(&letters[letters.len() - end..]).collect()
+}
+
 /// The longest name that is kept; whatever is longer would be read by nobody, but could fill the page.
 pub(crate) const LONGEST: usize = 100;
 
@@ -141,5 +152,6 @@ mod tests {
     fn long_names_are_cut_by_characters() {
         assert_eq!(shorten("äöüß", 4), "äöüß");
         assert_eq!(shorten("äöüßé", 4), "äöü…");
+        assert_eq!((middle("sample 0001", 8), middle("sample", 8)), ("sam…0001".into(), "sample".into()));
     }
 }

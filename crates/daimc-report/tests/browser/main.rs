@@ -1,0 +1,221 @@
+//! The page in a real browser. Where there is none, the test says so and passes.
+
+mod chromium;
+
+use chromium::Chromium;
+use daimc::synthetic::Synthetic;
+use daimc::{Daimc, Views, simulate};
+use daimc_report::Report;
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
+
+/// A page about incomplete data whose every name tries to break out of it.
+fn page() -> String {
+    let data = Synthetic::new(240, 4).noise(0.6).seed(3);
+    let present = simulate::missing(240, &[0.4; 3], 1).unwrap();
+    let ids: Vec<String> = (0..240).map(|i| format!("{HOSTILE}{i}")).collect();
+    let views = ["a", HOSTILE, "c"].iter().zip(&present).map(|(name, present)| {
+        let names = (0..15).map(|f| format!("{name}&{f}")).collect();
+        let view = data.dense::<f64>(name, 15).unwrap().feature_names(names).unwrap();
+        view.ids(ids.clone()).unwrap().mask(present).unwrap()
+    });
+    let views = Views::new(views.collect()).unwrap();
+    let model = Daimc::new(4).fit(&views).unwrap();
+    let classes: Vec<Option<String>> =
+        data.truth().iter().map(|class| Some(format!("class {class} {HOSTILE}"))).collect();
+    let provenance = serde_json::json!({ "command": HOSTILE, "files": [HOSTILE] });
+    let report = Report::new(&views, &model).title(HOSTILE).truth(&classes).provenance(&provenance);
+    report.render().unwrap()
+}
+
+#[test]
+fn the_page_works_in_a_browser_in_light_and_in_dark() {
+    let Some(program) = chromium::find() else {
+        println!("skipped: no Chromium (CHROMIUM, chromium, chromium-browser or google-chrome on PATH)");
+        return;
+    };
+    let mut browser = Chromium::start(&program);
+    let file = browser.folder.join("report.html");
+    std::fs::write(&file, page()).unwrap();
+    for (scheme, ground) in [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 22, 28)")] {
+        browser.open(&file, scheme, 1280);
+        assert_eq!(browser.evaluate("getComputedStyle(document.body).backgroundColor"), ground);
+        every_chart_is_drawn(&mut browser);
+        names_are_text(&mut browser);
+        hovering_tells_the_instance(&mut browser);
+        the_switch_changes_colours(&mut browser);
+        a_key_picks_out_a_group(&mut browser);
+        features_follow_the_choosers(&mut browser);
+        tables_sort(&mut browser);
+        assert_eq!(browser.complaints(), [""; 0]);
+        let requested = browser.requested();
+        assert!(requested.iter().all(|url| url.starts_with("file://") || url == "data:,"), "{requested:?}");
+    }
+    a_table_is_downloaded(&mut browser);
+    assert!(browser.requested().iter().all(|url| !url.starts_with("http")));
+
+    browser.open(&file, "light", 400);
+    let sticks_out = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
+    assert_eq!(browser.evaluate(sticks_out), false);
+    paper_shows_everything(&mut browser);
+    nothing_can_be_fetched(&mut browser);
+}
+
+fn every_chart_is_drawn(browser: &mut Chromium) {
+    let marks = [
+        ("#map use", 240),
+        ("#tiles .tile rect:not(.ground)", 3),
+        ("#combinations rect.bar", 3),
+        ("#combinations circle.on", 3),
+        ("#clusters-chart rect", 12),
+        ("#clusters-chart .median", 8),
+        ("#objective path.line", 1),
+        ("#parts path.line", 2),
+        ("#feature-bars i", 15),
+        ("#confusion-table td.matched", 4),
+        ("#reconstruction-table td", 15),
+    ];
+    for (selector, least) in marks {
+        let seen = format!(
+            "[...document.querySelectorAll({selector:?})].filter((e) => {{ const r = e.getBoundingClientRect(); \
+             return r.width > 0.2 || r.height > 0.2; }}).length"
+        );
+        let found = browser.evaluate(&seen).as_u64().unwrap();
+        assert!(found >= least, "{selector}: {found} marks, not {least}");
+    }
+    let unnamed =
+        "[...document.querySelectorAll('.chart > svg')].filter((e) => !e.getAttribute('aria-label')).length";
+    assert_eq!(browser.evaluate(unnamed), 0);
+}
+
+fn names_are_text(browser: &mut Chromium) {
+    assert_eq!(browser.evaluate("document.images.length"), 0);
+    assert_eq!(browser.evaluate("document.scripts.length"), 2);
+    assert_eq!(browser.evaluate("document.querySelector('h1').textContent"), HOSTILE);
+}
+
+fn hovering_tells_the_instance(browser: &mut Chromium) {
+    browser
+        .evaluate("document.getElementById('map').scrollIntoView({ block: 'center', behavior: 'instant' })");
+    // A point that no other covers.
+    let at = browser.evaluate(
+        "[...document.querySelectorAll('#map use')].map((e, i) => { const r = e.getBoundingClientRect(); \
+         return [i, r.x + r.width / 2, r.y + r.height / 2, e]; }) \
+         .find(([, x, y, e]) => document.elementFromPoint(x, y) === e).slice(0, 3)",
+    );
+    browser.point(at[1].as_f64().unwrap(), at[2].as_f64().unwrap());
+    let id = browser.evaluate(&format!("data.map.id[{}]", at[0]));
+    assert!(id.as_str().unwrap().starts_with(HOSTILE));
+    assert_eq!(browser.evaluate("document.querySelector('#tip strong').textContent"), id);
+    assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), false);
+    let tip = browser.evaluate("document.getElementById('tip').textContent");
+    for word in ["cluster", "confidence", "views seen", "true class"] {
+        assert!(tip.as_str().unwrap().contains(word), "{tip}");
+    }
+    browser.point(1.0, 1.0);
+    assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), true);
+
+    browser.evaluate("document.getElementById('map').focus()");
+    browser.press("ArrowRight", 39);
+    assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), false, "keys reach instances");
+    browser.press("Escape", 27);
+}
+
+/// The colours of the points, as they are drawn.
+fn colours(browser: &mut Chromium) -> Vec<String> {
+    let fills = "[...document.querySelectorAll('#map use')].map((e) => getComputedStyle(e).fill)";
+    serde_json::from_value(browser.evaluate(fills)).unwrap()
+}
+
+fn different(colours: &[String]) -> usize {
+    colours.iter().collect::<std::collections::BTreeSet<_>>().len()
+}
+
+fn the_switch_changes_colours(browser: &mut Chromium) {
+    let by_cluster = colours(browser);
+    assert_eq!(different(&by_cluster), 4);
+    let mut seen = vec![by_cluster.clone()];
+    for by in ["confidence", "views", "class"] {
+        browser.click(&format!("label:has(input[value={by}])"));
+        let now = colours(browser);
+        assert!(different(&now) > 2 && !seen.contains(&now), "{by}");
+        let legend =
+            format!("document.querySelector('[data-legend={by}]').getBoundingClientRect().height > 0");
+        assert_eq!(browser.evaluate(&legend), true, "{by}");
+        seen.push(now);
+    }
+    // The same by keys: from the last choice on to the first.
+    browser.press("ArrowRight", 39);
+    assert_eq!(colours(browser), by_cluster);
+}
+
+fn a_key_picks_out_a_group(browser: &mut Chromium) {
+    let away = "document.querySelectorAll('#map .away').length";
+    browser.click("[data-legend=cluster] [data-group='2']");
+    let others = browser.evaluate("data.map.cluster.filter((c) => c !== 2).length");
+    assert_eq!(browser.evaluate(away), others);
+    browser.click("[data-legend=cluster] [data-group='2']");
+    assert_eq!(browser.evaluate(away), 0);
+}
+
+fn features_follow_the_choosers(browser: &mut Chromium) {
+    let bars = "document.getElementById('feature-bars').textContent";
+    let choose = |browser: &mut Chromium, chooser: &str, value: &str| {
+        browser.evaluate(&format!(
+            "(() => {{ const e = document.getElementById('{chooser}'); e.value = '{value}'; \
+             e.dispatchEvent(new Event('change')); }})()"
+        ));
+        browser.evaluate(bars)
+    };
+    let first = browser.evaluate(bars);
+    assert!(first.as_str().unwrap().contains("a&"));
+    let of_cluster = choose(browser, "feature-cluster", "1");
+    assert_ne!(first, of_cluster);
+    let of_other_view = choose(browser, "feature-view", "1");
+    assert!(of_other_view.as_str().unwrap().contains(&format!("{HOSTILE}&")));
+    assert_ne!(choose(browser, "feature-cluster", "-1"), of_other_view);
+    choose(browser, "feature-view", "0");
+}
+
+fn tables_sort(browser: &mut Chromium) {
+    let sizes = "[...document.getElementById('clusters-table').tBodies[0].rows].map((r) => Number(r.cells[1].dataset.v))";
+    let heading = "#clusters-table th:nth-child(2) button";
+    let read =
+        |browser: &mut Chromium| -> Vec<f64> { serde_json::from_value(browser.evaluate(sizes)).unwrap() };
+    browser.click(heading);
+    let down = read(browser);
+    assert!(down.is_sorted_by(|a, b| a >= b) && down.len() == 4, "{down:?}");
+    browser.click(heading);
+    assert!(read(browser).is_sorted());
+    let state = "document.querySelector('#clusters-table th:nth-child(2)').getAttribute('aria-sort')";
+    assert_eq!(browser.evaluate(state), "ascending");
+    // Words, too.
+    browser.click("#features-table th:nth-child(2) button");
+    let words =
+        "[...document.getElementById('features-table').tBodies[0].rows].map((r) => r.cells[1].textContent)";
+    let words: Vec<String> = serde_json::from_value(browser.evaluate(words)).unwrap();
+    assert_eq!(words.len(), 45);
+    assert!(words[0].starts_with(HOSTILE), "{words:?}");
+}
+
+fn a_table_is_downloaded(browser: &mut Chromium) {
+    browser.click("button[data-table=clusters-table]");
+    let text = browser.downloaded("clusters.tsv");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("cluster\tinstances\tshare\t"), "{text}");
+    assert_eq!(lines.len(), 5);
+    let sizes = lines[1..].iter().map(|line| line.split('\t').nth(1).unwrap().parse::<usize>().unwrap());
+    assert_eq!(sizes.sum::<usize>(), 240);
+}
+
+fn paper_shows_everything(browser: &mut Chromium) {
+    assert_ne!(browser.evaluate("document.querySelectorAll('details:not([open])').length"), 0);
+    let paper = browser.call("Page.printToPDF", &serde_json::json!({ "printBackground": true }));
+    assert!(paper["data"].as_str().unwrap().len() > 50_000);
+    assert_eq!(browser.evaluate("document.querySelectorAll('details:not([open])').length"), 0);
+}
+
+fn nothing_can_be_fetched(browser: &mut Chromium) {
+    let refused = "fetch('https://example.org/').then(() => 'loaded', () => 'refused')";
+    assert_eq!(browser.evaluate(refused), "refused");
+}

@@ -1,0 +1,199 @@
+//! What the charts show, on data for which it is known.
+
+use daimc::synthetic::Synthetic;
+use daimc::{Daimc, Matrix, Model, View, Views, metrics, simulate};
+use daimc_report::Report;
+use daimc_report::figures::{Combination, Plane, Spread, silhouettes};
+
+fn incomplete(instances: usize, clusters: usize) -> (Views<'static>, Vec<usize>) {
+    let data = Synthetic::new(instances, clusters).noise(0.6).seed(8);
+    let present = simulate::missing(instances, &[0.3, 0.5], 4).unwrap();
+    let views = ["a", "b"].iter().zip(&present);
+    let views = views.map(|(name, present)| data.dense::<f64>(name, 12).unwrap().mask(present).unwrap());
+    (Views::new(views.collect()).unwrap(), data.truth())
+}
+
+fn fitted(views: &Views<'_>, clusters: usize) -> Model {
+    Daimc::new(clusters).max_iterations(20).fit(views).unwrap()
+}
+
+#[test]
+fn the_plane_finds_the_directions_of_largest_variance_in_order() {
+    // Variances 25, 9 and 1 along three orthogonal directions, around (1, 2, 3).
+    let axes = [[0.6, 0.8, 0.0], [-0.8, 0.6, 0.0], [0.0, 0.0, 1.0]];
+    let mut rows = Vec::new();
+    for (axis, size) in axes.iter().zip([5.0, 3.0, 1.0]) {
+        for sign in [-1.0, 1.0] {
+            let factor = sign * size * 3.0_f64.sqrt();
+            rows.extend((0..3).map(|i| (i + 1) as f64 + factor * axis[i]));
+        }
+    }
+    let plane = Plane::of(&Matrix::new(6, 3, rows.clone()).unwrap());
+    assert!((plane.variance[0] - 25.0).abs() < 1e-9 && (plane.variance[1] - 9.0).abs() < 1e-6, "{plane:?}");
+    assert!((plane.total - 35.0).abs() < 1e-9);
+    let end = plane.project(&rows[3..6]);
+    assert!((end[0].abs() - 5.0 * 3.0_f64.sqrt()).abs() < 1e-4 && end[1].abs() < 1e-3, "{end:?}");
+}
+
+#[test]
+fn one_column_or_no_variance_has_a_plane_too() {
+    let line = Plane::of(&Matrix::new(3, 1, vec![1.0, 2.0, 6.0]).unwrap());
+    assert!((line.shares()[0] - 1.0).abs() < 1e-12 && line.shares()[1] == 0.0);
+    assert_eq!(line.project(&[3.0]), [0.0, 0.0]);
+    let nothing = Plane::of(&Matrix::new(2, 2, vec![1.0; 4]).unwrap());
+    assert_eq!((nothing.shares(), nothing.project(&[1.0, 1.0])), ([0.0, 0.0], [0.0, 0.0]));
+}
+
+/// Silhouettes by the book: for each row, every other row.
+fn naive_silhouette(rows: &Matrix, labels: &[usize], i: usize) -> f64 {
+    let distance =
+        |j: usize| rows.row(i).iter().zip(rows.row(j)).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+    let mean = |cluster: usize| {
+        let of: Vec<f64> =
+            (0..labels.len()).filter(|&j| j != i && labels[j] == cluster).map(distance).collect();
+        (!of.is_empty()).then(|| of.iter().sum::<f64>() / of.len() as f64)
+    };
+    let others = (0..=*labels.iter().max().unwrap()).filter(|&cluster| cluster != labels[i]).filter_map(mean);
+    let b = others.fold(f64::INFINITY, f64::min);
+    mean(labels[i]).map_or(0.0, |a| (b - a) / a.max(b))
+}
+
+#[test]
+fn silhouettes_are_those_of_the_book() {
+    let rows = Matrix::from_fn(40, 3, |i, j| ((i * 7 + j * 13) % 11) as f64 + (i % 3 * 5) as f64);
+    let mut labels: Vec<usize> = (0..40).map(|i| i % 3).collect();
+    labels[39] = 3;
+    for (i, found) in silhouettes(&rows, &labels, 5).into_iter().enumerate() {
+        let expected = naive_silhouette(&rows, &labels, i);
+        assert!((found - expected).abs() < 1e-12, "{i}: {found}, not {expected}");
+    }
+    assert_eq!(silhouettes(&rows, &[0; 40], 1), [0.0; 40]);
+}
+
+#[test]
+fn combinations_are_counted_and_tiles_show_them() {
+    let present = [
+        [true, true, true, false, true, true, true, false],
+        [true, false, true, true, false, true, false, true],
+        [false, false, false, false, false, true, false, false],
+    ];
+    let view = |v: usize| View::dense(format!("v{v}"), 1, vec![1.0; 8]).unwrap().mask(&present[v]).unwrap();
+    let views = Views::new((0..3).map(view).collect()).unwrap();
+    let model = fitted(&views, 2);
+    let presence = Report::new(&views, &model).figures().unwrap().presence;
+    let combination = |views: &[usize], instances| Combination { views: views.to_vec(), instances };
+    // As often as another: the one with the earlier views first.
+    let expected =
+        [combination(&[0], 3), combination(&[0, 1], 2), combination(&[1], 2), combination(&[0, 1, 2], 1)];
+    assert_eq!(presence.combinations, expected);
+    assert_eq!((presence.rest, presence.complete, presence.bins), ((0, 0), 1, 8));
+    assert!((presence.missing - 12.0 / 24.0).abs() < 1e-12);
+    let expected: [[f32; 8]; 3] = [
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0],
+        [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0],
+        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    ];
+    assert_eq!(presence.tiles, expected);
+}
+
+#[test]
+fn tiles_hold_all_that_is_present_however_they_are_binned() {
+    let (views, _) = incomplete(1000, 3);
+    let model = fitted(&views, 3);
+    let presence = Report::new(&views, &model).figures().unwrap().presence;
+    assert_eq!(presence.bins, 240);
+    for (row, view) in presence.tiles.iter().zip(&presence.views) {
+        let sum: f32 = row.iter().sum::<f32>() * 1000.0 / 240.0;
+        assert!((sum - view.present as f32).abs() < 0.1, "{sum}, not {}", view.present);
+    }
+}
+
+#[test]
+fn agreement_counts_the_known_and_matches_clusters_to_classes() {
+    let (views, truth) = incomplete(300, 3);
+    let model = fitted(&views, 3);
+    let classes: Vec<Option<&str>> = truth
+        .iter()
+        .enumerate()
+        .map(|(i, &class)| (i % 5 != 0).then_some(["10", "x12", "x9"][class]))
+        .collect();
+    let agreement = Report::new(&views, &model).truth(&classes).figures().unwrap().agreement.unwrap();
+    assert_eq!(agreement.known, 240);
+    assert_eq!(agreement.classes, ["10", "x9", "x12"], "numbers count by their value");
+    let known =
+        |values: &[usize]| -> Vec<usize> { (0..300).filter(|i| i % 5 != 0).map(|i| values[i]).collect() };
+    assert_eq!(agreement.scores, metrics::scores(&known(&truth), &known(&model.labels)).unwrap());
+    for (row, &cluster) in agreement.clusters.iter().enumerate() {
+        for (column, class) in agreement.classes.iter().enumerate() {
+            let here = |i: &usize| classes[*i] == Some(class) && model.labels[*i] == cluster;
+            assert_eq!(agreement.counts[row][column], (0..300).filter(here).count());
+        }
+    }
+    let matched =
+        agreement.matched.iter().zip(&agreement.counts).filter_map(|(column, row)| Some(row[(*column)?]));
+    assert!((matched.sum::<usize>() as f64 / 240.0 - agreement.scores.ac).abs() < 1e-12);
+    let nothing: [Option<&str>; 300] = [None; 300];
+    assert!(Report::new(&views, &model).truth(&nothing).figures().unwrap().agreement.is_none());
+}
+
+#[test]
+fn clusters_have_their_sizes_and_the_spread_of_their_confidence() {
+    let (views, _) = incomplete(300, 3);
+    let model = fitted(&views, 3);
+    let figures = Report::new(&views, &model).figures().unwrap();
+    for cluster in &figures.clusters.clusters {
+        let members: Vec<usize> = (0..300).filter(|&i| model.labels[i] == cluster.number).collect();
+        assert_eq!(cluster.size, members.len());
+        let mean = members.iter().map(|&i| model.confidence[i]).sum::<f64>() / members.len() as f64;
+        assert!((cluster.confidence.unwrap().mean - mean).abs() < 1e-12);
+    }
+    assert_eq!(figures.clusters.silhouettes_from, 300);
+    let spread = Spread::of(vec![4.0, 0.0, 1.0, 3.0, 2.0]).unwrap();
+    assert_eq!((spread.mean, spread.quantiles), (2.0, [0.2, 1.0, 2.0, 3.0, 3.8]));
+    assert_eq!(Spread::of(Vec::new()), None);
+}
+
+#[test]
+fn errors_are_weighted_means_and_add_up_to_the_loss() {
+    let (views, _) = incomplete(300, 3);
+    let model = fitted(&views, 3);
+    let errors = Report::new(&views, &model).figures().unwrap().reconstruction.views;
+    for error in &errors {
+        let misfit = model.misfit(&views, &error.name).unwrap();
+        let of = |values: &[f64]| (0..300).filter(|&i| model.labels[i] == 1).map(|i| values[i]).sum::<f64>();
+        assert!((error.by_cluster[1].unwrap() - of(&misfit.error) / of(&misfit.square)).abs() < 1e-12);
+        let overall = misfit.error.iter().sum::<f64>() / misfit.square.iter().sum::<f64>();
+        assert!((error.overall.unwrap() - overall).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn features_that_make_a_cluster_come_first() {
+    // Feature 3 says all about the clusters, the others nothing.
+    let values: Vec<f64> = (0..600)
+        .map(|at| if at % 6 == 3 { f64::from(at / 6 % 2) * 5.0 } else { f64::from(at * at % 7) / 7.0 })
+        .collect();
+    let views = Views::new(vec![View::dense("v", 6, values).unwrap()]).unwrap();
+    let model = fitted(&views, 2);
+    let features = Report::new(&views, &model).figures().unwrap().features;
+    let view = &features.views[0];
+    assert_eq!(view.names[view.overall[0].0], "feature 3");
+    let relevance = model.views[0].relevance();
+    assert!((view.overall[0].1 - relevance[3]).abs() < 1e-12);
+    assert!(view.overall.is_sorted_by(|a, b| a.1 >= b.1));
+    // The cluster with large values is for it.
+    let label = model.labels[1];
+    let weights =
+        |cluster: usize| view.by_cluster[cluster].iter().find(|w| view.names[w.0] == "feature 3").unwrap().1;
+    assert!(weights(label) > weights(1 - label));
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let (views, _) = incomplete(100, 2);
+    let model = fitted(&views, 2);
+    let (others, _) = incomplete(90, 2);
+    assert!(Report::new(&others, &model).render().is_err());
+    let error = Report::new(&views, &model).truth(&[Some("x")]).render().unwrap_err();
+    assert_eq!(error.to_string(), "classes (one per instance): expected 100 values, found 1");
+}
