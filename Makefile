@@ -1,9 +1,17 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test bench docs lint licences
+.PHONY: test browser bench docs lint licences
 
-test:
+test: browser
 	cargo test --workspace --all-features
+
+# Chromium, in which the report is tested: installed where that can be done without asking. Where it cannot, the test
+# says that it was skipped.
+browser:
+	@test -n "$$CHROMIUM" || command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ test "$$(id -u)" = 0 && command -v apt-get && apt-get -q update && \
+		apt-get -qy install --no-install-recommends chromium; } || \
+		echo "no Chromium: the test of the report in a browser will be skipped"
 
 bench:
 	cargo bench -p daimc --features digit --bench roofline
