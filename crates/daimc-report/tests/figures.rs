@@ -154,7 +154,7 @@ fn clusters_have_their_sizes_and_the_spread_of_their_confidence() {
 }
 
 #[test]
-fn errors_are_weighted_means_and_add_up_to_the_loss() {
+fn errors_are_shares_of_what_is_present() {
     let (views, _) = incomplete(300, 3);
     let model = fitted(&views, 3);
     let errors = Report::new(&views, &model).figures().unwrap().reconstruction.views;

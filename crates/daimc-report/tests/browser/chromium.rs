@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program, where there is one.
 pub fn find() -> Option<PathBuf> {
-    if let Some(given) = std::env::var_os("CHROMIUM") {
+    if let Some(given) = std::env::var_os("CHROMIUM").filter(|given| !given.is_empty()) {
         return Some(given.into());
     }
     let path = std::env::var_os("PATH")?;
