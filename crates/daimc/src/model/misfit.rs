@@ -72,7 +72,7 @@ impl Model {
                 let row = |i: usize| Some((i, block.index.row(i - start)?));
                 let here: Vec<(usize, usize)> = range.filter_map(row).collect();
                 for rows in here.chunks(TILE) {
-                    lens.project(&block, rows, &operand, scratch, |i, products| {
+                    lens.project_each(&block, rows, &operand, scratch, |i, products| {
                         let v = self.latent.row(rows[i].0);
                         let square = lens.square(&block, rows[i], zero);
                         // ‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v
