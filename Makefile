@@ -2,8 +2,16 @@
 
 .PHONY: test browser bench docs lint licences
 
-test: browser
+REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
+
+test: browser target/venv/ready
 	cargo test --workspace --all-features
+
+# The libraries that write the files which the readers are tested on.
+target/venv/ready: $(REQUIREMENTS)
+	python3 -m venv target/venv
+	target/venv/bin/pip install --quiet --requirement $(REQUIREMENTS)
+	touch $@
 
 # Chromium, in which the report is tested: installed where that can be done without asking. Where it cannot, the test
 # says that it was skipped.

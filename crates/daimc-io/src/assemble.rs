@@ -1,0 +1,121 @@
+//! Joins tables into views.
+
+mod account;
+mod gaps;
+mod mask;
+mod origin;
+
+use std::path::PathBuf;
+
+pub use account::{Account, ViewAccount};
+use daimc::{View, Views};
+use mask::Mask;
+use origin::Origin;
+
+use crate::{Cells, Csr, Error, Result, Table};
+
+/// What to do with a row in which some values are missing, but not all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nan {
+    /// It is an error that names the first such value.
+    #[default]
+    Error,
+    /// Each is replaced by the mean of its feature over the instances that the view shows.
+    Mean,
+}
+
+/// How tables are put together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assembly {
+    /// What to do with a row in which some values are missing.
+    pub nan: Nan,
+    /// A table that says which instances each view shows: IDs in the first column, then a column of 0 and 1 for each
+    /// view, by name. A 0 hides the instance in that view, whatever is there. A 1 shows it if the view has it: it
+    /// does not conjure up an instance that the view does not list.
+    pub mask: Option<PathBuf>,
+}
+
+/// Joins tables, each with the name of its view. A row of which every value is missing is a missing instance.
+///
+/// Where no table has IDs, the same row is the same instance. Else instances are told by ID, and tables without
+/// IDs have the row numbers from 0. Instances that end up in no view are dropped.
+///
+/// # Errors
+/// When the tables do not fit together, when a value is missing or infinite, and when the mask does not
+/// fit the data; the message names the file and the place in it.
+pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'static>, Account)> {
+    let by_row = tables.iter().all(|(_, table)| table.ids.is_none());
+    if by_row {
+        check_equal_lengths(&tables)?;
+    } else {
+        origin::refuse_disjoint(&tables)?;
+    }
+    let mask = how.mask.as_deref().map(|path| Mask::read(path, &tables)).transpose()?;
+    let (mut origins, mut accounts, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    for (v, (name, mut table)) in tables.into_iter().enumerate() {
+        let origin = Origin::of(&name, &mut table);
+        let mut present = mask.as_ref().map_or_else(|| vec![true; table.rows], |mask| mask.rows(v, &table));
+        let masked = present.iter().filter(|present| !**present).count();
+        let gaps = gaps::close(&mut table, &mut present, how.nan, &origin)?;
+        origins.push(origin);
+        accounts.push(ViewAccount { name: name.clone(), masked, ..gaps });
+        parts.push((name, table, present));
+    }
+    // The same rows need no index; but where an instance is in no view, joining drops it.
+    let shown = |row: usize| parts.iter().any(|(_, _, present)| present[row]);
+    let by_row = by_row && (0..parts.first().map_or(0, |(_, table, _)| table.rows)).all(shown);
+    let views = parts.into_iter().map(|(name, table, present)| view(name, table, &present, by_row));
+    let views = views.collect::<Result<Vec<_>>>()?;
+    let explain = |error| origin::explain(error, &origins);
+    let (views, dropped) = if by_row {
+        (Views::new(views).map_err(explain)?, Vec::new())
+    } else {
+        let (views, account) = Views::join(views).map_err(explain)?;
+        (views, account.dropped)
+    };
+    let account = Account::of(&views, accounts, dropped);
+    Ok((views, account))
+}
+
+/// The ID of a row, or its number.
+fn id(table: &Table, row: usize) -> String {
+    table.ids.as_ref().map_or_else(|| row.to_string(), |ids| ids[row].clone())
+}
+
+fn view(name: String, table: Table, present: &[bool], by_row: bool) -> Result<View<'static>> {
+    let Table { ids, features, rows, columns, cells, .. } = table;
+    let mut view = match cells {
+        Cells::DenseF32(values) => View::dense(name, columns, values),
+        Cells::DenseF64(values) => View::dense(name, columns, values),
+        Cells::SparseF32(Csr { offsets, columns: at, values }) => {
+            View::sparse(name, columns, offsets, at, values)
+        }
+        Cells::SparseF64(Csr { offsets, columns: at, values }) => {
+            View::sparse(name, columns, offsets, at, values)
+        }
+    }?;
+    if present.contains(&false) {
+        view = view.mask(present)?;
+    }
+    if !by_row {
+        view = view.ids(ids.unwrap_or_else(|| (0..rows).map(|row| row.to_string()).collect()))?;
+    }
+    if let Some(features) = features {
+        view = view.feature_names(features)?;
+    }
+    Ok(view)
+}
+
+/// Without IDs, views must have equally many rows.
+fn check_equal_lengths(tables: &[(String, Table)]) -> Result<()> {
+    let Some(((_, first), others)) = tables.split_first() else { return Ok(()) };
+    let Some((_, other)) = others.iter().find(|(_, table)| table.rows != first.rows) else { return Ok(()) };
+    let reason = format!(
+        "{} rows, but {} has {}: without IDs, views must have the same rows; check --transpose, or use files that \
+         have IDs",
+        other.rows,
+        first.place(),
+        first.rows
+    );
+    Err(Error::Data { place: other.place(), reason })
+}

@@ -1,0 +1,91 @@
+//! What came together.
+
+use std::fmt;
+
+use daimc::Views;
+
+/// What a join found. `Display` writes it as a few lines for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Account {
+    /// Instances in all.
+    pub instances: usize,
+    /// Instances that every view shows.
+    pub in_every_view: usize,
+    /// One for each view.
+    pub views: Vec<ViewAccount>,
+    /// The IDs of instances that were dropped because no view shows them.
+    pub dropped: Vec<String>,
+}
+
+/// What became of one view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ViewAccount {
+    /// Its name.
+    pub name: String,
+    /// Instances that it shows.
+    pub present: usize,
+    /// Instances that it alone shows.
+    pub alone: usize,
+    /// Rows that the mask hides.
+    pub masked: usize,
+    /// Other rows that are missing because they hold no value.
+    pub empty: usize,
+    /// Values that were replaced by the mean of their feature.
+    pub imputed: usize,
+}
+
+impl Account {
+    pub(super) fn of(views: &Views<'_>, mut accounts: Vec<ViewAccount>, dropped: Vec<String>) -> Self {
+        let instances = views.instances();
+        let mut in_every_view = 0;
+        for i in 0..instances {
+            let shown = || (0..views.len()).filter(|&v| views.is_present(v, i));
+            in_every_view += usize::from(shown().count() == views.len());
+            let alone = usize::from(shown().count() == 1);
+            for v in shown() {
+                accounts[v].present += 1;
+                accounts[v].alone += alone;
+            }
+        }
+        Self { instances, in_every_view, views: accounts, dropped }
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", counted(self.instances, "instance"))?;
+        if self.views.len() > 1 {
+            write!(f, " in {}, {} in every view", counted(self.views.len(), "view"), self.in_every_view)?;
+        }
+        for view in &self.views {
+            write!(f, "\n  {}: {}", view.name, counted(view.present, "instance"))?;
+            let notes = [
+                (view.alone, "in no other view", self.views.len() > 1),
+                (view.masked, "hidden by the mask", true),
+                (view.empty, "without any value", true),
+            ];
+            for (count, what, _) in notes.iter().filter(|(count, _, told)| *count > 0 && *told) {
+                write!(f, ", {count} {what}")?;
+            }
+            if view.imputed > 0 {
+                write!(f, ", {} imputed by the mean", counted(view.imputed, "value"))?;
+            }
+            if self.views.len() > 1 && view.alone == view.present {
+                write!(f, " (shares no instance with another view)")?;
+            }
+        }
+        if !self.dropped.is_empty() {
+            let examples: Vec<&str> = self.dropped.iter().take(3).map(String::as_str).collect();
+            let more = if self.dropped.len() > 3 { ", …" } else { "" };
+            let count = counted(self.dropped.len(), "instance");
+            write!(f, "\ndropped {count} that no view shows: {}{more}", examples.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

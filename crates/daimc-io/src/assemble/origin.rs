@@ -1,0 +1,110 @@
+//! Where values come from, for messages that name the file, the line and the column.
+
+use std::collections::HashMap;
+
+use super::id;
+use crate::{Error, Place, Result, Table};
+
+/// What is left of a table's origin when its values have become a view.
+pub(super) struct Origin {
+    name: String,
+    place: Place,
+    lines: Option<Vec<u32>>,
+    transposed: bool,
+    /// Fields before the first value in a record.
+    before: usize,
+}
+
+impl Origin {
+    /// Takes the lines of a table.
+    pub fn of(name: &str, table: &mut Table) -> Self {
+        let named = if table.transposed { table.features.is_some() } else { table.ids.is_some() };
+        Self {
+            name: name.into(),
+            place: table.place(),
+            lines: table.lines.take(),
+            transposed: table.transposed,
+            before: usize::from(named),
+        }
+    }
+
+    /// The place of a value.
+    pub fn cell(&self, row: usize, column: usize) -> Place {
+        let (record, value) = if self.transposed { (column, row) } else { (row, column) };
+        let Some(line) = self.line(record) else { return self.place.clone() };
+        Place { line: Some(line), column: Some(value + 1 + self.before), ..self.place.clone() }
+    }
+
+    /// The place of an instance's ID.
+    fn id(&self, row: usize) -> Place {
+        if self.transposed && self.lines.is_some() {
+            return Place { column: Some(row + 1 + self.before), ..self.place.clone() };
+        }
+        Place { line: self.line(row), ..self.place.clone() }
+    }
+
+    /// Says that rows `first` and `second` have the same ID.
+    pub fn twice(&self, id: &str, first: usize, second: usize) -> Error {
+        let earlier = match self.id(first) {
+            Place { line: Some(line), .. } => format!("line {line}"),
+            Place { column: Some(column), .. } => format!("column {column}"),
+            _ => format!("row {first} (rows from 0)"),
+        };
+        let reason = format!(
+            "the ID '{id}' is also that of {earlier}: an instance has one row in a view, so rename or delete one of the \
+             two"
+        );
+        Error::Data { place: self.id(second), reason }
+    }
+
+    fn line(&self, record: usize) -> Option<usize> {
+        self.lines.as_ref()?.get(record).map(|line| *line as usize)
+    }
+}
+
+/// Says of an error of the views where in which file its cause is.
+pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
+    let find = |view: &str| origins.iter().find(|origin| origin.name == view);
+    match &error {
+        daimc::Error::NotFinite { view, row, id, column, feature, value } => match find(view) {
+            Some(origin) => Error::Data {
+                place: origin.cell(*row, *column),
+                reason: format!(
+                    "the value of feature '{feature}' of instance '{id}' is {value}: write NA in the whole row if the \
+                     instance is missing, or a finite value"
+                ),
+            },
+            None => error.into(),
+        },
+        daimc::Error::DuplicateId { view, id, first, second } => match find(view) {
+            Some(origin) => origin.twice(id, *first, *second),
+            None => error.into(),
+        },
+        _ => error.into(),
+    }
+}
+
+/// Fails unless two tables list the same ID.
+pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
+    let [(_, first), (_, second), ..] = tables else { return Ok(()) };
+    let mut lister = HashMap::new();
+    for (v, (_, table)) in tables.iter().enumerate() {
+        for row in 0..table.rows {
+            if *lister.entry(id(table, row)).or_insert(v) != v {
+                return Ok(());
+            }
+        }
+    }
+    let reason = format!(
+        "no common IDs: no two views have an instance in common; here IDs are like '{}', in {} like '{}'; if \
+         instances are in columns, use --transpose, and if there are no IDs, --no-ids",
+        examples(first),
+        second.place(),
+        examples(second)
+    );
+    Err(Error::Data { place: first.place(), reason })
+}
+
+fn examples(table: &Table) -> String {
+    (0..table.rows.min(3)).map(|row| id(table, row)).collect::<Vec<_>>().join("', '")
+}

@@ -1,0 +1,101 @@
+//! Lays a dense matrix out row by row, whichever way it lies in its file.
+
+use std::io::Read;
+use std::ops::Range;
+
+use crate::number::{Encoding, Target};
+use crate::{Cells, Place, Precision, Reading, Result, Table};
+
+/// How many lines are turned at a time: whole cache lines of the result are written, and the copy stays small.
+const STRIP: usize = 16;
+
+/// How a matrix lies in a file: line after line, each of the same length, where a line is a row or a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lie {
+    pub lines: usize,
+    pub length: usize,
+    /// Lines are instances, the matrix having been transposed if that was asked for.
+    pub lines_are_rows: bool,
+}
+
+impl Lie {
+    /// A matrix of `rows` × `columns`, written by row or by column.
+    pub(crate) fn new(rows: usize, columns: usize, by_column: bool, how: Reading) -> Self {
+        let (lines, length) = if by_column { (columns, rows) } else { (rows, columns) };
+        Self { lines, length, lines_are_rows: by_column == how.transpose }
+    }
+
+    /// The number of instances.
+    pub(crate) fn rows(self) -> usize {
+        if self.lines_are_rows { self.lines } else { self.length }
+    }
+
+    /// The number of features.
+    pub(crate) fn columns(self) -> usize {
+        if self.lines_are_rows { self.length } else { self.lines }
+    }
+
+    /// Writes the matrix by row. `fill` appends the lines of a range to a vector that has room for them.
+    ///
+    /// The caller has made sure that the file is long enough for what it says it holds.
+    pub(crate) fn lay_out<T: Target>(
+        self,
+        place: &Place,
+        mut fill: impl FnMut(Range<usize>, &mut Vec<T>) -> Result<()>,
+    ) -> Result<Vec<T>> {
+        let count = self.lines.saturating_mul(self.length);
+        let mut cells = place.room(count)?;
+        if self.lines_are_rows {
+            fill(0..self.lines, &mut cells)?;
+            return Ok(cells);
+        }
+        let mut strip = place.room(STRIP.min(self.lines) * self.length)?;
+        cells.resize(count, T::default());
+        for start in (0..self.lines).step_by(STRIP) {
+            let end = self.lines.min(start + STRIP);
+            strip.clear();
+            fill(start..end, &mut strip)?;
+            for (i, row) in cells.chunks_exact_mut(self.lines).enumerate() {
+                for (j, cell) in row[start..end].iter_mut().enumerate() {
+                    *cell = strip[j * self.length + i];
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Reads a matrix of numbers.
+    pub(crate) fn read(
+        self,
+        place: &Place,
+        encoding: Encoding,
+        precision: Precision,
+        reader: &mut impl Read,
+    ) -> Result<Cells> {
+        Ok(match precision {
+            Precision::F32 => Cells::DenseF32(self.read_as(place, encoding, reader)?),
+            Precision::F64 => Cells::DenseF64(self.read_as(place, encoding, reader)?),
+        })
+    }
+
+    fn read_as<T: Target>(self, place: &Place, encoding: Encoding, reader: &mut impl Read) -> Result<Vec<T>> {
+        self.lay_out(place, |lines, out| {
+            encoding.read(reader, lines.len() * self.length, out).map_err(|error| place.unreadable(error))
+        })
+    }
+}
+
+/// A table of a format that knows neither IDs nor names of features.
+pub(crate) fn nameless(place: Place, rows: usize, columns: usize, cells: Cells, how: Reading) -> Table {
+    Table {
+        path: place.path,
+        variable: place.variable,
+        ids: None,
+        features: None,
+        rows,
+        columns,
+        cells,
+        lines: None,
+        transposed: how.transpose,
+    }
+}

@@ -1,0 +1,84 @@
+//! What can go wrong: one sentence that says what, where, and what to do.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A place in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The array in a container.
+    pub variable: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column, from 1; of a text file its field.
+    pub column: Option<usize>,
+}
+
+impl Place {
+    /// The file as a whole.
+    #[must_use]
+    pub fn file(path: &Path) -> Self {
+        Self { path: path.to_owned(), ..Self::default() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(variable) = &self.variable {
+            write!(f, "::{variable}")?;
+        }
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ", column {column}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Data that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{place}: {reason}")]
+    Data {
+        /// Where.
+        place: Place,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// What was said about where a view is makes no sense.
+    #[error("'{text}': {reason}")]
+    Location {
+        /// What was said.
+        text: String,
+        /// What is wrong and what to do.
+        reason: &'static str,
+    },
+    /// The views do not fit together.
+    #[error(transparent)]
+    Views(#[from] daimc::Error),
+}
+
+impl Error {
+    /// Something is wrong with a file as a whole.
+    pub(crate) fn in_file(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Data { place: Place::file(path), reason: reason.into() }
+    }
+}
+
+/// The result of reading.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,119 @@
+//! MATLAB's `.mat`, level 5 (what `save` writes up to `-v7`): named matrices, dense or sparse, and cell arrays
+//! of them. It knows neither IDs nor names of features.
+
+mod array;
+mod container;
+mod element;
+mod selector;
+
+use std::path::Path;
+
+use array::Array;
+use container::Container;
+use selector::Selector;
+
+use crate::{Place, Reading, Result, Table};
+
+/// How many variables or cells a message lists.
+const LISTED: usize = 30;
+
+/// Reads the matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
+pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
+    let file = Place::file(path);
+    let mut container = Container::open(&file)?;
+    let name = match variable {
+        Some(name) => name.to_owned(),
+        None => only_matrix(&mut container)?,
+    };
+    let selector = Selector::parse(&name).ok_or_else(|| {
+        file.fault(format!("cannot have a variable '{name}'; write NAME, or NAME{{2}} for a cell"))
+    })?;
+    let place = Place::array(path, &name);
+    let table = container.find(|array| {
+        let wanted = array.name == selector.name;
+        wanted.then(|| descend(&place, array, &selector.cells, how)).transpose()
+    })?;
+    match table {
+        Some(table) => Ok(table),
+        None => Err(file.fault(format!(
+            "has no variable '{}'; it holds {}",
+            selector.name,
+            list(&mut container)?
+        ))),
+    }
+}
+
+/// Follows the subscripts of cells to a matrix.
+fn descend(place: &Place, array: Array<'_>, cells: &[Vec<usize>], how: Reading) -> Result<Table> {
+    let Some((subscripts, further)) = cells.split_first() else { return array.table(place, how) };
+    if !array.is_cell() {
+        return Err(place.fault(format!("goes into cells, but there is {}", array.kind())));
+    }
+    let outside = place.fault(format!("is outside of the cell array, which is {}", array.shape()));
+    let Some(wanted) = selector::position(subscripts, &array.shape) else { return Err(outside) };
+    let found = array.each_cell(place, |index, cell| {
+        (index == wanted).then(|| descend(place, cell, further, how)).transpose()
+    })?;
+    found.ok_or(outside)
+}
+
+/// The name of the only matrix of numbers. Where views are in cells or structures, a lone matrix beside them is
+/// not a view but the labels.
+fn only_matrix(container: &mut Container) -> Result<String> {
+    let mut names = Vec::new();
+    let mut alone = true;
+    container.find(|array| {
+        if array.is_numeric() {
+            names.push(array.name);
+        } else {
+            alone &= array.is_text();
+        }
+        Ok(None::<()>)
+    })?;
+    match names.pop() {
+        Some(name) if names.is_empty() && alone => Ok(name),
+        _ => {
+            let list = list(container)?;
+            let hint = "pick one with ::NAME after the path, or a cell with ::NAME{2}";
+            Err(container.place.fault(format!("holds {list}; {hint}")))
+        }
+    }
+}
+
+/// What a file holds, for a message.
+fn list(container: &mut Container) -> Result<String> {
+    let place = container.place.clone();
+    let mut parts = Vec::new();
+    let mut more = 0;
+    container.find(|array| {
+        if parts.len() == LISTED {
+            more += 1;
+        } else {
+            parts.push(describe(&place, array)?);
+        }
+        Ok(None::<()>)
+    })?;
+    Ok(match (parts.is_empty(), more) {
+        (true, _) => "no variables".into(),
+        (false, 0) => parts.join(", "),
+        (false, _) => format!("{}, and {more} more", parts.join(", ")),
+    })
+}
+
+/// A variable; of a cell array also what is in it.
+fn describe(place: &Place, array: Array<'_>) -> Result<String> {
+    let (name, kind) = (array.name.clone(), array.kind());
+    if !array.is_cell() {
+        return Ok(format!("{name} ({kind})"));
+    }
+    let mut cells = Vec::new();
+    array.each_cell(place, |index, cell| {
+        if index == LISTED {
+            cells.push("…".into());
+            return Ok(Some(()));
+        }
+        cells.push(format!("{{{}}} {}", index + 1, cell.kind()));
+        Ok(None)
+    })?;
+    Ok(format!("{name} ({kind}: {})", cells.join(", ")))
+}

@@ -1,0 +1,195 @@
+//! A variable or a cell: flags, shape and name, then what it holds.
+
+use std::io;
+use std::ops::AddAssign;
+
+use super::element::{MATRIX, Stream, invalid};
+use crate::dense::{Lie, nameless};
+use crate::number::Target;
+use crate::sparse::Shape;
+use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
+
+const CELL: u8 = 1;
+const CHAR: u8 = 4;
+const SPARSE: u8 = 5;
+const DOUBLE: u8 = 6;
+const SINGLE: u8 = 7;
+const UINT64: u8 = 15;
+const OPAQUE: u8 = 17;
+
+/// An array, of which all but the contents was read.
+pub(super) struct Array<'a> {
+    pub name: String,
+    pub shape: Vec<usize>,
+    class: u8,
+    complex: bool,
+    logical: bool,
+    stream: Stream<'a>,
+}
+
+impl<'a> Array<'a> {
+    /// Reads the start of a matrix.
+    pub(super) fn open(mut stream: Stream<'a>) -> io::Result<Self> {
+        // An empty cell may be no more than its tag.
+        if stream.left == 0 {
+            let shape = vec![0, 0];
+            return Ok(Self {
+                name: String::new(),
+                shape,
+                class: DOUBLE,
+                complex: false,
+                logical: false,
+                stream,
+            });
+        }
+        let flags = *stream.short_u32()?.first().ok_or_else(|| invalid("a matrix has no flags"))?;
+        let class = flags as u8;
+        // Objects of newer kinds, such as tables, have no shape here.
+        let shape = match class {
+            OPAQUE => Vec::new(),
+            _ => stream.short_u32()?.into_iter().map(|size| size as usize).collect(),
+        };
+        let name = String::from_utf8_lossy(&stream.short()?).trim_end_matches('\0').to_owned();
+        Ok(Self { name, shape, class, complex: flags & 0x800 != 0, logical: flags & 0x200 != 0, stream })
+    }
+
+    pub(super) fn is_cell(&self) -> bool {
+        self.class == CELL
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        self.class == CHAR
+    }
+
+    /// Whether it is a matrix that can be a view.
+    pub(super) fn is_numeric(&self) -> bool {
+        (SPARSE..=UINT64).contains(&self.class) && !self.complex
+    }
+
+    /// The shape, as `2 × 3`.
+    pub(super) fn shape(&self) -> String {
+        self.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ")
+    }
+
+    /// Class and shape, for a message.
+    pub(super) fn kind(&self) -> String {
+        const NAMES: [&str; 18] = [
+            "unknown", "cell", "struct", "object", "char", "sparse", "double", "single", "int8", "uint8",
+            "int16", "uint16", "int32", "uint32", "int64", "uint64", "function", "object",
+        ];
+        let class = NAMES.get(usize::from(self.class)).unwrap_or(&NAMES[0]);
+        let class = if self.logical && self.class != SPARSE { "logical" } else { class };
+        let complex = if self.complex { "complex " } else { "" };
+        format!("{complex}{class} {}", self.shape()).trim_end().to_owned()
+    }
+
+    /// Shows the cells to `visit` until it returns something.
+    pub(super) fn each_cell<B>(
+        mut self,
+        place: &Place,
+        mut visit: impl FnMut(usize, Array<'_>) -> Result<Option<B>>,
+    ) -> Result<Option<B>> {
+        let io = |error| place.unreadable(error);
+        let mut index = 0;
+        while self.stream.left > 0 {
+            let tag = self.stream.tag().map_err(io)?;
+            if tag.kind != MATRIX {
+                return Err(io(invalid("a cell is no matrix")));
+            }
+            let end = self.stream.end(tag);
+            let cell = Array::open(self.stream.child(tag.bytes)).map_err(io)?;
+            let found = visit(index, cell)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            self.stream.go_to(end).map_err(io)?;
+            index += 1;
+        }
+        Ok(None)
+    }
+
+    /// The matrix as a table.
+    pub(super) fn table(self, place: &Place, how: Reading) -> Result<Table> {
+        if self.is_cell() {
+            return Err(place.fault(format!(
+                "is a cell array of {}; pick a cell with {}{{1}}",
+                self.shape(),
+                place.variable.as_deref().unwrap_or_default()
+            )));
+        }
+        if !self.is_numeric() {
+            return Err(place.fault(format!("is {}, not a matrix of real numbers", self.kind())));
+        }
+        let &[rows, columns] = &*self.shape else {
+            return Err(place.fault(format!(
+                "has the shape {}, but a view is a matrix; reshape it to two dimensions",
+                self.shape()
+            )));
+        };
+        if rows == 0 || columns == 0 {
+            return Err(place.fault(format!("is empty: its shape is {rows} × {columns}")));
+        }
+        let precision = if self.class == SINGLE { Precision::F32 } else { Precision::F64 };
+        let precision = how.precision.unwrap_or(precision);
+        let cells = match (self.class, precision) {
+            (SPARSE, Precision::F32) => Cells::SparseF32(self.sparse(place, rows, columns, how)?),
+            (SPARSE, Precision::F64) => Cells::SparseF64(self.sparse(place, rows, columns, how)?),
+            _ => self.dense(place, rows, columns, precision, how)?,
+        };
+        let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
+        Ok(nameless(place.clone(), rows, columns, cells, how))
+    }
+
+    fn dense(
+        mut self,
+        place: &Place,
+        rows: usize,
+        columns: usize,
+        precision: Precision,
+        how: Reading,
+    ) -> Result<Cells> {
+        let io = |error| place.unreadable(error);
+        let tag = self.stream.tag().map_err(io)?;
+        let (encoding, count) = tag.numbers(self.stream.big_endian).map_err(io)?;
+        if rows.checked_mul(columns) != Some(count) {
+            return Err(place.fault(format!(
+                "should be {rows} × {columns} but holds {count} numbers; copy the file again or save it anew"
+            )));
+        }
+        Lie::new(rows, columns, true, how).read(place, encoding, precision, &mut self.stream)
+    }
+
+    fn sparse<T: Target + AddAssign>(
+        mut self,
+        place: &Place,
+        rows: usize,
+        columns: usize,
+        how: Reading,
+    ) -> Result<Csr<T>> {
+        let mut indices = self.list(place)?;
+        let offsets: Vec<usize> = self.list(place)?;
+        let mut values = self.list(place)?;
+        // There may be room for more entries than there are.
+        let entries = offsets.last().copied().unwrap_or_default();
+        indices.truncate(entries);
+        values.truncate(entries);
+        let compressed = Csr { offsets, columns: indices, values };
+        if how.transpose {
+            Shape::new(place, columns, rows, entries)?.rows_in_order(place, compressed)
+        } else {
+            Shape::new(place, rows, columns, entries)?.rows_of_columns(place, compressed)
+        }
+    }
+
+    /// The numbers of the next element.
+    fn list<T: Target>(&mut self, place: &Place) -> Result<Vec<T>> {
+        let io = |error| place.unreadable(error);
+        let tag = self.stream.tag().map_err(io)?;
+        let end = self.stream.end(tag);
+        let (encoding, count) = tag.numbers(self.stream.big_endian).map_err(io)?;
+        let mut list = place.room(count)?;
+        encoding.read(&mut self.stream, count, &mut list).map_err(io)?;
+        self.stream.go_to(end).map_err(io)?;
+        Ok(list)
+    }
+}

@@ -1,0 +1,117 @@
+//! The file: a header and, one after another, variables.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use flate2::bufread::ZlibDecoder;
+
+use super::array::Array;
+use super::element::{COMPRESSED, MATRIX, Stream, invalid};
+use crate::{Place, Result};
+
+/// The header's length.
+const HEADER: u64 = 128;
+
+/// Deflate makes its input at most this many times longer. What an element claims beyond it is not there.
+const DEFLATE_LIMIT: u64 = 1032;
+
+/// An open file.
+pub(super) struct Container {
+    pub place: Place,
+    file: BufReader<File>,
+    length: u64,
+    big_endian: bool,
+}
+
+impl Container {
+    /// Opens a file of level 5, and says what the others are.
+    pub(super) fn open(place: &Place) -> Result<Self> {
+        let (file, length) = place.open()?;
+        let mut start = Vec::new();
+        (&file).take(1 << 10).read_to_end(&mut start).map_err(|error| place.unreadable(error))?;
+        let big_endian = byte_order(&start).map_err(|reason| place.fault(reason))?;
+        Ok(Self { place: place.clone(), file: BufReader::new(file), length, big_endian })
+    }
+
+    /// Shows the variables to `visit` until it returns something.
+    pub(super) fn find<B>(
+        &mut self,
+        mut visit: impl FnMut(Array<'_>) -> Result<Option<B>>,
+    ) -> Result<Option<B>> {
+        let mut position = HEADER;
+        while position < self.length {
+            let (found, next) = self.visit(position, &mut visit)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            position = next;
+        }
+        Ok(None)
+    }
+
+    /// Visits the element at a position, and says where the next one starts.
+    fn visit<B>(
+        &mut self,
+        position: u64,
+        visit: &mut impl FnMut(Array<'_>) -> Result<Option<B>>,
+    ) -> Result<(Option<B>, u64)> {
+        let io = |error| self.place.unreadable(error);
+        self.file.seek(SeekFrom::Start(position)).map_err(io)?;
+        let mut stream = Stream::new(&mut self.file, self.length - position, self.big_endian);
+        let tag = stream.tag().map_err(io)?;
+        let next = self.length - stream.end(tag);
+        let found = match tag.kind {
+            MATRIX => named(stream.child(tag.bytes)).map_err(io)?.map(visit).transpose()?.flatten(),
+            COMPRESSED => {
+                let mut inflated = ZlibDecoder::new((&mut self.file).take(tag.bytes));
+                let limit = (tag.bytes + 1).saturating_mul(DEFLATE_LIMIT);
+                let mut stream = Stream::new(&mut inflated, limit, self.big_endian);
+                let inner = stream.tag().map_err(io)?;
+                if inner.kind != MATRIX {
+                    return Err(io(invalid("a compressed element is no matrix")));
+                }
+                let array = named(stream.child(inner.bytes)).map_err(io)?;
+                let found = array.map(visit).transpose()?.flatten();
+                if found.is_some() {
+                    // The sum that tells whether all this was right comes last.
+                    io::copy(&mut inflated, &mut io::sink()).map_err(io)?;
+                }
+                found
+            }
+            _ => None,
+        };
+        Ok((found, next))
+    }
+}
+
+/// The matrix, unless it is one that MATLAB writes for itself, which has no name.
+fn named(stream: Stream<'_>) -> io::Result<Option<Array<'_>>> {
+    let array = Array::open(stream)?;
+    Ok((!array.name.is_empty()).then_some(array))
+}
+
+/// Whether the numbers of a file are big-endian; an error says what the file is instead.
+fn byte_order(start: &[u8]) -> std::result::Result<bool, &'static str> {
+    const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
+    let hdf5 = start.starts_with(HDF5) || start.get(512..).is_some_and(|rest| rest.starts_with(HDF5));
+    if hdf5 || start.starts_with(b"MATLAB 7.3") {
+        return Err("is a MATLAB 7.3 file (HDF5), which is not read; save it with save(…, '-v7')");
+    }
+    if start.starts_with(b"# ") {
+        return Err("is a text file of Octave, which is not read; save it with save -v7");
+    }
+    match start.get(124..128) {
+        Some([0, 1, b'I', b'M']) => Ok(false),
+        Some([1, 0, b'M', b'I']) => Ok(true),
+        _ if is_level_4(start) => Err("is a MATLAB 4 file, which is not read; save it with save(…, '-v7')"),
+        _ => Err("is not a MATLAB file that can be read; save it with save(…, '-v7')"),
+    }
+}
+
+/// Level 4 has no header: the first matrix starts with its type, a number below 5000 whose digits are few.
+fn is_level_4(start: &[u8]) -> bool {
+    let Some(bytes) = start.first_chunk() else { return false };
+    [u32::from_le_bytes(*bytes), u32::from_be_bytes(*bytes)].into_iter().any(|kind| {
+        kind < 5000 && kind / 100 % 10 == 0 && kind / 10 % 10 <= 5 && kind % 10 <= 2 && start.len() >= 20
+    })
+}

@@ -1,0 +1,160 @@
+//! The entries of a piece of text.
+
+use std::path::Path;
+
+use memchr::memchr;
+
+use super::header::{Header, Storage, Symmetry};
+use super::wrong;
+use crate::Error;
+use crate::real::Real;
+
+/// Something wrong with an entry.
+pub(super) struct Fault {
+    /// The line, from 0 at the start of the piece.
+    line: usize,
+    text: String,
+    reason: String,
+}
+
+impl Fault {
+    /// The error, for a piece that starts at `line` of the file.
+    pub fn error(self, path: &Path, line: usize) -> Error {
+        let text: String = self.text.chars().take(40).collect();
+        wrong(path, line + self.line, format!("'{text}': {}", self.reason))
+    }
+}
+
+/// Entries of either kind.
+pub(super) trait Entries: Default + Send {
+    /// Parses whole lines; also returns how many there are.
+    fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault> {
+        let mut entries = Self::default();
+        let (mut rest, mut lines) = (text, 0);
+        while !rest.is_empty() {
+            let end = memchr(b'\n', rest).unwrap_or(rest.len());
+            let line = rest[..end].trim_ascii();
+            if !line.is_empty() && line[0] != b'%' {
+                entries.add(line, header).map_err(|reason| {
+                    let text = String::from_utf8_lossy(line).into_owned();
+                    Fault { line: lines, text, reason }
+                })?;
+            }
+            lines += 1;
+            rest = &rest[(end + 1).min(rest.len())..];
+        }
+        Ok((entries, lines))
+    }
+
+    /// Adds the entry of a line, or says what is wrong with it.
+    fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String>;
+
+    /// Adds those of the next piece.
+    fn append(&mut self, next: Self);
+
+    /// How many there are.
+    fn len(&self) -> usize;
+}
+
+/// Entries of a sparse matrix: row and column from 0, value.
+pub(super) struct Coordinates<T> {
+    pub found: Vec<(u32, u32, T)>,
+}
+
+/// Entries of a dense matrix, in the order of the file.
+pub(super) struct Array<T> {
+    pub found: Vec<T>,
+}
+
+impl<T> Default for Coordinates<T> {
+    fn default() -> Self {
+        Self { found: Vec::new() }
+    }
+}
+
+impl<T> Default for Array<T> {
+    fn default() -> Self {
+        Self { found: Vec::new() }
+    }
+}
+
+impl<T: Real> Entries for Coordinates<T> {
+    fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String> {
+        let wanted = if header.pattern { 2 } else { 3 };
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let (Some(row), Some(column), value) = (words.next(), words.next(), words.next()) else {
+            return Err(wrong_words(wanted));
+        };
+        if value.is_some() == header.pattern || words.next().is_some() {
+            return Err(wrong_words(wanted));
+        }
+        let row = index(row, header.rows, "row")?;
+        let column = index(column, header.columns, "column")?;
+        if header.symmetry != Symmetry::General && row < column {
+            return Err("of a symmetric matrix, only the lower triangle is expected".into());
+        }
+        if header.symmetry == Symmetry::Skew && row == column {
+            return Err("a skew-symmetric matrix has no entry on its diagonal".into());
+        }
+        self.found.push((row, column, value.map_or(Ok(T::ONE), number)?));
+        Ok(())
+    }
+
+    fn append(&mut self, mut next: Self) {
+        grow(&mut self.found, next.found.len());
+        self.found.append(&mut next.found);
+    }
+
+    fn len(&self) -> usize {
+        self.found.len()
+    }
+}
+
+impl<T: Real> Entries for Array<T> {
+    fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String> {
+        debug_assert_eq!(header.storage, Storage::Array);
+        self.found.push(number(line)?);
+        Ok(())
+    }
+
+    fn append(&mut self, mut next: Self) {
+        grow(&mut self.found, next.found.len());
+        self.found.append(&mut next.found);
+    }
+
+    fn len(&self) -> usize {
+        self.found.len()
+    }
+}
+
+/// Makes room by quarters: what the header says may be wrong, and doubling may take twice the memory.
+fn grow<T>(found: &mut Vec<T>, more: usize) {
+    if found.capacity() - found.len() < more {
+        found.reserve_exact(more.max(found.len() / 4));
+    }
+}
+
+fn wrong_words(wanted: usize) -> String {
+    let parts = if wanted == 2 { "row and column" } else { "row, column and value" };
+    format!("{wanted} numbers are expected, {parts}")
+}
+
+fn index(word: &[u8], count: usize, what: &str) -> Result<u32, String> {
+    let mut number = 0_usize;
+    for &byte in word {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 || number > count {
+            number = 0;
+            break;
+        }
+        number = number * 10 + usize::from(digit);
+    }
+    if number == 0 || number > count {
+        return Err(format!("the {what} should be a number from 1 to {count}"));
+    }
+    Ok(number as u32 - 1)
+}
+
+fn number<T: Real>(word: &[u8]) -> Result<T, String> {
+    fast_float2::parse(word).map_err(|_| "the value should be a number".into())
+}

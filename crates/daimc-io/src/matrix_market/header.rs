@@ -1,0 +1,174 @@
+//! The first lines: what kind of matrix follows, and its size.
+
+use std::io::Read;
+use std::path::Path;
+
+use memchr::memchr;
+
+use super::wrong;
+use crate::input::{self, Input};
+use crate::{Error, Result};
+
+/// How entries are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// Row, column, value.
+    Coordinate,
+    /// Values alone, column by column.
+    Array,
+}
+
+/// Which entries are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Symmetry {
+    General,
+    /// The lower triangle.
+    Symmetric,
+    /// The lower triangle without the diagonal; the upper one has the opposite sign.
+    Skew,
+}
+
+/// What the first lines say.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub storage: Storage,
+    pub symmetry: Symmetry,
+    /// Entries have no value: they are ones.
+    pub pattern: bool,
+    pub rows: usize,
+    pub columns: usize,
+    /// How many entries follow.
+    pub stored: usize,
+    /// Where the entries start, in bytes.
+    pub start: usize,
+    /// Where the entries start, in lines from 1.
+    pub line: usize,
+}
+
+/// Reads the first lines. Also returns all that was read.
+pub(super) fn read(path: &Path, input: &mut Input) -> Result<(Header, Vec<u8>)> {
+    let mut head = Vec::new();
+    loop {
+        let wanted = head.len().max(1 << 16);
+        let read = input.by_ref().take(wanted as u64).read_to_end(&mut head);
+        let complete = read.map_err(|error| input::failed(path, error))? < wanted;
+        if let Some(header) = parse(path, &head, complete)? {
+            return Ok((header, head));
+        }
+    }
+}
+
+/// `None` if more text is needed.
+fn parse(path: &Path, head: &[u8], complete: bool) -> Result<Option<Header>> {
+    let (mut at, mut line, mut banner) = (0, 1, None);
+    loop {
+        let length = match memchr(b'\n', &head[at..]) {
+            Some(newline) => newline + 1,
+            None if !complete => return Ok(None),
+            None => head.len() - at,
+        };
+        if length == 0 {
+            return Err(Error::in_file(path, "the matrix has no size: the file is empty or was cut off"));
+        }
+        let text = String::from_utf8_lossy(&head[at..at + length]).to_lowercase();
+        (at, line) = (at + length, line + 1);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match banner {
+            None => banner = Some(parse_banner(path, &words)?),
+            Some(_) if words.is_empty() || text.starts_with('%') => {}
+            Some((storage, symmetry, pattern)) => {
+                let header = parse_size(&words, storage, symmetry, pattern, at, line);
+                let expected =
+                    if storage == Storage::Array { "rows columns" } else { "rows columns entries" };
+                return header.map(Some).ok_or_else(|| {
+                    wrong(path, line - 1, format!("the size of the matrix should be here: {expected}"))
+                });
+            }
+        }
+    }
+}
+
+fn parse_banner(path: &Path, words: &[&str]) -> Result<(Storage, Symmetry, bool)> {
+    let refused = |reason: String| Err(wrong(path, 1, reason));
+    let &["%%matrixmarket", "matrix", storage, field, symmetry] = words else {
+        return refused("'%%MatrixMarket matrix …' should be here: this is not a Matrix Market file".into());
+    };
+    let storage = match storage {
+        "coordinate" => Storage::Coordinate,
+        "array" => Storage::Array,
+        other => return refused(format!("'{other}' is not supported: use coordinate or array")),
+    };
+    let pattern = match field {
+        "real" | "double" | "integer" | "unsigned-integer" => false,
+        "pattern" if storage == Storage::Coordinate => true,
+        other => return refused(format!("'{other}' is not supported: values must be real or integer")),
+    };
+    let symmetry = match symmetry {
+        "general" => Symmetry::General,
+        "symmetric" => Symmetry::Symmetric,
+        "skew-symmetric" => Symmetry::Skew,
+        other => return refused(format!("'{other}' is not supported: use general or symmetric")),
+    };
+    Ok((storage, symmetry, pattern))
+}
+
+fn parse_size(
+    words: &[&str],
+    storage: Storage,
+    symmetry: Symmetry,
+    pattern: bool,
+    start: usize,
+    line: usize,
+) -> Option<Header> {
+    let numbers: Vec<usize> = words.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let (rows, columns, stored) = match (storage, numbers.as_slice()) {
+        (Storage::Coordinate, &[rows, columns, stored]) => (rows, columns, stored),
+        (Storage::Array, &[rows, columns]) => {
+            let all = rows.checked_mul(columns)?;
+            let stored = match symmetry {
+                Symmetry::General => all,
+                Symmetry::Symmetric => usize::midpoint(all, rows),
+                Symmetry::Skew => (all - rows.min(all)) / 2,
+            };
+            (rows, columns, stored)
+        }
+        _ => return None,
+    };
+    let square = symmetry == Symmetry::General || rows == columns;
+    let counted = u32::try_from(rows.max(columns)).is_ok();
+    (square && counted).then_some(Header { storage, symmetry, pattern, rows, columns, stored, start, line })
+}
+
+impl Header {
+    /// Refuses a size for which the file is too short, before memory is taken for it.
+    pub fn check_size(&self, path: &Path, bytes: u64) -> Result<()> {
+        // "1 1\n", "1 1 1\n", "1\n"; the last may have no end of line.
+        let shortest = match self.storage {
+            Storage::Coordinate if self.pattern => 4,
+            Storage::Coordinate => 6,
+            Storage::Array => 2,
+        };
+        if (self.stored as u64).saturating_mul(shortest) > bytes + 1 {
+            return Err(self.wrong_count(path, "fewer"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a number of instances that so few entries cannot describe: an offset is stored for each.
+    pub fn check_rows(&self, path: &Path, rows: usize) -> Result<()> {
+        if rows > 1_000_000_usize.saturating_add(self.stored.saturating_mul(1000)) {
+            let reason = format!("{rows} instances, but only {} entries: the header is wrong", self.stored);
+            return Err(wrong(path, self.line - 1, reason));
+        }
+        Ok(())
+    }
+
+    /// Says that there are another number of entries.
+    pub fn wrong_count(&self, path: &Path, found: &str) -> Error {
+        let reason = format!(
+            "the header says {} entries, but there are {found}: the file was cut off or its header is wrong",
+            self.stored
+        );
+        wrong(path, self.line - 1, reason)
+    }
+}

@@ -1,0 +1,66 @@
+//! Names of instances and features, in files beside the matrix.
+//!
+//! Beside `x.mtx` or `x.mtx.gz` they are `x.ids`, `x.terms` and the like, also with `.txt` or `.tsv` and compressed.
+//! Beside `…matrix.mtx`, as single-cell software writes it, also `…barcodes.tsv` and `…features.tsv`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::location::stem;
+use crate::{Error, Reading, Result, input};
+
+const INSTANCES: [&str; 7] = ["ids", "docs", "barcodes", "cells", "samples", "instances", "obs"];
+const FEATURES: [&str; 6] = ["features", "terms", "genes", "vocab", "words", "var"];
+const ROWS: [&str; 2] = ["rows", "rownames"];
+const COLUMNS: [&str; 3] = ["cols", "columns", "colnames"];
+
+/// The names of instances and of features, where there are any.
+type Names = (Option<Vec<String>>, Option<Vec<String>>);
+
+/// Looks for names of `rows` instances and `columns` features.
+pub(super) fn find(path: &Path, how: Reading, rows: usize, columns: usize) -> Result<Names> {
+    let (by_row, by_column) =
+        if how.transpose { (&COLUMNS[..], &ROWS[..]) } else { (&ROWS[..], &COLUMNS[..]) };
+    let instances = if how.no_ids { None } else { beside(path, &[&INSTANCES, by_row]) };
+    let features = beside(path, &[&FEATURES, by_column]);
+    let ids = instances.map(|names| read(path, &names, rows, "instances")).transpose()?;
+    let features = features.map(|names| read(path, &names, columns, "features")).transpose()?;
+    Ok((ids, features))
+}
+
+/// The first file of names that is there.
+fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
+    let stem = stem(path);
+    let prefix = stem.strip_suffix("matrix");
+    let own = |kind: &&str| ["", ".txt", ".tsv"].map(|ending| format!("{stem}.{kind}{ending}"));
+    let shared = |kind: &&str| prefix.map(|prefix| format!("{prefix}{kind}.tsv"));
+    let kinds = || kinds.iter().copied().flatten();
+    let names = kinds().flat_map(own).chain(kinds().filter_map(shared));
+    names
+        .flat_map(|name| ["", ".gz", ".zst"].map(|ending| path.with_file_name(format!("{name}{ending}"))))
+        .find(|path| path.is_file())
+}
+
+/// One name per line; of several fields with tabs between them, the first.
+fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
+    let mut text = Vec::new();
+    input::open(path)?.read_to_end(&mut text).map_err(|error| input::failed(path, error))?;
+    let text = String::from_utf8(text)
+        .map_err(|_| Error::in_file(path, "the text is not UTF-8: save the file in this encoding"))?;
+    let text = text.trim_start_matches('\u{feff}');
+    let names: Vec<String> = text
+        .trim_end()
+        .lines()
+        .map(|line| line.split('\t').next().unwrap_or_default().trim().into())
+        .collect();
+    if names.len() == count {
+        return Ok(names);
+    }
+    let reason = format!(
+        "{} names, but {} has {count} {what}: rename the file if it belongs elsewhere, or say whether instances \
+         are in columns (--transpose)",
+        names.len(),
+        matrix.display()
+    );
+    Err(Error::in_file(path, reason))
+}

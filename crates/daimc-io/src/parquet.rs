@@ -1,0 +1,164 @@
+//! Apache Parquet: a column per feature, and one of IDs where there is one.
+
+mod column;
+mod pages;
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use self::column::{Column, Kind};
+use crate::dense::Lie;
+use crate::number::Target;
+use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
+
+/// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
+/// that holds text or whole numbers.
+pub fn read(path: &Path, how: Reading) -> Result<Table> {
+    let file = Parquet::open(path)?;
+    let mut columns = file.columns()?;
+    let position = if how.no_ids { None } else { file.id_column(&columns)? };
+    let id_column = position.map(|position| columns.remove(position));
+    if columns.is_empty() {
+        return Err(file
+            .place
+            .fault("has no column of values; if its first column is one, read it without IDs"));
+    }
+    if let Some(column) = columns.iter().find(|column| !column.is_numeric()) {
+        return Err(file.place.fault(format!(
+            "has a column '{}' of type {}; drop it, or turn it into numbers",
+            column.name,
+            column.type_name()
+        )));
+    }
+    let rows = file.rows(id_column.as_ref().unwrap_or(&columns[0]))?;
+    let lines = id_column.as_ref().map(|column| column.texts(&file)).transpose()?;
+    let names = columns.iter().map(|column| column.name.clone()).collect();
+
+    let lie = Lie::new(rows, columns.len(), true, how);
+    let single = columns.iter().all(|column| column.kind == Kind::Number(Precision::F32));
+    let precision = if single { Precision::F32 } else { Precision::F64 };
+    let cells = match how.precision.unwrap_or(precision) {
+        Precision::F32 => Cells::DenseF32(file.values(lie, &columns)?),
+        Precision::F64 => Cells::DenseF64(file.values(lie, &columns)?),
+    };
+    let (ids, features) = match how {
+        // Columns are instances, and their names the only IDs that there may be.
+        Reading { transpose: true, no_ids, .. } => ((!no_ids).then_some(names), lines),
+        _ => (lines, Some(names)),
+    };
+    Ok(Table {
+        path: path.to_owned(),
+        variable: None,
+        ids,
+        features,
+        rows: lie.rows(),
+        columns: lie.columns(),
+        cells,
+        lines: None,
+        transposed: how.transpose,
+    })
+}
+
+/// An open file whose description of itself fits its length.
+struct Parquet {
+    place: Place,
+    file: Arc<File>,
+    metadata: ParquetMetaData,
+}
+
+impl Parquet {
+    fn open(path: &Path) -> Result<Self> {
+        let place = Place::file(path);
+        let (file, length) = place.open()?;
+        let metadata = guarded(&place, || ParquetMetaDataReader::new().parse_and_finish(&file))?;
+        let parquet = Self { place, file: Arc::new(file), metadata };
+        parquet.check(length)?;
+        Ok(parquet)
+    }
+
+    /// The reader of columns takes offsets and counts on trust.
+    fn check(&self, length: u64) -> Result<()> {
+        let columns = self.metadata.file_metadata().schema_descr().num_columns();
+        let mut rows: i64 = 0;
+        let fits = self.metadata.row_groups().iter().all(|group| {
+            rows = rows.saturating_add(group.num_rows());
+            group.num_rows() >= 0
+                && group.num_columns() == columns
+                && group.columns().iter().all(|chunk| {
+                    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+                    let end = start.checked_add(chunk.compressed_size());
+                    start >= 0 && chunk.compressed_size() >= 0 && end.is_some_and(|end| end as u64 <= length)
+                })
+        });
+        if !fits || rows != self.metadata.file_metadata().num_rows() {
+            return Err(self.place.fault("contradicts itself; copy it again or save it anew"));
+        }
+        Ok(())
+    }
+
+    fn columns(&self) -> Result<Vec<Column>> {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let columns = (0..schema.num_columns()).map(|index| Column::new(index, schema.column(index)));
+        columns.map(|column| column.map_err(|reason| self.place.fault(reason))).collect()
+    }
+
+    /// Which column holds the IDs.
+    fn id_column(&self, columns: &[Column]) -> Result<Option<usize>> {
+        let index = self.pandas_index();
+        if index.len() > 1 {
+            return Err(self.place.fault(format!(
+                "has an index of {} levels; make it one column of IDs before saving",
+                index.len()
+            )));
+        }
+        let stored = index.first().and_then(|name| columns.iter().position(|column| &column.name == name));
+        Ok(stored.or_else(|| columns.first().filter(|column| column.may_be_id()).map(|_| 0)))
+    }
+
+    /// The columns that pandas made of an index. One that only counts is not stored.
+    fn pandas_index(&self) -> Vec<String> {
+        let entries = self.metadata.file_metadata().key_value_metadata();
+        let entry = entries.and_then(|entries| entries.iter().find(|entry| entry.key == "pandas"));
+        let text = entry.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
+        let pandas: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let index = pandas["index_columns"].as_array();
+        index.into_iter().flatten().filter_map(|name| name.as_str().map(String::from)).collect()
+    }
+
+    /// The number of rows, which is believed when a column really has as many.
+    fn rows(&self, column: &Column) -> Result<usize> {
+        let mut rows = 0;
+        column.count(self, &mut rows)?;
+        if rows == 0 {
+            return Err(self.place.fault("has no rows"));
+        }
+        Ok(rows)
+    }
+
+    fn values<T: Target>(&self, lie: Lie, columns: &[Column]) -> Result<Vec<T>> {
+        lie.lay_out(&self.place, |lines, out| {
+            columns[lines].iter().try_for_each(|column| column.numbers(self, out))
+        })
+    }
+}
+
+/// Calls the `parquet` crate. Its decoders panic on some damaged pages (a dictionary that is not there, a run that is
+/// too long), which cannot be seen before the page is decoded. Whatever it was working on is dropped.
+fn guarded<T>(place: &Place, call: impl FnOnce() -> std::result::Result<T, ParquetError>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|error| damaged(place, &error)),
+        Err(_) => Err(place.fault("is damaged; copy it again or save it anew")),
+    }
+}
+
+fn damaged(place: &Place, error: &ParquetError) -> Error {
+    match error {
+        ParquetError::EOF(_) => place.fault("ends before its data do; copy it again or save it anew"),
+        error => place.fault(format!("is not a Parquet file that can be read ({error}); save it anew")),
+    }
+}

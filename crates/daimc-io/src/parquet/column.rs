@@ -1,0 +1,228 @@
+//! A column: what it may be used for, and its values over all row groups.
+
+use std::sync::Arc;
+
+use ::parquet::basic::{ConvertedType, LogicalType, Type};
+use ::parquet::column::reader::{get_column_reader, get_typed_column_reader};
+use ::parquet::data_type::{
+    BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+};
+use ::parquet::file::serialized_reader::SerializedPageReader;
+use ::parquet::schema::types::ColumnDescPtr;
+use half::f16;
+
+use super::pages::Pages;
+use super::{Parquet, guarded};
+use crate::number::Target;
+use crate::{Precision, Result};
+
+/// How many values are decoded at a time.
+const BATCH: usize = 1 << 13;
+
+/// What a column can be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Number(Precision),
+    Whole { signed: bool },
+    Text,
+    Other,
+}
+
+pub(super) struct Column {
+    pub name: String,
+    pub kind: Kind,
+    index: usize,
+    description: ColumnDescPtr,
+}
+
+impl Column {
+    /// A column of the file; the error says why it cannot be one of a table.
+    pub(super) fn new(index: usize, description: ColumnDescPtr) -> std::result::Result<Self, String> {
+        let path = description.path().parts();
+        let name = path.first().cloned().unwrap_or_default();
+        if path.len() != 1 || description.max_rep_level() != 0 {
+            return Err(format!(
+                "has a column '{name}' of lists or records; drop it, or make a column of each part"
+            ));
+        }
+        Ok(Self { name, kind: kind(&description), index, description })
+    }
+
+    pub(super) fn is_numeric(&self) -> bool {
+        matches!(self.kind, Kind::Number(_) | Kind::Whole { .. })
+    }
+
+    pub(super) fn may_be_id(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Whole { .. })
+    }
+
+    /// The name of the type, for a message.
+    pub(super) fn type_name(&self) -> String {
+        let name = match self.description.converted_type() {
+            _ if self.kind == Kind::Text => "string".into(),
+            ConvertedType::NONE => match self.description.logical_type_ref() {
+                Some(LogicalType::Timestamp(_)) => "timestamp".into(),
+                Some(LogicalType::Time(_)) => "time".into(),
+                Some(logical) => format!("{logical:?}"),
+                None => self.description.physical_type().to_string(),
+            },
+            converted => converted.to_string(),
+        };
+        name.to_lowercase()
+    }
+
+    /// The numbers of all rows, NaN for null, appended to `out`.
+    pub(super) fn numbers<T: Target>(&self, file: &Parquet, out: &mut Vec<T>) -> Result<()> {
+        let signed = self.kind != Kind::Whole { signed: false };
+        let mut push = |value: Option<f64>| {
+            out.push(T::nearest(value.unwrap_or(f64::NAN)));
+            Ok(())
+        };
+        match self.description.physical_type() {
+            Type::BOOLEAN => self.each::<BoolType>(file, |v| push(v.map(|&v| f64::from(u8::from(v))))),
+            Type::INT32 if signed => self.each::<Int32Type>(file, |v| push(v.map(|&v| f64::from(v)))),
+            Type::INT32 => self.each::<Int32Type>(file, |v| push(v.map(|&v| f64::from(v as u32)))),
+            Type::INT64 if signed => self.each::<Int64Type>(file, |v| push(v.map(|&v| v as f64))),
+            Type::INT64 => self.each::<Int64Type>(file, |v| push(v.map(|&v| v as u64 as f64))),
+            Type::FLOAT => self.each::<FloatType>(file, |v| push(v.map(|&v| f64::from(v)))),
+            Type::DOUBLE => self.each::<DoubleType>(file, |v| push(v.copied())),
+            _ => self.each::<FixedLenByteArrayType>(file, |v| {
+                let bytes = v.and_then(|v| v.data().first_chunk());
+                push(bytes.map(|&bytes| f64::from(f16::from_le_bytes(bytes))))
+            }),
+        }
+    }
+
+    /// The values of all rows as text.
+    pub(super) fn texts(&self, file: &Parquet) -> Result<Vec<String>> {
+        let mut texts: Vec<String> = Vec::new();
+        let signed = self.kind != Kind::Whole { signed: false };
+        let mut push = |text: Option<String>| {
+            let row = texts.len() + 1;
+            let reason = || format!("has no ID in row {row}: column '{}' is empty or not UTF-8", self.name);
+            texts.push(text.ok_or_else(|| file.place.fault(reason()))?);
+            Ok(())
+        };
+        match self.description.physical_type() {
+            Type::INT32 if signed => self.each::<Int32Type>(file, |v| push(v.map(ToString::to_string)))?,
+            Type::INT32 => self.each::<Int32Type>(file, |v| push(v.map(|&v| (v as u32).to_string())))?,
+            Type::INT64 if signed => self.each::<Int64Type>(file, |v| push(v.map(ToString::to_string)))?,
+            Type::INT64 => self.each::<Int64Type>(file, |v| push(v.map(|&v| (v as u64).to_string())))?,
+            Type::BYTE_ARRAY => self.each::<ByteArrayType>(file, |v| {
+                push(v.and_then(|v| std::str::from_utf8(v.data()).ok()).map(String::from))
+            })?,
+            _ => {
+                let kind = self.type_name();
+                return Err(file.place.fault(format!(
+                    "has its IDs in column '{}' of type {kind}; turn them into text or whole numbers",
+                    self.name
+                )));
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Counts the rows that there really are.
+    pub(super) fn count(&self, file: &Parquet, rows: &mut usize) -> Result<()> {
+        macro_rules! count {
+            ($type:ty) => {
+                self.each::<$type>(file, |_| {
+                    *rows += 1;
+                    Ok(())
+                })
+            };
+        }
+        match self.description.physical_type() {
+            Type::BOOLEAN => count!(BoolType),
+            Type::INT32 => count!(Int32Type),
+            Type::INT64 => count!(Int64Type),
+            Type::FLOAT => count!(FloatType),
+            Type::DOUBLE => count!(DoubleType),
+            Type::BYTE_ARRAY => count!(ByteArrayType),
+            Type::FIXED_LEN_BYTE_ARRAY => count!(FixedLenByteArrayType),
+            Type::INT96 => count!(::parquet::data_type::Int96Type),
+        }
+    }
+
+    /// Visits the values of all rows, `None` for null.
+    fn each<D: DataType>(
+        &self,
+        file: &Parquet,
+        mut visit: impl FnMut(Option<&D::T>) -> Result<()>,
+    ) -> Result<()> {
+        let place = &file.place;
+        let mut levels = Vec::new();
+        let mut values = Vec::new();
+        for group in file.metadata.row_groups() {
+            let rows = group.num_rows() as usize;
+            let chunk = group.column(self.index);
+            let mut reader = guarded(place, || {
+                let pages = Pages::new(&file.file, chunk.compression());
+                let pages = SerializedPageReader::new(Arc::new(pages), chunk, rows, None)?;
+                let reader = get_column_reader(Arc::clone(&self.description), Box::new(pages));
+                Ok(get_typed_column_reader::<D>(reader))
+            })?;
+            let mut left = rows;
+            while left > 0 {
+                levels.clear();
+                values.clear();
+                let (records, ..) = guarded(place, || {
+                    reader.read_records(left.min(BATCH), Some(&mut levels), None, &mut values)
+                })?;
+                if records == 0 {
+                    return Err(place.fault(format!(
+                        "has fewer values in column '{}' than rows; copy it again or save it anew",
+                        self.name
+                    )));
+                }
+                if self.description.max_def_level() == 0 {
+                    values.iter().try_for_each(|value| visit(Some(value)))?;
+                } else {
+                    let mut present = values.iter();
+                    levels
+                        .iter()
+                        .try_for_each(|&level| visit((level > 0).then(|| present.next()).flatten()))?;
+                }
+                left -= records;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind(description: &ColumnDescPtr) -> Kind {
+    let logical = description.logical_type_ref();
+    let converted = description.converted_type();
+    match description.physical_type() {
+        Type::FLOAT => Kind::Number(Precision::F32),
+        Type::BOOLEAN | Type::DOUBLE => Kind::Number(Precision::F64),
+        Type::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => Kind::Number(Precision::F32),
+        Type::INT32 | Type::INT64 => match (logical, converted) {
+            (Some(LogicalType::Integer(whole)), _) => Kind::Whole { signed: whole.is_signed },
+            // A column in which every value is null.
+            (Some(LogicalType::Unknown), _) => Kind::Number(Precision::F64),
+            (
+                None,
+                ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64,
+            ) => Kind::Whole { signed: false },
+            (
+                None,
+                ConvertedType::NONE
+                | ConvertedType::INT_8
+                | ConvertedType::INT_16
+                | ConvertedType::INT_32
+                | ConvertedType::INT_64,
+            ) => Kind::Whole { signed: true },
+            _ => Kind::Other,
+        },
+        Type::BYTE_ARRAY => match (logical, converted) {
+            (Some(LogicalType::String | LogicalType::Enum), _)
+            | (None, ConvertedType::NONE | ConvertedType::UTF8 | ConvertedType::ENUM) => Kind::Text,
+            _ => Kind::Other,
+        },
+        _ => Kind::Other,
+    }
+}

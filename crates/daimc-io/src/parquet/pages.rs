@@ -1,0 +1,82 @@
+//! The pages of a column, whose headers are looked at before memory is taken for what they claim.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::Arc;
+
+use ::parquet::basic::Compression;
+use ::parquet::errors::{ParquetError, Result};
+use ::parquet::file::reader::{ChunkReader, Length};
+use bytes::Bytes;
+
+/// A file that is asked for one page after another, from the header of each.
+pub(super) struct Pages {
+    file: Arc<File>,
+    growth: u64,
+}
+
+impl Pages {
+    pub(super) fn new(file: &Arc<File>, codec: Compression) -> Self {
+        // Both of these are given all the memory that a header claims, whatever is in the page. The others are
+        // given it as they fill it.
+        let growth = match codec {
+            Compression::SNAPPY => 22,
+            Compression::LZ4 | Compression::LZ4_RAW => 255,
+            _ => u64::MAX,
+        };
+        Self { file: Arc::clone(file), growth }
+    }
+}
+
+impl Length for Pages {
+    fn len(&self) -> u64 {
+        Length::len(&*self.file)
+    }
+}
+
+impl ChunkReader for Pages {
+    type T = BufReader<File>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        let mut reader = self.file.get_read(start)?;
+        let (claimed, stored) =
+            sizes(reader.fill_buf()?).ok_or_else(|| ParquetError::General("a page has no header".into()))?;
+        // A page that is almost empty has some bytes beside its values.
+        if claimed > stored.saturating_add(64).saturating_mul(self.growth) {
+            return Err(ParquetError::General("a page claims more than it can hold".into()));
+        }
+        Ok(reader)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// How long a page is and how long it is in the file: the second and the third number of its header.
+fn sizes(mut header: &[u8]) -> Option<(u64, u64)> {
+    let mut number = || {
+        // The next field, and it is an i32.
+        let (0x15, rest) = header.split_first().map(|(first, rest)| (*first, rest))? else { return None };
+        let end = rest.iter().take(5).position(|byte| byte & 0x80 == 0)?;
+        let bits = rest[..=end].iter().rev().fold(0, |bits, byte| bits << 7 | u64::from(byte & 0x7f));
+        header = &rest[end + 1..];
+        // Even numbers are not negative.
+        (bits & 1 == 0).then_some(bits >> 1)
+    };
+    let _kind = number()?;
+    Some((number()?, number()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes;
+
+    #[test]
+    fn headers_tell_their_sizes() {
+        assert_eq!(sizes(&[0x15, 0x04, 0x15, 0x80, 0x01, 0x15, 0x06, 0x4c]), Some((64, 3)));
+        assert_eq!(sizes(&[0x15, 0x04, 0x15, 0x81, 0x01, 0x15, 0x06]), None);
+        assert_eq!(sizes(&[0x15, 0x04, 0x15, 0x80]), None);
+        assert_eq!(sizes(&[]), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! Makes compressed rows of the sparse matrices that files hold.
+
+use std::ops::AddAssign;
+
+use crate::number::Target;
+use crate::{Csr, Place, Result};
+
+/// Rows and columns without entries take memory that nothing in the file stands for. This many per entry, and
+/// a million in any case, are believed.
+const EMPTY_PER_ENTRY: usize = 1000;
+
+/// The shape of a sparse matrix, once it was found to be possible.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    rows: usize,
+    columns: usize,
+}
+
+impl Shape {
+    /// Checks the shape of a matrix with that many entries.
+    pub(crate) fn new(place: &Place, rows: usize, columns: usize, entries: usize) -> Result<Self> {
+        let largest = rows.max(columns);
+        if rows == 0 || columns == 0 {
+            return Err(place.fault(format!("is an empty matrix ({rows} × {columns})")));
+        }
+        if u32::try_from(largest).is_err()
+            || (largest > 1_000_000 && largest / EMPTY_PER_ENTRY > entries.saturating_add(1))
+        {
+            return Err(place.fault(format!(
+                "says that it is {rows} × {columns} but has {entries} entries; if that is meant, drop empty \
+                 rows and columns"
+            )));
+        }
+        Ok(Self { rows, columns })
+    }
+
+    fn flipped(self) -> Self {
+        Self { rows: self.columns, columns: self.rows }
+    }
+
+    /// From entries in any order, given by row and column; entries for the same place are added up.
+    pub(crate) fn rows_of_triplets<T: Target + AddAssign>(
+        self,
+        place: &Place,
+        (rows, columns): (&[u32], &[u32]),
+        values: &[T],
+    ) -> Result<Csr<T>> {
+        if rows.len() != values.len() || columns.len() != values.len() {
+            return Err(place.fault("has not as many indices as values; save it anew"));
+        }
+        let by_column = group(place, columns, self.columns, |k| (rows[k], values[k]))?;
+        self.rows_of_columns(place, by_column)
+    }
+
+    /// From compressed columns in any order within a column.
+    pub(crate) fn rows_of_columns<T: Target + AddAssign>(
+        self,
+        place: &Place,
+        columns: Csr<T>,
+    ) -> Result<Csr<T>> {
+        check(place, self.flipped(), &columns)?;
+        let mut rows = flip(place, &columns, self.rows)?;
+        drop(columns);
+        rows.add_up();
+        Ok(rows)
+    }
+
+    /// From compressed rows in any order within a row.
+    pub(crate) fn rows_in_order<T: Target + AddAssign>(self, place: &Place, rows: Csr<T>) -> Result<Csr<T>> {
+        check(place, self, &rows)?;
+        if rows.is_sorted() {
+            return Ok(rows);
+        }
+        let columns = flip(place, &rows, self.columns)?;
+        drop(rows);
+        self.rows_of_columns(place, columns)
+    }
+}
+
+impl<T> Csr<T> {
+    fn is_sorted(&self) -> bool {
+        self.offsets.windows(2).all(|w| self.columns[w[0]..w[1]].is_sorted_by(|a, b| a < b))
+    }
+}
+
+impl<T: Copy + AddAssign> Csr<T> {
+    /// Adds up neighbours that stand for the same place.
+    fn add_up(&mut self) {
+        let mut end = 0;
+        let mut start = 0;
+        for row in 1..self.offsets.len() {
+            let first = end;
+            let stop = self.offsets[row];
+            for k in start..stop {
+                if end > first && self.columns[end - 1] == self.columns[k] {
+                    let value = self.values[k];
+                    self.values[end - 1] += value;
+                } else {
+                    self.columns[end] = self.columns[k];
+                    self.values[end] = self.values[k];
+                    end += 1;
+                }
+            }
+            start = stop;
+            self.offsets[row] = end;
+        }
+        self.columns.truncate(end);
+        self.values.truncate(end);
+    }
+}
+
+fn check<T>(place: &Place, shape: Shape, rows: &Csr<T>) -> Result<()> {
+    let offsets = &rows.offsets;
+    let entries = rows.values.len();
+    if offsets.len() != shape.rows + 1
+        || offsets[0] != 0
+        || !offsets.is_sorted()
+        || offsets[shape.rows] != entries
+        || rows.columns.len() != entries
+    {
+        return Err(place.fault("has offsets that do not fit its shape or its entries; save it anew"));
+    }
+    match rows.columns.iter().find(|&&column| column as usize >= shape.columns) {
+        Some(_) => Err(out_of_range(place)),
+        None => Ok(()),
+    }
+}
+
+fn out_of_range(place: &Place) -> crate::Error {
+    place.fault("has an entry outside of its shape; save it anew")
+}
+
+/// Rows of a matrix as its columns: a stable counting sort, so that indices come out in order.
+fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T>> {
+    let mut row = 0;
+    group(place, &rows.columns, columns, |k| {
+        while rows.offsets[row + 1] <= k {
+            row += 1;
+        }
+        (row as u32, rows.values[k])
+    })
+}
+
+/// Groups entries by `keys`, in the order in which they come; `entry` is asked for one after the other.
+fn group<T: Target>(
+    place: &Place,
+    keys: &[u32],
+    groups: usize,
+    mut entry: impl FnMut(usize) -> (u32, T),
+) -> Result<Csr<T>> {
+    let mut offsets = place.room(groups + 1)?;
+    offsets.resize(groups + 1, 0);
+    for &key in keys {
+        // The last offset is the end of the last group: counts start one further.
+        *offsets.get_mut(key as usize + 1).ok_or_else(|| out_of_range(place))? += 1;
+    }
+    for i in 0..groups {
+        offsets[i + 1] += offsets[i];
+    }
+    let mut indices = place.room(keys.len())?;
+    let mut values = place.room(keys.len())?;
+    indices.resize(keys.len(), 0);
+    values.resize(keys.len(), T::default());
+    let mut next = offsets.clone();
+    for (k, &key) in keys.iter().enumerate() {
+        let position = &mut next[key as usize];
+        (indices[*position], values[*position]) = entry(k);
+        *position += 1;
+    }
+    Ok(Csr { offsets, columns: indices, values })
+}

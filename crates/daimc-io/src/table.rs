@@ -1,0 +1,60 @@
+//! A table: instances in rows.
+
+use std::path::PathBuf;
+
+use crate::Place;
+
+/// One matrix as it was read, instances in rows. NaN stands for a missing value.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Where it comes from.
+    pub path: PathBuf,
+    /// The array of the container, where one was picked.
+    pub variable: Option<String>,
+    /// The IDs of the instances; where there are none, rows are numbered from 0.
+    pub ids: Option<Vec<String>>,
+    /// The names of the features.
+    pub features: Option<Vec<String>>,
+    /// How many instances.
+    pub rows: usize,
+    /// How many features.
+    pub columns: usize,
+    /// The values.
+    pub cells: Cells,
+    /// For text, the line on which each record of the file starts (a record is an instance, or a feature where
+    /// the table was transposed).
+    pub lines: Option<Vec<u32>>,
+    /// Whether the file had instances in columns.
+    pub transposed: bool,
+}
+
+/// The values of a table.
+#[derive(Clone, Debug)]
+pub enum Cells {
+    /// Row by row.
+    DenseF32(Vec<f32>),
+    /// Row by row.
+    DenseF64(Vec<f64>),
+    /// Compressed rows.
+    SparseF32(Csr<f32>),
+    /// Compressed rows.
+    SparseF64(Csr<f64>),
+}
+
+/// Compressed rows: the entries of row i stand at `offsets[i]..offsets[i + 1]`, columns in increasing order.
+#[derive(Clone, Debug)]
+pub struct Csr<T> {
+    /// One more than there are rows.
+    pub offsets: Vec<usize>,
+    /// The column of each entry.
+    pub columns: Vec<u32>,
+    /// The value of each entry.
+    pub values: Vec<T>,
+}
+
+impl Table {
+    /// Where it comes from.
+    pub(crate) fn place(&self) -> Place {
+        Place { path: self.path.clone(), variable: self.variable.clone(), line: None, column: None }
+    }
+}

@@ -1,0 +1,61 @@
+//! CSV, TSV and the like, plain or compressed.
+//!
+//! The text is read in pieces of whole records, the pieces are parsed in parallel, and their values are appended
+//! in the order of the file.
+
+mod body;
+mod fault;
+mod fields;
+mod format;
+mod number;
+mod piece;
+mod records;
+#[cfg(test)]
+mod tests;
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+pub(crate) use records::{Record, records};
+
+use crate::chunks::{Chunks, in_order};
+use crate::real::Real;
+use crate::{Precision, Reading, Result, Table, input};
+
+/// Bytes that are parsed at a time. Large enough that nothing but parsing takes time, small enough that a few
+/// for each thread do not count beside the matrix.
+const CHUNK: usize = 1 << 20;
+
+/// Reads a table. See [`Reading`] for what can be said about it; all else is told from the text itself:
+///
+/// - The separator is a tab, comma, semicolon, `|`, or blanks, whichever makes the first records look most like a
+///   table.
+/// - The first record is a header if one of its fields (but the first, which is an ID) is not a number, or if
+///   the first is a word like `id` or empty, or if it is one field shorter than the rows, as R writes it. A
+///   transposed table with IDs always has a header, since the IDs are there.
+/// - Lines at the top that start with `#` are skipped; the last of them is the header where it fits the rows.
+/// - An empty field, `NA`, `NaN`, `N/A`, `#N/A`, `<NA>`, `null`, `none`, `-`, `.` and `?` are missing values.
+pub(crate) fn read(path: &Path, how: Reading) -> Result<Table> {
+    match how.precision {
+        Some(Precision::F32) => read_as::<f32>(path, how, CHUNK),
+        Some(Precision::F64) | None => read_as::<f64>(path, how, CHUNK),
+    }
+}
+
+fn read_as<T: Real>(path: &Path, how: Reading, chunk: usize) -> Result<Table> {
+    let mut input = input::open(path)?;
+    let size = input.size;
+    let (format, head) = format::detect(path, &mut input, how)?;
+    let mut body =
+        body::Body::<T>::new(path, &format, size.map(|size| size.saturating_sub(format.start as u64)));
+    let mut head = Cursor::new(head);
+    head.set_position(format.start as u64);
+    let chunks = Chunks::new(head.chain(input), chunk, |text| fields::cut(text, format.separator));
+    in_order(
+        chunks,
+        |text| piece::parse(text, &format),
+        |piece| body.add(piece),
+        |error| input::failed(path, error),
+    )?;
+    body.finish(how.no_ids)
+}

@@ -1,0 +1,94 @@
+//! Puts the pieces of a text together.
+
+use std::path::Path;
+
+use super::fault::{Fault, Kind};
+use super::format::Format;
+use super::piece::Piece;
+use crate::real::Real;
+use crate::transpose::transpose;
+use crate::{Error, Result, Table};
+
+/// The records so far.
+pub(super) struct Body<'a, T> {
+    path: &'a Path,
+    format: &'a Format,
+    names: Vec<String>,
+    values: Vec<T>,
+    lines: Vec<u32>,
+    /// The line on which the next piece starts, from 1.
+    line: usize,
+    /// An empty line, after which no record may come.
+    empty: Option<usize>,
+    /// How many bytes are still to come, where that is known.
+    to_come: Option<usize>,
+}
+
+impl<'a, T: Real> Body<'a, T> {
+    /// A text of `bytes` bytes, if that is known.
+    pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>) -> Self {
+        let to_come = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let (names, values, lines) = (Vec::new(), Vec::new(), Vec::new());
+        Self { path, format, names, values, lines, line: format.line, empty: None, to_come }
+    }
+
+    /// Adds the next piece.
+    pub fn add(&mut self, piece: Result<Piece<T>, Fault>) -> Result<()> {
+        let goes_on = piece.as_ref().map_or(true, |piece| !piece.lines.is_empty());
+        if let Some(empty) = self.empty.filter(|_| goes_on) {
+            let fault = Fault { line: 0, column: None, name: None, kind: Kind::EmptyLine };
+            return Err(fault.error(self.path, empty, self.format));
+        }
+        let piece = piece.map_err(|fault| fault.error(self.path, self.line, self.format))?;
+        self.reserve(piece.values.len(), piece.bytes);
+        self.values.extend_from_slice(&piece.values);
+        self.names.extend(piece.names);
+        let first = u32::try_from(self.line).unwrap_or(u32::MAX);
+        self.lines.extend(piece.lines.iter().map(|line| first.saturating_add(*line)));
+        self.empty = self.empty.or(piece.empty.map(|line| self.line + line));
+        self.line += piece.newlines;
+        self.to_come = self.to_come.map(|bytes| bytes.saturating_sub(piece.bytes));
+        Ok(())
+    }
+
+    /// Makes room for `more` values. Doubling, as vectors do, could take twice the memory of the matrix; here the
+    /// room for all that is to come is taken at once, if the size of the text tells it.
+    fn reserve(&mut self, more: usize, bytes: usize) {
+        if self.values.capacity() - self.values.len() >= more {
+            return;
+        }
+        let per_byte = more as f64 / bytes.max(1) as f64;
+        let expected =
+            self.to_come.map_or(self.values.len() / 4, |bytes| (1.01 * per_byte * bytes as f64) as usize);
+        self.values.reserve_exact(expected.max(more));
+    }
+
+    /// The table.
+    pub fn finish(mut self, no_ids: bool) -> Result<Table> {
+        let (records, values, format) = (self.lines.len(), self.format.values(), self.format);
+        if records == 0 {
+            let reason = "there is a header but no row below it: a row per instance is expected";
+            return Err(Error::in_file(self.path, reason));
+        }
+        self.values.shrink_to_fit();
+        let mut names = format.named.then_some(self.names);
+        let mut header = format.header.clone();
+        let (mut rows, mut columns) = (records, values);
+        if format.transposed {
+            transpose(&mut self.values, records, values);
+            std::mem::swap(&mut names, &mut header);
+            std::mem::swap(&mut rows, &mut columns);
+        }
+        Ok(Table {
+            path: self.path.to_owned(),
+            variable: None,
+            ids: names.filter(|_| !no_ids),
+            features: header,
+            rows,
+            columns,
+            cells: T::dense(self.values),
+            lines: Some(self.lines),
+            transposed: format.transposed,
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! Numbers and the words for missing ones.
+
+use crate::real::Real;
+
+/// Words that stand for a missing value, whatever their case. They are what R, pandas, Excel, SAS and the UCI
+/// repository write.
+const MISSING: [&str; 10] = ["NA", "NaN", "N/A", "#N/A", "<NA>", "null", "none", "-", ".", "?"];
+
+/// The value of a field, NaN where it is missing; `None` where it is text.
+pub(super) fn number<T: Real>(field: &[u8]) -> Option<T> {
+    let field = field.trim_ascii();
+    let missing =
+        || field.is_empty() || MISSING.iter().any(|word| field.eq_ignore_ascii_case(word.as_bytes()));
+    fast_float2::parse(field).ok().or_else(|| missing().then_some(T::MISSING))
+}
+
+/// Whether a field holds a number or a word for a missing one.
+pub(super) fn is_number(field: &[u8]) -> bool {
+    number::<f64>(field).is_some()
+}
+
+/// Whether a field holds a number or would if its comma were a point. Such files are refused, but not for the
+/// comma that would split their numbers.
+pub(super) fn is_number_or_comma(field: &[u8]) -> bool {
+    let with_point = || field.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect::<Vec<u8>>();
+    is_number(field) || (field.contains(&b',') && is_number(&with_point()))
+}

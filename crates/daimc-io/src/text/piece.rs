@@ -1,0 +1,151 @@
+//! The numbers of a piece of text.
+
+use super::fault::{Fault, Kind};
+use super::fields::{self, Separator, field};
+use super::format::Format;
+use super::number::number;
+use crate::real::Real;
+
+/// Whole records, parsed.
+pub(super) struct Piece<T> {
+    /// The first field of each record, where that is a name.
+    pub names: Vec<String>,
+    /// The values, record by record.
+    pub values: Vec<T>,
+    /// The line on which each record starts, from 0 at the start of the piece.
+    pub lines: Vec<u32>,
+    /// How many lines end in the piece.
+    pub newlines: usize,
+    /// The first of the empty lines at its end.
+    pub empty: Option<usize>,
+    /// How long its text is.
+    pub bytes: usize,
+}
+
+/// Parses whole records.
+pub(super) fn parse<T: Real>(text: &[u8], format: &Format) -> Result<Piece<T>, Fault> {
+    let piece = Piece {
+        names: Vec::new(),
+        values: Vec::new(),
+        lines: Vec::new(),
+        newlines: 0,
+        empty: None,
+        bytes: text.len(),
+    };
+    let mut parser = Parser { text, format, at: 0, piece };
+    while parser.at < text.len() {
+        if let Some(next) = fields::blank_line(text, parser.at, format.separator) {
+            parser.empty_line(next)?;
+            continue;
+        }
+        parser.record()?;
+        if parser.piece.lines.len() == 1 {
+            // Records are about equally long.
+            parser.piece.values.reserve_exact(format.values() * (text.len() / parser.at + 1));
+        }
+    }
+    Ok(parser.piece)
+}
+
+struct Parser<'a, T> {
+    text: &'a [u8],
+    format: &'a Format,
+    at: usize,
+    piece: Piece<T>,
+}
+
+impl<T: Real> Parser<'_, T> {
+    fn empty_line(&mut self, next: usize) -> Result<(), Fault> {
+        let line = *self.piece.empty.get_or_insert(self.piece.newlines);
+        self.go_to(next);
+        if fields::blank_line(self.text, next, self.format.separator).is_some() {
+            return Ok(());
+        }
+        Err(Fault { line, column: None, name: None, kind: Kind::EmptyLine })
+    }
+
+    /// Goes on at `next`, where a record starts; at the end of the text, no line may have ended there.
+    fn go_to(&mut self, next: usize) {
+        self.piece.newlines += usize::from(self.text[..next].ends_with(b"\n"));
+        self.at = next;
+    }
+
+    fn record(&mut self) -> Result<(), Fault> {
+        let (start, line) = (self.at, self.piece.newlines);
+        let (names, values) = (self.piece.names.len(), self.piece.values.len());
+        self.piece.lines.push(u32::try_from(line).unwrap_or(u32::MAX));
+        self.at = fields::record_start(self.text, start, self.format.separator);
+        let read = if self.format.named { self.name() } else { self.values() };
+        let found = self.piece.names.len() - names + self.piece.values.len() - values;
+        let kind = match read {
+            Ok(()) if found == self.format.fields => return Ok(()),
+            Ok(()) => Kind::Ragged(found),
+            Err(kind) => self.ragged(start).unwrap_or(kind),
+        };
+        if let Kind::Ragged(_) = kind {
+            return Err(Fault { line, column: None, name: None, kind });
+        }
+        let name = if self.piece.names.len() > names { self.piece.names.pop() } else { None };
+        Err(Fault { line: self.piece.newlines, column: Some(found + 1), name, kind })
+    }
+
+    /// A wrong number of fields, which explains whatever else is wrong with a record.
+    fn ragged(&self, start: usize) -> Option<Kind> {
+        let (found, _) = fields::fields(self.text, start, self.format.separator).ok()?;
+        (found.len() != self.format.fields).then_some(Kind::Ragged(found.len()))
+    }
+
+    fn name(&mut self) -> Result<(), Kind> {
+        let field = field(self.text, self.at, self.format.separator)?;
+        let name = field.text(self.text)?;
+        if name.is_empty() {
+            return Err(Kind::NoName);
+        }
+        self.piece.names.push(name);
+        self.piece.newlines += field.newlines(self.text);
+        if field.last {
+            self.go_to(field.next);
+            return Ok(());
+        }
+        self.at = field.next;
+        self.values()
+    }
+
+    fn values(&mut self) -> Result<(), Kind> {
+        let separator = self.format.separator;
+        loop {
+            // Nearly always a number is there and a single separator or the end of the line right after it.
+            // Numbers end where they end: looking for the separator first would read them twice.
+            if let Ok((value, length)) = fast_float2::parse_partial::<T, _>(&self.text[self.at..]) {
+                let end = self.at + length;
+                let plain = match (separator, &self.text[end..]) {
+                    (_, [b'\n', ..]) => {
+                        self.piece.values.push(value);
+                        self.go_to(end + 1);
+                        return Ok(());
+                    }
+                    (Separator::Byte(separator), [byte, ..]) => *byte == separator,
+                    (Separator::Blanks, [b' ', next, ..]) => !next.is_ascii_whitespace(),
+                    _ => false,
+                };
+                if plain {
+                    self.piece.values.push(value);
+                    self.at = end + 1;
+                    continue;
+                }
+            }
+            let field = field(self.text, self.at, separator)?;
+            let content = field.content(self.text);
+            let Some(value) = number(&content) else {
+                return Err(field.text(self.text).map_or_else(|kind| kind, Kind::NotNumber));
+            };
+            self.piece.values.push(value);
+            self.piece.newlines += field.newlines(self.text);
+            if field.last {
+                self.go_to(field.next);
+                return Ok(());
+            }
+            self.at = field.next;
+        }
+    }
+}

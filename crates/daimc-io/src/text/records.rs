@@ -1,0 +1,49 @@
+//! Small tables of text, such as labels.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::fields::{self, Separator};
+use super::format::Look;
+use crate::{Error, Place, Result, input};
+
+/// One record and the line on which it starts, from 1.
+pub(crate) struct Record {
+    pub line: usize,
+    pub fields: Vec<String>,
+}
+
+/// All records of a text, the header included. Where no separator is found, they have one field each.
+pub(crate) fn records(path: &Path) -> Result<Vec<Record>> {
+    let mut text = Vec::new();
+    input::open(path)?.read_to_end(&mut text).map_err(|error| input::failed(path, error))?;
+    let look = Look { path, text: &text, complete: true };
+    let (start, _) = look.skip_comments()?;
+    // One column is taken as it is; a record separator is no part of any field.
+    let separator = look.separator(start).unwrap_or(Separator::Byte(b'\n'));
+    let (mut found, mut at, mut line) = (Vec::new(), start, look.line(start));
+    while at < text.len() {
+        if let Some(next) = fields::blank_line(&text, at, separator) {
+            line += usize::from(text[..next].ends_with(b"\n"));
+            at = next;
+            continue;
+        }
+        let place = |column| Place { line: Some(line), column, ..Place::file(path) };
+        let broken = |column, kind: super::fault::Kind| Error::Data {
+            place: place(column),
+            reason: kind.reason("ID").into(),
+        };
+        let (parts, next) = fields::fields(&text, at, separator).map_err(|kind| broken(None, kind))?;
+        let contents = parts
+            .iter()
+            .enumerate()
+            .map(|(column, field)| field.text(&text).map_err(|kind| broken(Some(column + 1), kind)));
+        found.push(Record { line, fields: contents.collect::<Result<_>>()? });
+        line += memchr::memchr_iter(b'\n', &text[at..next]).count();
+        at = next;
+    }
+    if found.is_empty() {
+        return Err(look.empty());
+    }
+    Ok(found)
+}
