@@ -1,14 +1,36 @@
-//! The `daimc` program.
+//! The `daimc` program: arguments, then a plan that is checked, then the work.
 
+mod data;
 mod demo;
+mod evaluate;
+mod failure;
+mod fit;
+mod folder;
+mod inspect;
+mod predict;
+mod progress;
+mod report;
+mod results;
+mod shell;
+mod simulate;
+mod summary;
+mod truth;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use failure::{Failure, Result};
 
-/// Clusters instances that are seen through several incomplete views.
+/// Clusters instances that are seen through several views, each of which misses some of them
 #[derive(Parser)]
-#[command(name = "daimc", version, arg_required_else_help = true)]
+#[command(
+    name = "daimc",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 120,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data.\n\
+                  Start with `daimc demo`; then `daimc fit --view rna=rna.tsv --view prot=prot.csv -k 10 -o out`."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -16,23 +38,47 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Clusters the embedded Digit data with gaps; nothing to prepare
-    Demo(demo::Options),
+    /// Cluster the embedded Digit data with half of every view missing; nothing to prepare
+    Demo(demo::Arguments),
+    /// Cluster the instances of your files; writes labels, features, the model and a report
+    Fit(Box<fit::Arguments>),
+    /// Show what is missing where, and the memory and time that a fit will take
+    Inspect(inspect::Arguments),
+    /// Place new instances, from whichever views they have, with the model of a fit
+    Predict(predict::Arguments),
+    /// Compare clusters with true classes: AC, NMI, ARI, purity, F
+    Evaluate(evaluate::Arguments),
+    /// Remove instances from complete views at random: writes mask.tsv and incomplete copies
+    Simulate(simulate::Arguments),
+    /// Make the report of a fit again, for instance with a truth that was not known then
+    Report(report::Arguments),
+    /// Print the completions for a shell
+    Completions(shell::Completions),
+    /// Print the manual, of the program or of a command, in the format of man
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Demo(options) => demo::run(&options),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Fit(arguments) => fit::run(*arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads the output has read enough.
-        Err(demo::Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("daimc: {error}");
-            ExitCode::FAILURE
-        }
+    outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
+/// From now on, all work is done by so many threads.
+fn use_threads(threads: Option<usize>) -> Result<()> {
+    let Some(threads) = threads else { return Ok(()) };
+    if threads == 0 {
+        return Err(Failure::Usage("--threads must be at least 1".into()));
     }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    pool.map_err(|error| Failure::Failed(format!("threads cannot be started: {error}")))
 }

@@ -41,13 +41,13 @@ pub(crate) fn consolidate<'a>(
     };
     let best =
         if candidates.len() > 1 { clearest(source, lenses, options, &v, &scaling, &candidates)? } else { 0 };
-    let place = Place::new(v, &scaling, &candidates[best])?;
-    from_clusters(sweep, options, place)
+    let Place { latent, labels, .. } = Place::new(v, &scaling, &candidates[best])?;
+    from_clusters(sweep, options, restart(latent, &labels, clusters))
 }
 
-/// One iteration from clusters.
-fn from_clusters<'a>(sweep: &'a Sweep<'a>, options: &'a Options, place: Place) -> Result<State<'a>> {
-    let mut state = State::new(sweep, options, restart(place, options.clusters))?;
+/// One iteration from a V that stands for clusters.
+pub(crate) fn from_clusters<'a>(sweep: &'a Sweep<'a>, options: &'a Options, v: Matrix) -> Result<State<'a>> {
+    let mut state = State::new(sweep, options, Start { v, bases: Vec::new() })?;
     state.iterate()?;
     state.settle()?;
     Ok(state)
@@ -75,8 +75,8 @@ fn clearest(
     let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
     let mut best = (0, f64::NEG_INFINITY);
     for (candidate, centres) in candidates.iter().enumerate() {
-        let place = Place::new(rows.clone(), scaling, centres)?;
-        let mut state = from_clusters(&sweep, options, place)?;
+        let Place { latent, labels, .. } = Place::new(rows.clone(), scaling, centres)?;
+        let mut state = from_clusters(&sweep, options, restart(latent, &labels, options.clusters))?;
         let (_, _, place) = Place::cluster(state.take_v(), options)?;
         let clarity: f64 = place.confidence.iter().sum();
         if clarity > best.1 {
@@ -86,9 +86,9 @@ fn clearest(
     Ok(best.0)
 }
 
-/// A start from clusters: V is their one-hot labels plus a floor, columns summing to one as after an iteration.
-fn restart(place: Place, clusters: usize) -> Start {
-    let Place { latent: mut v, labels, .. } = place;
+/// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration. `v` is
+/// overwritten.
+pub(crate) fn restart(mut v: Matrix, labels: &[usize], clusters: usize) -> Matrix {
     let mut sizes = vec![0.0; clusters];
     labels.iter().for_each(|&label| sizes[label] += 1.0);
     let floor = FLOOR * labels.len() as f64;
@@ -98,7 +98,7 @@ fn restart(place: Place, clusters: usize) -> Start {
             *value = (own + FLOOR) / (sizes[k] + floor);
         }
     }
-    Start { v, bases: Vec::new() }
+    v
 }
 
 /// Some instances of a source, picked once.

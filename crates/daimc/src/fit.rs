@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::consolidate::consolidate;
+use crate::combine::Runs;
+use crate::consolidate::{consolidate, from_clusters};
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
 use crate::model::{Model, Place, ViewModel};
@@ -46,6 +47,8 @@ pub struct Daimc {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Iteration {
+    /// The run, from 1; see [`Daimc::runs`].
+    pub run: usize,
     /// The iteration, from 1.
     pub number: usize,
     /// The objective after it.
@@ -189,6 +192,15 @@ impl Daimc {
         self
     }
 
+    /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered
+    /// together, and the clusters become the start of one more iteration. The confidence of an instance is then the share
+    /// of the runs that agree with its cluster. `history` and `outcome` are those of the run that agrees most.
+    #[must_use]
+    pub fn runs(mut self, runs: usize) -> Self {
+        self.options.runs = runs;
+        self
+    }
+
     /// Seed of every random draw (default 0).
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -264,41 +276,32 @@ impl Daimc {
         let lenses = self.prepare(source)?;
         let patterns = Patterns::new(source, block_size(source.instances()));
         let sweep = Sweep::new(source, &lenses, &patterns, options.latent);
-        let mut timings = Timings { prepare: clock.lap(), ..Timings::default() };
+        let timings = Timings { prepare: clock.lap(), ..Timings::default() };
 
-        let mut state = State::new(&sweep, options, self.begin(source, &lenses)?)?;
-        timings.initialise = clock.lap();
-
-        let mut history: Vec<Objective> = Vec::new();
-        let mut outcome = Outcome::IterationLimit;
-        for number in 1..=options.max_iterations {
-            let objective = state.iterate()?;
-            let change = history.last().map_or(f64::INFINITY, |last| {
-                (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
-            });
-            history.push(objective);
-            let report = Iteration { number, objective, change, elapsed: clock.total() };
-            if each(&report).is_break() {
-                outcome = Outcome::Cancelled;
-                break;
-            }
-            if change <= options.tolerance {
-                outcome = Outcome::Converged;
-                break;
-            }
-        }
-        timings.iterate = clock.lap();
-
-        if options.consolidate && options.latent == options.clusters {
-            state = consolidate(source, &lenses, &sweep, options, state.take_v())?;
-        } else if options.settle {
-            state.settle()?;
-        }
+        let mut work =
+            Work { fit: self, source, lenses: &lenses, sweep: &sweep, clock, timings, each: &mut each };
+        let (mut state, mut courses, runs) = if options.runs == 1 {
+            let (state, course) = work.once(options, 1)?;
+            (state, vec![course], None)
+        } else {
+            work.combined()?
+        };
+        let Work { mut clock, mut timings, .. } = work;
         let objective = state.objective();
         let v = state.take_v();
         let State { bases, alignments, .. } = state;
-        let (latent_scaling, centres, place) = Place::cluster(v, options)?;
-        timings.assign = clock.lap();
+        let (latent_scaling, centres, mut place) = Place::cluster(v, options)?;
+        let mut chosen = 0;
+        if let Some(runs) = runs {
+            let (agreement, by_run) = runs.agreement(&place.labels)?;
+            place.confidence = agreement;
+            chosen =
+                (0..by_run.len()).fold(0, |best, run| if by_run[run] > by_run[best] { run } else { best });
+        }
+        let cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
+        let Course { history, outcome } = courses.swap_remove(chosen);
+        let outcome = if cancelled { Outcome::Cancelled } else { outcome };
+        timings.assign += clock.lap();
         let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
         let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
             name: source.name(view).into(),
@@ -333,8 +336,8 @@ impl Daimc {
         (0..source.views()).map(prepare).collect()
     }
 
-    fn begin(&self, source: &dyn Source, lenses: &[Lens]) -> Result<Start> {
-        let Options { latent, restarts, seed, initialisation, .. } = self.options;
+    fn begin(&self, source: &dyn Source, lenses: &[Lens], seed: u64) -> Result<Start> {
+        let Options { latent, restarts, initialisation, .. } = self.options;
         let Some(v) = &self.start else {
             return initialise(initialisation, source, lenses, latent, restarts, seed);
         };
@@ -354,6 +357,88 @@ impl Daimc {
         }
         Ok(Start { v: v.clone(), bases: Vec::new() })
     }
+}
+
+/// How a run went.
+struct Course {
+    history: Vec<Objective>,
+    outcome: Outcome,
+}
+
+/// A fit at work: what its runs share.
+struct Work<'a, E> {
+    fit: &'a Daimc,
+    source: &'a dyn Source,
+    lenses: &'a [Lens],
+    sweep: &'a Sweep<'a>,
+    clock: Clock,
+    timings: Timings,
+    each: E,
+}
+
+impl<'a, E: FnMut(&Iteration) -> ControlFlow<()>> Work<'a, E> {
+    /// One run, from its start to a V that can be clustered.
+    fn once<'o>(&mut self, options: &'o Options, run: usize) -> Result<(State<'o>, Course)>
+    where
+        'a: 'o,
+    {
+        let start = self.fit.begin(self.source, self.lenses, options.seed)?;
+        let mut state = State::new(self.sweep, options, start)?;
+        self.timings.initialise += self.clock.lap();
+
+        let mut course = Course { history: Vec::new(), outcome: Outcome::IterationLimit };
+        for number in 1..=options.max_iterations {
+            let objective = state.iterate()?;
+            let change = course.history.last().map_or(f64::INFINITY, |last| {
+                (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
+            });
+            course.history.push(objective);
+            let report = Iteration { run, number, objective, change, elapsed: self.clock.total() };
+            if (self.each)(&report).is_break() {
+                course.outcome = Outcome::Cancelled;
+                break;
+            }
+            if change <= options.tolerance {
+                course.outcome = Outcome::Converged;
+                break;
+            }
+        }
+        self.timings.iterate += self.clock.lap();
+
+        if options.consolidate && options.latent == options.clusters {
+            state = consolidate(self.source, self.lenses, self.sweep, options, state.take_v())?;
+        } else if options.settle {
+            state.settle()?;
+        }
+        self.timings.assign += self.clock.lap();
+        Ok((state, course))
+    }
+
+    /// Several runs, and one more iteration from the clusters that they find together.
+    fn combined(&mut self) -> Result<(State<'a>, Vec<Course>, Option<Runs>)> {
+        let options = &self.fit.options;
+        let mut runs = Runs::default();
+        let mut courses = Vec::new();
+        for run in 0..options.runs {
+            let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
+            let (mut state, course) = self.once(&own, run + 1)?;
+            let (_, _, place) = Place::cluster(state.take_v(), &own)?;
+            runs.add(&place);
+            self.timings.assign += self.clock.lap();
+            let cancelled = course.outcome == Outcome::Cancelled;
+            courses.push(course);
+            if cancelled {
+                break;
+            }
+        }
+        let state = from_clusters(self.sweep, options, runs.combine(options)?)?;
+        Ok((state, courses, Some(runs)))
+    }
+}
+
+/// The first run has the seed of the fit; the others are far from the seeds that people choose.
+fn seed_of_run(seed: u64, run: usize) -> u64 {
+    seed.wrapping_add((run as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 struct Clock {

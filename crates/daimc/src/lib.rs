@@ -30,6 +30,7 @@
 //!
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
 
+mod combine;
 mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;

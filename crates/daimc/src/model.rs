@@ -6,6 +6,7 @@ mod store;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
+use crate::matrix::dot;
 use crate::options::Options;
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
@@ -134,6 +135,19 @@ impl Model {
             view: name.into(),
             known: self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// What each feature of a view says for a cluster. `Bᵀx` regresses the row of V, so feature f moves it along the
+    /// cluster's centre c by `b_fᵀc / ‖c‖`; where a cluster is a column of V, that is its column of B.
+    ///
+    /// # Panics
+    /// When there is no such cluster.
+    #[must_use]
+    pub fn weights(&self, view: &ViewModel, cluster: usize) -> Vec<f64> {
+        let centre: Vec<f64> = self.centres.iter_rows().map(|row| row[cluster]).collect();
+        let length = dot(&centre, &centre).sqrt();
+        let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
+        view.alignment.iter_rows().map(|row| dot(row, &centre) * unit).collect()
     }
 
     /// The rows of V of new instances, from whichever of the model's views they have (at least one), with the

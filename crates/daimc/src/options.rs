@@ -64,8 +64,15 @@ pub struct Options {
     /// Whether one more iteration is made from the clusters that were found: bases start as the means of the clusters in
     /// each view. Done only if the number of clusters is that of the columns of V.
     pub consolidate: bool,
+    /// Runs from different starts that are combined into one clustering.
+    #[serde(default = "one")]
+    pub runs: usize,
     /// Seed of every random draw.
     pub seed: u64,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Weights beyond this leave no digits for anything else.
@@ -92,6 +99,7 @@ impl Options {
             latent_scale: if paper { Scale::None } else { Scale::Unit },
             settle: !paper,
             consolidate: !paper,
+            runs: 1,
             seed: 0,
         }
     }
@@ -121,10 +129,14 @@ impl Options {
         }
         let counts =
             [("passes", self.passes), ("max_iterations", self.max_iterations), ("restarts", self.restarts)];
-        for (option, value) in counts {
+        for (option, value) in counts.into_iter().chain([("runs", self.runs)]) {
             if value == 0 {
                 return bad(option, "0".into(), "must be at least 1".into());
             }
+        }
+        if self.runs > 1 && self.latent != self.clusters {
+            let reason = "only one where the latent dimension is not the number of clusters";
+            return bad("runs", self.runs.to_string(), reason.into());
         }
         for name in self.view_scales.keys() {
             if !views.clone().any(|view| view == name) {

@@ -54,7 +54,7 @@ impl ViewFeatures {
         let overall = strongest(&view.relevance(), top, &mut mentioned);
         let by_cluster = clusters
             .iter()
-            .map(|&cluster| strongest(&weights(model, view, cluster), top, &mut mentioned))
+            .map(|&cluster| strongest(&model.weights(view, cluster), top, &mut mentioned))
             .collect();
         let name = |feature: usize| match &view.feature_names {
             Some(names) => names[feature].clone(),
@@ -68,16 +68,6 @@ impl ViewFeatures {
             by_cluster,
         }
     }
-}
-
-/// What each feature says for a cluster. Since `Bᵀx` regresses the row of V, feature f moves it along the cluster's
-/// centre c by `b_fᵀc / ‖c‖`; where the columns of V are the clusters, that is the cluster's column of B.
-fn weights(model: &Model, view: &ViewModel, cluster: usize) -> Vec<f64> {
-    let centre: Vec<f64> = model.centres.iter_rows().map(|row| row[cluster]).collect();
-    let length = centre.iter().map(|c| c * c).sum::<f64>().sqrt();
-    let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
-    let along = |row: &[f64]| row.iter().zip(&centre).map(|(b, c)| b * c).sum::<f64>() * unit;
-    view.alignment.iter_rows().map(along).collect()
 }
 
 /// The features of largest absolute value, as places in the list of those mentioned, which grows.

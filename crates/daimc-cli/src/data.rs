@@ -1,0 +1,225 @@
+//! The options that say where the data are, and reading them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use daimc::Views;
+use daimc_io::{Account, Assembly, Cells, Location, Reading, Table};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::failure::{Failure, Result};
+
+/// Where the data are and how they are read.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Data {
+    /// A view: its name and its file (CSV, TSV, .npy, .npz, .mat, .mtx, .parquet); `::VARIABLE` picks an array in a
+    /// container, as in `digits.mat::X{2}`. Repeat for each view
+    #[arg(long, value_name = "NAME=PATH[::VARIABLE]")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub view: Vec<String>,
+
+    /// A table of IDs and, for each view by name, 1 where it shows the instance and 0 where it is to be hidden
+    /// [default: nothing is hidden]
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<PathBuf>,
+
+    /// Files have instances in columns and features in rows; for some views only: `--transpose=rna,protein` [default: no]
+    #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transpose: Option<Which>,
+
+    /// Files have no IDs in their first column: instances are told by row; for some views only: `--no-ids=rna` [default: no]
+    #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_ids: Option<Which>,
+
+    /// What to do with a row in which some values are missing: `error`, or `mean` to fill in the mean of the feature
+    /// [default: error]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nan: Option<Nan>,
+
+    /// Type of the values: `f32`, `f64`, or `auto` for that of the file, f64 for text [default: auto]
+    #[arg(long, value_name = "TYPE", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+}
+
+/// All views, or some.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Which {
+    /// All or none.
+    Flag(bool),
+    /// Those of these names.
+    Names(Vec<String>),
+}
+
+impl FromStr for Which {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let names = || text.split(',').map(|name| name.trim().to_owned()).collect();
+        Ok(if text == "*" { Self::Flag(true) } else { Self::Names(names()) })
+    }
+}
+
+impl Which {
+    fn has(which: Option<&Self>, view: &str) -> bool {
+        match which {
+            None => false,
+            Some(Self::Flag(all)) => *all,
+            Some(Self::Names(names)) => names.iter().any(|name| name == view),
+        }
+    }
+
+    fn check(which: Option<&Self>, option: &str, views: &[Location]) -> Result<()> {
+        let Some(Self::Names(names)) = which else { return Ok(()) };
+        match names.iter().find(|name| views.iter().all(|view| view.name != **name)) {
+            None => Ok(()),
+            Some(unknown) => {
+                let known = views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>().join(", ");
+                Err(Failure::Usage(format!("{option} names '{unknown}', but the views are {known}")))
+            }
+        }
+    }
+}
+
+/// What to do with partly missing rows.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nan {
+    Error,
+    Mean,
+}
+
+/// The type of values.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    Auto,
+    F32,
+    F64,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Input {
+    /// The view.
+    pub name: String,
+    /// The file, as it was named.
+    pub path: PathBuf,
+    /// The array in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// Instances and features.
+    pub shape: [usize; 2],
+    /// Dense or sparse, and the type of the values.
+    pub values: String,
+    /// Values that are stored.
+    pub entries: usize,
+    /// Memory that they take.
+    pub bytes: usize,
+    /// The SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Data as they were read.
+pub struct Loaded {
+    pub views: Views<'static>,
+    pub account: Account,
+    pub inputs: Vec<Input>,
+    pub seconds: f64,
+}
+
+impl Data {
+    /// Reads the files and joins them.
+    pub fn load(&self) -> Result<Loaded> {
+        let start = Instant::now();
+        let (tables, inputs) = self.read()?;
+        let nan = match self.nan {
+            None | Some(Nan::Error) => daimc_io::Nan::Error,
+            Some(Nan::Mean) => daimc_io::Nan::Mean,
+        };
+        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask: self.mask.clone() })?;
+        Ok(Loaded { views, account, inputs, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Reads the files.
+    pub fn read(&self) -> Result<(Vec<(String, Table)>, Vec<Input>)> {
+        let locations = self.locations()?;
+        let mut tables = Vec::with_capacity(locations.len());
+        let mut inputs = Vec::with_capacity(locations.len());
+        for Location { name, path, variable } in locations {
+            let how = Reading {
+                transpose: Which::has(self.transpose.as_ref(), &name),
+                no_ids: Which::has(self.no_ids.as_ref(), &name),
+                precision: match self.precision {
+                    None | Some(Precision::Auto) => None,
+                    Some(Precision::F32) => Some(daimc_io::Precision::F32),
+                    Some(Precision::F64) => Some(daimc_io::Precision::F64),
+                },
+            };
+            let read = || daimc_io::read(&path, variable.as_deref(), how);
+            let (table, sha256) = rayon::join(read, || sha256(&path));
+            let (table, sha256) = (table?, sha256?);
+            let shape = [table.rows, table.columns];
+            let (values, entries, bytes) = kind(&table);
+            inputs.push(Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 });
+            tables.push((name, table));
+        }
+        Ok((tables, inputs))
+    }
+
+    fn locations(&self) -> Result<Vec<Location>> {
+        if self.view.is_empty() {
+            return Err(Failure::Usage("give at least one view: --view NAME=PATH".into()));
+        }
+        let locations: Vec<Location> = self.view.iter().map(|view| view.parse()).collect::<Result<_, _>>()?;
+        for (i, location) in locations.iter().enumerate() {
+            if locations[..i].iter().any(|other| other.name == location.name) {
+                let reason = "two views have this name: write NAME=PATH with another name";
+                return Err(Failure::Usage(format!("--view '{}': {reason}", location.name)));
+            }
+        }
+        Which::check(self.transpose.as_ref(), "--transpose", &locations)?;
+        Which::check(self.no_ids.as_ref(), "--no-ids", &locations)?;
+        Ok(locations)
+    }
+}
+
+/// What a table is made of, how many values it stores, and the bytes they take.
+fn kind(table: &Table) -> (String, usize, usize) {
+    let (kind, entries, size) = match &table.cells {
+        Cells::DenseF32(values) => ("dense f32", values.len(), 4),
+        Cells::DenseF64(values) => ("dense f64", values.len(), 8),
+        Cells::SparseF32(csr) => ("sparse f32", csr.values.len(), 8),
+        Cells::SparseF64(csr) => ("sparse f64", csr.values.len(), 12),
+    };
+    (kind.into(), entries, entries * size)
+}
+
+/// The SHA-256 of a file.
+pub fn sha256(path: &Path) -> Result<String> {
+    let digest = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        let mut hash = Sha256::new();
+        let mut part = vec![0; 1 << 20];
+        loop {
+            let count = file.read(&mut part)?;
+            if count == 0 {
+                break;
+            }
+            hash.update(&part[..count]);
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    digest().map_err(|error| Failure::Data(format!("{}: cannot be read: {error}", path.display())))
+}

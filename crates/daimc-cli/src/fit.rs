@@ -1,0 +1,344 @@
+//! `daimc fit`: files in, clusters and a report out.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, CommandFactory, ValueEnum};
+use daimc::metrics::Scores;
+use daimc::{Daimc, Initialisation, Model, Outcome, Preset, Scale, Solver, Views};
+use serde::{Deserialize, Serialize};
+
+use crate::data::Data;
+use crate::failure::{Failure, Result};
+use crate::folder::Folder;
+use crate::progress::{Level, Progress};
+use crate::results;
+use crate::summary::Summary;
+use crate::truth::{self, Truth};
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub options: Options,
+
+    /// Folder for the results: labels.tsv, embedding.tsv, features.tsv, model.safetensors, summary.json, report.html
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// Replace files in a folder that is not empty
+    #[arg(long)]
+    force: bool,
+
+    /// Take options from a TOML file with the names of these options as keys, or from the summary.json of another fit;
+    /// what the command line says comes first
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Tell nothing on standard error but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Tell more: the scaling of each view and every iteration
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Everything that determines a fit; the keys of a configuration file.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Options {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub data: Data,
+
+    /// Number of clusters
+    #[arg(short = 'k', long, value_name = "K")]
+    #[serde(alias = "k", skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<usize>,
+
+    /// Where the other options start from: `default`, or `paper` for the published algorithm [default: default]
+    #[arg(long, value_name = "NAME", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<PresetName>,
+
+    /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf; for one view only:
+    /// `--scale rna=z-score`. May be repeated [default: auto]
+    #[arg(long, value_name = "[VIEW=]SCALE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scale: Vec<String>,
+
+    /// Weight of the alignment of the views' bases [default: 10]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+
+    /// Weight of the sparsity of the feature selection [default: 0.1]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+
+    /// Columns of the shared representation [default: the number of clusters]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latent: Option<usize>,
+
+    /// Iterations, at most [default: 100; paper 30]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iter: Option<usize>,
+
+    /// Stop when the objective changes by less than this share [default: 1e-4]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tol: Option<f64>,
+
+    /// How the representation starts: `aligned` or `paper` [default: aligned; paper paper]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<InitName>,
+
+    /// How the representation is updated: `coordinate` or `multiplicative` [default: coordinate; paper multiplicative]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solver: Option<SolverName>,
+
+    /// Fits from so many starts that are combined into one clustering; confidence is then their agreement [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<usize>,
+
+    /// Seed of every random draw [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+
+    /// Threads to use; the result does not depend on them [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+
+    /// A table of IDs and true classes: adds metrics, and a comparison to the report. The fit does not see it
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truth: Option<PathBuf>,
+}
+
+/// Presets by name.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PresetName {
+    Default,
+    Paper,
+}
+
+/// Starts by name.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitName {
+    Aligned,
+    Paper,
+}
+
+/// Solvers by name.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SolverName {
+    Coordinate,
+    Multiplicative,
+}
+
+impl Options {
+    /// The fit that the options describe.
+    pub fn fit(&self) -> Result<Daimc> {
+        let Some(clusters) = self.clusters else {
+            return Err(Failure::Usage("give the number of clusters: -k NUMBER".into()));
+        };
+        let mut fit = Daimc::new(clusters);
+        if let Some(PresetName::Paper) = self.preset {
+            fit = fit.preset(Preset::Paper);
+        }
+        for text in &self.scale {
+            fit = match text.split_once('=') {
+                Some((view, scale)) => fit.scale_view(view, scale.parse::<Scale>()?),
+                None => fit.scale(text.parse::<Scale>()?),
+            };
+        }
+        fit = with(fit, self.alpha, Daimc::alpha);
+        fit = with(fit, self.beta, Daimc::beta);
+        fit = with(fit.latent(clusters), self.latent, Daimc::latent);
+        fit = with(fit, self.max_iter, Daimc::max_iterations);
+        fit = with(fit, self.tol, Daimc::tolerance);
+        fit = with(fit, self.runs, Daimc::runs);
+        fit = with(fit, self.seed, Daimc::seed);
+        let init = self.init.map(|init| match init {
+            InitName::Aligned => Initialisation::Aligned,
+            InitName::Paper => Initialisation::Paper,
+        });
+        fit = with(fit, init, Daimc::initialisation);
+        let solver = self.solver.map(|solver| match solver {
+            SolverName::Coordinate => Solver::Coordinate,
+            SolverName::Multiplicative => Solver::Multiplicative,
+        });
+        Ok(with(fit, solver, Daimc::solver))
+    }
+
+    /// These options where they say something, else those of a file.
+    fn over(&self, path: &Path) -> Result<Self> {
+        let wrong = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
+        let text =
+            std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let mut table: toml::Table = if path.extension().is_some_and(|end| end == "json") {
+            let summary: serde_json::Value =
+                serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            let Some(options) = summary.get("options") else {
+                return Err(wrong("not the summary of a fit: it has no 'options'".into()));
+            };
+            toml::Table::try_from(options).map_err(|error| wrong(error.to_string()))?
+        } else {
+            text.parse().map_err(|error: toml::de::Error| wrong(error.to_string().trim().to_owned()))?
+        };
+        let command = crate::Arguments::command();
+        let known = command.find_subcommand("fit").into_iter().flat_map(clap::Command::get_arguments);
+        let known: Vec<&str> = known.filter_map(clap::Arg::get_long).chain(["k"]).collect();
+        if let Some(unknown) = table.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(wrong(format!("there is no option '{unknown}'; see daimc fit --help")));
+        }
+        for other in ["config", "output", "force", "json", "quiet", "verbose"] {
+            if table.contains_key(other) {
+                return Err(wrong(format!("'{other}' belongs on the command line, not into a file")));
+            }
+        }
+        if let Some(clusters) = table.remove("k") {
+            table.insert("clusters".into(), clusters);
+        }
+        // What may be repeated may also be given once.
+        for key in ["view", "scale"] {
+            if let Some(one @ toml::Value::String(_)) = table.get(key).cloned() {
+                table.insert(key.into(), vec![one].into());
+            }
+        }
+        let own = toml::Table::try_from(self).map_err(|error| wrong(error.to_string()))?;
+        table.extend(own);
+        table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string().trim().to_owned()))
+    }
+}
+
+/// Sets an option that was given.
+fn with<T>(fit: Daimc, value: Option<T>, set: impl FnOnce(Daimc, T) -> Daimc) -> Daimc {
+    match value {
+        Some(value) => set(fit, value),
+        None => fit,
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<()> {
+    let Arguments { options, output, force, config, json, quiet, verbose } = arguments;
+    let level = Level::new(quiet, verbose);
+    let options = config.map_or_else(|| Ok(options.clone()), |path| options.over(&path))?;
+    crate::use_threads(options.threads)?;
+    let fit = options.fit()?;
+    Folder::check(&output, force)?;
+
+    let loaded = options.data.load()?;
+    level.tell(&loaded.account);
+    let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
+    let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
+    let mut summary = Summary::new(
+        serde_json::to_value(&options).unwrap_or_default(),
+        &loaded.inputs,
+        loaded.seconds,
+        &model,
+    );
+    summary.metrics = scores.as_ref().map(truth::to_json);
+    write(&output, force, &loaded.views, &model, truth.as_ref(), &mut summary)?;
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", summary.text())?;
+    } else {
+        print(&mut out, &model, scores.as_ref(), &output)?;
+    }
+    if model.outcome == Outcome::Cancelled {
+        return Err(Failure::Failed(format!(
+            "interrupted after {} iterations; what there is so far is in {}",
+            model.iterations(),
+            output.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Fits, with progress; and says how well the clusters agree with the truth.
+pub fn cluster(
+    fit: &Daimc,
+    views: &Views<'_>,
+    truth: Option<&Truth>,
+    level: Level,
+) -> Result<(Model, Option<Scores>)> {
+    let progress = Progress::new(fit.options().max_iterations, level);
+    let model = fit.fit_with(views, |iteration| progress.each(iteration));
+    progress.finish();
+    let model = model?;
+    for view in &model.views {
+        level.detail(format!("  {}: scaled by {} ({})", view.name, view.scaling.scale, view.scaling.reason));
+    }
+    if model.outcome == Outcome::IterationLimit {
+        let most = model.options.max_iterations;
+        level.tell(format!("not converged after {most} iterations; --max-iter allows more"));
+    }
+    let scores = truth.map(|truth| truth.scores(&model.labels)).transpose()?;
+    Ok((model, scores))
+}
+
+/// Writes all results.
+pub fn write(
+    output: &Path,
+    force: bool,
+    views: &Views<'_>,
+    model: &Model,
+    truth: Option<&Truth>,
+    summary: &mut Summary,
+) -> Result<()> {
+    let start = Instant::now();
+    let mut folder = Folder::begin(output, force)?;
+    folder.write("labels.tsv", |out| results::labels(out, &model.ids, &model.labels, &model.confidence))?;
+    folder.write("embedding.tsv", |out| results::embedding(out, model))?;
+    folder.write("features.tsv", |out| results::features(out, model))?;
+    let path = folder.path("model.safetensors");
+    model.save(&path).map_err(|error| Failure::Failed(error.to_string()))?;
+    let page = results::report(views, model, truth, &summary.value())?;
+    folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
+    summary.finish(start.elapsed().as_secs_f64());
+    folder.write("summary.json", |out| writeln!(out, "{}", summary.text()))?;
+    folder.finish()
+}
+
+/// The result for people.
+fn print(out: &mut impl Write, model: &Model, scores: Option<&Scores>, output: &Path) -> Result<()> {
+    let clusters = model.options.clusters;
+    let mut sizes = vec![0_usize; clusters];
+    let mut confidence = vec![0.0; clusters];
+    for (&label, own) in model.labels.iter().zip(&model.confidence) {
+        sizes[label] += 1;
+        confidence[label] += own;
+    }
+    writeln!(out, "cluster   instances   mean confidence")?;
+    for (cluster, (size, confidence)) in sizes.iter().zip(&confidence).enumerate() {
+        let mean = confidence / (*size).max(1) as f64;
+        writeln!(out, "{cluster:>7}   {size:>9}   {mean:>15.3}")?;
+    }
+    if let Some(scores) = scores {
+        write!(out, "\n{}", truth::to_text(scores))?;
+    }
+    writeln!(
+        out,
+        "\nResults are in {}; open {} first.",
+        output.display(),
+        output.join("report.html").display()
+    )?;
+    Ok(())
+}

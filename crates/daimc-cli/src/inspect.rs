@@ -1,0 +1,141 @@
+//! `daimc inspect`: what is missing where, and what a fit will take.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use clap::Args;
+use daimc::Views;
+use serde_json::{Value, json};
+
+use crate::data::{Data, Loaded};
+use crate::failure::Result;
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    data: Data,
+
+    /// Number of clusters for which memory and time are estimated
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 10)]
+    clusters: usize,
+
+    /// Threads to use for reading, and in the estimate [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
+
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Combinations of views that are listed, at most.
+const LISTED: usize = 20;
+
+/// Iterations that a fit takes, its start included, by experience.
+const ITERATIONS: f64 = 90.0;
+
+/// Floating-point operations of a sweep per second and thread, and bytes of memory per second, on ordinary machines.
+const FLOPS: f64 = 2e10;
+const BANDWIDTH: f64 = 1e10;
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { data, clusters, threads, json } = arguments;
+    crate::use_threads(*threads)?;
+    let loaded = data.load()?;
+    let combinations = combinations(&loaded.views);
+    let (bytes, seconds) = estimate(&loaded, *clusters);
+    let mut out = io::stdout().lock();
+    if *json {
+        writeln!(out, "{:#}", to_json(&loaded, &combinations, bytes, seconds))?;
+        return Ok(());
+    }
+    let n = loaded.views.instances();
+    let longest = loaded.inputs.iter().map(|input| input.name.chars().count()).max().unwrap_or(0).max(4);
+    writeln!(out, "{:<longest$}   features   instances   missing   alone   values", "view")?;
+    for (input, account) in loaded.inputs.iter().zip(&loaded.account.views) {
+        let missing = 100.0 * (n - account.present) as f64 / n as f64;
+        writeln!(
+            out,
+            "{:<longest$}   {:>8}   {:>9}   {missing:>5.1} %   {:>5}   {}",
+            input.name, input.shape[1], account.present, account.alone, input.values
+        )?;
+    }
+    writeln!(out, "\n{n} instances, {} of them in every view", loaded.account.in_every_view)?;
+    if loaded.views.len() > 1 {
+        writeln!(out, "\ninstances   seen in")?;
+        for (views, count) in combinations.iter().take(LISTED) {
+            writeln!(out, "{count:>9}   {}", views.join(", "))?;
+        }
+        if combinations.len() > LISTED {
+            let rest: usize = combinations[LISTED..].iter().map(|(_, count)| count).sum();
+            writeln!(out, "{rest:>9}   {} other combinations", combinations.len() - LISTED)?;
+        }
+    }
+    for line in loaded.account.to_string().lines().filter(|line| line.contains("dropped")) {
+        writeln!(out, "\n{}", line.trim())?;
+    }
+    writeln!(
+        out,
+        "\nA fit of {clusters} clusters will take about {:.1} MB of memory and {} (rough).",
+        bytes / 1e6,
+        duration(seconds)
+    )?;
+    Ok(())
+}
+
+/// The sets of views that instances are seen in, and how many each; the most frequent first.
+fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
+    let names: Vec<&str> = views.iter().map(daimc::View::name).collect();
+    let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
+    for i in 0..views.instances() {
+        *counts.entry((0..views.len()).map(|view| views.is_present(view, i)).collect()).or_default() += 1;
+    }
+    let named = |(shown, count): (Vec<bool>, usize)| {
+        let shown = names.iter().zip(shown).filter(|(_, shown)| *shown);
+        (shown.map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>(), count)
+    };
+    let mut counts: Vec<_> = counts.into_iter().map(named).collect();
+    counts.sort_by(|(a, a_count), (b, b_count)| b_count.cmp(a_count).then_with(|| a.cmp(b)));
+    counts
+}
+
+/// Bytes and seconds of a fit, roughly.
+fn estimate(loaded: &Loaded, clusters: usize) -> (f64, f64) {
+    let data: f64 = loaded.inputs.iter().map(|input| input.bytes as f64).sum();
+    let features: f64 = loaded.inputs.iter().map(|input| input.shape[1] as f64).sum();
+    let (n, k) = (loaded.views.instances() as f64, clusters as f64);
+    let threads = rayon::current_num_threads() as f64;
+    // V and what its clustering needs; bases, alignments and sums of each thread; the program itself.
+    let bytes = 1.05 * data + 16.0 * n * k + 8.0 * features * k * (4.0 + 2.0 * threads) + 3e7;
+    let flops = 4.0 * loaded.inputs.iter().map(|input| input.entries as f64).sum::<f64>() * k;
+    let seconds = ITERATIONS * (flops / (FLOPS * threads)).max(data / BANDWIDTH);
+    (bytes, seconds)
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => "less than a second".into(),
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
+        s => format!("{:.1} hours", s / 3600.0),
+    }
+}
+
+fn to_json(loaded: &Loaded, combinations: &[(Vec<String>, usize)], bytes: f64, seconds: f64) -> Value {
+    let views = loaded.inputs.iter().zip(&loaded.account.views).map(|(input, account)| {
+        json!({
+            "name": input.name, "path": input.path, "features": input.shape[1], "values": input.values,
+            "instances": account.present, "missing": loaded.views.instances() - account.present,
+            "alone": account.alone, "masked": account.masked, "empty": account.empty, "imputed": account.imputed,
+        })
+    });
+    let combinations = combinations.iter().map(|(views, count)| json!({"views": views, "instances": count}));
+    json!({
+        "instances": loaded.views.instances(),
+        "in_every_view": loaded.account.in_every_view,
+        "dropped": loaded.account.dropped,
+        "views": views.collect::<Vec<_>>(),
+        "combinations": combinations.collect::<Vec<_>>(),
+        "estimate": {"memory_bytes": bytes.round(), "seconds": seconds},
+    })
+}

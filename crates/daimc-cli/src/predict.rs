@@ -1,0 +1,59 @@
+//! `daimc predict`: places new instances with a model.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use daimc::Model;
+use serde_json::json;
+
+use crate::data::Data;
+use crate::failure::{Failure, Result};
+use crate::folder::write_file;
+use crate::progress::Level;
+use crate::results;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The model: model.safetensors of a fit
+    model: PathBuf,
+
+    #[command(flatten)]
+    data: Data,
+
+    /// File for the clusters: id, cluster, confidence [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Threads to use; the result does not depend on them [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
+
+    /// Write the clusters as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Tell nothing on standard error but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { model, data, output, threads, json, quiet } = arguments;
+    crate::use_threads(*threads)?;
+    let level = Level::new(*quiet, false);
+    let model = Model::load(model).map_err(|error| Failure::Data(error.to_string()))?;
+    let loaded = data.load()?;
+    level.tell(&loaded.account);
+    let place = model.place(&loaded.views)?;
+    let ids = loaded.views.ids();
+    write_file(output.as_deref(), |out| {
+        if !json {
+            return results::labels(out, ids, &place.labels, &place.confidence);
+        }
+        let rows = place.labels.iter().zip(&place.confidence).enumerate();
+        let rows = rows.map(|(i, (cluster, confidence))| {
+            json!({"id": ids.get(i), "cluster": cluster, "confidence": confidence})
+        });
+        writeln!(out, "{:#}", json!(rows.collect::<Vec<_>>()))
+    })
+}

@@ -1,0 +1,104 @@
+//! Progress on standard error, and the request to stop.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use daimc::Iteration;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How much is told on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+impl Level {
+    pub fn new(quiet: bool, verbose: bool) -> Self {
+        match (quiet, verbose) {
+            (true, _) => Self::Quiet,
+            (_, true) => Self::Verbose,
+            _ => Self::Normal,
+        }
+    }
+
+    /// Tells people something, unless they want quiet.
+    pub fn tell(self, text: impl std::fmt::Display) {
+        if self > Self::Quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Tells people more than they need.
+    pub fn detail(self, text: impl std::fmt::Display) {
+        if self == Self::Verbose {
+            eprintln!("{text}");
+        }
+    }
+}
+
+/// How often the user has asked to stop.
+static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on Ctrl-C is a request, not the end; the second one is the end.
+fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where no handler can be set, Ctrl-C ends the program as it always does.
+        let _ = ctrlc::set_handler(|| {
+            if REQUESTS.fetch_add(1, Ordering::SeqCst) > 0 {
+                std::process::exit(1);
+            }
+            eprintln!("\ndaimc: stopping after this iteration; once more to stop at once");
+        });
+    });
+}
+
+/// Shows the iterations of a fit, and ends it when the user asks.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    level: Level,
+}
+
+impl Progress {
+    pub fn new(most: usize, level: Level) -> Self {
+        listen();
+        let bar = (level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
+            let style =
+                "{elapsed_precise} [{bar:30}] iteration {pos} of at most {len}  {msg}  at most {eta} left";
+            let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(most as u64).with_style(style.progress_chars("=> "))
+        });
+        if let Some(bar) = &bar {
+            bar.set_message("starting");
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { bar, level }
+    }
+
+    pub fn each(&self, iteration: &Iteration) -> ControlFlow<()> {
+        let Iteration { number, objective, change, .. } = iteration;
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("J = {:.6}", objective.total));
+            bar.set_position(*number as u64);
+        } else {
+            self.level.detail(format!("iteration {number}: J = {:.6}, change {change:.1e}", objective.total));
+        }
+        if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Whether the user has asked to stop.
+pub fn interrupted() -> bool {
+    REQUESTS.load(Ordering::SeqCst) > 0
+}

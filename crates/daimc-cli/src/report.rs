@@ -1,0 +1,56 @@
+//! `daimc report`: the report of a fit, made again.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use daimc::Model;
+use serde_json::Value;
+
+use crate::data::{self, Data, Input};
+use crate::failure::{Failure, Result};
+use crate::folder::write_file;
+use crate::results;
+use crate::truth::Truth;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The folder of the fit; its files of data must still be where they were
+    folder: PathBuf,
+
+    /// A table of IDs and true classes to compare with [default: that of the fit, if it had one]
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+
+    /// File for the report [default: report.html in the folder]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { folder, truth, output } = arguments;
+    let path = folder.join("summary.json");
+    let wrong = |reason: String| Failure::Data(format!("{}: {reason}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let options = summary.get("options").cloned().unwrap_or_default();
+    let from_options: Data =
+        serde_json::from_value(options.clone()).map_err(|error| wrong(error.to_string()))?;
+    let inputs = summary.get("inputs").cloned().unwrap_or_default();
+    let inputs: Vec<Input> = serde_json::from_value(inputs).map_err(|error| wrong(error.to_string()))?;
+    for input in &inputs {
+        if data::sha256(&input.path)? != input.sha256 {
+            let reason = "has changed since the fit: fit again";
+            return Err(Failure::Data(format!("{}: {reason}", input.path.display())));
+        }
+    }
+    let model =
+        Model::load(folder.join("model.safetensors")).map_err(|error| Failure::Data(error.to_string()))?;
+    let loaded = from_options.load()?;
+    let known = options.get("truth").and_then(Value::as_str).map(PathBuf::from);
+    let truth = truth.clone().or(known).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
+    let page = results::report(&loaded.views, &model, truth.as_ref(), &summary)?;
+    let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
+    write_file(Some(&output), |out| out.write_all(page.as_bytes()))?;
+    eprintln!("The report is {}", output.display());
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! `daimc simulate`: removes instances from complete views.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use daimc_io::{Cells, Csr, Table};
+
+use crate::data::Data;
+use crate::failure::{Failure, Result};
+use crate::folder::Folder;
+use crate::results::field;
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    data: Data,
+
+    /// Share of the instances that is removed from every view, 0 to 1; for one view only: `--missing rna=0.3`. Every
+    /// instance keeps at least one view
+    #[arg(long, value_name = "[VIEW=]SHARE", required = true)]
+    missing: Vec<String>,
+
+    /// Folder for mask.tsv and the incomplete copies, NAME.tsv, or NAME.mtx with its names beside it for sparse views
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// Seed of what is removed
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+
+    /// Replace files in a folder that is not empty
+    #[arg(long)]
+    force: bool,
+
+    /// Print what was removed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { data, missing, output, seed, force, json } = arguments;
+    Folder::check(output, *force)?;
+    let (tables, _) = data.read()?;
+    let rates = rates(missing, &tables)?;
+    let ids = common_ids(&tables)?;
+    let present = daimc::simulate::missing(ids.len(), &rates, *seed)?;
+
+    let mut folder = Folder::begin(output, *force)?;
+    folder.write("mask.tsv", |out| mask(out, &tables, &ids, &present))?;
+    let place: HashMap<&str, usize> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
+    for ((name, table), present) in tables.iter().zip(&present) {
+        let shown: Vec<usize> =
+            (0..table.rows).filter(|&row| present[place[id(table, row).as_str()]]).collect();
+        let file = file_name(name);
+        match &table.cells {
+            Cells::DenseF32(values) => {
+                folder.write(&format!("{file}.tsv"), |out| dense(out, table, values, &shown))?
+            }
+            Cells::DenseF64(values) => {
+                folder.write(&format!("{file}.tsv"), |out| dense(out, table, values, &shown))?
+            }
+            Cells::SparseF32(csr) => sparse(&mut folder, &file, table, csr, &shown)?,
+            Cells::SparseF64(csr) => sparse(&mut folder, &file, table, csr, &shown)?,
+        }
+    }
+    folder.finish()?;
+    print(&tables, &present, output, *json)
+}
+
+/// The share to remove from each view.
+fn rates(missing: &[String], tables: &[(String, Table)]) -> Result<Vec<f64>> {
+    let mut rates = vec![0.0; tables.len()];
+    for text in missing {
+        let (view, share) =
+            text.split_once('=').map_or((None, text.as_str()), |(view, share)| (Some(view), share));
+        let wrong = |reason| Failure::Usage(format!("--missing '{text}': {reason}"));
+        let share: f64 = share.parse().map_err(|_| wrong("the share must be a number from 0 to 1"))?;
+        let Some(view) = view else {
+            rates.fill(share);
+            continue;
+        };
+        let Some(place) = tables.iter().position(|(name, _)| name == view) else {
+            return Err(wrong("there is no view of this name"));
+        };
+        rates[place] = share;
+    }
+    Ok(rates)
+}
+
+/// The IDs, which every view must have.
+fn common_ids(tables: &[(String, Table)]) -> Result<Vec<String>> {
+    let Some((_, first)) = tables.first() else { return Ok(Vec::new()) };
+    let ids: Vec<String> = (0..first.rows).map(|row| id(first, row)).collect();
+    let known: HashMap<&str, usize> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
+    let incomplete = |path: &std::path::Path, id: &str| {
+        let reason = "every view must be complete before instances are removed";
+        Failure::Data(format!(
+            "{}: instance '{id}' is not in every view, or twice in one; {reason}",
+            path.display()
+        ))
+    };
+    for (_, table) in tables {
+        let mut seen = vec![false; ids.len()];
+        for row in 0..table.rows {
+            let own = id(table, row);
+            match known.get(own.as_str()) {
+                Some(&place) if !seen[place] => seen[place] = true,
+                _ => return Err(incomplete(&table.path, &own)),
+            }
+        }
+        if let Some(place) = seen.iter().position(|seen| !seen) {
+            return Err(incomplete(&table.path, &ids[place]));
+        }
+    }
+    Ok(ids)
+}
+
+fn id(table: &Table, row: usize) -> String {
+    table.ids.as_ref().map_or_else(|| row.to_string(), |ids| ids[row].clone())
+}
+
+/// A view's name as the name of a file.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
+}
+
+fn mask(
+    out: &mut impl Write,
+    tables: &[(String, Table)],
+    ids: &[String],
+    present: &[Vec<bool>],
+) -> io::Result<()> {
+    write!(out, "id")?;
+    tables.iter().try_for_each(|(name, _)| write!(out, "\t{}", field(name)))?;
+    writeln!(out)?;
+    for (i, id) in ids.iter().enumerate() {
+        write!(out, "{}", field(id))?;
+        present.iter().try_for_each(|present| write!(out, "\t{}", u8::from(present[i])))?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn dense<T: std::fmt::Display>(
+    out: &mut impl Write,
+    table: &Table,
+    values: &[T],
+    shown: &[usize],
+) -> io::Result<()> {
+    write!(out, "id")?;
+    for f in 0..table.columns {
+        write!(out, "\t{}", feature(table, f))?;
+    }
+    writeln!(out)?;
+    for &row in shown {
+        write!(out, "{}", field(&id(table, row)))?;
+        for value in &values[row * table.columns..(row + 1) * table.columns] {
+            write!(out, "\t{value}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn sparse<T: std::fmt::Display>(
+    folder: &mut Folder,
+    name: &str,
+    table: &Table,
+    csr: &Csr<T>,
+    shown: &[usize],
+) -> Result<()> {
+    folder.write(&format!("{name}.mtx"), |out| {
+        let entries: usize = shown.iter().map(|&row| csr.offsets[row + 1] - csr.offsets[row]).sum();
+        writeln!(out, "%%MatrixMarket matrix coordinate real general")?;
+        writeln!(out, "{} {} {entries}", shown.len(), table.columns)?;
+        for (i, &row) in shown.iter().enumerate() {
+            for at in csr.offsets[row]..csr.offsets[row + 1] {
+                writeln!(out, "{} {} {}", i + 1, csr.columns[at] + 1, csr.values[at])?;
+            }
+        }
+        Ok(())
+    })?;
+    folder.write(&format!("{name}.ids"), |out| {
+        shown.iter().try_for_each(|&row| writeln!(out, "{}", id(table, row)))
+    })?;
+    folder.write(&format!("{name}.features"), |out| {
+        (0..table.columns).try_for_each(|f| writeln!(out, "{}", feature(table, f)))
+    })
+}
+
+fn feature(table: &Table, f: usize) -> String {
+    table.features.as_ref().map_or_else(|| format!("f{f}"), |names| field(&names[f]))
+}
+
+fn print(
+    tables: &[(String, Table)],
+    present: &[Vec<bool>],
+    output: &std::path::Path,
+    json: bool,
+) -> Result<()> {
+    let mut out = io::stdout().lock();
+    let kept = present.iter().map(|present| present.iter().filter(|here| **here).count());
+    if json {
+        let views = tables.iter().zip(kept).map(|((name, _), kept)| (name.clone(), kept.into()));
+        let views: serde_json::Map<String, serde_json::Value> = views.collect();
+        writeln!(out, "{:#}", serde_json::json!({"instances": present[0].len(), "kept": views}))?;
+        return Ok(());
+    }
+    for ((name, _), kept) in tables.iter().zip(kept) {
+        writeln!(out, "  {name}: {kept} of {} instances kept", present[0].len())?;
+    }
+    writeln!(out, "The mask and the copies are in {}", output.display())?;
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! `summary.json`: what a fit was given and what came of it.
+
+use daimc::{Model, Outcome};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::data::Input;
+
+/// Everything that is needed to repeat a fit, and its outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    pub version: &'static str,
+    pub options: Value,
+    pub resolved: Value,
+    pub inputs: Vec<Input>,
+    pub seed: u64,
+    pub instances: usize,
+    pub clusters: usize,
+    pub scaling: Value,
+    pub iterations: usize,
+    pub converged: bool,
+    pub interrupted: bool,
+    pub objective: f64,
+    pub timings: Value,
+    pub peak_memory_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Value>,
+}
+
+impl Summary {
+    /// `options` are what the user said, `read` the seconds it took to read the inputs; those in force are taken from the model.
+    pub fn new(options: Value, inputs: &[Input], read: f64, model: &Model) -> Self {
+        let scaling = model.views.iter().map(|view| {
+            let scaling = json!({"scale": view.scaling.scale, "reason": view.scaling.reason});
+            (view.name.clone(), scaling)
+        });
+        let timings = &model.timings;
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            options,
+            resolved: serde_json::to_value(&model.options).unwrap_or_default(),
+            inputs: inputs.to_vec(),
+            seed: model.options.seed,
+            instances: model.labels.len(),
+            clusters: model.options.clusters,
+            scaling: Value::Object(scaling.collect()),
+            iterations: model.iterations(),
+            converged: model.outcome == Outcome::Converged,
+            interrupted: model.outcome == Outcome::Cancelled,
+            objective: model.objective.total,
+            timings: json!({
+                "read": read, "prepare": timings.prepare, "initialise": timings.initialise,
+                "iterate": timings.iterate, "assign": timings.assign, "write": 0.0,
+            }),
+            peak_memory_bytes: peak_memory(),
+            metrics: None,
+        }
+    }
+
+    /// When all else is written.
+    pub fn finish(&mut self, seconds: f64) {
+        self.timings["write"] = json!(seconds);
+        self.peak_memory_bytes = peak_memory();
+    }
+
+    pub fn value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+/// The most memory that the program has held, where the system tells.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}

@@ -1,0 +1,75 @@
+//! True classes of instances, and how well clusters agree with them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use daimc::metrics::{self, Scores};
+use daimc::{Ids, Views};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Result};
+
+/// The class of each instance, as far as it is known.
+pub struct Truth {
+    pub classes: Vec<Option<String>>,
+}
+
+impl Truth {
+    /// Reads classes and joins them to the instances by ID.
+    pub fn read(path: &Path, views: &Views<'_>) -> Result<Self> {
+        let labels = daimc_io::read_labels(path)?;
+        let id = |i| views.ids().get(i);
+        let classes: Vec<Option<String>> =
+            (0..views.instances()).map(|i| labels.get(&id(i)).map(str::to_owned)).collect();
+        if classes.iter().any(Option::is_some) {
+            return Ok(Self { classes });
+        }
+        let numbered = matches!(views.ids(), Ids::Numbers(_));
+        let hint = if numbered { " (the views have no IDs, so their rows are numbered from 0)" } else { "" };
+        Err(Failure::Data(format!(
+            "{}: none of its IDs is among those of the views{hint}: '{}' here, '{}' there",
+            path.display(),
+            labels.ids.first().map_or("", String::as_str),
+            id(0)
+        )))
+    }
+
+    /// How well clusters agree with the classes, over the instances whose class is known.
+    pub fn scores(&self, clusters: &[usize]) -> Result<Scores> {
+        let known = self.classes.iter().zip(clusters).filter_map(|(class, c)| Some((class.as_deref()?, *c)));
+        let (truth, labels): (Vec<&str>, Vec<usize>) = known.unzip();
+        Ok(metrics::scores(&numbers(&truth), &labels)?)
+    }
+}
+
+/// Each name as a number.
+pub fn numbers(names: &[&str]) -> Vec<usize> {
+    let mut known = HashMap::new();
+    let number = |name: &&str| {
+        let next = known.len();
+        *known.entry((*name).to_owned()).or_insert(next)
+    };
+    names.iter().map(number).collect()
+}
+
+/// Scores under the names they have everywhere.
+pub fn to_json(scores: &Scores) -> Value {
+    json!({
+        "ac": scores.ac, "nmi": scores.nmi, "nmi_max": scores.nmi_max, "nmi_sqrt": scores.nmi_sqrt,
+        "ari": scores.ari, "purity": scores.purity, "f": scores.f,
+    })
+}
+
+/// Scores as lines for people.
+pub fn to_text(scores: &Scores) -> String {
+    let rows = [
+        ("AC", scores.ac, "share of instances whose cluster is matched to their class"),
+        ("NMI", scores.nmi, "information that clusters and classes share (arithmetic mean)"),
+        ("NMI max", scores.nmi_max, "the same over the larger entropy"),
+        ("NMI sqrt", scores.nmi_sqrt, "the same over the geometric mean"),
+        ("ARI", scores.ari, "pairs judged alike, corrected for chance"),
+        ("purity", scores.purity, "share of instances in the commonest class of their cluster"),
+        ("F", scores.f, "harmonic mean of precision and recall over pairs"),
+    ];
+    rows.map(|(name, value, what)| format!("  {name:<8} {value:.4}   {what}\n")).concat()
+}

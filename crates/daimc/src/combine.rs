@@ -1,0 +1,79 @@
+//! Several runs from different starts, combined: their rows of V, each brought to length 1, are stacked side by side and
+//! clustered together. What most runs agree on decides; how many agree is the confidence.
+
+use crate::consolidate::restart;
+use crate::kmeans;
+use crate::lens::Lens;
+use crate::metrics::matching;
+use crate::model::Place;
+use crate::options::Options;
+use crate::scale::{Scale, Scaling};
+use crate::{Matrix, Result, View, Views};
+
+/// What is kept of the runs.
+#[derive(Default)]
+pub(crate) struct Runs {
+    /// The clusters that each run found.
+    labels: Vec<Vec<usize>>,
+    /// V of each run; rows of length 1.
+    rows: Vec<Vec<f32>>,
+}
+
+impl Runs {
+    /// Adds a run.
+    pub fn add(&mut self, place: &Place) {
+        let row = |row: &[f64]| {
+            let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+            let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
+            row.iter().map(|v| (v * unit) as f32).collect::<Vec<_>>()
+        };
+        self.rows.push(place.latent.iter_rows().flat_map(row).collect());
+        self.labels.push(place.labels.clone());
+    }
+
+    /// Clusters the stacked rows.
+    fn cluster(&mut self, options: &Options) -> Result<Vec<usize>> {
+        let (runs, latent) = (self.rows.len(), options.latent);
+        let instances = self.labels[0].len();
+        let mut stacked = vec![0.0_f32; instances * runs * latent];
+        // One run after the other, so that what is stacked need not be held twice.
+        for (run, rows) in self.rows.drain(..).enumerate() {
+            for (stacked, row) in stacked.chunks_exact_mut(runs * latent).zip(rows.chunks_exact(latent)) {
+                stacked[run * latent..(run + 1) * latent].copy_from_slice(row);
+            }
+        }
+        let views = Views::new(vec![View::dense("runs", runs * latent, stacked)?])?;
+        let lens = Lens::new(&views, 0, Scaling::fit(&views, 0, Scale::None)?)?;
+        let Options { clusters, restarts, seed, .. } = *options;
+        let centres = kmeans::centres(&views, &lens, clusters, restarts, seed)?;
+        let found = kmeans::assign(&views, 0, &lens, &centres)?;
+        Ok(found.labels.into_iter().map(|label| label as usize).collect())
+    }
+
+    /// The clusters of all runs together, as the first V of one more: see [`restart`].
+    pub fn combine(&mut self, options: &Options) -> Result<Matrix> {
+        let labels = self.cluster(options)?;
+        let latent = Matrix::zeros(labels.len(), options.clusters);
+        Ok(restart(latent, &labels, options.clusters))
+    }
+
+    /// For each instance, the share of the runs that agree with its cluster, and for each run, the share of the
+    /// instances on which it agrees.
+    pub fn agreement(&self, labels: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut agreement = vec![0.0; labels.len()];
+        let mut by_run = Vec::with_capacity(self.labels.len());
+        for own in &self.labels {
+            let pairs = matching(labels, own)?;
+            let mut agreed = 0.0;
+            for ((label, own), agreement) in labels.iter().zip(own).zip(&mut agreement) {
+                if pairs.binary_search(&(*label, *own)).is_ok() {
+                    *agreement += 1.0 / self.labels.len() as f64;
+                    agreed += 1.0 / labels.len() as f64;
+                }
+            }
+            by_run.push(agreed);
+        }
+        agreement.iter_mut().for_each(|share| *share = share.min(1.0));
+        Ok((agreement, by_run))
+    }
+}

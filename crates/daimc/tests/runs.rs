@@ -1,0 +1,85 @@
+//! Several runs, combined.
+
+use std::ops::ControlFlow;
+
+use daimc::synthetic::Synthetic;
+use daimc::{Daimc, Outcome, Views, metrics, simulate};
+
+fn data(noise: f64) -> (Views<'static>, Vec<usize>) {
+    let data = Synthetic::new(400, 5).noise(noise).seed(2);
+    let present = simulate::missing(400, &[0.4, 0.4, 0.4], 2).unwrap();
+    let views = [("a", 30), ("b", 20), ("c", 40)].into_iter().zip(&present);
+    let views = views.map(|((name, d), present)| data.dense::<f64>(name, d).unwrap().mask(present).unwrap());
+    (Views::new(views.collect()).unwrap(), data.truth())
+}
+
+#[test]
+fn one_run_is_the_plain_fit() {
+    let (views, _) = data(1.0);
+    let plain = Daimc::new(5).seed(3).fit(&views).unwrap();
+    let mut one = Daimc::new(5).seed(3).runs(1).fit(&views).unwrap();
+    one.timings = plain.timings;
+    assert_eq!(plain, one);
+}
+
+#[test]
+fn runs_find_the_clusters_and_confidence_is_their_agreement() {
+    let (views, truth) = data(1.0);
+    let model = Daimc::new(5).runs(4).fit(&views).unwrap();
+    assert!(metrics::accuracy(&truth, &model.labels).unwrap() > 0.95);
+    // Of four runs, 0 to 4 agree.
+    assert!(
+        model
+            .confidence
+            .iter()
+            .all(|c| (c * 4.0 - (c * 4.0).round()).abs() < 1e-12 && (0.0..=1.0).contains(c))
+    );
+    assert!(model.confidence.iter().sum::<f64>() / 400.0 > 0.9);
+    assert_eq!(model.predict(&views).unwrap(), model.labels);
+}
+
+#[test]
+fn runs_have_the_same_bits_on_any_number_of_threads() {
+    let (views, _) = data(2.0);
+    let fit = |threads| Daimc::new(5).runs(3).threads(threads).fit(&views).unwrap();
+    let one = fit(1);
+    for threads in [2, 7] {
+        let mut other = fit(threads);
+        other.timings = one.timings;
+        assert_eq!(one, other);
+    }
+}
+
+#[test]
+fn runs_start_from_different_seeds_and_are_reported_one_by_one() {
+    let (views, _) = data(3.0);
+    let mut seen: Vec<(usize, f64)> = Vec::new();
+    let each = |iteration: &daimc::Iteration| {
+        if iteration.number == 1 {
+            seen.push((iteration.run, iteration.objective.total));
+        }
+        ControlFlow::Continue(())
+    };
+    Daimc::new(5).runs(3).restarts(1).fit_with(&views, each).unwrap();
+    assert_eq!(seen.iter().map(|(run, _)| *run).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(seen[0].1 != seen[1].1 && seen[1].1 != seen[2].1, "{seen:?}");
+}
+
+#[test]
+fn a_cancelled_fit_combines_the_runs_so_far() {
+    let (views, truth) = data(1.0);
+    let each = |iteration: &daimc::Iteration| {
+        if iteration.run == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let model = Daimc::new(5).runs(9).fit_with(&views, each).unwrap();
+    assert_eq!(model.outcome, Outcome::Cancelled);
+    assert!(metrics::accuracy(&truth, &model.labels).unwrap() > 0.9);
+}
+
+#[test]
+fn runs_that_make_no_sense_are_refused() {
+    let (views, _) = data(1.0);
+    assert!(Daimc::new(5).runs(0).fit(&views).unwrap_err().to_string().contains("runs"));
+    let error = Daimc::new(5).latent(7).runs(2).fit(&views).unwrap_err().to_string();
+    assert!(error.contains("latent dimension"), "{error}");
+}
