@@ -131,6 +131,9 @@ pub struct Input {
     pub sha256: String,
 }
 
+/// Tables, each with the name of its view.
+pub type Tables = Vec<(String, Table)>;
+
 /// Data as they were read.
 pub struct Loaded {
     pub views: Views<'static>,
@@ -153,7 +156,7 @@ impl Data {
     }
 
     /// Reads the files.
-    pub fn read(&self) -> Result<(Vec<(String, Table)>, Vec<Input>)> {
+    pub fn read(&self) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
         let mut tables = Vec::with_capacity(locations.len());
         let mut inputs = Vec::with_capacity(locations.len());
@@ -219,7 +222,8 @@ pub fn sha256(path: &Path) -> Result<String> {
             }
             hash.update(&part[..count]);
         }
-        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16));
+        Ok(hash.finalize().iter().flat_map(digits).flatten().collect())
     };
     digest().map_err(|error| Failure::Data(format!("{}: cannot be read: {error}", path.display())))
 }

@@ -1,15 +1,17 @@
 //! `daimc demo`: the main job on data that are part of the program.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use daimc::{Daimc, Preset, Views, datasets, simulate};
+use daimc::source::{Buffer, Rows};
+use daimc::{Daimc, Preset, Source, View, Views, datasets, simulate};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::fit;
+use crate::folder::Folder;
 use crate::progress::Level;
 use crate::summary::Summary;
 use crate::truth::{self, Truth};
@@ -36,18 +38,25 @@ pub struct Arguments {
     #[arg(short, long, default_value = "daimc-demo", value_name = "DIR")]
     output: PathBuf,
 
+    /// Write the data to a folder instead, as files to try the other commands on: a table for each view, and truth.tsv
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
+
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { missing, seed, preset, threads, output, json } = arguments;
+    let Arguments { missing, seed, preset, threads, output, files, json } = arguments;
     crate::use_threads(*threads)?;
     let mut out = io::stdout().lock();
     let (views, classes) = datasets::digit();
     // The five views of the paper; a sixth, `mor`, has but six features.
     let views: Vec<_> = views.into_iter().filter(|view| view.name() != "mor").collect();
+    if let Some(files) = files {
+        return export(files, views, &classes);
+    }
     let present = simulate::missing(classes.len(), &vec![*missing; views.len()], *seed)?;
     let views = views.into_iter().zip(&present).map(|(view, present)| view.mask(present));
     let views = Views::new(views.collect::<Result<_, _>>()?)?;
@@ -108,4 +117,35 @@ fn describe(out: &mut impl Write, views: &Views<'_>) -> Result<()> {
     let everywhere = (0..n).filter(|&i| (0..views.len()).all(|view| views.is_present(view, i))).count();
     writeln!(out, "\n  seen in every view: {everywhere} of {n}\n")?;
     Ok(out.flush()?)
+}
+
+/// Writes the data, complete, as tables.
+fn export(output: &Path, views: Vec<View<'_>>, classes: &[usize]) -> Result<()> {
+    let views = Views::new(views)?;
+    let mut folder = Folder::begin(output, false)?;
+    for (number, view) in views.iter().enumerate() {
+        let mut buffer = Buffer::default();
+        let block = views.block(number, 0..views.instances(), &mut buffer)?;
+        let Rows::DenseF32(values) = block.rows else {
+            return Err(Failure::Failed("the embedded data are not dense f32".into()));
+        };
+        folder.write(&format!("{}.tsv", view.name()), |out| {
+            write!(out, "id")?;
+            (0..view.features()).try_for_each(|f| write!(out, "\t{}{f}", view.name()))?;
+            writeln!(out)?;
+            for (i, row) in values.chunks_exact(view.features()).enumerate() {
+                write!(out, "{i}")?;
+                row.iter().try_for_each(|value| write!(out, "\t{value}"))?;
+                writeln!(out)?;
+            }
+            Ok(())
+        })?;
+    }
+    folder.write("truth.tsv", |out| {
+        writeln!(out, "id\tdigit")?;
+        classes.iter().enumerate().try_for_each(|(i, class)| writeln!(out, "{i}\t{class}"))
+    })?;
+    folder.finish()?;
+    writeln!(io::stdout(), "The five views and truth.tsv are in {}", output.display())?;
+    Ok(())
 }

@@ -18,6 +18,7 @@ use crate::summary::Summary;
 use crate::truth::{self, Truth};
 
 #[derive(Args)]
+#[allow(clippy::struct_excessive_bools)] // They are flags of the command line.
 pub struct Arguments {
     #[command(flatten)]
     pub options: Options,

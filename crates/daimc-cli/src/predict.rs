@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use daimc::Model;
 use serde_json::json;
 
 use crate::data::Data;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::folder::write_file;
 use crate::progress::Level;
 use crate::results;
@@ -41,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { model, data, output, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
-    let model = Model::load(model).map_err(|error| Failure::Data(error.to_string()))?;
+    let model = results::model(model)?;
     let loaded = data.load()?;
     level.tell(&loaded.account);
     let place = model.place(&loaded.views)?;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use daimc::Model;
 use serde_json::Value;
 
 use crate::data::{self, Data, Input};
@@ -43,8 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Data(format!("{}: {reason}", input.path.display())));
         }
     }
-    let model =
-        Model::load(folder.join("model.safetensors")).map_err(|error| Failure::Data(error.to_string()))?;
+    let model = results::model(&folder.join("model.safetensors"))?;
     let loaded = from_options.load()?;
     let known = options.get("truth").and_then(Value::as_str).map(PathBuf::from);
     let truth = truth.clone().or(known).map(|path| Truth::read(&path, &loaded.views)).transpose()?;

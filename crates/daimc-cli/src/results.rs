@@ -1,12 +1,13 @@
 //! The files that a fit leaves.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use daimc::{Ids, Model, Views};
 use daimc_report::Report;
 use serde_json::Value;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::truth::Truth;
 
 /// `labels.tsv`: id, cluster, confidence.
@@ -52,6 +53,15 @@ pub fn features(out: &mut impl Write, model: &Model) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads `model.safetensors`.
+pub fn model(path: &Path) -> Result<Model> {
+    Model::load(path).map_err(|error| match error {
+        // This one names the file itself.
+        daimc::Error::Io { .. } => Failure::Data(error.to_string()),
+        _ => Failure::Data(format!("{}: {error}", path.display())),
+    })
 }
 
 /// `report.html`.

@@ -56,10 +56,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let file = file_name(name);
         match &table.cells {
             Cells::DenseF32(values) => {
-                folder.write(&format!("{file}.tsv"), |out| dense(out, table, values, &shown))?
+                folder.write(&format!("{file}.tsv"), |out| dense(out, table, values, &shown))?;
             }
             Cells::DenseF64(values) => {
-                folder.write(&format!("{file}.tsv"), |out| dense(out, table, values, &shown))?
+                folder.write(&format!("{file}.tsv"), |out| dense(out, table, values, &shown))?;
             }
             Cells::SparseF32(csr) => sparse(&mut folder, &file, table, csr, &shown)?,
             Cells::SparseF64(csr) => sparse(&mut folder, &file, table, csr, &shown)?,

@@ -1,0 +1,136 @@
+//! New instances, and commands that work on a finished fit.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use common::Folder;
+
+const VIEWS: [&str; 5] = ["fac", "fou", "kar", "pix", "zer"];
+
+/// A table without the rows for which `keep` is false.
+fn rows(table: &str, mut keep: impl FnMut(usize) -> bool) -> String {
+    let mut lines = table.lines();
+    let mut out = format!("{}\n", lines.next().unwrap());
+    for line in lines {
+        if keep(line.split('\t').next().unwrap().parse().unwrap()) {
+            writeln!(out, "{line}").unwrap();
+        }
+    }
+    out
+}
+
+/// The share of instances whose cluster is, in the fit, the cluster of most of their digit.
+fn accuracy(labels: &BTreeMap<String, usize>, of_cluster: &BTreeMap<usize, usize>) -> f64 {
+    let right = |(id, cluster): (&String, &usize)| {
+        of_cluster.get(cluster) == Some(&(id.parse::<usize>().unwrap() / 200))
+    };
+    labels.iter().filter(|(id, cluster)| right((id, cluster))).count() as f64 / labels.len() as f64
+}
+
+#[test]
+fn held_out_instances_with_one_view_are_placed_as_well_as_fitted_ones_with_one_view() {
+    let folder = Folder::digit();
+    let held_out = |id: usize| id.is_multiple_of(5);
+    let mut args = String::new();
+    for view in VIEWS {
+        let table = folder.text(&format!("{view}.tsv"));
+        folder.file(&format!("train-{view}.tsv"), rows(&table, |id| !held_out(id)));
+        write!(args, " --view {view}=train-{view}.tsv").unwrap();
+    }
+    folder.good(&format!("simulate{args} --missing 0.5 --seed 1 -o gaps"));
+    let args: String =
+        VIEWS.iter().fold(String::new(), |args, view| args + &format!(" --view gaps/{view}.tsv"));
+    folder.good(&format!("fit{args} -k 10 -o out -q"));
+    let fitted = folder.labels("out/labels.tsv");
+    assert_eq!(fitted.len(), 1600);
+
+    // The digit of each cluster, by majority among the fitted.
+    let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for (id, cluster) in &fitted {
+        *counts.entry((*cluster, id.parse::<usize>().unwrap() / 200)).or_default() += 1;
+    }
+    let majority = |cluster: usize| {
+        let own = counts.iter().filter(|((of, _), _)| *of == cluster);
+        own.max_by_key(|(_, count)| **count).map(|((_, digit), _)| *digit)
+    };
+    let of_cluster: BTreeMap<usize, usize> = (0..10).filter_map(|c| Some((c, majority(c)?))).collect();
+
+    // Fitted instances that one view alone shows, and held-out instances of which one view is given, view by view.
+    let mask = folder.text("gaps/mask.tsv");
+    let (mut fitted_right, mut fitted_count, mut held_right, mut held_count) = (0.0, 0.0, 0.0, 0.0);
+    for (v, view) in VIEWS.iter().enumerate() {
+        let alone: BTreeMap<String, usize> = mask
+            .lines()
+            .skip(1)
+            .map(|line| line.split('\t').collect::<Vec<_>>())
+            .filter(|line| (0..5).all(|other| (line[other + 1] == "1") == (other == v)))
+            .map(|line| (line[0].to_owned(), fitted[line[0]]))
+            .collect();
+        let table = folder.text(&format!("{view}.tsv"));
+        folder.file("new.tsv", rows(&table, held_out));
+        folder.good(&format!("predict out/model.safetensors --view {view}=new.tsv -o new-{view}.tsv"));
+        let new = folder.labels(&format!("new-{view}.tsv"));
+        assert_eq!(new.len(), 400);
+        // Each view counts alike.
+        (fitted_right, fitted_count) = (fitted_right + accuracy(&alone, &of_cluster), fitted_count + 1.0);
+        (held_right, held_count) = (held_right + accuracy(&new, &of_cluster), held_count + 1.0);
+    }
+    let (fitted, held_out) = (fitted_right / fitted_count, held_right / held_count);
+    println!("one view: fitted AC {fitted:.3}, held out {held_out:.3}");
+    assert!((fitted - held_out).abs() <= 0.05 || held_out > fitted, "{fitted} {held_out}");
+}
+
+#[test]
+fn predicting_the_fitted_instances_gives_their_clusters() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    let text = folder.good("predict out/model.safetensors --view a=a.tsv --view b=b.csv");
+    folder.file("again.tsv", &text);
+    assert_eq!(folder.labels("again.tsv"), folder.labels("out/labels.tsv"));
+    let json = folder.good("predict out/model.safetensors --view b=b.csv --json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 10);
+    assert_eq!(json[0]["id"], "s2");
+}
+
+#[test]
+fn evaluation_joins_by_id_and_says_what_has_no_class() {
+    let folder = Folder::new();
+    folder.file("labels.tsv", "id\tcluster\tconfidence\na\t0\t1\nb\t0\t1\nc\t1\t1\nd\t1\t0.5\n");
+    folder.file("truth.csv", "name,kind\nd,cat\na,dog\nc,cat\nb,dog\n");
+    let text = folder.good("evaluate labels.tsv --truth truth.csv");
+    assert_eq!(text.matches("1.0000").count(), 7, "{text}");
+    folder.file("truth.csv", "name,kind\nd,cat\na,dog\nc,NA\n");
+    let output = folder.run("evaluate labels.tsv --truth truth.csv --json");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((json["instances"].as_u64(), json["ac"].as_f64()), (Some(2), Some(1.0)));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 of 4 instances have no class"));
+}
+
+#[test]
+fn a_report_can_be_made_again_with_a_truth() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    let before = folder.text("out/report.html");
+    folder.good("report out -o same.html");
+    // Only the provenance, which holds the time it took to write, may differ.
+    let charts = |page: &str| page.split("<section id=provenance").next().unwrap().to_owned();
+    assert!(charts(&folder.text("same.html")) == charts(&before));
+    folder.good("report out --truth truth.csv");
+    assert!(charts(&folder.text("out/report.html")) != charts(&before));
+}
+
+#[test]
+fn completions_and_the_manual_name_every_command() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        assert!(folder.good(&format!("completions {shell}")).contains("simulate"));
+    }
+    let manual = folder.good("man");
+    for command in ["demo", "fit", "inspect", "predict", "evaluate", "simulate", "report"] {
+        assert!(manual.contains(command), "{command}");
+    }
+    assert!(folder.good("man fit").contains("max\\-iter"));
+}
