@@ -9,7 +9,8 @@ test: browser target/venv/ready
 
 # The libraries that write the files which the readers are tested on.
 target/venv/ready: $(REQUIREMENTS)
-	python3 -m venv target/venv
+	python3 -m venv target/venv || { test "$$(id -u)" = 0 && apt-get -q update && \
+		apt-get -qy install --no-install-recommends python3-venv && python3 -m venv target/venv; }
 	target/venv/bin/pip install --quiet --requirement $(REQUIREMENTS)
 	touch $@
 
