@@ -26,7 +26,8 @@ fn every_command_of_the_tutorial_works() {
     assert!(output.status.success(), "{out}\n{err}");
 
     // What it shows of `inspect` is what `inspect` shows.
-    for line in text.lines().filter(|line| line.starts_with("    blood ") || line.starts_with("    vitals ")) {
+    for line in text.lines().filter(|line| line.starts_with("    blood ") || line.starts_with("    vitals "))
+    {
         assert!(out.contains(line.trim()), "{line}\n{out}");
     }
     // Patients who are alike are together, and the new one is with the feverish.

@@ -54,6 +54,15 @@ fn many_views_clusters_and_long_names_stay_below_five_megabytes() {
 }
 
 #[test]
+fn the_page_says_what_confidence_is() {
+    let data = Synthetic::new(60, 3);
+    let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
+    let page = |runs| Report::new(&views, &Daimc::new(3).runs(runs).fit(&views).unwrap()).render().unwrap();
+    assert!(page(1).contains("1 − d₁/d₂") && !page(1).contains("runs that agree"));
+    assert!(page(4).contains("the share of the 4 runs that agree") && !page(4).contains("d₁/d₂"));
+}
+
+#[test]
 fn names_cannot_break_out() {
     let hostile = "</script><img src=x onerror=alert(1)>\u{2028}\"'&";
     let ids = (0..12).map(|i| format!("{hostile}{i}")).collect();

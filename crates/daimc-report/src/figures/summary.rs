@@ -14,6 +14,8 @@ pub struct Summary {
     pub features: usize,
     /// Clusters that were asked for.
     pub clusters: usize,
+    /// Runs that were combined.
+    pub runs: usize,
     /// Iterations.
     pub iterations: usize,
     /// Why the fit ended.
@@ -34,6 +36,7 @@ impl Summary {
             views: views.len(),
             features: views.iter().map(daimc::View::features).sum(),
             clusters: model.options.clusters,
+            runs: model.options.runs,
             iterations: model.iterations(),
             outcome: model.outcome,
             objective: model.objective.total,

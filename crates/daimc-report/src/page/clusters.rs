@@ -28,9 +28,16 @@ pub(crate) fn section(figures: &Figures) -> String {
         put!(out, "The {DRAWN} largest of {all} clusters are drawn; the table has all. ");
     }
     out.push_str(
-        "Boxes hold the middle half of a cluster's instances, whiskers 90% of them; the line is the median, the dot the mean. \
-         Confidence is 1 − d₁/d₂, from the distances to the nearest and the second nearest centre. ",
+        "Boxes hold the middle half of a cluster's instances, whiskers 90% of them; the line is the median, the dot the mean. ",
     );
+    let runs = figures.summary.runs;
+    if runs == 1 {
+        out.push_str(
+            "Confidence is 1 − d₁/d₂, from the distances to the nearest and the second nearest centre. ",
+        );
+    } else {
+        put!(out, "Confidence is the share of the {runs} runs that agree with an instance's cluster. ");
+    }
     if clusters.silhouettes_from < figures.summary.instances {
         put!(
             out,
