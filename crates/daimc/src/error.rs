@@ -73,6 +73,29 @@ pub enum Error {
         value: f64,
     },
 
+    /// A value is below zero and the method takes none such.
+    #[error(
+        "view '{view}', row {row} (instance '{id}'), column {column} ('{feature}'): the value is {value}, and {method} \
+         takes no values below zero; scale the views with min-max, or choose a method that takes them, such as daimc \
+         or wsnmf"
+    )]
+    Negative {
+        /// The view's name.
+        view: String,
+        /// The instance's position, from 0.
+        row: usize,
+        /// The instance's ID.
+        id: String,
+        /// The column, from 0.
+        column: usize,
+        /// The column's name.
+        feature: String,
+        /// The value.
+        value: f64,
+        /// The method's name.
+        method: String,
+    },
+
     /// Values are so large or so small that their squares leave the range of numbers.
     #[error(
         "view '{view}', row {row} (instance '{id}'): the values are too large to be squared; rescale the view, \

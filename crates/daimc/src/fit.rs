@@ -255,19 +255,39 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
-        if source.views() == 0 {
-            return Err(Error::NoViews);
-        }
-        let names = (0..source.views()).map(|view| source.name(view));
-        self.options.check(source.instances(), names)?;
-        let Some(threads) = self.threads else { return self.run(source, each) };
+        let Some(threads) = self.threads else { return self.fit_here(source, each) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| Error::Option {
             option: "threads",
             value: threads.to_string(),
             reason: error.to_string(),
         })?;
-        pool.install(|| self.run(source, each))
+        pool.install(|| self.fit_here(source, each))
+    }
+
+    /// The same fit for another number of clusters and another seed. Columns of V follow the number of clusters unless
+    /// they were set apart from it.
+    pub(crate) fn with(mut self, clusters: usize, seed: u64) -> Self {
+        if self.options.latent == self.options.clusters {
+            self.options.latent = clusters;
+        }
+        self.options.clusters = clusters;
+        self.options.seed = seed;
+        self
+    }
+
+    /// As [`Daimc::fit_source`], always on the current rayon pool, so that `each` need not be `Send`.
+    pub(crate) fn fit_here(
+        &self,
+        source: &dyn Source,
+        each: impl FnMut(&Iteration) -> ControlFlow<()>,
+    ) -> Result<Model> {
+        if source.views() == 0 {
+            return Err(Error::NoViews);
+        }
+        let names = (0..source.views()).map(|view| source.name(view));
+        self.options.check(source.instances(), names)?;
+        self.run(source, each)
     }
 
     fn run(&self, source: &dyn Source, mut each: impl FnMut(&Iteration) -> ControlFlow<()>) -> Result<Model> {

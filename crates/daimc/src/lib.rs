@@ -30,6 +30,7 @@
 //!
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
 
+pub mod baselines;
 mod combine;
 mod consolidate;
 #[cfg(feature = "digit")]

@@ -1,0 +1,58 @@
+//! K-means on all views side by side.
+
+use std::ops::ControlFlow;
+
+use super::data::{Filled, check_clusters, cluster};
+use super::{Clustering, Method};
+use crate::{Matrix, Result, Scale, Views};
+
+/// K-means on the views side by side, missing rows being the mean of the others.
+///
+/// Each view is first scaled and then brought to equal weight: the mean squared length of its rows is 1. The objective is
+/// the sum of squared distances to the centres. The embedding holds N × Σ d numbers, whether views are sparse or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Concatenation {
+    /// How the rows of each view are scaled before they are filled in and compared.
+    pub scale: Scale,
+}
+
+impl Default for Concatenation {
+    /// Rows of length 1.
+    fn default() -> Self {
+        Self { scale: Scale::Unit }
+    }
+}
+
+impl Method for Concatenation {
+    fn name(&self) -> String {
+        "concatenation".into()
+    }
+
+    fn fit(
+        &self,
+        views: &Views<'_>,
+        clusters: usize,
+        seed: u64,
+        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Clustering> {
+        check_clusters(views, clusters)?;
+        let features = views.iter().map(crate::View::features).sum();
+        let mut embedding = Matrix::zeros(views.instances(), features);
+        let mut first = 0;
+        for view in 0..views.len() {
+            let filled = Filled::new(views, view, self.scale)?;
+            let mean_square = filled.sum_squares(0.0) / views.present(view) as f64;
+            // A view of zeros stays as it is.
+            let weight = if mean_square > 0.0 { mean_square.sqrt().recip() } else { 1.0 };
+            for (instance, row) in filled.dense().iter_rows().enumerate() {
+                let to = &mut embedding.row_mut(instance)[first..first + row.len()];
+                to.iter_mut().zip(row).for_each(|(to, x)| *to = weight * x);
+            }
+            first += filled.features();
+        }
+        let (labels, inertia) = cluster(&embedding, clusters, seed)?;
+        // There is nothing left to stop.
+        let _ = each(1, inertia);
+        Ok(Clustering { labels, embedding, history: vec![inertia] })
+    }
+}
