@@ -1,5 +1,6 @@
 //! The `daimc` program: arguments, then a plan that is checked, then the work.
 
+mod compare;
 mod data;
 mod demo;
 mod evaluate;
@@ -50,6 +51,8 @@ enum Command {
     Evaluate(evaluate::Arguments),
     /// Remove instances from complete views at random: writes mask.tsv and incomplete copies
     Simulate(simulate::Arguments),
+    /// Run every method on the same data and masks, against true classes: a table, plots, and every run
+    Compare(compare::Arguments),
     /// Make the report of a fit again, for instance with a truth that was not known then
     Report(report::Arguments),
     /// Print the completions for a shell
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),

@@ -45,7 +45,7 @@ impl Level {
 static REQUESTS: AtomicUsize = AtomicUsize::new(0);
 
 /// From now on Ctrl-C is a request, not the end; the second one is the end.
-fn listen() {
+pub fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where no handler can be set, Ctrl-C ends the program as it always does.
@@ -53,7 +53,7 @@ fn listen() {
             if REQUESTS.fetch_add(1, Ordering::SeqCst) > 0 {
                 std::process::exit(1);
             }
-            eprintln!("\ndaimc: stopping after this iteration; once more to stop at once");
+            eprintln!("\ndaimc: stopping after the work at hand; once more to stop at once");
         });
     });
 }

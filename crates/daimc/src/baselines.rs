@@ -3,23 +3,38 @@
 //! Masks stay masks: a missing row is never made up unless the method itself asks for it, and nothing is N × N unless
 //! the method's own model is.
 
+mod blocks;
 mod concatenation;
 mod daimc;
 mod data;
+mod graph;
+mod img;
 mod mic;
 mod multi_nmf;
+#[cfg(test)]
+#[path = "../tests/naive/mod.rs"]
+mod naive;
 mod nmf;
 #[cfg(test)]
 mod nmf_tests;
+mod omvc;
+mod opimc;
+mod pair;
+mod pvc;
 mod single_view;
 mod weighted_semi_nmf;
 
 use std::ops::ControlFlow;
 
 pub use concatenation::Concatenation;
+pub use img::Img;
 pub use mic::Mic;
 pub use multi_nmf::MultiNmf;
 pub use nmf::NmfStart;
+pub use omvc::Omvc;
+pub use opimc::Opimc;
+pub use pair::pairs;
+pub use pvc::Pvc;
 pub use single_view::SingleView;
 pub use weighted_semi_nmf::WeightedSemiNmf;
 

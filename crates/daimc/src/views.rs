@@ -142,6 +142,27 @@ impl<'a> Views<'a> {
         Ok((joined, account))
     }
 
+    /// The same views with more instances missing: `present[view][instance]` says which are left. Values are borrowed.
+    ///
+    /// # Errors
+    /// When `present` does not have a list for each view or a list not an entry for each instance, and when a view is left
+    /// with no instance or an instance with no view.
+    pub fn masked(&self, present: &[Vec<bool>]) -> Result<Views<'_>> {
+        let wrong =
+            |what: &str, expected, found| Err(Error::LengthMismatch { what: what.into(), expected, found });
+        if present.len() != self.len() {
+            return wrong("the mask, a list for each view", self.len(), present.len());
+        }
+        if let Some(list) = present.iter().find(|list| list.len() != self.instances()) {
+            return wrong("the mask of a view", self.instances(), list.len());
+        }
+        let views = self.views.iter().zip(present).enumerate().map(|(view, (aligned, present))| {
+            let row = |i: usize| self.row_of(view, i).filter(|_| present[i]).map_or(MISSING, index);
+            Aligned { view: aligned.view.borrowed(), rows: Some((0..self.instances()).map(row).collect()) }
+        });
+        Views { views: views.collect(), ids: self.ids.clone() }.checked()
+    }
+
     fn checked(self) -> Result<Self> {
         for (v, aligned) in self.views.iter().enumerate() {
             let name = aligned.view.name();

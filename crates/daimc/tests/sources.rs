@@ -741,3 +741,32 @@ fn a_source_without_views_is_refused() {
         assert!(matches!(outcome, Err(Error::NoViews)), "{outcome:?}");
     }
 }
+
+#[test]
+fn masking_views_is_making_them_with_the_mask() {
+    let data = Synthetic::new(120, 3);
+    let whole = Views::new(vec![
+        data.dense::<f64>("a", 10).unwrap(),
+        data.sparse::<f32>("b", 40, 0.2).unwrap(),
+        data.dense::<f32>("c", 5).unwrap(),
+    ])
+    .unwrap();
+    let present = simulate::missing(120, &[0.4, 0.3, 0.5], 1).unwrap();
+    let made = Views::new(vec![
+        data.dense::<f64>("a", 10).unwrap().mask(&present[0]).unwrap(),
+        data.sparse::<f32>("b", 40, 0.2).unwrap().mask(&present[1]).unwrap(),
+        data.dense::<f32>("c", 5).unwrap().mask(&present[2]).unwrap(),
+    ])
+    .unwrap();
+    let masked = whole.masked(&present).unwrap();
+    let fit = |views: &Views<'_>| Daimc::new(3).fit(views).unwrap();
+    let (mut a, b) = (fit(&made), fit(&masked));
+    a.timings = b.timings;
+    assert_eq!(a, b);
+    // What is hidden stays hidden.
+    let again = masked.masked(&vec![vec![true; 120]; 3]).unwrap();
+    assert_eq!((again.present(0), again.present(2)), (72, 60));
+    assert!(whole.masked(&present[..2]).is_err());
+    assert!(whole.masked(&[vec![true; 120], vec![true; 119], vec![true; 120]]).is_err());
+    assert!(whole.masked(&vec![vec![false; 120]; 3]).is_err());
+}

@@ -1,15 +1,12 @@
 //! Each step of NMF, `MultiNMF` and MIC against its equation, written out in dense loops, and the promise that it never
 //! raises its objective.
 
-#[path = "../../tests/naive/mod.rs"]
-mod naive;
-
-use naive::{Mat, build, mul, relative_difference, transpose};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::data::Filled;
+use super::naive::{self, Mat, build, mul, relative_difference, transpose};
 use super::nmf::{Factors, NmfStart, chained};
 use super::{mic, multi_nmf};
 use crate::{Matrix, Scale, View, Views};

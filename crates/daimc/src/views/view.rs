@@ -237,6 +237,34 @@ impl<'a> View<'a> {
         name.cloned().unwrap_or_else(|| column.to_string())
     }
 
+    /// The same view, its values borrowed.
+    pub(super) fn borrowed(&self) -> View<'_> {
+        fn sparse<'b, T: Scalar>(of: &'b Sparse<'_, T>) -> Sparse<'b, T> {
+            let Sparse { offsets, columns, values } = of;
+            Sparse {
+                offsets: (&**offsets).into(),
+                columns: (&**columns).into(),
+                values: Cow::Borrowed(values),
+            }
+        }
+        let data = match &self.data {
+            Data::DenseF32(values) => Data::DenseF32(Cow::Borrowed(values)),
+            Data::DenseF64(values) => Data::DenseF64(Cow::Borrowed(values)),
+            Data::SparseF32(of) => Data::SparseF32(sparse(of)),
+            Data::SparseF64(of) => Data::SparseF64(sparse(of)),
+        };
+        let Self { name, rows, features, feature_names, ids, present, .. } = self;
+        View {
+            name: name.clone(),
+            rows: *rows,
+            features: *features,
+            data,
+            feature_names: feature_names.clone(),
+            ids: ids.clone(),
+            present: present.clone(),
+        }
+    }
+
     pub(super) fn id_names(&self) -> Option<&[String]> {
         self.ids.as_deref()
     }

@@ -1,0 +1,357 @@
+//! The affinity graph of IMG: its projection, its Laplacian, linear systems with it, its leading eigenvectors.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::blocks::{add, uniform};
+use crate::{Matrix, linalg};
+
+/// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
+/// zero.
+///
+/// It is kept dense however many entries are zero: the products with few vectors that are made with it are as fast as
+/// memory, which indices would take more of.
+pub(super) struct Graph {
+    weights: Matrix,
+    degrees: Vec<f64>,
+    /// `‖A‖²`.
+    pub sum_squares: f64,
+}
+
+/// Bytes that two graphs of `n` instances take: a new one is made while the old one is still there.
+pub(super) fn bytes(n: usize) -> f64 {
+    16.0 * (n as f64).powi(2)
+}
+
+/// Rows and columns of A that are made symmetric at a time.
+const TILE: usize = 64;
+
+impl Graph {
+    /// The graph in which every two instances are equally near.
+    pub fn uniform(n: usize) -> Self {
+        let share = 1.0 / n as f64;
+        Self::new(Matrix::from_fn(n, n, |_, _| share))
+    }
+
+    /// The projections of `−d_i`, with `d_ij = factor · ‖q_i − q_j‖²`, on the simplex.
+    pub fn nearest(q: &Matrix, factor: f64) -> Self {
+        let n = q.rows();
+        let transposed = Matrix::from_fn(q.columns(), n, |k, j| q[(j, k)]);
+        let mut affinity = Matrix::zeros(n, n);
+        affinity.values_mut().par_chunks_exact_mut(n.max(1)).enumerate().for_each(|(i, row)| {
+            for (k, &own) in q.row(i).iter().enumerate() {
+                for (distance, other) in row.iter_mut().zip(transposed.row(k)) {
+                    *distance += factor * (other - own).powi(2);
+                }
+            }
+            project(row);
+        });
+        Self::new(affinity)
+    }
+
+    fn new(mut affinity: Matrix) -> Self {
+        let (n, sum_squares) = (affinity.rows(), affinity.sum_squares());
+        for top in (0..n).step_by(TILE) {
+            for left in (0..=top).step_by(TILE) {
+                for i in top..(top + TILE).min(n) {
+                    for j in left..(left + TILE).min(i) {
+                        let mean = f64::midpoint(affinity[(i, j)], affinity[(j, i)]);
+                        (affinity[(i, j)], affinity[(j, i)]) = (mean, mean);
+                    }
+                }
+            }
+        }
+        (0..n).for_each(|i| affinity[(i, i)] = 0.0);
+        let degrees = affinity.iter_rows().map(|row| row.iter().sum()).collect();
+        Self { weights: affinity, degrees, sum_squares }
+    }
+
+    /// `L Q` with the Laplacian L.
+    fn laplacian_times(&self, q: &Matrix) -> Matrix {
+        let mut out = linalg::product(&self.weights, q);
+        for (i, degree) in self.degrees.iter().enumerate() {
+            for (out, q) in out.row_mut(i).iter_mut().zip(q.row(i)) {
+                *out = degree * q - *out;
+            }
+        }
+        out
+    }
+
+    /// `tr(QᵀLQ)`.
+    pub fn roughness(&self, q: &Matrix) -> f64 {
+        self.laplacian_times(q).dot(q)
+    }
+
+    /// The Q of `(2β L + μ I) Q = R`, from a guess.
+    ///
+    /// The eigenvalues lie between μ and about 4β + μ, so conjugate gradients with the diagonal as preconditioner need
+    /// few products with A, where a decomposition of the n × n matrix costs n³.
+    pub fn solve(&self, beta: f64, mu: f64, right: &Matrix, guess: &Matrix) -> Matrix {
+        let apply = |q: &Matrix| {
+            let mut out = self.laplacian_times(q);
+            for (out, q) in out.values_mut().iter_mut().zip(q.values()) {
+                *out = 2.0 * beta * *out + mu * q;
+            }
+            out
+        };
+        let diagonal: Vec<f64> = self.degrees.iter().map(|degree| 2.0 * beta * degree + mu).collect();
+        conjugate_gradients(apply, &diagonal, right, guess)
+    }
+
+    /// The spectral embedding into `clusters` dimensions: the eigenvectors of `I − D^{-½} A D^{-½}` with the smallest
+    /// eigenvalues, its rows times `D^{-½}`. An instance without neighbours gets a row of zeros.
+    pub fn embed(&self, clusters: usize, seed: u64) -> Matrix {
+        let root = |degree: &f64| if *degree > 0.0 { degree.sqrt().recip() } else { 0.0 };
+        let roots: Vec<f64> = self.degrees.iter().map(root).collect();
+        let scale = |q: &mut Matrix| {
+            for (i, root) in roots.iter().enumerate() {
+                q.row_mut(i).iter_mut().for_each(|value| *value *= root);
+            }
+        };
+        let apply = |q: &Matrix| {
+            let mut scaled = q.clone();
+            scale(&mut scaled);
+            let mut out = linalg::product(&self.weights, &scaled);
+            scale(&mut out);
+            out
+        };
+        let mut embedding = leading(apply, roots.len(), clusters, seed);
+        scale(&mut embedding);
+        embedding
+    }
+}
+
+/// The projection of `−d` on the simplex, in place of d: `a_j = max(t − d_j, 0)` with the one level t for which they sum
+/// to 1. Whoever is above the level of those that are left drops out, until nobody is (Michelot, 1986).
+fn project(row: &mut [f64]) {
+    let mut level = (1.0 + row.iter().sum::<f64>()) / row.len() as f64;
+    let mut left: Vec<f64> = row.iter().copied().filter(|&d| d < level).collect();
+    let mut before = row.len();
+    while left.len() < before {
+        before = left.len();
+        level = (1.0 + left.iter().sum::<f64>()) / before as f64;
+        left.retain(|&d| d < level);
+    }
+    row.iter_mut().for_each(|value| *value = (level - *value).max(0.0));
+}
+
+/// Residual, as a share of the right-hand side, at which a column is solved; and steps, at most.
+const RESIDUAL: f64 = 1e-11;
+const MOST_STEPS: usize = 1000;
+
+/// Preconditioned conjugate gradients, all columns side by side.
+fn conjugate_gradients(
+    apply: impl Fn(&Matrix) -> Matrix,
+    diagonal: &[f64],
+    right: &Matrix,
+    guess: &Matrix,
+) -> Matrix {
+    let precondition = |r: &Matrix| Matrix::from_fn(r.rows(), r.columns(), |i, k| r[(i, k)] / diagonal[i]);
+    let mut x = guess.clone();
+    let mut residual = right.clone();
+    add(residual.values_mut(), -1.0, apply(&x).values());
+    let enough: Vec<f64> = dots(right, right).iter().map(|square| square * RESIDUAL * RESIDUAL).collect();
+    let mut z = precondition(&residual);
+    let mut direction = z.clone();
+    let mut size = dots(&residual, &z);
+    for _ in 0..MOST_STEPS {
+        let squares = dots(&residual, &residual);
+        let open: Vec<bool> = squares.iter().zip(&enough).map(|(square, enough)| square > enough).collect();
+        if !open.contains(&true) {
+            break;
+        }
+        let image = apply(&direction);
+        let curvature = dots(&direction, &image);
+        // A column that is solved stands still: its direction may be zero.
+        let step = |k: usize| if open[k] && curvature[k] > 0.0 { size[k] / curvature[k] } else { 0.0 };
+        let steps: Vec<f64> = (0..size.len()).map(step).collect();
+        add_scaled(&mut x, &steps, &direction);
+        add_scaled(&mut residual, &steps.iter().map(|step| -step).collect::<Vec<_>>(), &image);
+        z = precondition(&residual);
+        let next = dots(&residual, &z);
+        let turn = |k: usize| if size[k] > 0.0 { next[k] / size[k] } else { 0.0 };
+        direction.scale_columns(&(0..size.len()).map(turn).collect::<Vec<_>>());
+        add(direction.values_mut(), 1.0, z.values());
+        size = next;
+    }
+    x
+}
+
+/// The products of the columns of A with those of B.
+fn dots(a: &Matrix, b: &Matrix) -> Vec<f64> {
+    let mut sums = vec![0.0; a.columns()];
+    for (a, b) in a.iter_rows().zip(b.iter_rows()) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    sums
+}
+
+/// `A ← A + B diag(factors)`.
+fn add_scaled(a: &mut Matrix, factors: &[f64], b: &Matrix) {
+    for i in 0..a.rows() {
+        for (a, (b, factor)) in a.row_mut(i).iter_mut().zip(b.row(i).iter().zip(factors)) {
+            *a += factor * b;
+        }
+    }
+}
+
+/// Up to this order all eigenvectors are worked out.
+const SMALL: usize = 256;
+/// Vectors beyond those asked for, powers of the matrix in a search space, spaces, and the residual that is good enough.
+const GUARDS: usize = 4;
+const POWERS: usize = 5;
+const MOST_SPACES: usize = 100;
+const EIGEN_RESIDUAL: f64 = 1e-7;
+
+/// The eigenvectors, in columns, of the `count` largest eigenvalues of a symmetric operator: the best in the space of a
+/// block of vectors and its images under the first powers, from which the next block comes.
+fn leading(apply: impl Fn(&Matrix) -> Matrix, n: usize, count: usize, seed: u64) -> Matrix {
+    if n <= SMALL || n <= (count + GUARDS) * (POWERS + 1) {
+        let identity = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
+        let (_, vectors) = linalg::symmetric_eigen(&apply(&identity));
+        return Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)]);
+    }
+    let width = count + GUARDS;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut block = linalg::orthonormal(&uniform(n, width, &mut rng));
+    for _ in 0..MOST_SPACES {
+        let mut space = vec![block];
+        for _ in 0..POWERS {
+            space.push(linalg::orthonormal(&apply(&space[space.len() - 1])));
+        }
+        let space = Matrix::from_fn(n, space.len() * width, |i, c| space[c / width][(i, c % width)]);
+        let space = linalg::orthonormal(&space);
+        let image = apply(&space);
+        let (values, vectors) = linalg::symmetric_eigen(&linalg::transposed_product(&space, &image));
+        let last = values.len() - 1;
+        let best = Matrix::from_fn(values.len(), width, |i, k| vectors[(i, last - k)]);
+        block = linalg::product(&space, &best);
+        let mut residual = linalg::product(&image, &best);
+        add_scaled(&mut residual, &(0..width).map(|k| -values[last - k]).collect::<Vec<_>>(), &block);
+        let worst = linalg::column_squares(&residual)[..count].iter().copied().fold(0.0, f64::max);
+        if worst.sqrt() <= EIGEN_RESIDUAL {
+            break;
+        }
+    }
+    Matrix::from_fn(n, count, |i, k| block[(i, k)])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    use super::super::blocks::testing::{assert_close, plain};
+    use super::super::naive::{self, Mat};
+    use super::*;
+
+    fn random(n: usize, k: usize, seed: u64) -> Matrix {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        Matrix::from_fn(n, k, |_, _| rng.random_range(-1.0..1.0))
+    }
+
+    fn dense_laplacian(a: &Mat) -> Mat {
+        let symmetric = naive::scale(0.5, &naive::add(a, &naive::transpose(a)));
+        let degrees: Vec<f64> = symmetric.iter().map(|row| row.iter().sum()).collect();
+        naive::subtract(&naive::diagonal(&degrees), &symmetric)
+    }
+
+    /// By the order of the distances: the largest support whose level is above all its members.
+    fn project_by_sorting(distances: &[f64]) -> Vec<f64> {
+        let mut sorted = distances.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let level = |s: usize| (1.0 + sorted[..s].iter().sum::<f64>()) / s as f64;
+        let support = (1..=sorted.len()).rev().find(|&s| level(s) > sorted[s - 1]).unwrap();
+        distances.iter().map(|d| (level(support) - d).max(0.0)).collect()
+    }
+
+    /// A by its definition, row by row.
+    fn literal(q: &Matrix, factor: f64) -> Mat {
+        let square =
+            |i: usize, j: usize| (0..q.columns()).map(|k| (q[(i, k)] - q[(j, k)]).powi(2)).sum::<f64>();
+        let row = |i| project_by_sorting(&(0..q.rows()).map(|j| factor * square(i, j)).collect::<Vec<_>>());
+        (0..q.rows()).map(row).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn affinities_are_the_exact_projections(n in 1_usize..40, k in 1_usize..5, factor in 0.01..100.0, seed in 0_u64..99) {
+            let q = random(n, k, seed);
+            let graph = Graph::nearest(&q, factor);
+            let a = literal(&q, factor);
+            let l = dense_laplacian(&a);
+            let off_diagonal = naive::build(n, n, |i, j| if i == j { 0.0 } else { -l[i][j] });
+            assert_close(&graph.weights, &off_diagonal);
+            prop_assert!((graph.sum_squares - naive::frobenius(&a).powi(2)).abs() < 1e-10);
+        }
+
+        /// Its own subproblem: min Σ_j a_j d_j + ½ Σ_j a_j² on the simplex (both sides times 2γ).
+        #[test]
+        fn the_projection_is_the_best_row(n in 2_usize..20, seed in 0_u64..99) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let d: Vec<f64> = (0..n).map(|_| rng.random_range(0.0..2.0)).collect();
+            let value = |a: &[f64]| a.iter().zip(&d).map(|(a, d)| a * d + a * a / 2.0).sum::<f64>();
+            let mut best = d.clone();
+            project(&mut best);
+            prop_assert!((best.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            for _ in 0..20 {
+                let raw: Vec<f64> = (0..n).map(|_| rng.random::<f64>()).collect();
+                let total: f64 = raw.iter().sum();
+                let other: Vec<f64> = raw.iter().map(|x| x / total).collect();
+                for share in [1e-3, 0.1, 1.0] {
+                    let mixed: Vec<f64> = best.iter().zip(&other).map(|(a, b)| a + share * (b - a)).collect();
+                    prop_assert!(value(&mixed) >= value(&best) - 1e-12);
+                }
+            }
+        }
+
+        #[test]
+        fn conjugate_gradients_equal_the_dense_solution(
+            n in 2_usize..40, factor in 0.1..20.0, beta in 0.01..100.0, mu in 0.1..10.0, seed in 0_u64..99,
+        ) {
+            let q = random(n, 3, seed);
+            let graph = Graph::nearest(&q, factor);
+            let (right, guess) = (random(n, 3, seed + 1), random(n, 3, seed + 2));
+            let l = dense_laplacian(&literal(&q, factor));
+            let both = naive::scale(beta, &naive::add(&l, &naive::transpose(&l)));
+            let system = naive::add(&both, &naive::scale(mu, &naive::identity(n)));
+            let expected = naive::solve(&system, &plain(&right));
+            assert_close(&graph.solve(beta, mu, &right, &guess), &expected);
+        }
+    }
+
+    #[test]
+    fn roughness_is_that_of_the_dense_laplacian() {
+        let (points, q) = (random(30, 3, 1), random(30, 4, 2));
+        let graph = Graph::nearest(&points, 2.0);
+        let l = dense_laplacian(&literal(&points, 2.0));
+        let product = naive::mul(&naive::transpose(&plain(&q)), &naive::mul(&l, &plain(&q)));
+        let trace: f64 = (0..4).map(|k| product[k][k]).sum();
+        assert!((graph.roughness(&q) - trace).abs() < 1e-12 * trace);
+    }
+
+    #[test]
+    fn the_uniform_graph_is_that_of_points_in_one_place() {
+        let (made, found) = (Graph::uniform(5), Graph::nearest(&Matrix::zeros(5, 2), 1.0));
+        assert_close(&made.weights, &plain(&found.weights));
+    }
+
+    /// Above [`SMALL`], so that the search by powers is what is tested.
+    #[test]
+    fn leading_eigenvectors_are_those_of_the_full_decomposition() {
+        let n = SMALL + 100;
+        let graph = Graph::nearest(&random(n, 3, 4), 4.0);
+        let found = leading(|q| linalg::product(&graph.weights, q), n, 5, 0);
+        let (values, vectors) = linalg::symmetric_eigen(&graph.weights);
+        for k in 0..5 {
+            assert!(values[n - 1 - k] - values[n - 2 - k] > 1e-4, "the example has clear eigenvectors");
+            let cosine: f64 = (0..n).map(|i| found[(i, k)] * vectors[(i, n - 1 - k)]).sum();
+            assert!((cosine.abs() - 1.0).abs() < 1e-6, "{k}: {cosine}");
+        }
+    }
+}
