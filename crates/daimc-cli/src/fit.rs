@@ -280,7 +280,7 @@ pub fn cluster(
     truth: Option<&Truth>,
     level: Level,
 ) -> Result<(Model, Option<Scores>)> {
-    let progress = Progress::new(fit.options().max_iterations, level);
+    let progress = Progress::new(fit.options().max_iterations, fit.options().runs, level);
     let model = fit.fit_with(views, |iteration| progress.each(iteration));
     progress.finish();
     let model = model?;

@@ -62,31 +62,39 @@ pub fn listen() {
 pub struct Progress {
     bar: Option<ProgressBar>,
     level: Level,
+    most: usize,
+    runs: usize,
 }
 
 impl Progress {
-    pub fn new(most: usize, level: Level) -> Self {
+    /// For so many runs of at most so many iterations.
+    pub fn new(most: usize, runs: usize, level: Level) -> Self {
         listen();
         let bar = (level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
-            let style =
-                "{elapsed_precise} [{bar:30}] iteration {pos} of at most {len}  {msg}  at most {eta} left";
+            let style = "{elapsed_precise} [{bar:30}] {msg}  at most {eta} left";
             let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(most as u64).with_style(style.progress_chars("=> "))
+            ProgressBar::new(most.saturating_mul(runs) as u64).with_style(style.progress_chars("=> "))
         });
         if let Some(bar) = &bar {
             bar.set_message("starting");
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar, level }
+        Self { bar, level, most, runs }
     }
 
     pub fn each(&self, iteration: &Iteration) -> ControlFlow<()> {
-        let Iteration { number, objective, change, .. } = iteration;
+        let Iteration { run, number, objective, change, .. } = iteration;
+        let run_of = if self.runs > 1 { format!("run {run} of {}, ", self.runs) } else { String::new() };
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("J = {:.6}", objective.total));
-            bar.set_position(*number as u64);
+            let most = self.most;
+            bar.set_message(format!(
+                "{run_of}iteration {number} of at most {most}  J = {:.6}",
+                objective.total
+            ));
+            bar.set_position(((run - 1) * most + number) as u64);
         } else {
-            self.level.detail(format!("iteration {number}: J = {:.6}, change {change:.1e}", objective.total));
+            let told = format!("{run_of}iteration {number}: J = {:.6}, change {change:.1e}", objective.total);
+            self.level.detail(told);
         }
         if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
