@@ -145,8 +145,15 @@ pub struct Loaded {
 impl Data {
     /// Reads the files and joins them.
     pub fn load(&self) -> Result<Loaded> {
+        self.load_with(|_, table| Ok(table))
+    }
+
+    /// Reads the files, changes each table (given the name of its view), and joins them.
+    pub fn load_with(&self, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
         let start = Instant::now();
         let (tables, inputs) = self.read()?;
+        let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
+        let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
         let nan = match self.nan {
             None | Some(Nan::Error) => daimc_io::Nan::Error,
             Some(Nan::Mean) => daimc_io::Nan::Mean,
@@ -179,6 +186,28 @@ impl Data {
             tables.push((name, table));
         }
         Ok((tables, inputs))
+    }
+
+    /// The names of the views.
+    pub fn names(&self) -> Result<Vec<String>> {
+        Ok(self.locations()?.into_iter().map(|location| location.name).collect())
+    }
+
+    /// The files that are read.
+    pub fn paths(&self) -> Result<Vec<PathBuf>> {
+        let views = self.locations()?.into_iter().map(|location| location.path);
+        Ok(views.chain(self.mask.clone()).collect())
+    }
+
+    /// Takes relative paths as relative to a folder.
+    pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
+        let absolute = |Location { name, path, variable }: Location| {
+            let variable = variable.map_or_else(String::new, |variable| format!("::{variable}"));
+            format!("{name}={}{variable}", folder.join(path).display())
+        };
+        self.view = self.locations()?.into_iter().map(absolute).collect();
+        self.mask = self.mask.as_ref().map(|mask| folder.join(mask));
+        Ok(())
     }
 
     fn locations(&self) -> Result<Vec<Location>> {

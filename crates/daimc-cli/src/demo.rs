@@ -34,9 +34,13 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
-    /// Folder for the results and the report; what an earlier demo left there is replaced
+    /// Folder for the results and the report; those of an earlier demo are replaced
     #[arg(short, long, default_value = "daimc-demo", value_name = "DIR")]
     output: PathBuf,
+
+    /// Replace files in a folder that is not empty
+    #[arg(long)]
+    force: bool,
 
     /// Write the data to a folder instead, as files to try the other commands on: a table for each view, and truth.tsv
     #[arg(long, value_name = "DIR")]
@@ -48,15 +52,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { missing, seed, preset, threads, output, files, json } = arguments;
+    let Arguments { missing, seed, preset, threads, output, force, files, json } = arguments;
     crate::use_threads(*threads)?;
     let mut out = io::stdout().lock();
     let (views, classes) = datasets::digit();
     // The five views of the paper; a sixth, `mor`, has but six features.
     let views: Vec<_> = views.into_iter().filter(|view| view.name() != "mor").collect();
     if let Some(files) = files {
-        return export(files, views, &classes);
+        return export(files, *force, views, &classes);
     }
+    let force = *force || is_demo(output);
+    Folder::probe(output, force)?;
     let present = simulate::missing(classes.len(), &vec![*missing; views.len()], *seed)?;
     let views = views.into_iter().zip(&present).map(|(view, present)| view.mask(present));
     let views = Views::new(views.collect::<Result<_, _>>()?)?;
@@ -77,10 +83,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model);
     summary.metrics = scores.as_ref().map(truth::to_json);
-    fit::write(output, true, &views, &model, Some(&truth), &mut summary)?;
+    fit::write(output, force, &views, &model, Some(&truth), &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text())?;
-        return Ok(());
+        return fit::done(&model, output);
     }
     let scores = scores.ok_or_else(|| Failure::Failed("the demo has lost its classes".into()))?;
     writeln!(
@@ -98,7 +104,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "\nThe digits themselves were used for these three figures and the report, never for the fit."
     )?;
     writeln!(out, "The report is {}", output.join("report.html").display())?;
-    Ok(())
+    fit::done(&model, output)
+}
+
+/// Whether a folder holds what a demo left.
+fn is_demo(folder: &Path) -> bool {
+    let summary = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
+    summary["options"].get("demo").is_some()
 }
 
 fn describe(out: &mut impl Write, views: &Views<'_>) -> Result<()> {
@@ -120,9 +133,9 @@ fn describe(out: &mut impl Write, views: &Views<'_>) -> Result<()> {
 }
 
 /// Writes the data, complete, as tables.
-fn export(output: &Path, views: Vec<View<'_>>, classes: &[usize]) -> Result<()> {
+fn export(output: &Path, force: bool, views: Vec<View<'_>>, classes: &[usize]) -> Result<()> {
     let views = Views::new(views)?;
-    let mut folder = Folder::begin(output, false)?;
+    let mut folder = Folder::begin(output, force)?;
     for (number, view) in views.iter().enumerate() {
         let mut buffer = Buffer::default();
         let block = views.block(number, 0..views.instances(), &mut buffer)?;

@@ -9,7 +9,7 @@ use daimc::metrics::Scores;
 use daimc::{Daimc, Initialisation, Model, Outcome, Preset, Scale, Solver, Views};
 use serde::{Deserialize, Serialize};
 
-use crate::data::Data;
+use crate::data::{Data, Input};
 use crate::failure::{Failure, Result};
 use crate::folder::Folder;
 use crate::progress::{Level, Progress};
@@ -156,9 +156,12 @@ pub enum SolverName {
 impl Options {
     /// The fit that the options describe.
     pub fn fit(&self) -> Result<Daimc> {
-        let Some(clusters) = self.clusters else {
-            return Err(Failure::Usage("give the number of clusters: -k NUMBER".into()));
+        let Some(clusters) = self.clusters.filter(|clusters| *clusters > 0) else {
+            return Err(Failure::Usage("give the number of clusters, at least 1: -k NUMBER".into()));
         };
+        if self.latent == Some(0) {
+            return Err(Failure::Usage("--latent must be at least 1".into()));
+        }
         let mut fit = Daimc::new(clusters);
         if let Some(PresetName::Paper) = self.preset {
             fit = fit.preset(Preset::Paper);
@@ -188,6 +191,31 @@ impl Options {
         Ok(with(fit, solver, Daimc::solver))
     }
 
+    /// Takes relative paths as relative to a folder.
+    pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
+        if std::env::current_dir().is_ok_and(|here| here == folder) {
+            return Ok(());
+        }
+        if let Some(truth) = &mut self.truth {
+            *truth = folder.join(&*truth);
+        }
+        self.data.in_folder(folder)
+    }
+
+    /// Fails if an option names a view that there is not.
+    fn check_names(&self) -> Result<()> {
+        let names = self.data.names()?;
+        for text in &self.scale {
+            if let Some((view, _)) = text.split_once('=')
+                && !names.iter().any(|name| name == view)
+            {
+                let known = names.join(", ");
+                return Err(Failure::Usage(format!("--scale '{text}': the views are {known}")));
+            }
+        }
+        Ok(())
+    }
+
     /// These options where they say something, else those of a file.
     fn over(&self, path: &Path) -> Result<Self> {
         let wrong = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
@@ -199,7 +227,12 @@ impl Options {
             let Some(options) = summary.get("options") else {
                 return Err(wrong("not the summary of a fit: it has no 'options'".into()));
             };
-            toml::Table::try_from(options).map_err(|error| wrong(error.to_string()))?
+            let mut options: Self =
+                serde_json::from_value(options.clone()).map_err(|error| wrong(error.to_string()))?;
+            if let Some(folder) = summary.get("directory").and_then(serde_json::Value::as_str) {
+                options.in_folder(Path::new(folder))?;
+            }
+            toml::Table::try_from(&options).map_err(|error| wrong(error.to_string()))?
         } else {
             text.parse().map_err(|error: toml::de::Error| wrong(error.to_string().trim().to_owned()))?
         };
@@ -229,6 +262,13 @@ impl Options {
     }
 }
 
+/// The files of an earlier fit, where its summary is the configuration.
+fn inputs_of(config: &Path) -> Vec<Input> {
+    let summary = std::fs::read_to_string(config).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let summary: serde_json::Value = summary.unwrap_or_default();
+    serde_json::from_value(summary["inputs"].clone()).unwrap_or_default()
+}
+
 /// Sets an option that was given.
 fn with<T>(fit: Daimc, value: Option<T>, set: impl FnOnce(Daimc, T) -> Daimc) -> Daimc {
     match value {
@@ -240,13 +280,21 @@ fn with<T>(fit: Daimc, value: Option<T>, set: impl FnOnce(Daimc, T) -> Daimc) ->
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { options, output, force, config, json, quiet, verbose } = arguments;
     let level = Level::new(quiet, verbose);
+    let earlier = config.as_deref().map(inputs_of).unwrap_or_default();
     let options = config.map_or_else(|| Ok(options.clone()), |path| options.over(&path))?;
     crate::use_threads(options.threads)?;
     let fit = options.fit()?;
-    Folder::check(&output, force)?;
+    options.check_names()?;
+    Folder::probe(&output, force)?;
 
     let loaded = options.data.load()?;
     level.tell(&loaded.account);
+    for input in &loaded.inputs {
+        let known = earlier.iter().find(|known| known.name == input.name);
+        if known.is_some_and(|known| known.sha256 != input.sha256) {
+            level.tell(format!("{} has changed since the fit that is repeated", input.path.display()));
+        }
+    }
     let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
     let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let mut summary = Summary::new(
@@ -263,14 +311,18 @@ pub fn run(arguments: Arguments) -> Result<()> {
     } else {
         print(&mut out, &model, scores.as_ref(), &output)?;
     }
-    if model.outcome == Outcome::Cancelled {
-        return Err(Failure::Failed(format!(
-            "interrupted after {} iterations; what there is so far is in {}",
-            model.iterations(),
-            output.display()
-        )));
+    done(&model, &output)
+}
+
+/// A fit that was interrupted has left something, but it is not done.
+pub fn done(model: &Model, output: &Path) -> Result<()> {
+    if model.outcome != Outcome::Cancelled {
+        return Ok(());
     }
-    Ok(())
+    let (iterations, output) = (model.iterations(), output.display());
+    Err(Failure::Failed(format!(
+        "interrupted after {iterations} iterations; what there is so far is in {output}"
+    )))
 }
 
 /// Fits, with progress; and says how well the clusters agree with the truth.
@@ -291,7 +343,20 @@ pub fn cluster(
         let most = model.options.max_iterations;
         level.tell(format!("not converged after {most} iterations; --max-iter allows more"));
     }
+    let used: std::collections::HashSet<usize> = model.labels.iter().copied().collect();
+    let clusters = model.options.clusters;
+    if used.len() < clusters {
+        let empty = clusters - used.len();
+        level.tell(format!("{empty} of {clusters} clusters are empty: the views do not tell so many apart"));
+    }
     let scores = truth.map(|truth| truth.scores(&model.labels)).transpose()?;
+    if let Some(truth) = truth {
+        let unknown = truth.classes.iter().filter(|class| class.is_none()).count();
+        if unknown > 0 {
+            let all = truth.classes.len();
+            level.tell(format!("{unknown} of {all} instances have no class; the metrics leave them out"));
+        }
+    }
     Ok((model, scores))
 }
 

@@ -24,10 +24,15 @@ impl Folder {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                full("there is a file of this name; choose another folder")
+                full("there is a file where a folder is needed; choose another name")
             }
             Err(error) => full(&error.to_string()),
         }
+    }
+
+    /// Checks as [`Folder::check`], and that the folder can be written to: better now than after hours of work.
+    pub fn probe(target: &Path, force: bool) -> Result<()> {
+        Self::begin(target, force).map(drop)
     }
 
     /// Begins to write.
@@ -37,9 +42,9 @@ impl Folder {
         let hidden = format!(".{name}.partial-{}", std::process::id());
         let parent = target.parent().unwrap_or(Path::new(""));
         let staging = if name.is_empty() { target.join(&hidden) } else { parent.join(&hidden) };
-        let made = fs::create_dir_all(&staging);
-        made.map_err(|error| Failure::output(&format!("{}", staging.display()), &error))?;
-        Ok(Self { target: target.into(), staging, files: Vec::new() })
+        let folder = Self { target: target.into(), staging, files: Vec::new() };
+        fs::create_dir_all(&folder.staging).map_err(|error| folder.failure("", &error))?;
+        Ok(folder)
     }
 
     /// Writes a file.
@@ -76,8 +81,21 @@ impl Folder {
     }
 
     fn failure(&self, name: &str, error: &io::Error) -> Failure {
-        Failure::output(&self.target.join(name).display().to_string(), error)
+        let path = if name.is_empty() { self.target.clone() } else { self.target.join(name) };
+        Failure::output(&path.display().to_string(), error)
     }
+}
+
+/// Fails if a file that is to be written is one that is read.
+pub fn spare_inputs<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let Ok(output) = fs::canonicalize(output) else { return Ok(()) };
+    for input in inputs {
+        if fs::canonicalize(input).is_ok_and(|input| input == output) {
+            let reason = "this file is read, so it cannot be written: choose another name for the output";
+            return Err(Failure::Usage(format!("{}: {reason}", input.display())));
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Folder {

@@ -1,5 +1,6 @@
 //! The `daimc` program: arguments, then a plan that is checked, then the work.
 
+mod align;
 mod compare;
 mod data;
 mod demo;

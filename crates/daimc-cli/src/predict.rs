@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use crate::align::align;
 use crate::data::Data;
 use crate::failure::Result;
-use crate::folder::write_file;
+use crate::folder::{spare_inputs, write_file};
 use crate::progress::Level;
 use crate::results;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The model: model.safetensors of a fit
+    /// The model: model.safetensors of a fit, or the folder of the fit
     model: PathBuf,
 
     #[command(flatten)]
@@ -40,8 +41,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { model, data, output, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
-    let model = results::model(model)?;
-    let loaded = data.load()?;
+    if let Some(output) = output {
+        let paths = data.paths()?;
+        spare_inputs(output, paths.iter().map(PathBuf::as_path).chain([model.as_path()]))?;
+    }
+    let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
+    let model = results::model(&path)?;
+    let loaded = data.load_with(|view, table| align(view, table, &model))?;
     level.tell(&loaded.account);
     let place = model.place(&loaded.views)?;
     let ids = loaded.views.ids();

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
-use crate::data::{self, Data, Input};
+use crate::data::{self, Input};
 use crate::failure::{Failure, Result};
-use crate::folder::write_file;
+use crate::fit::Options;
+use crate::folder::{spare_inputs, write_file};
 use crate::results;
 use crate::truth::Truth;
 
@@ -32,22 +33,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let options = summary.get("options").cloned().unwrap_or_default();
-    let from_options: Data =
-        serde_json::from_value(options.clone()).map_err(|error| wrong(error.to_string()))?;
+    let mut earlier: Options = serde_json::from_value(options).map_err(|error| wrong(error.to_string()))?;
+    if earlier.data.view.is_empty() {
+        return Err(wrong("was not made from files, so its report cannot be made again".into()));
+    }
+    let directory = summary.get("directory").and_then(Value::as_str).map(PathBuf::from).unwrap_or_default();
+    earlier.in_folder(&directory)?;
     let inputs = summary.get("inputs").cloned().unwrap_or_default();
     let inputs: Vec<Input> = serde_json::from_value(inputs).map_err(|error| wrong(error.to_string()))?;
     for input in &inputs {
-        if data::sha256(&input.path)? != input.sha256 {
+        if data::sha256(&directory.join(&input.path))? != input.sha256 {
             let reason = "has changed since the fit: fit again";
             return Err(Failure::Data(format!("{}: {reason}", input.path.display())));
         }
     }
     let model = results::model(&folder.join("model.safetensors"))?;
-    let loaded = from_options.load()?;
-    let known = options.get("truth").and_then(Value::as_str).map(PathBuf::from);
-    let truth = truth.clone().or(known).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
+    let loaded = earlier.data.load()?;
+    let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
     let page = results::report(&loaded.views, &model, truth.as_ref(), &summary)?;
     let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
+    spare_inputs(&output, inputs.iter().map(|input| input.path.as_path()))?;
     write_file(Some(&output), |out| out.write_all(page.as_bytes()))?;
     eprintln!("The report is {}", output.display());
     Ok(())

@@ -9,7 +9,7 @@ use daimc_io::{Cells, Csr, Table};
 
 use crate::data::Data;
 use crate::failure::{Failure, Result};
-use crate::folder::Folder;
+use crate::folder::{Folder, spare_inputs};
 use crate::results::field;
 
 #[derive(Args)]
@@ -47,6 +47,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let ids = common_ids(&tables)?;
     let present = daimc::simulate::missing(ids.len(), &rates, *seed)?;
 
+    let mut names: Vec<String> = Vec::new();
+    for (name, table) in &tables {
+        let end = if matches!(table.cells, Cells::DenseF32(_) | Cells::DenseF64(_)) { "tsv" } else { "mtx" };
+        let file = format!("{}.{end}", file_name(name));
+        if file == "mask.tsv" || names.contains(&file) {
+            let reason = "would be written twice: give the views other names with --view NAME=PATH";
+            return Err(Failure::Usage(format!("{}: {reason}", output.join(file).display())));
+        }
+        names.push(file);
+    }
+    for file in names.iter().map(String::as_str).chain(["mask.tsv"]) {
+        spare_inputs(&output.join(file), tables.iter().map(|(_, table)| table.path.as_path()))?;
+    }
+
     let mut folder = Folder::begin(output, *force)?;
     folder.write("mask.tsv", |out| mask(out, &tables, &ids, &present))?;
     let place: HashMap<&str, usize> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
@@ -76,7 +90,8 @@ fn rates(missing: &[String], tables: &[(String, Table)]) -> Result<Vec<f64>> {
         let (view, share) =
             text.split_once('=').map_or((None, text.as_str()), |(view, share)| (Some(view), share));
         let wrong = |reason| Failure::Usage(format!("--missing '{text}': {reason}"));
-        let share: f64 = share.parse().map_err(|_| wrong("the share must be a number from 0 to 1"))?;
+        let share = share.parse().ok().filter(|share| (0.0..1.0).contains(share));
+        let share: f64 = share.ok_or_else(|| wrong("the share must be a number from 0 to below 1"))?;
         let Some(view) = view else {
             rates.fill(share);
             continue;

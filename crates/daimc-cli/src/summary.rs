@@ -11,6 +11,8 @@ use crate::data::Input;
 pub struct Summary {
     pub version: &'static str,
     pub options: Value,
+    /// The folder that relative paths are relative to.
+    pub directory: Option<std::path::PathBuf>,
     pub resolved: Value,
     pub inputs: Vec<Input>,
     pub seed: u64,
@@ -38,6 +40,7 @@ impl Summary {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             options,
+            directory: std::env::current_dir().ok(),
             resolved: serde_json::to_value(&model.options).unwrap_or_default(),
             inputs: inputs.to_vec(),
             seed: model.options.seed,

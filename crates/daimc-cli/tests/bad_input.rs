@@ -66,7 +66,6 @@ fn more_clusters_than_instances_are_refused() {
     let folder = Folder::small();
     let told = folder.bad(3, "fit --view a=a.tsv -k 13 -o out");
     assert!(told.contains("12") && told.contains("13"), "{told}");
-    assert!(folder.bad(3, "fit --view a=a.tsv -k 0 -o out").contains("at least 1"));
 }
 
 #[test]
@@ -91,6 +90,9 @@ fn usage_that_makes_no_sense_has_its_own_exit_code() {
     let folder = Folder::small();
     for (arguments, what) in [
         ("fit --view a=a.tsv -o out", "-k"),
+        ("fit --view a=a.tsv -k 0 -o out", "at least 1"),
+        ("fit --view a=a.tsv -k 2 --latent 0 -o out", "at least 1"),
+        ("fit --view a=a.tsv -k 2 -o out --scale c=unit", "the views are a"),
         ("fit -k 2 -o out", "--view"),
         ("fit --view a=a.tsv --view a=b.csv -k 2 -o out", "this name"),
         ("fit --view a=a.tsv -k 2 -o out --alpha -1", "alpha"),
@@ -115,13 +117,6 @@ fn usage_that_makes_no_sense_has_its_own_exit_code() {
 }
 
 #[test]
-fn scaling_of_a_view_that_is_not_there_is_refused() {
-    let folder = Folder::small();
-    let told = folder.bad(3, "fit --view a=a.tsv -k 2 -o out --scale c=unit");
-    assert!(told.contains('c') && told.contains('a'), "{told}");
-}
-
-#[test]
 fn truths_and_models_that_do_not_fit_are_refused() {
     let folder = Folder::small();
     folder.file("truth.csv", "id,class\nz,1\n");
@@ -129,8 +124,11 @@ fn truths_and_models_that_do_not_fit_are_refused() {
     assert!(told.contains("truth.csv") && told.contains('z'), "{told}");
     folder.good("fit --view a=a.tsv -k 2 -o out");
     assert!(folder.bad(3, "evaluate out/labels.tsv --truth truth.csv").contains("no ID in common"));
-    assert!(folder.bad(3, "predict out/model.safetensors --view b=b.csv").contains('b'));
-    assert!(folder.bad(3, "predict out/model.safetensors --view a=b.csv").contains("features"));
+    let predict = "predict out/model.safetensors --view";
+    assert!(folder.bad(3, &format!("{predict} b=b.csv")).contains("no view 'b': it has a"));
+    assert!(folder.bad(3, &format!("{predict} a=b.csv")).contains("none of its features"));
+    folder.file("new.tsv", "id\tx\tz\nn\t1\t2\n");
+    assert!(folder.bad(3, &format!("{predict} a=new.tsv")).contains("new.tsv: feature 'y' is missing"));
     assert!(folder.bad(3, "predict a.tsv --view a=a.tsv").contains("a.tsv"));
     folder.file("a.tsv", "id\tx\ty\tz\ns0\t1\t2\t3\n");
     assert!(folder.bad(3, "report out").contains("has changed"));
@@ -171,4 +169,28 @@ fn files_that_are_cut_off_or_lie_are_refused_in_every_format() {
     assert!(told.contains('Z') && told.contains('X'), "{told}");
     let told = folder.bad(3, "inspect --view both.npz::c");
     assert!(told.contains('a') && told.contains('b'), "{told}");
+}
+
+#[test]
+fn files_that_are_read_are_not_written() {
+    let folder = Folder::small();
+    let before = (folder.text("a.tsv"), folder.text("b.csv"));
+    folder.good("fit --view a=a.tsv -k 2 -o out");
+    for arguments in [
+        "predict out/model.safetensors --view a=a.tsv -o a.tsv",
+        "simulate --view a=a.tsv --missing 0 -o . --force",
+        "report out -o a.tsv",
+    ] {
+        assert!(folder.bad(2, arguments).contains("this file is read"), "{arguments}");
+    }
+    for arguments in [
+        "simulate --view mask=a.tsv --missing 0 -o m",
+        "simulate --view x,y=a.tsv --view x_y=a.tsv --missing 0 -o m",
+    ] {
+        assert!(folder.bad(2, arguments).contains("written twice"), "{arguments}");
+        assert!(folder.list("m").is_empty());
+    }
+    assert!(folder.bad(2, "demo -o .").contains("not empty"));
+    assert!(folder.bad(2, "demo --files .").contains("--force"));
+    assert_eq!((folder.text("a.tsv"), folder.text("b.csv")), before);
 }

@@ -96,7 +96,7 @@ fn a_folder_that_is_not_empty_is_left_alone_unless_forced() {
     folder.good(&format!("{FIT} --force --seed 3"));
     assert_eq!(folder.text("out/mine.txt"), "keep");
     assert_eq!(folder.json("out/summary.json")["seed"], 3);
-    assert!(folder.bad(2, "fit --view a=a.tsv -k 2 -o a.tsv").contains("file of this name"));
+    assert!(folder.bad(2, "fit --view a=a.tsv -k 2 -o a.tsv").contains("where a folder is needed"));
 }
 
 #[test]
@@ -179,4 +179,35 @@ fn every_format_gives_the_same_labels_byte_for_byte() {
             assert_eq!(*first.get_or_insert_with(|| labels.clone()), labels, "{name}");
         }
     }
+}
+
+#[test]
+fn what_is_odd_about_a_result_is_told() {
+    let folder = Folder::small();
+    let told = |arguments: &str| {
+        let output = folder.run(arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    folder.file("flat.csv", "id,x,y\na,1,1\nb,1,1\nc,1,1\nd,1,1\ne,1,1\n");
+    assert!(told("fit --view flat.csv -k 3 -o flat").contains("2 of 3 clusters are empty"));
+    folder.file("some.csv", "id,class\ns0,a\ns1,b\ns2,a\n");
+    assert!(told(&format!("{FIT} --truth some.csv")).contains("9 of 12 instances have no class"));
+    // One feature is not lost to rows of length 1.
+    folder.file("one.csv", "id,x\na,1\nb,1.1\nc,9\nd,9.1\n");
+    folder.good("fit --view one.csv -k 2 -o one");
+    let labels = folder.labels("one/labels.tsv");
+    assert!(
+        labels["a"] == labels["b"] && labels["c"] == labels["d"] && labels["a"] != labels["c"],
+        "{labels:?}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_written_is_found_before_the_work() {
+    let folder = Folder::small();
+    // Nobody can make a folder there. The data are not even looked for.
+    let told = folder.bad(1, "fit --view a=nowhere.tsv -k 2 -o /proc/out");
+    assert!(told.starts_with("/proc/out cannot be written"), "{told}");
 }

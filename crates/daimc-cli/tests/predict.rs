@@ -96,6 +96,38 @@ fn predicting_the_fitted_instances_gives_their_clusters() {
 }
 
 #[test]
+fn features_are_put_into_the_order_of_the_model_by_name() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv -k 2 -o out");
+    let table = folder.text("a.tsv");
+    let turned = table.lines().enumerate().map(|(i, line)| {
+        let f: Vec<&str> = line.split('\t').collect();
+        format!("{}\t{}\t{}\t{}\t{}\n", f[0], f[3], if i == 0 { "more" } else { "7" }, f[1], f[2])
+    });
+    folder.file("turned.tsv", turned.collect::<String>());
+    let plain = folder.good("predict out --view a=a.tsv -q");
+    assert_eq!(folder.good("predict out --view a=turned.tsv -q"), plain);
+}
+
+#[test]
+fn results_can_be_used_from_another_folder_and_changed_files_are_noticed() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out --truth truth.csv");
+    std::fs::create_dir(folder.path("elsewhere")).unwrap();
+    let there = |arguments: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("daimc").unwrap();
+        command.current_dir(folder.path("elsewhere")).args(arguments.split(' ')).output().unwrap()
+    };
+    assert!(there("report ../out").status.success());
+    assert!(there("fit --config ../out/summary.json -o again").status.success());
+    assert_eq!(folder.text("elsewhere/again/labels.tsv"), folder.text("out/labels.tsv"));
+    folder.file("a.tsv", folder.text("a.tsv").replace("s0\t", "s00\t"));
+    let output = there("fit --config ../out/summary.json -o third");
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a.tsv has changed since"));
+}
+
+#[test]
 fn evaluation_joins_by_id_and_says_what_has_no_class() {
     let folder = Folder::new();
     folder.file("labels.tsv", "id\tcluster\tconfidence\na\t0\t1\nb\t0\t1\nc\t1\t1\nd\t1\t0.5\n");

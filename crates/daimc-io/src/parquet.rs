@@ -36,7 +36,11 @@ pub fn read(path: &Path, how: Reading) -> Result<Table> {
         )));
     }
     let rows = file.rows(id_column.as_ref().unwrap_or(&columns[0]))?;
-    let lines = id_column.as_ref().map(|column| column.texts(&file)).transpose()?;
+    let lines = match &id_column {
+        Some(column) => Some(column.texts(&file)?),
+        None if how.no_ids => None,
+        None => file.counted_index(rows),
+    };
     let names = columns.iter().map(|column| column.name.clone()).collect();
 
     let lie = Lie::new(rows, columns.len(), true, how);
@@ -120,14 +124,30 @@ impl Parquet {
         Ok(stored.or_else(|| columns.first().filter(|column| column.may_be_id()).map(|_| 0)))
     }
 
-    /// The columns that pandas made of an index. One that only counts is not stored.
+    /// An index of pandas that only counts, where it does not count from 0 in steps of 1: it tells rows apart, but is not
+    /// stored.
+    fn counted_index(&self, rows: usize) -> Option<Vec<String>> {
+        let index = self.pandas();
+        let range = index["index_columns"].as_array()?.iter().find(|index| index["kind"] == "range")?;
+        let (start, step) = (range["start"].as_i64()?, range["step"].as_i64()?);
+        let id =
+            |row: usize| Some(start.checked_add(step.checked_mul(i64::try_from(row).ok()?)?)?.to_string());
+        if (start, step) == (0, 1) { None } else { (0..rows).map(id).collect() }
+    }
+
+    /// The columns that pandas made of an index.
     fn pandas_index(&self) -> Vec<String> {
+        let pandas = self.pandas();
+        let index = pandas["index_columns"].as_array();
+        index.into_iter().flatten().filter_map(|name| name.as_str().map(String::from)).collect()
+    }
+
+    /// What pandas says about the table.
+    fn pandas(&self) -> serde_json::Value {
         let entries = self.metadata.file_metadata().key_value_metadata();
         let entry = entries.and_then(|entries| entries.iter().find(|entry| entry.key == "pandas"));
         let text = entry.and_then(|entry| entry.value.as_deref()).unwrap_or_default();
-        let pandas: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-        let index = pandas["index_columns"].as_array();
-        index.into_iter().flatten().filter_map(|name| name.as_str().map(String::from)).collect()
+        serde_json::from_str(text).unwrap_or_default()
     }
 
     /// The number of rows, which is believed when a column really has as many.

@@ -272,6 +272,21 @@ fn a_mask_for_tables_without_ids_has_row_numbers() {
 }
 
 #[test]
+fn a_mask_may_be_in_the_words_of_r_and_pandas() {
+    let folder = Folder::new();
+    let files = pair(&folder);
+    for (yes, no) in [("TRUE", "FALSE"), ("True", "False"), ("1.0", "0.0"), ("yes", "no")] {
+        let rows = format!("w,{no},{yes}\nx,{yes},{no}\ny,{yes},{no}\nz,{yes},{yes}\n");
+        // R writes no title above row names.
+        for header in ["id,a,b", "a,b"] {
+            let mask = folder.file("mask.csv", format!("{header}\n{rows}"));
+            let (views, _) = joined_as(&files, Reading::default(), &masked(&mask)).unwrap();
+            assert_eq!((views.present(0), views.present(1)), (3, 2), "{yes}");
+        }
+    }
+}
+
+#[test]
 fn a_mask_that_does_not_fit_is_refused() {
     let folder = Folder::new();
     let files = pair(&folder);
@@ -295,11 +310,11 @@ fn a_mask_that_does_not_fit_is_refused() {
     assert_eq!(refused(rows), "mask.csv: the mask has no header: name the columns, id first, then the views");
     assert_eq!(
         refused("id,a,b\nw,1,1\nx,1,2\ny,1,1\nz,1,1\n"),
-        "mask.csv, line 3, column 3: the mask of view 'b' for instance 'x' is 2: write 1 (shown) or 0 (missing)"
+        "mask.csv, line 3, column 3: the mask of view 'b' for instance 'x' is '2': write 1 (shown) or 0 (missing)"
     );
     assert!(
         refused("id,a,b\nw,1,1\nx,NA,1\n")
-            .contains("line 3, column 2: the mask of view 'a' for instance 'x' is missing")
+            .contains("line 3, column 2: the mask of view 'a' for instance 'x' is 'NA'")
     );
     assert_eq!(
         refused(&format!("id,a,b\n{rows}v,1,1\n")),
@@ -311,9 +326,9 @@ fn a_mask_that_does_not_fit_is_refused() {
     );
     assert!(
         refused(&format!("id,a,b\n{rows}w,1,1\n"))
-            .starts_with("mask.csv, line 6: the ID 'w' is also that of line 2")
+            .starts_with("mask.csv, line 6, column 1: the ID 'w' is also that of line 2")
     );
-    assert!(refused("id,a,b\nw,1\nx,1,1\n").starts_with("mask.csv, line 2: 2 fields where the header has 3"));
+    assert!(refused("id,a,b\nw,1\nx,1,1\n").starts_with("mask.csv, line 2: 2 fields where 3 are expected"));
 }
 
 #[test]

@@ -72,3 +72,20 @@ fn what_is_wrong_with_labels_is_said() {
         refused("label,id\n1,x\n2,y\n").contains("the labels are in the first column: put the IDs there")
     );
 }
+
+#[test]
+fn blanks_within_labels_and_titles_do_not_separate() {
+    let folder = Folder::new();
+    let forms = [
+        ("a.tsv", "id\tkind\nS0\tLuminal A\nS1\tLuminal B\n"),
+        ("b.csv", "Sample ID,Sub type\nS0,Luminal A\nS1,Luminal B\n"),
+        ("c.csv", "id;class\nS0;Luminal A\nS1;Luminal B\n"),
+    ];
+    for (name, text) in forms {
+        let labels = read_labels(&folder.file(name, text)).unwrap();
+        assert_eq!((labels.get("S0"), labels.get("S1")), (Some("Luminal A"), Some("Luminal B")), "{name}");
+    }
+    // Where there is nothing else, blanks do.
+    let labels = read_labels(&folder.file("d.txt", "id class\nS0 x\nS1 y\n")).unwrap();
+    assert_eq!(labels.get("S1"), Some("y"));
+}

@@ -20,7 +20,8 @@ use columns::Columns;
 #[non_exhaustive]
 pub enum Scale {
     /// Chosen per view by its values: [`TfIdf`](Self::TfIdf) for sparse counts, [`Unit`](Self::Unit) where the
-    /// features share a unit, [`MinMaxUnit`](Self::MinMaxUnit) where they do not.
+    /// features share a unit, [`MinMaxUnit`](Self::MinMaxUnit) where they do not, [`ZScore`](Self::ZScore) where there
+    /// is but one.
     #[default]
     Auto,
     /// As it is.
@@ -183,6 +184,9 @@ fn choose(columns: &Columns) -> (Scale, String) {
     if columns.counts && density <= SPARSE {
         let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
         return (Scale::TfIdf, reason);
+    }
+    if columns.deviation.len() == 1 {
+        return (Scale::ZScore, "one feature: rows of length 1 would all be alike".to_string());
     }
     let mut deviations: Vec<f64> = columns.deviation.iter().copied().filter(|&d| d > 0.0).collect();
     deviations.sort_unstable_by(f64::total_cmp);

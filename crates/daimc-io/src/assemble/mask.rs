@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::id;
-use super::origin::Origin;
-use crate::{Cells, Error, Place, Precision, Reading, Result, Table, text};
+use crate::text::{Record, records};
+use crate::{Error, Place, Result, Table};
 
 /// What each view shows.
 pub(super) struct Mask {
@@ -18,12 +18,18 @@ pub(super) struct Mask {
 impl Mask {
     /// Reads a mask for these tables, which must be about the same views and the same instances.
     pub fn read(path: &Path, tables: &[(String, Table)]) -> Result<Self> {
-        let how = Reading { precision: Some(Precision::F32), ..Reading::default() };
-        let mut table = text::read(path, how)?;
         let refuse = |reason: String| Err(Error::in_file(path, reason));
-        let Some(columns) = table.features.take() else {
+        let mut records = records(path)?;
+        let header = records.remove(0).fields;
+        if records.is_empty() {
+            return refuse("the mask has a header but no row: an ID, and 0 or 1 for each view".into());
+        }
+        let width = records[0].fields.len();
+        // R writes no title above row names.
+        let columns = if header.len() + 1 == width { &header[..] } else { &header[1..] };
+        if columns.iter().any(|column| bit(column).is_some()) {
             return refuse("the mask has no header: name the columns, id first, then the views".into());
-        };
+        }
         let views: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
         for (at, column) in columns.iter().enumerate() {
             if !views.contains(&column.as_str()) {
@@ -36,9 +42,29 @@ impl Mask {
                 return refuse(format!("the mask has two columns '{column}': leave one per view"));
             }
         }
-        let ids = table.ids.clone().unwrap_or_default();
-        let origin = Origin::of("mask", &mut table);
-        let values = bits(&table, &origin, &columns, &ids)?;
+        let (mut ids, mut lines, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for Record { line, fields } in records {
+            let place = |column| Place { line: Some(line), column, ..Place::file(path) };
+            if fields.len() != columns.len() + 1 {
+                let (found, expected) = (fields.len(), columns.len() + 1);
+                let reason =
+                    format!("{found} fields where {expected} are expected: an ID, and 0 or 1 for each view");
+                return Err(Error::Data { place: place(None), reason });
+            }
+            for (at, (value, view)) in fields[1..].iter().zip(columns).enumerate() {
+                let Some(shown) = bit(value) else {
+                    let found = if value.is_empty() { "empty".into() } else { format!("'{value}'") };
+                    let reason = format!(
+                        "the mask of view '{view}' for instance '{}' is {found}: write 1 (shown) or 0 (missing)",
+                        fields[0]
+                    );
+                    return Err(Error::Data { place: place(Some(at + 2)), reason });
+                };
+                values.push(shown);
+            }
+            ids.extend(fields.into_iter().next());
+            lines.push(line);
+        }
         let mut shown = Vec::with_capacity(views.len());
         for view in views {
             let Some(column) = columns.iter().position(|column| column == view) else {
@@ -46,8 +72,9 @@ impl Mask {
             };
             shown.push(values.iter().skip(column).step_by(columns.len()).copied().collect());
         }
-        let mask = Self { rows: index(ids, &origin)?, shown };
-        mask.check_instances(path, tables, &origin)?;
+        let at = |row: usize| Place { line: Some(lines[row]), column: Some(1), ..Place::file(path) };
+        let mask = Self { rows: index(ids, at)?, shown };
+        mask.check_instances(path, tables, at)?;
         Ok(mask)
     }
 
@@ -56,7 +83,12 @@ impl Mask {
         (0..table.rows).map(|row| self.shown[view][self.rows[&id(table, row)]]).collect()
     }
 
-    fn check_instances(&self, path: &Path, tables: &[(String, Table)], origin: &Origin) -> Result<()> {
+    fn check_instances(
+        &self,
+        path: &Path,
+        tables: &[(String, Table)],
+        at: impl Fn(usize) -> Place,
+    ) -> Result<()> {
         let mut known = vec![false; self.rows.len()];
         let (mut absent, mut count) = (None, 0);
         for (name, table) in tables {
@@ -79,30 +111,27 @@ impl Mask {
         let id = self.rows.iter().find(|(_, at)| **at == row).map_or("", |(id, _)| id);
         let reason =
             format!("the instance '{id}' is in no view: delete its row from the mask, or check the IDs");
-        Err(Error::Data { place: Place { column: Some(1), ..origin.cell(row, 0) }, reason })
+        Err(Error::Data { place: at(row), reason })
     }
 }
 
-/// The values, which must be 0 or 1.
-fn bits(table: &Table, origin: &Origin, columns: &[String], ids: &[String]) -> Result<Vec<bool>> {
-    let Cells::DenseF32(values) = &table.cells else { return Ok(Vec::new()) };
-    if let Some(at) = values.iter().position(|value| *value != 0.0 && *value != 1.0) {
-        let (row, column) = (at / table.columns, at % table.columns);
-        let found = if values[at].is_nan() { "missing".into() } else { values[at].to_string() };
-        let (view, id) = (&columns[column], &ids[row]);
-        let reason = format!(
-            "the mask of view '{view}' for instance '{id}' is {found}: write 1 (shown) or 0 (missing)"
-        );
-        return Err(Error::Data { place: origin.cell(row, column), reason });
+/// Whether a field of a mask shows an instance, also in the words of R and pandas.
+fn bit(field: &str) -> Option<bool> {
+    match field.to_ascii_lowercase().as_str() {
+        "1" | "1.0" | "true" | "t" | "yes" => Some(true),
+        "0" | "0.0" | "false" | "f" | "no" => Some(false),
+        _ => None,
     }
-    Ok(values.iter().map(|value| *value == 1.0).collect())
 }
 
-fn index(ids: Vec<String>, origin: &Origin) -> Result<HashMap<String, usize>> {
+/// The row of each ID, of which none may occur twice; `at` is the place of a row.
+fn index(ids: Vec<String>, at: impl Fn(usize) -> Place) -> Result<HashMap<String, usize>> {
     let mut rows = HashMap::with_capacity(ids.len());
     for (row, id) in ids.into_iter().enumerate() {
         if let Some(first) = rows.insert(id.clone(), row) {
-            return Err(origin.twice(&id, first, row));
+            let earlier = at(first).line.unwrap_or_default();
+            let reason = format!("the ID '{id}' is also that of line {earlier}: delete one of the two");
+            return Err(Error::Data { place: at(row), reason });
         }
     }
     Ok(rows)

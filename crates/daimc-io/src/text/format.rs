@@ -200,8 +200,18 @@ impl Look<'_> {
     /// column under each.
     fn sample(&self, start: usize) -> Option<Sample> {
         let samples = SEPARATORS.iter().map(|&separator| self.split(start, separator));
-        let scored = samples.map(|sample| (sample.score(), sample)).filter(|(score, _)| *score > 0.0);
-        scored.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, sample)| sample)
+        let mut scored: Vec<(f64, Sample)> =
+            samples.map(|sample| (sample.score(), sample)).filter(|(score, _)| *score > 0.0).collect();
+        // Blanks also stand within names; a separator that every record has as often does not.
+        let even =
+            |sample: &Sample| sample.counts.len() > 1 && sample.counts.iter().all(|c| *c == sample.counts[0]);
+        if scored.iter().any(|(_, sample)| sample.separator != Separator::Blanks && even(sample)) {
+            scored.retain(|(_, sample)| sample.separator != Separator::Blanks);
+        }
+        scored
+            .into_iter()
+            .reduce(|best, other| if other.0 > best.0 { other } else { best })
+            .map(|(_, sample)| sample)
     }
 
     /// The separator, if there is more than one column.
