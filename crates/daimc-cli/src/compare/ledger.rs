@@ -60,11 +60,9 @@ impl Ledger {
         // A row that was cut off when the program was killed has no end of line.
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         let rows: Vec<Row> = whole.lines().filter_map(parse).collect();
-        let mut file = File::create(&path).map_err(|error| fail(&path, error))?;
         let mut start = format!("{HEADER}\n");
         rows.iter().for_each(|row| start.push_str(&line(row)));
-        file.write_all(start.as_bytes()).map_err(|error| fail(&path, error))?;
-        drop(file);
+        crate::folder::write_file(Some(&path), |out| out.write_all(start.as_bytes()))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&path, error))?;
         Ok(Self { path, state: Mutex::new((rows, file)) })
     }
