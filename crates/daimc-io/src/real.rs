@@ -44,7 +44,7 @@ macro_rules! real {
                 self.into()
             }
 
-            #[allow(clippy::unnecessary_cast)]
+            #[allow(clippy::unnecessary_cast)] // For f64 it is one.
             fn narrow(value: f64) -> Self {
                 value as $type
             }

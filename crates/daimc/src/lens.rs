@@ -11,6 +11,7 @@
 //! feature whose mean is thousands of times its spread, in `f32`) the rows of a tile are scaled one by one into
 //! a buffer instead.
 
+mod lanes;
 mod products;
 
 use crate::kernel::Scalar;
@@ -18,7 +19,8 @@ use crate::parallel::{block_size, ordered};
 use crate::scale::Scaling;
 use crate::source::{Block, Buffer, Csr, Rows, Source};
 use crate::{Error, Result};
-pub(crate) use products::{Members, Operand, Right, Scratch, Sums, Total};
+pub(crate) use lanes::{Members, Right};
+pub(crate) use products::{Operand, Scratch, Sums, Total};
 
 /// The scaled rows of one view.
 #[derive(Debug)]

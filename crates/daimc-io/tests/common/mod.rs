@@ -40,7 +40,7 @@ pub fn bare(error: impl std::fmt::Display, path: &Path) -> String {
 }
 
 /// The names of a table, as it has them.
-#[allow(clippy::unnecessary_wraps)]
+#[allow(clippy::unnecessary_wraps)] // It is compared with a field that may be absent.
 pub fn names(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(ToString::to_string).collect())
 }

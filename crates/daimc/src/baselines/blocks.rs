@@ -88,19 +88,15 @@ impl<'a> Scaled<'a> {
     pub fn refuse_negative(&self, method: &str, instances: &[usize], part: &Part) -> Result<()> {
         let Some((row, column, value)) = part.first_negative() else { return Ok(()) };
         let instance = instances[row];
-        let mut buffer = Buffer::default();
-        let block = self.views.block(self.view, instance..instance + 1, &mut buffer)?;
-        let feature = self.views.iter().nth(self.view).map(|view| view.feature_name(column));
-        Err(Error::Scaling {
+        let own = self.views.iter().nth(self.view);
+        Err(Error::Negative {
             view: self.name(),
-            scale: self.lens.scaling.scale.to_string(),
-            reason: format!(
-                "{method} takes no negative values, but row {} (instance '{}'), column {column} ('{}') becomes {value}; \
-                 scale with min-max or min-max-unit, or leave the view out",
-                block.index.row(0).unwrap_or(instance),
-                self.views.ids().get(instance),
-                feature.unwrap_or_default()
-            ),
+            row: instance,
+            id: self.views.ids().get(instance),
+            column,
+            feature: own.map_or_else(|| column.to_string(), |own| own.feature_name(column)),
+            value,
+            method: method.into(),
         })
     }
 }
@@ -385,23 +381,6 @@ pub(super) fn cluster(embedding: &Matrix, scale: Scale, clusters: usize, seed: u
     let centres = kmeans::centres(&rows, &lens, clusters, STARTS, seed)?;
     let found = kmeans::assign(&rows, 0, &lens, &centres)?;
     Ok(found.labels.iter().map(|&label| label as usize).collect())
-}
-
-/// Refuses a number of clusters that there are not instances for.
-pub(super) fn check_clusters(clusters: usize, instances: usize) -> Result<()> {
-    if (1..=instances).contains(&clusters) {
-        return Ok(());
-    }
-    let reason = format!("must be at least 1 and at most the number of instances, {instances}");
-    Err(Error::Option { option: "clusters", value: clusters.to_string(), reason })
-}
-
-/// Refuses a weight that is negative or not finite.
-pub(super) fn check_weight(option: &'static str, value: f64) -> Result<()> {
-    if (0.0..=f64::MAX).contains(&value) {
-        return Ok(());
-    }
-    Err(Error::Option { option, value: value.to_string(), reason: "must be a finite number from 0".into() })
 }
 
 #[cfg(test)]

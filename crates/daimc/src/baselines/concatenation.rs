@@ -35,7 +35,7 @@ impl Method for Concatenation {
         seed: u64,
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
-        check_clusters(views, clusters)?;
+        check_clusters(views.instances(), clusters)?;
         let features = views.iter().map(crate::View::features).sum();
         let mut embedding = Matrix::zeros(views.instances(), features);
         let mut first = 0;

@@ -346,11 +346,11 @@ pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<
 }
 
 /// Fails if so many clusters cannot be found among these instances.
-pub(crate) fn check_clusters(views: &Views<'_>, clusters: usize) -> Result<()> {
-    if (1..=views.instances()).contains(&clusters) {
+pub(crate) fn check_clusters(instances: usize, clusters: usize) -> Result<()> {
+    if (1..=instances).contains(&clusters) {
         return Ok(());
     }
-    let reason = format!("must be at least 1 and at most the number of instances, {}", views.instances());
+    let reason = format!("must be at least 1 and at most the number of instances, {instances}");
     Err(Error::Option { option: "clusters", value: clusters.to_string(), reason })
 }
 

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::blocks::{Scaled, add, check_clusters, check_weight, cluster, gram, inverse, sum, uniform};
+use super::blocks::{Scaled, add, cluster, gram, inverse, sum, uniform};
+use super::data::{check_clusters, check_weight};
 use super::graph::{Graph, bytes};
 use super::pair::{Pair, Side, stack};
 use super::{Clustering, Method};
@@ -90,7 +91,7 @@ impl Method for Img {
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
         let pair = Pair::new(views, self.views)?;
-        check_clusters(clusters, pair.len())?;
+        check_clusters(pair.len(), clusters)?;
         for (option, weight) in [("lambda", self.lambda), ("beta", self.beta), ("gamma", self.gamma)] {
             check_weight(option, weight)?;
         }

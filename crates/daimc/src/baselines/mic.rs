@@ -163,7 +163,7 @@ impl Method for Mic {
         seed: u64,
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
-        check_clusters(views, clusters)?;
+        check_clusters(views.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
         check_weight("beta", self.beta)?;
         self.start.check()?;

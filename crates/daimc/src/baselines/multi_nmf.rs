@@ -120,7 +120,7 @@ impl Method for MultiNmf {
         seed: u64,
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
-        check_clusters(views, clusters)?;
+        check_clusters(views.instances(), clusters)?;
         check_weight("lambda", self.lambda)?;
         self.start.check()?;
         check_count("rounds", self.rounds)?;

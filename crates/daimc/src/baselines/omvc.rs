@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::blocks::{
-    Scaled, add, check_clusters, check_weight, cluster, gram, inverse, stream, sum, uniform,
-};
+use super::blocks::{Scaled, add, cluster, gram, inverse, stream, sum, uniform};
+use super::data::{check_clusters, check_weight};
 use super::{Clustering, Method};
 use crate::linalg::{product, transposed_product};
 use crate::scale::Scale;
@@ -80,7 +79,7 @@ impl Method for Omvc {
         seed: u64,
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
-        check_clusters(clusters, views.instances())?;
+        check_clusters(views.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
         check_weight("beta", self.beta)?;
         let scaled = (0..views.len()).map(|view| Scaled::new(views, view, self.scale));

@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::blocks::{
-    Part, Scaled, add, check_clusters, check_weight, gram, inverse, rows_of, stream, sum, uniform,
-};
+use super::blocks::{Part, Scaled, add, gram, inverse, rows_of, stream, sum, uniform};
+use super::data::{check_clusters, check_weight};
 use super::{Clustering, Method};
 use crate::linalg::{column_squares, product};
 use crate::scale::Scale;
@@ -76,7 +75,7 @@ impl Method for Opimc {
         seed: u64,
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
-        check_clusters(clusters, views.instances())?;
+        check_clusters(views.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
         let scaled = (0..views.len()).map(|view| Scaled::new(views, view, self.scale));
         let scaled = scaled.collect::<Result<Vec<_>>>()?;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::blocks::{Scaled, check_clusters, check_weight, cluster, gram, least_squares, sum, uniform};
+use super::blocks::{Scaled, cluster, gram, least_squares, sum, uniform};
+use super::data::{check_clusters, check_weight};
 use super::pair::{Pair, Side, stack};
 use super::{Clustering, Method};
 use crate::scale::Scale;
@@ -83,7 +84,7 @@ impl Method for Pvc {
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
         let pair = Pair::new(views, self.views)?;
-        check_clusters(clusters, pair.len())?;
+        check_clusters(pair.len(), clusters)?;
         check_weight("lambda", self.lambda)?;
         let name = self.name();
         let side = |view, only| pair.side(&Scaled::new(views, view, self.scale)?, only, Some(&name));

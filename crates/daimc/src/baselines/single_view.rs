@@ -39,7 +39,7 @@ impl Method for SingleView {
         seed: u64,
         each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Clustering> {
-        check_clusters(views, clusters)?;
+        check_clusters(views.instances(), clusters)?;
         if self.view >= views.len() {
             let reason = format!("there are {} views, numbered from 0", views.len());
             return Err(Error::Option { option: "view", value: self.view.to_string(), reason });

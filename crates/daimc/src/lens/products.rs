@@ -1,15 +1,12 @@
 //! The two products of a sweep, through a lens: the layouts of their operands and of their sums.
 
-use std::array::from_fn;
-
+use super::lanes::{Members, Right, Weights};
 use super::{Lens, scaled};
 use crate::Matrix;
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, dense, sparse};
-use crate::matrix::dot;
 use crate::scale::Scaling;
 use crate::source::{Block, Csr, Rows};
-use crate::steps::latent::LANES;
 
 impl Lens {
     /// Prepares K vectors, the columns of `vectors` (d × K), for [`Lens::project`].
@@ -222,155 +219,6 @@ impl Lens {
 enum Products<'a> {
     F32(&'a [f32], usize),
     F64(&'a [f64], usize),
-}
-
-/// The instances of a tile that a view shows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Members {
-    /// Instance and row of the view's matrix.
-    pub rows: Vec<(usize, usize)>,
-    /// The row factor of each.
-    pub factors: Vec<f64>,
-    /// Where they stand in the tile.
-    stretches: Vec<Stretch>,
-}
-
-/// Members that stand in successive lanes.
-#[derive(Clone, Debug)]
-struct Stretch {
-    first: usize,
-    lane: usize,
-    count: usize,
-}
-
-impl Members {
-    pub fn clear(&mut self) {
-        self.rows.clear();
-        self.factors.clear();
-        self.stretches.clear();
-    }
-
-    /// Appends an instance; lanes increase.
-    #[inline(always)]
-    pub fn push(&mut self, instance: usize, row: usize, factor: f64, lane: usize) {
-        match self.stretches.last_mut() {
-            Some(last) if last.lane + last.count == lane => last.count += 1,
-            _ => self.stretches.push(Stretch { first: self.rows.len(), lane, count: 1 }),
-        }
-        self.rows.push((instance, row));
-        self.factors.push(factor);
-    }
-}
-
-/// `r` of a tile, or its positive and negative part, in lanes like V.
-pub(crate) struct Right<'a> {
-    pub plus: &'a mut [f64],
-    /// Empty if r is not parted.
-    pub minus: &'a mut [f64],
-    pub stride: usize,
-}
-
-impl Right<'_> {
-    /// Adds `f (p − offset)` for the products of members, of which there are `width` each.
-    #[inline(always)]
-    fn add<T: Scalar>(&mut self, products: &[T], width: usize, members: &Members, offset: &[f64]) {
-        for Stretch { first, lane, count } in &members.stretches {
-            let products = &products[first * width..(first + count) * width];
-            let factors = &members.factors[*first..first + count];
-            let (eights, rest) = factors.as_chunks::<LANES>();
-            for (i, factors) in eights.iter().enumerate() {
-                let products = &products[i * LANES * width..(i + 1) * LANES * width];
-                self.add_some(products, width, lane + i * LANES, factors, offset);
-            }
-            let done = eights.len() * LANES;
-            for (i, factor) in rest.iter().enumerate() {
-                let products = &products[(done + i) * width..(done + i + 1) * width];
-                self.add_some(products, width, lane + done + i, &[*factor], offset);
-            }
-        }
-    }
-
-    /// Adds the products of `N` members, from `lane` on.
-    #[inline(always)]
-    fn add_some<T: Scalar, const N: usize>(
-        &mut self,
-        products: &[T],
-        width: usize,
-        lane: usize,
-        factors: &[f64; N],
-        offset: &[f64],
-    ) {
-        for (k, offset) in offset.iter().enumerate() {
-            let at = k * self.stride + lane;
-            let product: [f64; N] = from_fn(|i| factors[i] * (products[i * width + k].to_f64() - offset));
-            let plus = &mut self.plus[at..at + N];
-            if self.minus.is_empty() {
-                (0..N).for_each(|i| plus[i] += product[i]);
-            } else {
-                let minus = &mut self.minus[at..at + N];
-                (0..N).for_each(|i| plus[i] += product[i].max(0.0));
-                (0..N).for_each(|i| minus[i] += (-product[i]).max(0.0));
-            }
-        }
-    }
-}
-
-/// The weights of the members of a tile: the row factor times a row of V.
-struct Weights<'a> {
-    members: &'a Members,
-    v: &'a [f64],
-    stride: usize,
-    latent: usize,
-}
-
-impl Weights<'_> {
-    /// The weights of one k for each stretch: where it starts among the members, factors, and values of V.
-    #[inline(always)]
-    fn stretches(&self, k: usize) -> impl Iterator<Item = (usize, &[f64], &[f64])> {
-        let v = &self.v[k * self.stride..(k + 1) * self.stride];
-        self.members.stretches.iter().map(move |&Stretch { first, lane, count }| {
-            (first, &self.members.factors[first..first + count], &v[lane..lane + count])
-        })
-    }
-
-    /// K rows of one weight per member.
-    #[inline(always)]
-    fn by_vector<T: Scalar>(&self, out: &mut Vec<T>) {
-        let count = self.members.rows.len();
-        out.resize(self.latent * count, T::default());
-        for (k, out) in out.chunks_exact_mut(count.max(1)).enumerate() {
-            for (first, factors, v) in self.stretches(k) {
-                for ((out, factor), v) in out[first..].iter_mut().zip(factors).zip(v) {
-                    *out = T::from_f64(factor * v);
-                }
-            }
-        }
-    }
-
-    /// One row of `width` weights per member, padded with zeros.
-    #[inline(always)]
-    fn by_row<T: Scalar>(&self, width: usize, out: &mut Vec<T>) {
-        out.clear();
-        out.resize(self.members.rows.len() * width, T::default());
-        for k in 0..self.latent {
-            for (first, factors, v) in self.stretches(k) {
-                let column = out[first * width + k..].iter_mut().step_by(width);
-                for ((out, factor), v) in column.zip(factors).zip(v) {
-                    *out = T::from_f64(factor * v);
-                }
-            }
-        }
-    }
-
-    /// Adds the sum over the members to `sums`.
-    #[inline(always)]
-    fn add_up(&self, sums: &mut [f64]) {
-        for (k, sum) in sums.iter_mut().enumerate() {
-            for (_, factors, v) in self.stretches(k) {
-                *sum += dot(factors, v);
-            }
-        }
-    }
 }
 
 /// The columns of a d × K matrix, one after the other, laid out in chunks, row f times `factor(f)`.
