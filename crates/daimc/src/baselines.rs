@@ -3,12 +3,13 @@
 //! Masks stay masks: a missing row is never made up unless the method itself asks for it, and nothing is N × N unless
 //! the method's own model is.
 
-mod blocks;
+mod algebra;
 mod concatenation;
 mod daimc;
 mod data;
 mod graph;
 mod img;
+mod least_squares;
 mod mic;
 mod multi_nmf;
 #[cfg(test)]
@@ -22,6 +23,8 @@ mod opimc;
 mod pair;
 mod pvc;
 mod single_view;
+#[cfg(test)]
+mod testing;
 mod weighted_semi_nmf;
 
 use std::ops::ControlFlow;

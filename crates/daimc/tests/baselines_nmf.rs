@@ -11,6 +11,7 @@ use daimc::baselines::{
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Error, Matrix, Preset, Scale, View, Views, metrics, simulate};
 use naive::Mat;
+use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -27,7 +28,10 @@ fn mic() -> Mic {
     Mic { scale: Scale::MinMax, start: start(), rounds: 6, iterations: 40, ..Mic::default() }
 }
 
-/// Every method, and the NMI it must reach on [`planted`] with 30 % missing: a little less than was measured.
+/// Every method, and the NMI it must reach on [`planted`] with 30 % missing: a little less than was measured, which is
+/// daimc 0.99, daimc-paper 0.98, wsnmf 0.87, one view 0.63, concatenation 0.86, `MultiNMF` 0.97, MIC 0.97. Complete, all
+/// reach 0.95: what is missing costs a method that fills with means (one view, concatenation) and one without the second
+/// alignment most.
 fn methods() -> Vec<(Box<dyn Method>, f64)> {
     vec![
         (Box::new(Daimc::new(1)), 0.95),
@@ -224,6 +228,44 @@ fn weighted_semi_nmf_follows_its_equations() {
     assert!(naive::relative_difference(&embedding, &expected.v) < 1e-9);
     for (found, expected) in found.history.iter().zip(&expected.history) {
         assert!((found - expected).abs() < 1e-9 * expected, "{found} instead of {expected}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// From V the best U, whose loss is worked out literally, and from that U the next V.
+    #[test]
+    fn neither_step_of_weighted_semi_nmf_raises_its_loss(seed in 0_u64..1000, rate in 0.0..0.4_f64) {
+        let (n, k, sizes) = (30, 3, [6, 4]);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let xs = sizes.map(|d| naive::build(d, n, |_, _| rng.random_range(-1.0..1.0)));
+        let start = Matrix::from_fn(n, k, |_, _| rng.random_range(0.1..1.0));
+        let present = simulate::missing(n, &[rate; 2], seed).unwrap();
+        let view = |i: usize| {
+            let view = View::dense(i.to_string(), sizes[i], naive::transpose(&xs[i]).concat()).unwrap();
+            view.mask(&present[i]).unwrap()
+        };
+        let views = Views::new(vec![view(0), view(1)]).unwrap();
+        let run = |iterations| {
+            let daimc = Daimc::new(k).preset(Preset::Paper).scale(Scale::None).start(start.clone());
+            let daimc = daimc.max_iterations(iterations).tolerance(0.0);
+            fit(&WeightedSemiNmf { fit: daimc }, &views, k, 0)
+        };
+        let history = run(6).history;
+        for done in 1..6 {
+            let v: Mat = run(done).embedding.iter_rows().map(<[f64]>::to_vec).collect();
+            let best_basis = |i: usize| {
+                let w: Vec<f64> = present[i].iter().map(|&here| f64::from(u8::from(here))).collect();
+                let w = naive::diagonal(&w);
+                let none = naive::build(sizes[i], k, |_, _| 0.0);
+                let u = naive::update_u_kronecker(&xs[i], &w, &v, &none, 0.0);
+                naive::loss(&[xs[i].clone()], &[w], &[u], &v)
+            };
+            let between = best_basis(0) + best_basis(1);
+            prop_assert!(between <= history[done - 1] * (1.0 + 1e-9), "U: {} → {between}", history[done - 1]);
+            prop_assert!(history[done] <= between * (1.0 + 1e-9), "V: {between} → {}", history[done]);
+        }
     }
 }
 

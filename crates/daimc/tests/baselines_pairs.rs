@@ -56,6 +56,8 @@ fn planted_clusters_are_found_in_complete_data() {
     }
 }
 
+/// Measured: PVC, IMG and OPIMC 1.00, OMVC 0.85 (0.98 when complete), whose early blocks are filled with means of a few
+/// rows.
 #[test]
 fn most_is_found_with_three_in_ten_missing() {
     for (method, floor) in methods().iter().zip([0.95, 0.95, 0.9, 0.75]) {
@@ -147,7 +149,7 @@ fn img_refuses_more_instances_than_memory_holds() {
     let view = |name| View::dense(name, 1, vec![1.0_f32; n]).unwrap();
     let views = Views::new(vec![view("a"), view("b")]).unwrap();
     let message = fit(&Img::default(), &views, 2, 0).unwrap_err().to_string();
-    assert!(message.contains("144000.0 GB") && message.contains("sample"), "{message}");
+    assert!(message.contains("108000.0 GB") && message.contains("sample"), "{message}");
 }
 
 #[test]

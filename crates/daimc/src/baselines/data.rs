@@ -1,42 +1,91 @@
 //! What the compared methods do to the data before they begin: scaling, a check of signs, and the mean in place of what
-//! is missing.
+//! is missing; and what they do with an embedding in the end.
 
+use super::algebra::{add, gram, rows_of};
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, sparse as kernel};
 use crate::lens::Lens;
 use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
-use crate::source::{Buffer, Csr, Rows, Source};
+use crate::source::{self, Buffer, Csr, Source};
 use crate::{Error, Matrix, Result, Scale, Scaling, Views, kmeans};
 
-/// One view with the mean of its present rows in place of each missing row: an N × d matrix
-///
-/// ```text
-/// X = P R + (1 − w) mᵀ
-/// ```
-///
-/// R are the present rows, P puts them where they belong, and the rest has rank one. So the fill is never written and a
-/// sparse view stays sparse; products with X cost what products with R do. R is a copy in `f64`: 8 bytes per value of a
-/// dense view, 12 per stored value of a sparse one.
-#[derive(Clone, Debug)]
-pub(crate) struct Filled {
-    rows: Present,
-    features: usize,
-    /// The instances of the rows, in increasing order.
-    present: Vec<usize>,
-    missing: Vec<usize>,
-    mean: Vec<f64>,
+/// Rows longer than this could leave the range of numbers in products.
+const LONGEST: f64 = 1e100;
+
+/// A view and its scaling.
+pub(crate) struct Scaled<'a> {
+    views: &'a Views<'a>,
+    view: usize,
+    scaling: Scaling,
 }
 
-/// The present rows.
+impl<'a> Scaled<'a> {
+    pub fn new(views: &'a Views<'a>, view: usize, scale: Scale) -> Result<Self> {
+        Ok(Self { views, view, scaling: Scaling::fit(views, view, scale)? })
+    }
+
+    pub fn features(&self) -> usize {
+        self.views.features(self.view)
+    }
+
+    pub fn shows(&self, instance: usize) -> bool {
+        self.views.is_present(self.view, instance)
+    }
+
+    /// A scaled copy of the rows of some instances, all of which the view must show. Sparse rows stay sparse unless the
+    /// scaling shifts them.
+    pub fn rows(&self, instances: &[usize]) -> Result<Rows> {
+        let (d, scaling) = (self.features(), &self.scaling);
+        let mut buffer = Buffer::default();
+        let block = self.views.block(self.view, 0..self.views.instances(), &mut buffer)?;
+        let own = instances.iter().filter_map(|&instance| block.index.row(instance));
+        let rows = match block.rows {
+            source::Rows::DenseF32(x) => dense(x, own, d, scaling),
+            source::Rows::DenseF64(x) => dense(x, own, d, scaling),
+            source::Rows::SparseF32(csr) => sparse(&csr, own, d, scaling),
+            source::Rows::SparseF64(csr) => sparse(&csr, own, d, scaling),
+        };
+        for (row, &instance) in instances.iter().enumerate() {
+            let mut square = 0.0;
+            rows.each(row, |_, x| square += x * x);
+            if square.is_nan() || square > LONGEST * LONGEST {
+                let id = self.views.ids().get(instance);
+                return Err(Error::TooLarge { view: self.views.name(self.view).into(), row: instance, id });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Refuses rows with a negative value, for methods whose factors are all non-negative.
+    pub fn refuse_negative(&self, method: &str, instances: &[usize], rows: &Rows) -> Result<()> {
+        let Some(at) = rows.values().iter().position(|&value| value < 0.0) else { return Ok(()) };
+        let (row, column) = rows.cell(at);
+        let instance = instances[row];
+        let own = self.views.iter().nth(self.view);
+        Err(Error::Negative {
+            view: self.views.name(self.view).into(),
+            row: instance,
+            id: self.views.ids().get(instance),
+            column,
+            feature: own.map_or_else(|| column.to_string(), |own| own.feature_name(column)),
+            value: rows.values()[at],
+            method: method.into(),
+        })
+    }
+}
+
+/// Scaled rows of some instances of a view, X (n × d), in `f64`: 8 bytes per value of a dense view, 12 per stored value of
+/// a sparse one.
 #[derive(Clone, Debug)]
-enum Present {
+pub(crate) enum Rows {
     Dense(Matrix),
     Sparse(Sparse),
 }
 
 #[derive(Clone, Debug, Default)]
-struct Sparse {
+pub(crate) struct Sparse {
+    features: usize,
     offsets: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
@@ -50,50 +99,149 @@ impl Sparse {
     }
 }
 
-/// Rows longer than this could leave the range of numbers in products.
-const LONGEST: f64 = 1e100;
+impl Rows {
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Dense(rows) => rows.rows(),
+            Self::Sparse(sparse) => sparse.rows.len(),
+        }
+    }
 
-impl Filled {
-    /// View `view`, its present rows scaled, its missing rows the mean of the scaled ones. A scaling that shifts makes
-    /// a sparse view dense.
-    pub fn new(views: &Views<'_>, view: usize, scale: Scale) -> Result<Self> {
-        let scaling = Scaling::fit(views, view, scale)?;
-        let features = views.features(view);
-        let (present, missing): (Vec<usize>, Vec<usize>) =
-            (0..views.instances()).partition(|&instance| views.is_present(view, instance));
-        let mut buffer = Buffer::default();
-        let block = views.block(view, 0..views.instances(), &mut buffer)?;
-        let own = present.iter().filter_map(|&instance| block.index.row(instance));
-        let rows = match block.rows {
-            Rows::DenseF32(x) => dense(x, own, features, &scaling),
-            Rows::DenseF64(x) => dense(x, own, features, &scaling),
-            Rows::SparseF32(csr) => sparse(&csr, own, features, &scaling),
-            Rows::SparseF64(csr) => sparse(&csr, own, features, &scaling),
-        };
-        let mut filled = Self { rows, features, present, missing, mean: Vec::new() };
-        for (row, &instance) in filled.present.iter().enumerate() {
-            let mut square = 0.0;
-            filled.each(row, |_, x| square += x * x);
-            if square.is_nan() || square > LONGEST * LONGEST {
-                let id = views.ids().get(instance);
-                return Err(Error::TooLarge { view: views.name(view).into(), row: instance, id });
+    pub fn features(&self) -> usize {
+        match self {
+            Self::Dense(rows) => rows.columns(),
+            Self::Sparse(sparse) => sparse.features,
+        }
+    }
+
+    /// The stored values.
+    fn values(&self) -> &[f64] {
+        match self {
+            Self::Dense(rows) => rows.values(),
+            Self::Sparse(sparse) => &sparse.values,
+        }
+    }
+
+    fn values_mut(&mut self) -> &mut [f64] {
+        match self {
+            Self::Dense(rows) => rows.values_mut(),
+            Self::Sparse(sparse) => &mut sparse.values,
+        }
+    }
+
+    /// The row and the column where a stored value stands.
+    fn cell(&self, at: usize) -> (usize, usize) {
+        match self {
+            Self::Dense(rows) => (at / rows.columns(), at % rows.columns()),
+            Self::Sparse(sparse) => {
+                let row = sparse.offsets.partition_point(|&offset| offset <= at) - 1;
+                (row, sparse.columns[at] as usize)
             }
         }
-        let mut mean = vec![0.0; features];
-        let share = 1.0 / filled.present.len() as f64;
-        for row in 0..filled.present.len() {
-            filled.each(row, |column, value| mean[column] += share * value);
+    }
+
+    /// Calls `visit(column, value)` for the stored values of a row.
+    pub fn each(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
+        match self {
+            Self::Dense(rows) => rows.row(row).iter().enumerate().for_each(|(f, &x)| visit(f, x)),
+            Self::Sparse(sparse) => {
+                let (columns, values) = sparse.csr().row(row);
+                columns.iter().zip(values).for_each(|(&f, &x)| visit(f as usize, x));
+            }
         }
-        filled.mean = mean;
-        Ok(filled)
+    }
+
+    /// The sum of all values.
+    pub fn sum(&self) -> f64 {
+        self.values().iter().sum()
+    }
+
+    /// `‖X‖²`.
+    pub fn sum_squares(&self) -> f64 {
+        dot(self.values(), self.values())
+    }
+
+    /// `X B` for a basis B (d × K).
+    pub fn times(&self, basis: &Matrix) -> Matrix {
+        match self {
+            Self::Dense(rows) => product(rows, basis),
+            Self::Sparse(sparse) => {
+                let width = kernel::padded::<f64>(basis.columns());
+                let mut out = Aligned::zeros(sparse.rows.len() * width);
+                kernel::project(sparse.csr(), &sparse.rows, &pad(basis.iter_rows(), width), width, &mut out);
+                trim(&out, width, basis.columns())
+            }
+        }
+    }
+
+    /// `Xᵀ P` for coefficients P (n × K).
+    pub fn transposed_times(&self, coefficients: &Matrix) -> Matrix {
+        match self {
+            Self::Dense(rows) => transposed_product(rows, coefficients),
+            Self::Sparse(sparse) => {
+                let width = kernel::padded::<f64>(coefficients.columns());
+                let mut out = Aligned::zeros(sparse.features * width);
+                kernel::gather(
+                    sparse.csr(),
+                    &sparse.rows,
+                    &pad(coefficients.iter_rows(), width),
+                    width,
+                    &mut out,
+                );
+                trim(&out, width, coefficients.columns())
+            }
+        }
+    }
+
+    /// `‖X − P Bᵀ‖²`, by its three terms.
+    pub fn misfit(&self, coefficients: &Matrix, basis: &Matrix) -> f64 {
+        let cross = self.transposed_times(coefficients).dot(basis);
+        self.sum_squares() - 2.0 * cross + gram(coefficients).dot(&gram(basis))
+    }
+}
+
+/// One view with the mean of its present rows in place of each missing row: an N × d matrix
+///
+/// ```text
+/// X = P R + (1 − w) mᵀ
+/// ```
+///
+/// R are the present rows, P puts them where they belong, and the rest has rank one. So the fill is never written and a
+/// sparse view stays sparse; products with X cost what products with R do.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    rows: Rows,
+    /// The instances of the rows, in increasing order.
+    present: Vec<usize>,
+    missing: Vec<usize>,
+    mean: Vec<f64>,
+}
+
+impl Filled {
+    /// View `view`, its present rows scaled, its missing rows the mean of the scaled ones.
+    pub fn new(views: &Views<'_>, view: usize, scale: Scale) -> Result<Self> {
+        Self::of(&Scaled::new(views, view, scale)?)
+    }
+
+    fn of(view: &Scaled<'_>) -> Result<Self> {
+        let (present, missing): (Vec<usize>, Vec<usize>) =
+            (0..view.views.instances()).partition(|&instance| view.shows(instance));
+        let rows = view.rows(&present)?;
+        let mut mean = vec![0.0; rows.features()];
+        let share = 1.0 / present.len() as f64;
+        for row in 0..present.len() {
+            rows.each(row, |column, value| mean[column] += share * value);
+        }
+        Ok(Self { rows, present, missing, mean })
     }
 
     /// Every view, refused if a value is below zero, and divided by its sum: the entries of each view, fill included,
     /// add up to 1.
     pub fn distributions(views: &Views<'_>, scale: Scale, method: &str) -> Result<Vec<Self>> {
         let prepare = |view| {
-            let mut filled = Self::new(views, view, scale)?;
-            filled.check_signs(views, view, method)?;
+            let scaled = Scaled::new(views, view, scale)?;
+            let mut filled = Self::of(&scaled)?;
+            scaled.refuse_negative(method, &filled.present, &filled.rows)?;
             let total = filled.mean.iter().sum::<f64>() * filled.instances() as f64;
             // A view of zeros stays as it is.
             if total > 0.0 {
@@ -105,57 +253,12 @@ impl Filled {
         (0..views.len()).map(prepare).collect()
     }
 
-    fn check_signs(&self, views: &Views<'_>, view: usize, method: &str) -> Result<()> {
-        let Some(at) = self.values().iter().position(|&value| value < 0.0) else { return Ok(()) };
-        let (row, column) = self.cell(at);
-        let instance = self.present[row];
-        let own = views.iter().nth(view);
-        Err(Error::Negative {
-            view: views.name(view).into(),
-            row: instance,
-            id: views.ids().get(instance),
-            column,
-            feature: own.map_or_else(|| column.to_string(), |own| own.feature_name(column)),
-            value: self.values()[at],
-            method: method.into(),
-        })
-    }
-
-    /// The row of `rows` and the column where a stored value stands.
-    fn cell(&self, at: usize) -> (usize, usize) {
-        match &self.rows {
-            Present::Dense(_) => (at / self.features, at % self.features),
-            Present::Sparse(sparse) => {
-                let row = sparse.offsets.partition_point(|&offset| offset <= at) - 1;
-                (row, sparse.columns[at] as usize)
-            }
-        }
-    }
-
-    fn values(&self) -> &[f64] {
-        match &self.rows {
-            Present::Dense(rows) => rows.values(),
-            Present::Sparse(sparse) => &sparse.values,
-        }
-    }
-
-    /// Calls `visit(column, value)` for the stored values of a row.
-    fn each(&self, row: usize, mut visit: impl FnMut(usize, f64)) {
-        match &self.rows {
-            Present::Dense(rows) => rows.row(row).iter().enumerate().for_each(|(f, &x)| visit(f, x)),
-            Present::Sparse(sparse) => {
-                let (columns, values) = sparse.csr().row(row);
-                columns.iter().zip(values).for_each(|(&f, &x)| visit(f as usize, x));
-            }
-        }
-    }
-
     pub fn instances(&self) -> usize {
         self.present.len() + self.missing.len()
     }
 
     pub fn features(&self) -> usize {
-        self.features
+        self.rows.features()
     }
 
     /// One for each instance that is there, `otherwise` for the others.
@@ -172,15 +275,7 @@ impl Filled {
 
     /// `X A`, where A is d × K.
     pub fn times(&self, a: &Matrix) -> Matrix {
-        let own = match &self.rows {
-            Present::Dense(rows) => product(rows, a),
-            Present::Sparse(sparse) => {
-                let width = kernel::padded::<f64>(a.columns());
-                let mut out = Aligned::zeros(self.present.len() * width);
-                kernel::project(sparse.csr(), &sparse.rows, &pad(a.iter_rows(), width), width, &mut out);
-                trim(&out, width, a.columns())
-            }
-        };
+        let own = self.rows.times(a);
         if self.missing.is_empty() {
             return own;
         }
@@ -198,23 +293,10 @@ impl Filled {
 
     /// `Xᵀ A`, where A is N × K.
     pub fn transposed_times(&self, a: &Matrix) -> Matrix {
-        let mut out = match &self.rows {
-            Present::Dense(rows) if self.missing.is_empty() => return transposed_product(rows, a),
-            Present::Dense(rows) => {
-                let mut own = Matrix::zeros(self.present.len(), a.columns());
-                for (row, &instance) in self.present.iter().enumerate() {
-                    own.row_mut(row).copy_from_slice(a.row(instance));
-                }
-                transposed_product(rows, &own)
-            }
-            Present::Sparse(sparse) => {
-                let width = kernel::padded::<f64>(a.columns());
-                let own = pad(self.present.iter().map(|&instance| a.row(instance)), width);
-                let mut out = Aligned::zeros(self.features * width);
-                kernel::gather(sparse.csr(), &sparse.rows, &own, width, &mut out);
-                trim(&out, width, a.columns())
-            }
-        };
+        if self.missing.is_empty() {
+            return self.rows.transposed_times(a);
+        }
+        let mut out = self.rows.transposed_times(&rows_of(a, &self.present));
         let mut filled = vec![0.0; a.columns()];
         self.missing.iter().for_each(|&instance| add(&mut filled, 1.0, a.row(instance)));
         for (f, &m) in self.mean.iter().enumerate() {
@@ -226,35 +308,21 @@ impl Filled {
     /// `Σ_j c_j² ‖x_j‖²`, where c is one for rows that are there and `otherwise` for the others.
     pub fn sum_squares(&self, otherwise: f64) -> f64 {
         let filled = self.missing.len() as f64 * otherwise * otherwise;
-        dot(self.values(), self.values()) + filled * dot(&self.mean, &self.mean)
+        self.rows.sum_squares() + filled * dot(&self.mean, &self.mean)
     }
 
     /// X as it is, N × d.
     pub fn dense(&self) -> Matrix {
-        let mut out = Matrix::zeros(self.instances(), self.features);
+        let mut out = Matrix::zeros(self.instances(), self.features());
         for (row, &instance) in self.present.iter().enumerate() {
             let to = out.row_mut(instance);
-            self.each(row, |f, x| to[f] = x);
+            self.rows.each(row, |f, x| to[f] = x);
         }
         for &instance in &self.missing {
             out.row_mut(instance).copy_from_slice(&self.mean);
         }
         out
     }
-}
-
-impl Present {
-    fn values_mut(&mut self) -> &mut [f64] {
-        match self {
-            Self::Dense(rows) => rows.values_mut(),
-            Self::Sparse(sparse) => &mut sparse.values,
-        }
-    }
-}
-
-/// `sum ← sum + factor · row`.
-fn add(sum: &mut [f64], factor: f64, row: &[f64]) {
-    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x);
 }
 
 /// Rows side by side, each padded with zeros to `width`.
@@ -272,14 +340,14 @@ fn trim(padded: &[f64], width: usize, columns: usize) -> Matrix {
     Matrix::new(padded.len() / width, columns, values).expect("whole rows")
 }
 
-fn dense<T: Scalar>(x: &[T], rows: impl Iterator<Item = usize>, d: usize, scaling: &Scaling) -> Present {
+fn dense<T: Scalar>(x: &[T], rows: impl Iterator<Item = usize>, d: usize, scaling: &Scaling) -> Rows {
     let mut values = Vec::new();
     for row in rows {
         let start = values.len();
         values.extend(x[row * d..(row + 1) * d].iter().map(|x| x.to_f64()));
         finish(&mut values[start..], scaling);
     }
-    Present::Dense(Matrix::new(values.len() / d, d, values).expect("whole rows"))
+    Rows::Dense(Matrix::new(values.len() / d, d, values).expect("whole rows"))
 }
 
 fn sparse<T: Scalar>(
@@ -287,7 +355,7 @@ fn sparse<T: Scalar>(
     rows: impl Iterator<Item = usize>,
     d: usize,
     scaling: &Scaling,
-) -> Present {
+) -> Rows {
     if !scaling.shift.is_empty() {
         let mut values = Vec::new();
         for row in rows {
@@ -297,9 +365,9 @@ fn sparse<T: Scalar>(
             columns.iter().zip(stored).for_each(|(&f, x)| values[start + f as usize] = x.to_f64());
             finish(&mut values[start..], scaling);
         }
-        return Present::Dense(Matrix::new(values.len() / d, d, values).expect("whole rows"));
+        return Rows::Dense(Matrix::new(values.len() / d, d, values).expect("whole rows"));
     }
-    let mut out = Sparse { offsets: vec![0], ..Sparse::default() };
+    let mut out = Sparse { features: d, offsets: vec![0], ..Sparse::default() };
     for (number, row) in rows.enumerate() {
         let start = out.values.len();
         let (columns, stored) = csr.row(row);
@@ -310,7 +378,7 @@ fn sparse<T: Scalar>(
         out.offsets.push(out.values.len());
         out.rows.push(number);
     }
-    Present::Sparse(out)
+    Rows::Sparse(out)
 }
 
 /// Scales a row: `(x − m) ∘ c`, and to length 1 if that is asked for. Written out, and not folded into products, so
@@ -369,4 +437,43 @@ pub(crate) fn check_count(option: &'static str, value: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::Option { option, value: "0".into(), reason: "must be at least 1".into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::super::algebra::uniform;
+    use super::super::testing::{assert_close, plain};
+    use super::*;
+    use crate::View;
+
+    #[test]
+    fn sparse_and_dense_rows_give_the_same_products() {
+        let values = [0.0, 2.0, 0.0, 1.0, 0.0, 3.0, 0.0, 0.0, 4.0, 0.0, 0.0, 5.0];
+        let dense = View::dense("dense", 3, values.to_vec()).unwrap();
+        let offsets = vec![0, 1, 3, 4, 5];
+        let sparse = View::sparse("sparse", 3, offsets, vec![1, 0, 2, 2, 2], vec![2.0, 1.0, 3.0, 4.0, 5.0]);
+        let views = Views::new(vec![dense, sparse.unwrap()]).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let (basis, coefficients) = (uniform(3, 2, &mut rng), uniform(2, 2, &mut rng));
+        for scale in [Scale::None, Scale::Unit, Scale::TfIdf] {
+            let parts = [0, 1].map(|v| Scaled::new(&views, v, scale).unwrap().rows(&[3, 1]).unwrap());
+            assert_close(&parts[0].times(&basis), &plain(&parts[1].times(&basis)));
+            let products = parts.each_ref().map(|part| part.transposed_times(&coefficients));
+            assert_close(&products[0], &plain(&products[1]));
+            let misfits = parts.each_ref().map(|part| part.misfit(&coefficients, &basis));
+            assert!((misfits[0] - misfits[1]).abs() < 1e-12 * misfits[0]);
+        }
+    }
+
+    /// A zero that is shifted is a number like the others.
+    #[test]
+    fn a_sparse_view_becomes_dense_where_it_must() {
+        let sparse = View::sparse("sparse", 1, vec![0, 1, 1, 2], vec![0, 0], vec![2.0, 4.0]).unwrap();
+        let views = Views::new(vec![sparse]).unwrap();
+        let rows = Scaled::new(&views, 0, Scale::MinMax).unwrap().rows(&[2, 1, 0]).unwrap();
+        assert_close(&rows.times(&Matrix::from_fn(1, 1, |_, _| 1.0)), &vec![vec![1.0], vec![0.0], vec![0.5]]);
+    }
 }

@@ -1,75 +1,137 @@
 //! The affinity graph of IMG: its projection, its Laplacian, linear systems with it, its leading eigenvectors.
 
+use pulp::{Arch, Simd, WithSimd};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::blocks::{add, uniform};
+use super::algebra::{add, uniform};
+use crate::matrix::dot;
 use crate::{Matrix, linalg};
 
 /// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
 /// zero.
 ///
-/// It is kept dense however many entries are zero: the products with few vectors that are made with it are as fast as
-/// memory, which indices would take more of.
+/// Row i of A is `max(t_i − d_ij, 0)` with `d_ij = ‖p_i − p_j‖²`. Without the maximum A has rank K + 2, and a product with
+/// it costs O(n K) a column. A row is therefore kept as its level t and what the maximum adds where it cuts; one of which more
+/// is cut than left, as the entries that are left. Either way there are at most n/2 of them. Rounding is relative to the
+/// largest distance, not to the affinities.
 pub(super) struct Graph {
-    weights: Matrix,
+    /// `½ (F Gᵀ + G Fᵀ)`, the part of low rank, is `left · rightᵀ` with `left = ½ (F, G)` and `right = (G, F)`.
+    left: Matrix,
+    right: Matrix,
+    /// The diagonal of that part: the levels of the rows that are kept with theirs, zero for the others.
+    levels: Vec<f64>,
+    entries: Entries,
     degrees: Vec<f64>,
     /// `‖A‖²`.
     pub sum_squares: f64,
 }
 
-/// Bytes that two graphs of `n` instances take: a new one is made while the old one is still there.
-pub(super) fn bytes(n: usize) -> f64 {
-    16.0 * (n as f64).powi(2)
+/// Entries off the diagonal, row by row.
+#[derive(Default)]
+struct Entries {
+    ends: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
 }
 
-/// Rows and columns of A that are made symmetric at a time.
-const TILE: usize = 64;
+/// Bytes that two graphs of `n` instances take at most: a new one is made while the old one is still there.
+pub(super) fn bytes(n: usize) -> f64 {
+    12.0 * (n as f64).powi(2)
+}
+
+/// Rows of A that are worked out at a time.
+const ROWS: usize = 32;
+
+/// A degree below this is the rounding of none.
+const SMALLEST_DEGREE: f64 = 1e-12;
 
 impl Graph {
     /// The graph in which every two instances are equally near.
     pub fn uniform(n: usize) -> Self {
-        let share = 1.0 / n as f64;
-        Self::new(Matrix::from_fn(n, n, |_, _| share))
+        Self::nearest(&Matrix::zeros(n, 1), 1.0)
     }
 
     /// The projections of `−d_i`, with `d_ij = factor · ‖q_i − q_j‖²`, on the simplex.
     pub fn nearest(q: &Matrix, factor: f64) -> Self {
-        let n = q.rows();
-        let transposed = Matrix::from_fn(q.columns(), n, |k, j| q[(j, k)]);
-        let mut affinity = Matrix::zeros(n, n);
-        affinity.values_mut().par_chunks_exact_mut(n.max(1)).enumerate().for_each(|(i, row)| {
-            for (k, &own) in q.row(i).iter().enumerate() {
-                for (distance, other) in row.iter_mut().zip(transposed.row(k)) {
-                    *distance += factor * (other - own).powi(2);
-                }
-            }
-            project(row);
+        let (n, k) = (q.rows(), q.columns());
+        let mut mean = vec![0.0; k];
+        q.iter_rows().for_each(|row| add(&mut mean, 1.0 / n as f64, row));
+        let root = factor.sqrt();
+        let points = Matrix::from_fn(n, k, |i, c| root * (q[(i, c)] - mean[c]));
+        let squares: Vec<f64> = points.iter_rows().map(|row| dot(row, row)).collect();
+        // d_ij = (p_i, ‖p_i‖², 1) · (−2 p_j, 1, ‖p_j‖²).
+        let right = Matrix::from_fn(n, k + 2, |j, c| match c.checked_sub(k) {
+            None => -2.0 * points[(j, c)],
+            Some(0) => 1.0,
+            Some(_) => squares[j],
         });
-        Self::new(affinity)
+        let some = |first: usize| {
+            let count = ROWS.min(n - first);
+            let left = Matrix::from_fn(count, k + 2, |i, c| match c.checked_sub(k) {
+                None => points[(first + i, c)],
+                Some(0) => squares[first + i],
+                Some(_) => 1.0,
+            });
+            let mut distances = linalg::product_transposed(&left, &right);
+            (0..count).map(|i| Row::new(first + i, distances.row_mut(i))).collect::<Vec<_>>()
+        };
+        let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
+        let rows: Vec<Vec<Row>> = starts.into_par_iter().map(some).collect();
+
+        // A = b ∘ (t 1ᵀ − D) + E with b = 1 for the rows that are kept with their level t, D the distances, E the entries:
+        // F = b ∘ (2p, t − ‖p‖², −1), G = (p, 1, ‖p‖²).
+        let width = k + 2;
+        let (mut left, mut right) = (Matrix::zeros(n, 2 * width), Matrix::zeros(n, 2 * width));
+        let mut levels = vec![0.0; n];
+        let (mut entries, mut sum_squares) = (Entries::default(), 0.0);
+        for (i, row) in rows.into_iter().flatten().enumerate() {
+            let g: Vec<f64> = points.row(i).iter().copied().chain([1.0, squares[i]]).collect();
+            let mut f = vec![0.0; width];
+            if row.whole {
+                levels[i] = row.level;
+                f[..k].iter_mut().zip(&g).for_each(|(f, p)| *f = 2.0 * p);
+                f[k..].copy_from_slice(&[row.level - squares[i], -1.0]);
+            }
+            add(&mut left.row_mut(i)[..width], 0.5, &f);
+            add(&mut left.row_mut(i)[width..], 0.5, &g);
+            right.row_mut(i)[..width].copy_from_slice(&g);
+            right.row_mut(i)[width..].copy_from_slice(&f);
+            sum_squares += row.sum_squares;
+            entries.columns.extend(row.columns);
+            entries.values.extend(row.values);
+            entries.ends.push(entries.values.len());
+        }
+        let mut graph = Self { left, right, levels, entries, degrees: Vec::new(), sum_squares };
+        let degrees = graph.times(&Matrix::from_fn(n, 1, |_, _| 1.0)).into_values();
+        let degree = |degree: f64| if degree > SMALLEST_DEGREE { degree } else { 0.0 };
+        graph.degrees = degrees.into_iter().map(degree).collect();
+        graph
     }
 
-    fn new(mut affinity: Matrix) -> Self {
-        let (n, sum_squares) = (affinity.rows(), affinity.sum_squares());
-        for top in (0..n).step_by(TILE) {
-            for left in (0..=top).step_by(TILE) {
-                for i in top..(top + TILE).min(n) {
-                    for j in left..(left + TILE).min(i) {
-                        let mean = f64::midpoint(affinity[(i, j)], affinity[(j, i)]);
-                        (affinity[(i, j)], affinity[(j, i)]) = (mean, mean);
-                    }
-                }
-            }
+    /// `(A + Aᵀ)/2 · X`, without the diagonal of A.
+    fn times(&self, x: &Matrix) -> Matrix {
+        let mut out = linalg::product(&self.left, &linalg::transposed_product(&self.right, x));
+        for (i, &level) in self.levels.iter().enumerate() {
+            add(out.row_mut(i), -level, x.row(i));
         }
-        (0..n).for_each(|i| affinity[(i, i)] = 0.0);
-        let degrees = affinity.iter_rows().map(|row| row.iter().sum()).collect();
-        Self { weights: affinity, degrees, sum_squares }
+        let mut start = 0;
+        for (i, &end) in self.entries.ends.iter().enumerate() {
+            for (&j, &entry) in self.entries.columns[start..end].iter().zip(&self.entries.values[start..end])
+            {
+                let j = j as usize;
+                add(out.row_mut(i), 0.5 * entry, x.row(j));
+                add(out.row_mut(j), 0.5 * entry, x.row(i));
+            }
+            start = end;
+        }
+        out
     }
 
     /// `L Q` with the Laplacian L.
     fn laplacian_times(&self, q: &Matrix) -> Matrix {
-        let mut out = linalg::product(&self.weights, q);
+        let mut out = self.times(q);
         for (i, degree) in self.degrees.iter().enumerate() {
             for (out, q) in out.row_mut(i).iter_mut().zip(q.row(i)) {
                 *out = degree * q - *out;
@@ -112,7 +174,7 @@ impl Graph {
         let apply = |q: &Matrix| {
             let mut scaled = q.clone();
             scale(&mut scaled);
-            let mut out = linalg::product(&self.weights, &scaled);
+            let mut out = self.times(&scaled);
             scale(&mut out);
             out
         };
@@ -122,18 +184,116 @@ impl Graph {
     }
 }
 
-/// The projection of `−d` on the simplex, in place of d: `a_j = max(t − d_j, 0)` with the one level t for which they sum
-/// to 1. Whoever is above the level of those that are left drops out, until nobody is (Michelot, 1986).
-fn project(row: &mut [f64]) {
-    let mut level = (1.0 + row.iter().sum::<f64>()) / row.len() as f64;
-    let mut left: Vec<f64> = row.iter().copied().filter(|&d| d < level).collect();
-    let mut before = row.len();
-    while left.len() < before {
-        before = left.len();
-        level = (1.0 + left.iter().sum::<f64>()) / before as f64;
-        left.retain(|&d| d < level);
+/// A row of A as it is kept.
+struct Row {
+    level: f64,
+    whole: bool,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    sum_squares: f64,
+}
+
+impl Row {
+    /// Row `i`, by its distances; the one to itself is made zero.
+    fn new(i: usize, distances: &mut [f64]) -> Self {
+        distances[i] = 0.0;
+        let (level, left) = project(distances);
+        let (whole, cut) = (2 * left >= distances.len(), distances.len() - left);
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        if !whole || cut > 0 {
+            for (j, &distance) in distances.iter().enumerate() {
+                if j != i && (distance < level) != whole {
+                    columns.push(j as u32);
+                    values.push((level - distance).abs());
+                }
+            }
+        }
+        Self { level, whole, columns, values, sum_squares: affinity_squares(distances, level) }
     }
-    row.iter_mut().for_each(|value| *value = (level - *value).max(0.0));
+}
+
+/// The projection of `−d` on the simplex: the one level t for which the `max(t − d_j, 0)` sum to 1, and how many of them
+/// are above 0. Whoever is above the level of those that are left drops out, until nobody is (Michelot, 1986).
+fn project(distances: &[f64]) -> (f64, usize) {
+    let mut level = f64::INFINITY;
+    let mut before = distances.len() + 1;
+    loop {
+        let (sum, left) = sum_below(distances, level);
+        if left == before || left == 0 {
+            return (level, left);
+        }
+        (before, level) = (left, (1.0 + sum) / left as f64);
+    }
+}
+
+/// The sum and the number of the distances below a level.
+fn sum_below(distances: &[f64], level: f64) -> (f64, usize) {
+    Arch::new().dispatch(Below { distances, level })
+}
+
+struct Below<'a> {
+    distances: &'a [f64],
+    level: f64,
+}
+
+impl WithSimd for Below<'_> {
+    type Output = (f64, usize);
+
+    /// The loop is left to the compiler, which may use all that the machine has in here.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> (f64, usize) {
+        let Self { distances, level } = self;
+        let (eights, rest) = distances.as_chunks::<8>();
+        let (mut sums, mut counts) = ([0.0; 8], [0.0; 8]);
+        for eight in eights {
+            for l in 0..8 {
+                sums[l] += if eight[l] < level { eight[l] } else { 0.0 };
+                counts[l] += if eight[l] < level { 1.0 } else { 0.0 };
+            }
+        }
+        for (l, &distance) in rest.iter().enumerate() {
+            sums[l] += if distance < level { distance } else { 0.0 };
+            counts[l] += if distance < level { 1.0 } else { 0.0 };
+        }
+        (total(sums), total(counts) as usize)
+    }
+}
+
+/// `Σ_j max(t − d_j, 0)²`.
+fn affinity_squares(distances: &[f64], level: f64) -> f64 {
+    Arch::new().dispatch(Squares { distances, level })
+}
+
+struct Squares<'a> {
+    distances: &'a [f64],
+    level: f64,
+}
+
+impl WithSimd for Squares<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let Self { distances, level } = self;
+        let (eights, rest) = distances.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for eight in eights {
+            for l in 0..8 {
+                let affinity = if eight[l] < level { level - eight[l] } else { 0.0 };
+                sums[l] += affinity * affinity;
+            }
+        }
+        for (l, &distance) in rest.iter().enumerate() {
+            let affinity = if distance < level { level - distance } else { 0.0 };
+            sums[l] += affinity * affinity;
+        }
+        total(sums)
+    }
+}
+
+#[inline(always)]
+fn total([a, b, c, d, e, f, g, h]: [f64; 8]) -> f64 {
+    ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
 /// Residual, as a share of the right-hand side, at which a column is solved; and steps, at most.
@@ -244,13 +404,19 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
 
-    use super::super::blocks::testing::{assert_close, plain};
     use super::super::naive::{self, Mat};
+    use super::super::testing::{assert_close, plain};
     use super::*;
 
     fn random(n: usize, k: usize, seed: u64) -> Matrix {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         Matrix::from_fn(n, k, |_, _| rng.random_range(-1.0..1.0))
+    }
+
+    /// The graph as a matrix, by its own product.
+    fn weights(graph: &Graph) -> Matrix {
+        let n = graph.degrees.len();
+        graph.times(&Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j))))
     }
 
     fn dense_laplacian(a: &Mat) -> Mat {
@@ -280,13 +446,19 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn affinities_are_the_exact_projections(n in 1_usize..40, k in 1_usize..5, factor in 0.01..100.0, seed in 0_u64..99) {
+        fn affinities_are_the_exact_projections(
+            n in 1_usize..40, k in 1_usize..5, magnitude in -4.0..3.0, seed in 0_u64..99,
+        ) {
+            // From graphs in which all are neighbours to graphs in which each has but a few.
+            let factor = 10.0_f64.powf(magnitude);
             let q = random(n, k, seed);
             let graph = Graph::nearest(&q, factor);
             let a = literal(&q, factor);
             let l = dense_laplacian(&a);
             let off_diagonal = naive::build(n, n, |i, j| if i == j { 0.0 } else { -l[i][j] });
-            assert_close(&graph.weights, &off_diagonal);
+            // Rows of A sum to 1; where a large distance is cut, its rounding is left.
+            let difference = naive::frobenius(&naive::subtract(&plain(&weights(&graph)), &off_diagonal));
+            prop_assert!(difference < 1e-14 * (1.0 + factor) * n as f64, "{difference}");
             prop_assert!((graph.sum_squares - naive::frobenius(&a).powi(2)).abs() < 1e-10);
         }
 
@@ -296,8 +468,10 @@ mod tests {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let d: Vec<f64> = (0..n).map(|_| rng.random_range(0.0..2.0)).collect();
             let value = |a: &[f64]| a.iter().zip(&d).map(|(a, d)| a * d + a * a / 2.0).sum::<f64>();
-            let mut best = d.clone();
-            project(&mut best);
+            let (level, left) = project(&d);
+            let best: Vec<f64> = d.iter().map(|d| f64::max(level - d, 0.0)).collect();
+            prop_assert_eq!(left, best.iter().filter(|&&a| a > 0.0).count());
+            prop_assert!((affinity_squares(&d, level) - best.iter().map(|a| a * a).sum::<f64>()).abs() < 1e-14);
             prop_assert!((best.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             for _ in 0..20 {
                 let raw: Vec<f64> = (0..n).map(|_| rng.random::<f64>()).collect();
@@ -337,8 +511,9 @@ mod tests {
 
     #[test]
     fn the_uniform_graph_is_that_of_points_in_one_place() {
-        let (made, found) = (Graph::uniform(5), Graph::nearest(&Matrix::zeros(5, 2), 1.0));
-        assert_close(&made.weights, &plain(&found.weights));
+        let expected = naive::build(5, 5, |i, j| if i == j { 0.0 } else { 0.2 });
+        assert_close(&weights(&Graph::uniform(5)), &expected);
+        assert_close(&weights(&Graph::nearest(&Matrix::from_fn(5, 2, |_, _| 7.0), 1.0)), &expected);
     }
 
     /// Above [`SMALL`], so that the search by powers is what is tested.
@@ -346,8 +521,8 @@ mod tests {
     fn leading_eigenvectors_are_those_of_the_full_decomposition() {
         let n = SMALL + 100;
         let graph = Graph::nearest(&random(n, 3, 4), 4.0);
-        let found = leading(|q| linalg::product(&graph.weights, q), n, 5, 0);
-        let (values, vectors) = linalg::symmetric_eigen(&graph.weights);
+        let found = leading(|q| graph.times(q), n, 5, 0);
+        let (values, vectors) = linalg::symmetric_eigen(&weights(&graph));
         for k in 0..5 {
             assert!(values[n - 1 - k] - values[n - 2 - k] > 1e-4, "the example has clear eigenvectors");
             let cosine: f64 = (0..n).map(|i| found[(i, k)] * vectors[(i, n - 1 - k)]).sum();

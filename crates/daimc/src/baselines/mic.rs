@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::data::{Filled, check_clusters, check_count, check_weight, cluster};
-use super::nmf::{Factors, NmfStart, chained, multiply_by};
+use super::nmf::{Factors, NmfStart, chained, iterate, multiply_by};
 use super::{Clustering, Method};
 use crate::linalg::{product, transposed_product};
 use crate::{Matrix, Result, Scale, Views};
@@ -44,10 +44,13 @@ pub struct Mic {
     pub beta: f64,
     /// How the factors start.
     pub start: NmfStart,
-    /// Rounds.
+    /// Rounds, at most.
     pub rounds: usize,
-    /// Iterations for each view in a round.
+    /// Iterations for each view in a round, at most.
     pub iterations: usize,
+    /// The iterations for a view, in a round as in the start, end when ten of them change its part of J by less than this
+    /// share, and the rounds end when one of them changes J by less. With 0 there are as many as published.
+    pub tolerance: f64,
 }
 
 impl Default for Mic {
@@ -59,6 +62,7 @@ impl Default for Mic {
             start: NmfStart::default(),
             rounds: 30,
             iterations: 200,
+            tolerance: 1e-3,
         }
     }
 }
@@ -166,25 +170,31 @@ impl Method for Mic {
         check_clusters(views.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
         check_weight("beta", self.beta)?;
+        check_weight("tolerance", self.tolerance)?;
         self.start.check()?;
         check_count("rounds", self.rounds)?;
         let xs = Filled::distributions(views, self.scale, "mic")?;
         let weighted: Vec<_> = xs.iter().map(|x| Weighted::new(x, self.alpha, self.beta)).collect();
-        let mut factors = chained(&xs, clusters, &self.start, seed);
+        let mut factors = chained(&xs, clusters, &self.start, self.tolerance, seed);
         let mut common = consensus(&weighted, &factors);
         let mut history = Vec::new();
         for round in 1..=self.rounds {
             factors.par_iter_mut().zip(&weighted).for_each(|(own, view)| {
-                for _ in 0..self.iterations {
+                let step = |own: &mut Factors| {
                     view.update_latent(own, &common);
                     view.update_basis(own);
                     own.normalise();
-                }
+                };
+                let objective = |own: &Factors| view.objective(own, &common);
+                iterate(own, self.iterations, self.tolerance, step, objective);
             });
             common = consensus(&weighted, &factors);
-            let now = weighted.iter().zip(&factors).map(|(view, own)| view.objective(own, &common)).sum();
+            let now: f64 =
+                weighted.iter().zip(&factors).map(|(view, own)| view.objective(own, &common)).sum();
+            let near = |before: &f64| (before - now).abs() <= self.tolerance * now;
+            let settled = self.tolerance > 0.0 && history.last().is_some_and(near);
             history.push(now);
-            if each(round, now).is_break() {
+            if each(round, now).is_break() || settled {
                 break;
             }
         }

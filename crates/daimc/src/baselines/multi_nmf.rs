@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::data::{Filled, check_clusters, check_count, check_weight, cluster};
-use super::nmf::{Factors, NmfStart, chained, column_sums, multiply};
+use super::nmf::{Factors, NmfStart, chained, column_sums, iterate, multiply};
 use super::{Clustering, Method};
 use crate::linalg::{column_squares, product, transposed_product};
 use crate::{Matrix, Result, Scale, Views};
@@ -41,15 +41,25 @@ pub struct MultiNmf {
     pub lambda: f64,
     /// How the factors start.
     pub start: NmfStart,
-    /// Rounds.
+    /// Rounds, at most.
     pub rounds: usize,
-    /// Iterations for each view in a round.
+    /// Iterations for each view in a round, at most.
     pub iterations: usize,
+    /// The iterations for a view, in a round as in the start, end when ten of them change its part of J by less than this
+    /// share, and the rounds end when one of them changes J by less. With 0 there are as many as published.
+    pub tolerance: f64,
 }
 
 impl Default for MultiNmf {
     fn default() -> Self {
-        Self { scale: Scale::None, lambda: 0.01, start: NmfStart::default(), rounds: 30, iterations: 200 }
+        Self {
+            scale: Scale::None,
+            lambda: 0.01,
+            start: NmfStart::default(),
+            rounds: 30,
+            iterations: 200,
+            tolerance: 1e-3,
+        }
     }
 }
 
@@ -102,7 +112,7 @@ fn add(a: &mut Matrix, factor: f64, b: &Matrix) {
 }
 
 /// The mean of the latent matrices: the best V*, the weights being equal.
-fn mean(factors: &[Factors]) -> Matrix {
+pub(super) fn mean(factors: &[Factors]) -> Matrix {
     let mut mean = Matrix::zeros(factors[0].latent.rows(), factors[0].latent.columns());
     factors.iter().for_each(|own| add(&mut mean, 1.0 / factors.len() as f64, &own.latent));
     mean
@@ -122,13 +132,14 @@ impl Method for MultiNmf {
     ) -> Result<Clustering> {
         check_clusters(views.instances(), clusters)?;
         check_weight("lambda", self.lambda)?;
+        check_weight("tolerance", self.tolerance)?;
         self.start.check()?;
         check_count("rounds", self.rounds)?;
         let xs = Filled::distributions(views, self.scale, "multinmf")?;
         let total = |factors: &[Factors], consensus: &Matrix| -> f64 {
             xs.iter().zip(factors).map(|(x, own)| objective(own, x, consensus, self.lambda)).sum()
         };
-        let mut factors = chained(&xs, clusters, &self.start, seed);
+        let mut factors = chained(&xs, clusters, &self.start, self.tolerance, seed);
         let mut consensus = factors[0].latent.clone();
         let mut least = total(&factors, &consensus);
         let mut history = Vec::new();
@@ -136,11 +147,13 @@ impl Method for MultiNmf {
         while history.len() < self.rounds && failures < FAILURES {
             let before = factors.clone();
             factors.par_iter_mut().zip(&xs).for_each(|(own, x)| {
-                for _ in 0..self.iterations {
+                let step = |own: &mut Factors| {
                     update_latent(own, x, &consensus, self.lambda);
                     update_basis(own, x, &consensus, self.lambda);
                     own.normalise();
-                }
+                };
+                let objective = |own: &Factors| objective(own, x, &consensus, self.lambda);
+                iterate(own, self.iterations, self.tolerance, step, objective);
             });
             consensus = mean(&factors);
             let now = total(&factors, &consensus);
@@ -149,9 +162,10 @@ impl Method for MultiNmf {
                 failures += 1;
                 continue;
             }
+            let settled = least - now <= self.tolerance * now;
             (least, failures) = (now, 0);
             history.push(now);
-            if each(history.len(), now).is_break() {
+            if each(history.len(), now).is_break() || (settled && self.tolerance > 0.0) {
                 break;
             }
         }

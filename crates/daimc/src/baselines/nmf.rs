@@ -12,6 +12,8 @@ use crate::{Matrix, Result};
 /// the latent matrix of the one before. The default is the published one.
 ///
 /// One NMF tries several random bases for a few iterations, keeps the one with the smallest error, and goes on from it.
+/// Published, every trial runs to its end; here a tenth of the iterations decides which tenth of them does. That, and the
+/// tolerance of the method, save most of the time and leave the clusters as good as they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NmfStart {
     /// Times that the chain goes over all views.
@@ -110,56 +112,103 @@ pub(crate) fn column_sums(a: &Matrix) -> Vec<f64> {
     sums
 }
 
+/// Iterations between two looks at an objective.
+const STRIDE: usize = 10;
+
+/// Calls `step` so many times, or until the objective changes by no more than a share of `tolerance` within ten of
+/// them. With a tolerance of 0 nothing ends the iterations early, and the objective is not asked for.
+pub(crate) fn iterate<T>(
+    state: &mut T,
+    iterations: usize,
+    tolerance: f64,
+    mut step: impl FnMut(&mut T),
+    objective: impl Fn(&T) -> f64,
+) {
+    let mut before = if tolerance > 0.0 { objective(state) } else { f64::INFINITY };
+    for number in 1..=iterations {
+        step(state);
+        if tolerance > 0.0 && number % STRIDE == 0 {
+            let now = objective(state);
+            if (before - now).abs() <= tolerance * now {
+                break;
+            }
+            before = now;
+        }
+    }
+}
+
 /// Factors of every view, by NMF in a chain.
-pub(crate) fn chained(xs: &[Filled], clusters: usize, start: &NmfStart, seed: u64) -> Vec<Factors> {
+pub(crate) fn chained(
+    xs: &[Filled],
+    clusters: usize,
+    start: &NmfStart,
+    tolerance: f64,
+    seed: u64,
+) -> Vec<Factors> {
     let mut factors: Vec<Option<Factors>> = vec![None; xs.len()];
     let mut latent: Option<Matrix> = None;
     for call in 0..start.sweeps * xs.len() {
-        let view = call % xs.len();
-        let found = factorise(&xs[view], clusters, latent.as_ref(), start, seed, call * start.trials);
+        let x = &xs[call % xs.len()];
+        let trials = Trials { x, clusters, latent: latent.as_ref(), seed, first: call * start.trials };
+        let mut found = trials.best(start);
+        iterate(&mut found, start.iterations, tolerance, |own| own.iterate(x), |own| own.loss(x));
+        found.normalise();
         latent = Some(found.latent.clone());
-        factors[view] = Some(found);
+        factors[call % xs.len()] = Some(found);
     }
     factors.into_iter().flatten().collect()
 }
 
-/// NMF of one view from a latent matrix that is given, or from a random one. Trial t draws from stream `first + t` of the
-/// seed, so trials run in parallel and the result does not depend on it.
-fn factorise(
-    x: &Filled,
+/// The share of the trials that run to their end, and of their iterations that decide which.
+const FINALISTS: usize = 10;
+const HEAT: usize = 10;
+
+/// Random starts of the NMF of one view, from a latent matrix that is given, or from random ones. Trial t draws from
+/// stream `first + t` of the seed, so trials run in parallel and the result does not depend on it.
+struct Trials<'a> {
+    x: &'a Filled,
     clusters: usize,
-    latent: Option<&Matrix>,
-    start: &NmfStart,
+    latent: Option<&'a Matrix>,
     seed: u64,
     first: usize,
-) -> Factors {
-    let trial = |number: usize| {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream((first + number) as u64);
-        let latent = latent.cloned().unwrap_or_else(|| {
-            let mut latent = Matrix::from_fn(x.instances(), clusters, |_, _| rng.random());
+}
+
+impl Trials<'_> {
+    /// The trial with the smallest error, of equals the first.
+    fn best(&self, start: &NmfStart) -> Factors {
+        let heat = start.trial_iterations.div_ceil(HEAT);
+        let trials = (0..start.trials).into_par_iter().map(|number| self.run(self.draw(number), heat));
+        let mut trials: Vec<(f64, Factors)> = trials.collect();
+        trials.sort_by(|a, b| a.0.total_cmp(&b.0));
+        trials.truncate(start.trials.div_ceil(FINALISTS));
+        let rest = start.trial_iterations - heat;
+        let finals = trials.into_par_iter().map(|(_, factors)| self.run(factors, rest));
+        let finals: Vec<(f64, Factors)> = finals.collect();
+        let best = finals.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        best.expect("there is at least one trial").1
+    }
+
+    fn draw(&self, number: usize) -> Factors {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream((self.first + number) as u64);
+        let latent = self.latent.cloned().unwrap_or_else(|| {
+            let mut latent = Matrix::from_fn(self.x.instances(), self.clusters, |_, _| rng.random());
             let total: f64 = latent.values().iter().sum();
             latent.values_mut().iter_mut().for_each(|value| *value /= total);
             latent
         });
-        let mut basis = Matrix::from_fn(x.features(), clusters, |_, _| rng.random());
+        let mut basis = Matrix::from_fn(self.x.features(), self.clusters, |_, _| rng.random());
         let lengths = crate::linalg::column_squares(&basis);
         let lengths: Vec<f64> = lengths.iter().map(|square| square.sqrt().max(SMALLEST).recip()).collect();
         basis.scale_columns(&lengths);
         let mut factors = Factors { basis, latent };
         factors.normalise();
-        for _ in 0..start.trial_iterations {
-            factors.iterate(x);
-        }
-        (factors.loss(x), factors)
-    };
-    let trials: Vec<(f64, Factors)> = (0..start.trials).into_par_iter().map(trial).collect();
-    // Of equals the first.
-    let best = trials.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
-    let (_, mut factors) = best.expect("there is at least one trial");
-    for _ in 0..start.iterations {
-        factors.iterate(x);
+        factors
     }
-    factors.normalise();
-    factors
+
+    /// The factors after some iterations, and their error.
+    fn run(&self, mut factors: Factors, iterations: usize) -> (f64, Factors) {
+        (0..iterations).for_each(|_| factors.iterate(self.x));
+        (factors.loss(self.x), factors)
+    }
 }

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::data::Filled;
 use super::naive::{self, Mat, build, mul, relative_difference, transpose};
-use super::nmf::{Factors, NmfStart, chained};
+use super::nmf::{Factors, NmfStart, chained, iterate};
 use super::{mic, multi_nmf};
 use crate::{Matrix, Scale, View, Views};
 
@@ -217,6 +217,20 @@ proptest! {
     }
 
     #[test]
+    fn the_consensus_of_multi_nmf_is_the_mean_and_the_best((n, d, k, sparse, seed) in cases(), lambda in 0.0..1.0_f64) {
+        let (a, b) = (Case::new(n, d, k, sparse, seed), Case::new(n, d, k, sparse, seed ^ 1));
+        let star = multi_nmf::mean(&[a.factors.clone(), b.factors.clone()]);
+        let (v, w) = (plain(&a.factors.latent), plain(&b.factors.latent));
+        assert_close(&star, &build(n, k, |j, k| f64::midpoint(v[j][k], w[j][k])));
+        let total = |star: &Matrix| {
+            let star = plain(star);
+            let of = |case: &Case, v: &Mat| multi_objective(&case.dense, &plain(&case.factors.basis), v, &star, lambda);
+            of(&a, &v) + of(&b, &w)
+        };
+        assert_not_raised(total(&a.consensus), total(&star));
+    }
+
+    #[test]
     fn mic_follows_its_equations((n, d, k, sparse, seed) in cases(), alpha in 0.0..1.0_f64, beta in 0.0..1e-3_f64) {
         let mut case = Case::new(n, d, k, sparse, seed);
         // The publication's letters: U is the latent matrix.
@@ -288,11 +302,25 @@ proptest! {
 }
 
 #[test]
+fn iterations_end_when_ten_of_them_change_too_little() {
+    // Each step halves what is left above 1.
+    let run = |iterations, tolerance| {
+        let mut state = (0, 2.0);
+        iterate(&mut state, iterations, tolerance, |s| *s = (s.0 + 1, 1.0 + (s.1 - 1.0) / 2.0), |s| s.1);
+        state.0
+    };
+    assert_eq!(run(100, 0.0), 100);
+    assert_eq!(run(5, 1e-4), 5);
+    // The first ten change it by 0.998 of what it then is, the next by 1e-3, the third by 1e-6.
+    assert_eq!([run(100, 1.0), run(100, 1e-2), run(100, 1e-4)], [10, 20, 30]);
+}
+
+#[test]
 fn the_chain_gives_every_view_factors_that_fit_it() {
     let xs: Vec<Filled> = (0..3).map(|seed| Case::new(12, 6, 2, seed == 1, seed).x).collect();
     let start = NmfStart { sweeps: 2, trials: 4, trial_iterations: 10, iterations: 50 };
-    let factors = chained(&xs, 2, &start, 1);
-    assert_eq!(factors, chained(&xs, 2, &start, 1));
+    let factors = chained(&xs, 2, &start, 1e-4, 1);
+    assert_eq!(factors, chained(&xs, 2, &start, 1e-4, 1));
     for (own, x) in factors.iter().zip(&xs) {
         assert!(own.loss(x) < 0.5 * x.sum_squares(1.0));
         let sums = super::nmf::column_sums(&own.basis);

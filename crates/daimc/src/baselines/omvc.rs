@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::blocks::{Scaled, add, cluster, gram, inverse, stream, sum, uniform};
-use super::data::{check_clusters, check_weight};
+use super::algebra::{add, gram, inverse, stream, sum, uniform};
+use super::data::{Scaled, check_clusters, check_weight, cluster};
 use super::{Clustering, Method};
 use crate::linalg::{product, transposed_product};
 use crate::scale::Scale;
@@ -19,8 +19,10 @@ use crate::{Matrix, Result, Views};
 /// ```
 ///
 /// An instance that a view misses stands there as the mean of those that the view has shown so far, with the share of
-/// those that it has shown as its weight `c_vj`; one that is there has weight 1. Each view is divided by the sum of all
-/// its values. What is kept of the blocks that have passed is `A_v = Σ c² x uᵀ` and `B_v = Σ c² u uᵀ`. On a block,
+/// those that it has shown as its weight `c_vj`; one that is there has weight 1. (The authors' program counts the missing
+/// ones there, by which a row that is made up would weigh the more, the less the view has shown; it never applies that
+/// weight. Meant is the one of [`Mic`](super::Mic), the share of what is present, as far as it is known.) Each view is
+/// divided by the sum of all its values. What is kept of the blocks that have passed is `A_v = Σ c² x uᵀ` and `B_v = Σ c² u uᵀ`. On a block,
 ///
 /// ```text
 /// u*   = Σ_v c_v² u_v / Σ_v c_v²
@@ -116,7 +118,7 @@ impl Method for Omvc {
                 }
             }
         }
-        let labels = cluster(&consensus, Scale::None, clusters, seed)?;
+        let (labels, _) = cluster(&consensus, clusters, seed)?;
         Ok(Clustering { labels, embedding: consensus, history })
     }
 }
@@ -156,9 +158,9 @@ fn total(view: &Scaled<'_>, instances: usize, method: &str) -> Result<f64> {
     for start in (0..instances).step_by(TOTAL_BLOCK) {
         let shown: Vec<usize> =
             (start..(start + TOTAL_BLOCK).min(instances)).filter(|&i| view.shows(i)).collect();
-        let part = view.part(&shown)?;
-        view.refuse_negative(method, &shown, &part)?;
-        total += part.sum();
+        let rows = view.rows(&shown)?;
+        view.refuse_negative(method, &shown, &rows)?;
+        total += rows.sum();
     }
     Ok(total)
 }
@@ -208,7 +210,7 @@ impl State {
 
     fn read(&mut self, view: &Scaled<'_>, instances: &[usize]) -> Result<Rows> {
         let shown: Vec<usize> = instances.iter().copied().filter(|&i| view.shows(i)).collect();
-        let part = view.part(&shown)?;
+        let own = view.rows(&shown)?;
         let mut values = Matrix::zeros(instances.len(), self.running.len());
         let mut weights = Vec::with_capacity(instances.len());
         let mut next = 0;
@@ -216,8 +218,7 @@ impl State {
             let row = values.row_mut(i);
             self.met += 1.0;
             if view.shows(instance) {
-                part.add_row(next, row);
-                row.iter_mut().for_each(|value| *value *= self.factor);
+                own.each(next, |f, value| row[f] = value * self.factor);
                 next += 1;
                 self.shown += 1.0;
                 add(&mut self.running, 1.0, row);
@@ -357,10 +358,10 @@ fn backtrack(start: &Matrix, direction: &Matrix, value: impl Fn(&Matrix) -> f64)
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::blocks::testing::{assert_close, plain, views};
     use super::super::naive::{
         self, Mat, add as plus, diagonal, identity, mul, scale, solve, subtract, transpose,
     };
+    use super::super::testing::{assert_close, plain, views};
     use super::*;
 
     const CLUSTERS: usize = 3;

@@ -1,6 +1,6 @@
 //! Two of the views: who is in both, who in one of them, who in neither.
 
-use super::blocks::{Part, Scaled};
+use super::data::{Rows, Scaled};
 use crate::{Error, Matrix, Result, Views};
 
 /// Every pair of views. A method for two views is run on each of them, and the best result is reported.
@@ -29,8 +29,8 @@ pub(super) struct Pair {
 
 /// The rows of a view of a pair: those whose instances are in both views, and those that are in this one only.
 pub(super) struct Side {
-    pub both: Part,
-    pub only: Part,
+    pub both: Rows,
+    pub only: Rows,
 }
 
 impl Pair {
@@ -68,7 +68,7 @@ impl Pair {
 
     /// The rows of the view that shows `both` and `only`; without negative values, if a method must not have any.
     pub fn side(&self, view: &Scaled<'_>, only: &[usize], non_negative_for: Option<&str>) -> Result<Side> {
-        let side = Side { both: view.part(&self.both)?, only: view.part(only)? };
+        let side = Side { both: view.rows(&self.both)?, only: view.rows(only)? };
         if let Some(method) = non_negative_for {
             view.refuse_negative(method, &self.both, &side.both)?;
             view.refuse_negative(method, only, &side.only)?;

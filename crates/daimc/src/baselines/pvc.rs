@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::blocks::{Scaled, cluster, gram, least_squares, sum, uniform};
-use super::data::{check_clusters, check_weight};
+use super::algebra::{gram, sum, uniform, unit_rows};
+use super::data::{Scaled, check_clusters, check_weight, cluster};
+use super::least_squares::least_squares;
 use super::pair::{Pair, Side, stack};
 use super::{Clustering, Method};
 use crate::scale::Scale;
@@ -102,7 +103,7 @@ impl Method for Pvc {
             }
         }
         let stacked = stack([&factors.both, &factors.only[0], &factors.only[1]]);
-        let labels = cluster(&stacked, Scale::Unit, clusters, seed)?;
+        let (labels, _) = cluster(&unit_rows(&stacked), clusters, seed)?;
         let (embedding, labels) = pair.unstack(&stacked, &labels);
         Ok(Clustering { labels, embedding, history })
     }
@@ -118,8 +119,8 @@ struct Factors {
 impl Factors {
     fn new(sides: &[Side; 2], clusters: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let both = uniform(sides[0].both.rows(), clusters, &mut rng);
-        let only = sides.each_ref().map(|side| uniform(side.only.rows(), clusters, &mut rng));
+        let both = uniform(sides[0].both.count(), clusters, &mut rng);
+        let only = sides.each_ref().map(|side| uniform(side.only.count(), clusters, &mut rng));
         let bases = sides.each_ref().map(|side| uniform(side.both.features(), clusters, &mut rng));
         Self { both, only, bases }
     }
@@ -186,8 +187,8 @@ impl Factors {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::blocks::testing::{assert_close, below, dense, exhaustive, plain, views};
     use super::super::naive::{add, frobenius, mul, subtract, transpose};
+    use super::super::testing::{assert_close, below, dense, exhaustive, plain, views};
     use super::*;
 
     fn example(seed: u64) -> ([Side; 2], Factors) {
