@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::{Args, CommandFactory, ValueEnum};
 use daimc::metrics::Scores;
-use daimc::{Daimc, Initialisation, Model, Outcome, Preset, Scale, Solver, Views};
+use daimc::{Daimc, Initialisation, Model, Neighbours, Outcome, Preset, Scale, Solver, Views};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Input};
@@ -113,6 +113,13 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<usize>,
 
+    /// Whether it is used who is near whom in each view: `off`, `refine` (clusters are cut from the graph of neighbours),
+    /// `embed` (each view becomes the eigenvectors of its graph) or `auto` (both, where it helps) [default: auto; paper
+    /// off]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<NeighboursName>,
+
     /// Seed of every random draw [default: 0]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,6 +160,16 @@ pub enum SolverName {
     Multiplicative,
 }
 
+/// Uses of neighbourhoods by name.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NeighboursName {
+    Off,
+    Refine,
+    Embed,
+    Auto,
+}
+
 impl Options {
     /// The fit that the options describe.
     pub fn fit(&self) -> Result<Daimc> {
@@ -188,6 +205,13 @@ impl Options {
             SolverName::Coordinate => Solver::Coordinate,
             SolverName::Multiplicative => Solver::Multiplicative,
         });
+        let neighbours = self.neighbours.map(|neighbours| match neighbours {
+            NeighboursName::Off => Neighbours::Off,
+            NeighboursName::Refine => Neighbours::Refine,
+            NeighboursName::Embed => Neighbours::Embed,
+            NeighboursName::Auto => Neighbours::Auto,
+        });
+        fit = with(fit, neighbours, Daimc::neighbours);
         Ok(with(fit, solver, Daimc::solver))
     }
 

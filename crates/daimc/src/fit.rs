@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::combine::Runs;
-use crate::consolidate::{consolidate, from_clusters};
+use crate::consolidate::{consolidate, from_clusters, restart};
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
 use crate::model::{Model, Place, ViewModel};
+use crate::neighbours::{self, Found, Neighbours};
 use crate::options::{Options, Preset};
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
@@ -86,11 +87,17 @@ pub struct Timings {
     pub assign: f64,
 }
 
+impl From<Options> for Daimc {
+    fn from(options: Options) -> Self {
+        Self { options, threads: None, start: None }
+    }
+}
+
 impl Daimc {
     /// A fit with this many clusters and the default options.
     #[must_use]
     pub fn new(clusters: usize) -> Self {
-        Self { options: Options::new(clusters, Preset::Default), threads: None, start: None }
+        Options::new(clusters, Preset::Default).into()
     }
 
     /// Sets all options but the number of clusters and the seed to those of a preset.
@@ -201,6 +208,14 @@ impl Daimc {
         self
     }
 
+    /// Whether and how it is used who is near whom in each view (default [`Neighbours::Auto`]); what became of it is told
+    /// in [`Model::neighbours`].
+    #[must_use]
+    pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
+        self.options.neighbours = neighbours;
+        self
+    }
+
     /// Seed of every random draw (default 0).
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -307,10 +322,18 @@ impl Daimc {
             work.combined()?
         };
         let Work { mut clock, mut timings, .. } = work;
+        let mut v = state.take_v();
+        let (found, decision) = neighbours::clusters(source, &lenses, options, &v)?;
+        let (latent_scaling, centres, mut place) = match found {
+            None => Place::cluster(v, options)?,
+            Some(Found { labels, confidence }) => {
+                state = from_clusters(&sweep, options, restart(v, &labels, options.clusters))?;
+                v = state.take_v();
+                Place::given(v, options, labels, confidence)?
+            }
+        };
         let objective = state.objective();
-        let v = state.take_v();
         let State { bases, alignments, .. } = state;
-        let (latent_scaling, centres, mut place) = Place::cluster(v, options)?;
         let mut chosen = 0;
         if let Some(runs) = runs {
             let (agreement, by_run) = runs.agreement(&place.labels)?;
@@ -339,6 +362,7 @@ impl Daimc {
             confidence: place.confidence,
             latent_scaling,
             centres,
+            neighbours: decision,
             objective,
             history,
             outcome,

@@ -29,11 +29,11 @@ const SMALLEST_GAIN: f64 = 1e-4;
 
 /// The points to be clustered: some instances of a view.
 pub(crate) struct Points<'a> {
-    lens: &'a Lens,
-    block: Block<'a>,
+    pub lens: &'a Lens,
+    pub block: Block<'a>,
     /// Instance and row of each point.
-    rows: Vec<(usize, usize)>,
-    squares: Vec<f64>,
+    pub rows: Vec<(usize, usize)>,
+    pub squares: Vec<f64>,
     /// One more point, given by its scaled values, that counts as often as its weight says.
     extra: Option<Extra>,
 }
@@ -124,7 +124,7 @@ impl<'a> Points<'a> {
     }
 
     /// The scaled values of a point.
-    fn values(&self, i: usize) -> Vec<f64> {
+    pub fn values(&self, i: usize) -> Vec<f64> {
         let Some(&at) = self.rows.get(i) else {
             return self.extra.as_ref().map(|extra| extra.row.clone()).unwrap_or_default();
         };
@@ -422,6 +422,22 @@ pub(crate) fn centres(
 pub(crate) fn assign(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix) -> Result<Assignment> {
     let Pass { labels, confidence, .. } = pass(source, view, lens, centres, false)?;
     Ok(Assignment { labels, confidence })
+}
+
+/// The mean (in a column of d × K) of the instances of each cluster in view 0, which shows all; zero where there are none.
+pub(crate) fn means(source: &dyn Source, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Matrix> {
+    let mut total = Pass::new(clusters, lens.features(), true);
+    let mut buffer = Buffer::default();
+    let block = source.block(0, 0..labels.len(), &mut buffer)?;
+    for (i, &label) in labels.iter().enumerate() {
+        let Some(row) = block.index.row(i) else { continue };
+        total.counts[label] += 1.0;
+        total.factors[label] += lens.full_factor(i);
+        lens.add_row(&block, (i, row), 1.0, total.sums.row_mut(label));
+    }
+    let mut centres = Matrix::zeros(lens.features(), clusters);
+    total.move_centres(lens, &mut centres);
+    Ok(centres)
 }
 
 /// What is known after the instances (all of them, or a block) have been compared with the centres.

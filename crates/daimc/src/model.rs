@@ -15,7 +15,7 @@ use crate::steps::alignment;
 use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::Objective;
 use crate::sweep::{Sweep, Update};
-use crate::{Error, Ids, Matrix, Outcome, Result, Timings, View, Views};
+use crate::{Decision, Error, Ids, Matrix, Outcome, Result, Timings, View, Views};
 
 pub use misfit::Misfit;
 
@@ -39,6 +39,8 @@ pub struct Model {
     pub latent_scaling: Scaling,
     /// The centres of the clusters among the scaled rows of V, one per column: latent × clusters.
     pub centres: Matrix,
+    /// What was made of the neighbourhoods.
+    pub neighbours: Decision,
     /// The objective of this U, V and B.
     pub objective: Objective,
     /// The objective after each iteration until the fit converged; see [`Options::consolidate`] for what follows.
@@ -116,6 +118,23 @@ impl Place {
         };
         let place = Self::new(v, &scaling, &centres)?;
         Ok((scaling, centres, place))
+    }
+
+    /// Rows of V whose clusters are known: how they are scaled, the means of the clusters, and where the rows are.
+    pub(crate) fn given(
+        v: Matrix,
+        options: &Options,
+        labels: Vec<usize>,
+        confidence: Vec<f64>,
+    ) -> Result<(Scaling, Matrix, Self)> {
+        let (scaling, centres) = {
+            let rows = Self::rows(&v)?;
+            let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
+            let lens = Lens::new(&rows, 0, scaling.clone())?;
+            let centres = kmeans::means(&rows, &lens, &labels, options.clusters)?;
+            (scaling, centres)
+        };
+        Ok((scaling, centres, Self { latent: v, labels, confidence }))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::initialise::Initialisation;
+use crate::neighbours::Neighbours;
 use crate::scale::Scale;
 use crate::steps::latent::Solver;
 use crate::{Error, Result};
@@ -67,6 +68,9 @@ pub struct Options {
     /// Runs from different starts that are combined into one clustering.
     #[serde(default = "one")]
     pub runs: usize,
+    /// Whether and how neighbourhoods are used, where the number of clusters is that of the columns of V.
+    #[serde(default)]
+    pub neighbours: Neighbours,
     /// Seed of every random draw.
     pub seed: u64,
 }
@@ -100,6 +104,7 @@ impl Options {
             settle: !paper,
             consolidate: !paper,
             runs: 1,
+            neighbours: if paper { Neighbours::Off } else { Neighbours::Auto },
             seed: 0,
         }
     }
@@ -137,6 +142,10 @@ impl Options {
         if self.runs > 1 && self.latent != self.clusters {
             let reason = "only one where the latent dimension is not the number of clusters";
             return bad("runs", self.runs.to_string(), reason.into());
+        }
+        if matches!(self.neighbours, Neighbours::Refine | Neighbours::Embed) && self.latent != self.clusters {
+            let reason = "only `off` where the latent dimension is not the number of clusters";
+            return bad("neighbours", self.neighbours.to_string(), reason.into());
         }
         for name in self.view_scales.keys() {
             if !views.clone().any(|view| view == name) {

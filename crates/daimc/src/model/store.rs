@@ -10,7 +10,7 @@ use super::{Model, ViewModel};
 use crate::options::Options;
 use crate::scale::{Scale, Scaling};
 use crate::steps::objective::Objective;
-use crate::{Error, Ids, Matrix, Outcome, Result, Timings};
+use crate::{Decision, Error, Ids, Matrix, Outcome, Result, Timings};
 
 /// Raised whenever a file of an older version cannot be read as it is.
 const VERSION: u32 = 1;
@@ -26,6 +26,8 @@ struct Metadata {
     latent_scaling: ScalingMetadata,
     instances: usize,
     ids: Option<Vec<String>>,
+    #[serde(default)]
+    neighbours: Decision,
     objective: Objective,
     history: Vec<Objective>,
     outcome: Outcome,
@@ -102,6 +104,7 @@ impl Model {
                 Ids::Numbers(_) => None,
                 Ids::Names(names) => Some(names.clone()),
             },
+            neighbours: self.neighbours.clone(),
             objective: self.objective,
             history: self.history.clone(),
             outcome: self.outcome,
@@ -233,6 +236,7 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         centres: matrix("centres")?,
         ids: metadata.ids.map_or(Ids::Numbers(metadata.instances), Ids::Names),
         options: metadata.options,
+        neighbours: metadata.neighbours,
         objective: metadata.objective,
         history: metadata.history,
         outcome: metadata.outcome,

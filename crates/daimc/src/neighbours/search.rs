@@ -1,0 +1,340 @@
+//! Who is near whom in a view: the nearest instances of each instance among those that the view shows.
+//!
+//! Distances are those of the scaled rows, taken from the products of a [`Lens`], so that nothing is copied or made dense.
+//! Up to [`EXACT`] instances every pair is compared. Beyond, a few random trees cut the instances into leaves, and the pairs
+//! within a leaf are compared: every bit of it follows from the seed alone, whatever the number of threads.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::kmeans::Points;
+use crate::lens::{Lens, Scratch};
+use crate::parallel::{block_size, ordered};
+use crate::source::{Buffer, Source};
+use crate::views::index;
+use crate::{Error, Matrix, Result};
+
+/// Instances up to which every pair is compared.
+pub(crate) const EXACT: usize = 20_000;
+
+/// Points whose distances to others are worked out together, and the others that one thread takes at a time.
+const QUERIES: usize = 64;
+const OTHERS: usize = 256;
+
+/// Random trees, the instances in one of their leaves at most, and the leaves that are worked on before their results are
+/// put together.
+const TREES: usize = 4;
+const LEAF: usize = 1024;
+const BATCH: usize = 64;
+
+/// Nobody.
+const NONE: u32 = u32::MAX;
+
+/// The nearest others of each instance, nearest first. Squared distances are in units of the squared lengths of all rows
+/// together, so that they are in range whatever the data are measured in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Nearest {
+    count: usize,
+    others: Vec<u32>,
+    squares: Vec<f32>,
+}
+
+impl Nearest {
+    fn new(instances: usize, count: usize) -> Self {
+        Self { count, others: vec![NONE; instances * count], squares: vec![f32::INFINITY; instances * count] }
+    }
+
+    /// The instances that are looked at, present or not.
+    pub fn instances(&self) -> usize {
+        self.others.len() / self.count
+    }
+
+    /// The neighbours of an instance with their squared distances, nearest first: none if the view does not show it.
+    pub fn of(&self, instance: usize) -> impl Iterator<Item = (usize, f64)> {
+        let range = instance * self.count..(instance + 1) * self.count;
+        let others = self.others[range.clone()].iter().zip(&self.squares[range]);
+        others
+            .take_while(|(other, _)| **other != NONE)
+            .map(|(other, square)| (*other as usize, f64::from(*square)))
+    }
+
+    fn offer(&mut self, instance: usize, other: u32, square: f32) {
+        let range = instance * self.count..(instance + 1) * self.count;
+        offer(&mut self.others[range.clone()], &mut self.squares[range], other, square);
+    }
+}
+
+/// Takes another into a list if it is nearer than the last; of two at the same distance the one with the smaller number.
+#[inline]
+fn offer(others: &mut [u32], squares: &mut [f32], other: u32, square: f32) {
+    let before = |i: usize, others: &[u32], squares: &[f32]| (square, other) < (squares[i], others[i]);
+    let mut at = others.len() - 1;
+    if !before(at, others, squares) || others.contains(&other) {
+        return;
+    }
+    while at > 0 && before(at - 1, others, squares) {
+        others[at] = others[at - 1];
+        squares[at] = squares[at - 1];
+        at -= 1;
+    }
+    others[at] = other;
+    squares[at] = square;
+}
+
+/// The `count` nearest others of every instance of a view, or as many as there are.
+pub(crate) fn nearest(
+    source: &dyn Source,
+    view: usize,
+    lens: &Lens,
+    count: usize,
+    seed: u64,
+) -> Result<Nearest> {
+    let instances = source.instances();
+    let present: Vec<u32> = (0..index(instances)).filter(|&i| source.is_present(view, i as usize)).collect();
+    let count = count.min(present.len().saturating_sub(1)).max(1);
+    let mut all = Nearest::new(instances, count);
+    if present.len() <= EXACT {
+        let mut buffer = Buffer::default();
+        let points = Points::new(source, view, lens, &present, &mut buffer)?;
+        merge(&mut all, &present, &within(&points, count));
+        return Ok(all);
+    }
+    for tree in 0..TREES {
+        let order = leaves(source, view, lens, &present, seed, tree)?;
+        let leaves: Vec<&[u32]> = order.chunks(leaf_size(order.len())).collect();
+        for batch in leaves.chunks(BATCH) {
+            let found = batch.par_iter().map(|leaf| {
+                let mut leaf = leaf.to_vec();
+                leaf.sort_unstable();
+                let mut buffer = Buffer::default();
+                let found = within(&Points::new(source, view, lens, &leaf, &mut buffer)?, count);
+                Ok((leaf, found))
+            });
+            for (leaf, found) in found.collect::<Result<Vec<_>>>()? {
+                merge(&mut all, &leaf, &found);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Offers what was found among some instances to all.
+fn merge(all: &mut Nearest, instances: &[u32], found: &Nearest) {
+    for (point, &instance) in instances.iter().enumerate() {
+        for (other, square) in found.of(point) {
+            all.offer(instance as usize, instances[other], square as f32);
+        }
+    }
+}
+
+/// The nearest of each point among the points. The distance of a pair is worked out once and offered to both.
+fn within(points: &Points<'_>, count: usize) -> Nearest {
+    let n = points.rows.len();
+    let unit = if points.lens.sum_squares > 0.0 { points.lens.sum_squares.recip() } else { 1.0 };
+    let mut all = Nearest::new(n, count);
+    for first in (0..n).step_by(QUERIES) {
+        let queries = QUERIES.min(n - first);
+        let rows: Vec<Vec<f64>> = (first..first + queries).map(|i| points.values(i)).collect();
+        let vectors = Matrix::from_fn(points.lens.features(), queries, |f, q| rows[q][f]);
+        let operand = points.lens.operand(&points.block.rows, &vectors);
+        let others = all.others[first * count..].par_chunks_mut(OTHERS * count);
+        let lists = others.zip(all.squares[first * count..].par_chunks_mut(OTHERS * count)).enumerate();
+        let found = lists.map_init(Scratch::default, |scratch, (part, (others, squares))| {
+            let start = first + part * OTHERS;
+            let mut own = Nearest::new(queries, count);
+            let rows = &points.rows[start..(start + OTHERS).min(n)];
+            points.lens.project_each(&points.block, rows, &operand, scratch, |i, products| {
+                let point = start + i;
+                let list = i * count..(i + 1) * count;
+                let (others, squares) = (&mut others[list.clone()], &mut squares[list]);
+                for (query, product) in products.iter().enumerate().take(point - first) {
+                    let square = points.squares[first + query] + points.squares[point] - 2.0 * product;
+                    let square = (square * unit).max(0.0) as f32;
+                    offer(others, squares, index(first + query), square);
+                    own.offer(query, index(point), square);
+                }
+            });
+            own
+        });
+        for own in found.collect::<Vec<_>>() {
+            for query in 0..queries {
+                own.of(query)
+                    .for_each(|(other, square)| all.offer(first + query, index(other), square as f32));
+            }
+        }
+    }
+    all
+}
+
+/// Splits of a tree until its leaves are small enough.
+fn depth(instances: usize) -> u32 {
+    instances.div_ceil(LEAF).next_power_of_two().trailing_zeros()
+}
+
+fn leaf_size(instances: usize) -> usize {
+    instances.div_ceil(1 << depth(instances))
+}
+
+/// The instances in the order of the leaves of a random tree: each level halves the instances of a node at the median of
+/// their products with a direction, the difference of two instances drawn for that level.
+fn leaves(
+    source: &dyn Source,
+    view: usize,
+    lens: &Lens,
+    present: &[u32],
+    seed: u64,
+    tree: usize,
+) -> Result<Vec<u32>> {
+    let levels = depth(present.len()) as usize;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(tree as u64);
+    let mut ends: Vec<u32> = (0..2 * levels).map(|_| present[rng.random_range(0..present.len())]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let mut buffer = Buffer::default();
+    let points = Points::new(source, view, lens, &ends, &mut buffer)?;
+    let rows: Vec<Vec<f64>> = (0..ends.len()).map(|i| points.values(i)).collect();
+    // Pairs of far ends of the list, so that an instance drawn twice does no harm.
+    let half = ends.len() / 2;
+    let direction =
+        |f: usize, level: usize| rows[level % half.max(1)][f] - rows[(level % half.max(1)) + half][f];
+    let directions = Matrix::from_fn(lens.features(), levels, direction);
+    let coordinates = project(source, view, lens, &directions)?;
+    let mut order = present.to_vec();
+    split(&mut order, leaf_size(present.len()), 0, &coordinates, levels);
+    Ok(order)
+}
+
+/// The products of every instance with some directions; zero where the view does not show it.
+fn project(source: &dyn Source, view: usize, lens: &Lens, directions: &Matrix) -> Result<Vec<f32>> {
+    let (instances, count) = (source.instances(), directions.columns());
+    let size = block_size(instances);
+    let mut buffer = Buffer::default();
+    let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, directions);
+    let mut all = Vec::with_capacity(instances * count);
+    ordered(
+        (0..instances).step_by(size),
+        || (Vec::new(), Buffer::default(), Scratch::default()),
+        |start, (part, buffer, scratch)| {
+            let range = start..(start + size).min(instances);
+            part.clear();
+            part.resize(range.len() * count, 0.0_f32);
+            let block = source.block(view, range.clone(), buffer)?;
+            let rows: Vec<_> = range.filter_map(|i| Some((i, block.index.row(i - start)?))).collect();
+            lens.project_each(&block, &rows, &operand, scratch, |i, products| {
+                let own = &mut part[(rows[i].0 - start) * count..][..count];
+                own.iter_mut().zip(products).for_each(|(own, product)| *own = *product as f32);
+            });
+            Ok::<_, Error>(())
+        },
+        |(part, _, _)| all.extend_from_slice(part),
+    )?;
+    Ok(all)
+}
+
+/// Splits at multiples of the size of a leaf, so that the leaves are the chunks of that size.
+fn split(order: &mut [u32], leaf: usize, level: usize, coordinates: &[f32], levels: usize) {
+    let leaves = order.len().div_ceil(leaf);
+    if leaves < 2 || level == levels {
+        return;
+    }
+    let middle = leaves / 2 * leaf;
+    let key = |i: u32| (coordinates[i as usize * levels + level], i);
+    let _ = order.select_nth_unstable_by(middle, |&a, &b| {
+        let (a, b) = (key(a), key(b));
+        a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+    });
+    let (low, high) = order.split_at_mut(middle);
+    rayon::join(
+        || split(low, leaf, level + 1, coordinates, levels),
+        || split(high, leaf, level + 1, coordinates, levels),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scale::{Scale, Scaling};
+    use crate::synthetic::Synthetic;
+    use crate::{Views, simulate};
+
+    fn views(n: usize, d: usize, seed: u64, missing: f64) -> Views<'static> {
+        let data = Synthetic::new(n, 5).seed(seed);
+        let view = data.dense::<f32>("x", d).unwrap();
+        let other = data.dense::<f32>("y", 3).unwrap();
+        let present = simulate::missing(n, &[missing, 0.0], seed).unwrap();
+        Views::new(vec![view.mask(&present[0]).unwrap(), other]).unwrap()
+    }
+
+    fn rows(source: &Views<'_>, lens: &Lens) -> Vec<Option<Vec<f64>>> {
+        let row = |i: usize| {
+            let mut buffer = Buffer::default();
+            let points = Points::new(source, 0, lens, &[index(i)], &mut buffer).unwrap();
+            points.values(0)
+        };
+        (0..source.instances()).map(|i| source.is_present(0, i).then(|| row(i))).collect()
+    }
+
+    fn literal(rows: &[Option<Vec<f64>>], i: usize, count: usize) -> Vec<usize> {
+        let Some(own) = &rows[i] else { return Vec::new() };
+        let square = |other: &[f64]| own.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        let others = rows.iter().enumerate().filter(|(j, _)| *j != i);
+        let mut others: Vec<_> = others.filter_map(|(j, row)| Some((square(row.as_ref()?), j))).collect();
+        others.sort_by(|a, b| a.0.total_cmp(&b.0));
+        others.into_iter().take(count).map(|(_, j)| j).collect()
+    }
+
+    /// As many of the true neighbours as are found, as a share.
+    fn recall(source: &Views<'_>, lens: &Lens, found: &Nearest, among: &[usize]) -> f64 {
+        let rows = rows(source, lens);
+        let (mut hits, mut all) = (0, 0);
+        for &i in among {
+            let found: Vec<usize> = found.of(i).map(|(j, _)| j).collect();
+            let expected = literal(&rows, i, 10);
+            all += expected.len();
+            hits += expected.iter().filter(|j| found.contains(j)).count();
+        }
+        hits as f64 / all as f64
+    }
+
+    #[test]
+    fn every_pair_is_compared() {
+        for (n, missing) in [(12, 0.0), (150, 0.3), (700, 0.5)] {
+            let source = views(n, 9, 3, missing);
+            let scaling = Scaling::fit(&source, 0, Scale::Unit).unwrap();
+            let lens = Lens::fit(&source, 0, scaling, true).unwrap();
+            let found = nearest(&source, 0, &lens, 10, 0).unwrap();
+            let rows = rows(&source, &lens);
+            for i in 0..n {
+                let mut own: Vec<usize> = found.of(i).map(|(j, _)| j).collect();
+                let mut expected = literal(&rows, i, 10);
+                assert_eq!(own.len(), expected.len());
+                own.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(own, expected, "instance {i} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_view_with_one_instance_has_no_neighbours() {
+        let source = views(10, 4, 1, 0.9);
+        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
+        let found = nearest(&source, 0, &lens, 10, 0).unwrap();
+        assert!((0..10).all(|i| found.of(i).next().is_none()));
+    }
+
+    #[test]
+    fn trees_find_most_neighbours() {
+        let n = EXACT + 5000;
+        let source = views(n, 20, 7, 0.0);
+        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::Unit).unwrap(), true).unwrap();
+        let found = nearest(&source, 0, &lens, 10, 0).unwrap();
+        let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert_eq!(found, again.install(|| nearest(&source, 0, &lens, 10, 0)).unwrap());
+        let share = recall(&source, &lens, &found, &(0..n).step_by(500).collect::<Vec<_>>());
+        println!("recall {share}");
+        assert!(share > 0.4, "{share}");
+    }
+}

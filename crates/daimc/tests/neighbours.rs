@@ -1,0 +1,99 @@
+//! Fits that use who is near whom in each view.
+
+use daimc::metrics::accuracy;
+use daimc::synthetic::Synthetic;
+use daimc::{Daimc, Model, Neighbours, Preset, Scale, View, Views, simulate};
+
+const USED: [Neighbours; 3] = [Neighbours::Refine, Neighbours::Embed, Neighbours::Auto];
+
+fn incomplete(n: usize, clusters: usize, noise: f64) -> (Views<'static>, Vec<usize>) {
+    let data = Synthetic::new(n, clusters).noise(noise).seed(4);
+    let present = simulate::missing(n, &[0.3, 0.4, 0.2], 4).unwrap();
+    let views = vec![
+        data.dense::<f64>("dense", 20).unwrap().mask(&present[0]).unwrap(),
+        data.dense::<f32>("single", 30).unwrap().mask(&present[1]).unwrap(),
+        data.sparse::<f64>("sparse", 40, 0.3).unwrap().mask(&present[2]).unwrap(),
+    ];
+    (Views::new(views).unwrap(), data.truth())
+}
+
+fn bits(model: &Model) -> (Vec<usize>, Vec<u64>) {
+    let values = model.confidence.iter().chain(model.latent.values()).chain(model.centres.values());
+    (model.labels.clone(), values.map(|value| value.to_bits()).collect())
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_threads() {
+    let (views, _) = incomplete(900, 4, 1.0);
+    for used in USED {
+        let fit = Daimc::new(4).neighbours(used);
+        let one = fit.clone().threads(1).fit(&views).unwrap();
+        let three = fit.threads(3).fit(&views).unwrap();
+        assert_eq!(bits(&one), bits(&three), "{used}");
+    }
+}
+
+#[test]
+fn every_route_finds_planted_clusters_and_says_what_it_did() {
+    let (views, truth) = incomplete(400, 4, 0.5);
+    for used in USED {
+        let model = Daimc::new(4).neighbours(used).fit(&views).unwrap();
+        let found = accuracy(&truth, &model.labels).unwrap();
+        assert!(found > 0.95, "{used}: {found}");
+        assert_eq!(model.neighbours.used, used, "{}", model.neighbours.reason);
+        assert!(model.confidence.iter().all(|share| (0.0..=1.0).contains(share)));
+        // New instances are placed by their own row of V.
+        let placed = model.predict(&views).unwrap();
+        let same = placed.iter().zip(&model.labels).filter(|(a, b)| a == b).count();
+        assert!(same as f64 > 0.95 * 400.0, "{used}: {same} of 400 predicted as labelled");
+    }
+}
+
+#[test]
+fn the_published_algorithm_uses_none() {
+    let (views, _) = incomplete(200, 3, 1.0);
+    let model = Daimc::new(3).preset(Preset::Paper).fit(&views).unwrap();
+    assert_eq!(model.neighbours.used, Neighbours::Off);
+    assert_eq!(model.options.neighbours, Neighbours::Off);
+}
+
+#[test]
+fn points_without_near_neighbours_have_an_outcome() {
+    // Points on many axes have no near neighbours: everything is as far from everything.
+    let identity = |n: usize| (0..n * n).map(|i| f64::from(u8::from(i / n == i % n))).collect::<Vec<_>>();
+    let views = Views::new(vec![View::dense("x", 60, identity(60)).unwrap()]).unwrap();
+    let model = Daimc::new(3).scale(Scale::None).fit(&views).unwrap();
+    assert!(model.labels.iter().all(|label| *label < 3), "{}", model.neighbours.reason);
+}
+
+#[test]
+fn one_cluster_and_as_many_as_instances_have_an_outcome() {
+    let (views, _) = incomplete(12, 2, 1.0);
+    for clusters in [1, 2, 11, 12] {
+        for used in USED {
+            let model = Daimc::new(clusters).neighbours(used).fit(&views).unwrap();
+            assert!(model.labels.iter().all(|label| *label < clusters));
+            assert!(
+                model.latent.values().iter().chain(model.centres.values()).all(|value| value.is_finite())
+            );
+        }
+    }
+}
+
+#[test]
+fn a_latent_dimension_of_its_own_is_refused_or_left_alone() {
+    let (views, _) = incomplete(60, 3, 1.0);
+    let model = Daimc::new(3).latent(5).fit(&views).unwrap();
+    assert_eq!(model.neighbours.used, Neighbours::Off);
+    let error = Daimc::new(3).latent(5).neighbours(Neighbours::Refine).fit(&views).unwrap_err().to_string();
+    assert!(error.contains("neighbours") && error.contains("latent dimension"), "{error}");
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for one in Neighbours::ALL {
+        assert_eq!(one.to_string().parse::<Neighbours>().unwrap(), one);
+    }
+    let error = "near".parse::<Neighbours>().unwrap_err().to_string();
+    assert!(error.contains("near") && error.contains("refine"), "{error}");
+}
