@@ -1,29 +1,24 @@
 //! `daimc compare`: every method on the same data and masks.
 
-mod ledger;
-mod methods;
-mod page;
-mod table;
-
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::time::Instant;
 
 use clap::Args;
-use daimc::{Scale, Views, metrics, simulate};
-use indicatif::{ProgressBar, ProgressStyle};
-use rayon::prelude::*;
+use daimc::{Scale, View};
 use serde_json::json;
 
 use crate::data::Data;
+use crate::experiment::chart::{Chart, Kind, Lines};
+use crate::experiment::ledger::Ledger;
+use crate::experiment::methods::{self, Contender, Scales};
+use crate::experiment::page::{self, Section};
+use crate::experiment::runs::{self, Run};
+use crate::experiment::sample::{Dataset, Sample};
+use crate::experiment::setting::Setting;
+use crate::experiment::table::{self, Line, Mean};
 use crate::failure::{Failure, Result};
-use crate::folder::write_file;
 use crate::progress::{self, Level};
 use crate::truth::{Truth, numbers};
-use ledger::{Cell, Ledger, Row};
-use methods::Contender;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -58,7 +53,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 
-    /// Folder for results.tsv (a row per run), table.md and compare.html; what is finished there is not run again
+    /// Folder for results.tsv (a row per run), table.md, plots and compare.html; what is finished there is not run again
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
@@ -82,50 +77,52 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.seeds == 0 {
         return Err(Failure::Usage("--seeds must be at least 1".into()));
     }
-    methods::check(&arguments.methods)?;
+    methods::check(&arguments.methods, methods::names())?;
     let loaded = arguments.data.load()?;
     level.tell(&loaded.account);
-    let views = &loaded.views;
-    let truth = Truth::read(&arguments.truth, views)?;
-    let classes: Vec<&str> = truth.classes.iter().flatten().map(String::as_str).collect();
-    let classes = numbers(&classes).into_iter().max().map_or(0, |most| most + 1);
-    let clusters = arguments.clusters.unwrap_or(classes);
+    let data = dataset(arguments, loaded.views)?;
 
     // What is finished counts only for the same data and options.
     let inputs: Vec<_> = loaded.inputs.iter().map(|input| json!([input.name, input.sha256])).collect();
     let key = json!({
-        "version": env!("CARGO_PKG_VERSION"), "inputs": inputs, "data": arguments.data, "clusters": clusters,
-        "truth": crate::data::sha256(&arguments.truth)?, "scale": scale,
+        "version": env!("CARGO_PKG_VERSION"), "inputs": inputs, "data": arguments.data,
+        "clusters": data.clusters, "truth": crate::data::sha256(&arguments.truth)?, "scale": scale,
     });
-    let ledger = Ledger::open(&arguments.output, &key)?;
-    let contenders = methods::contenders(&arguments.methods, views, scale);
+    let ledger = Ledger::open(&arguments.output, "compare.json", &key)?;
+    let names: Vec<&str> = data.views.iter().map(View::name).collect();
+    let sample = Sample { name: names.join("+"), data: &data, views: None };
+    let scales = Scales::new(scale, Scale::Unit);
+    let contenders: Vec<Contender> = methods::names()
+        .filter(|method| methods::wanted(&arguments.methods, method))
+        .flat_map(|method| methods::contenders(method, &Setting::default(), &names, scales))
+        .collect();
     let mut cells = Vec::new();
     for &rate in &arguments.missing {
         for contender in &contenders {
-            for seed in 0..arguments.seeds {
-                let cell =
-                    Cell { rate, method: contender.method.into(), setting: contender.setting.clone(), seed };
-                if !ledger.has(&cell) {
-                    cells.push((cell, contender));
-                }
-            }
+            cells
+                .extend((0..arguments.seeds).map(|seed| Run::new("compare", &sample, rate, contender, seed)));
         }
     }
-    let refused = work(cells, views, &truth, clusters, &ledger, level)?;
-    let rows = ledger.rows();
-    let summary = table::summarise(&rows, &contenders, &arguments.missing, arguments.seeds);
-    let markdown = table::markdown(&summary);
-    write_file(Some(&arguments.output.join("table.md")), |out| out.write_all(markdown.as_bytes()))?;
-    let page = page::page(&summary, &key);
-    write_file(Some(&arguments.output.join("compare.html")), |out| out.write_all(page.as_bytes()))?;
-    for (method, reason) in refused {
-        level.tell(format!("{method} was left out: {reason}"));
+    let refused = runs::work(cells, &ledger, level)?;
+
+    let rows = ledger.rows(arguments.seeds);
+    let mut lines = Vec::new();
+    for &rate in &arguments.missing {
+        for method in methods::names() {
+            let own = contenders.iter().filter(|contender| contender.method == method);
+            lines.extend(table::best(&rows, &sample.name, rate, own));
+        }
+    }
+    let sections = [section(&lines)];
+    page::write(&arguments.output, "compare.html", "Methods compared", &sections, &key)?;
+    for refusal in refused {
+        level.tell(format!("{} was left out: {}", refusal.method, refusal.reason));
     }
     let mut out = io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{:#}", json!(summary))?;
+        writeln!(out, "{:#}", json!(lines))?;
     } else {
-        write!(out, "{markdown}")?;
+        write!(out, "{}", sections[0].table.markdown())?;
         writeln!(out, "\nEvery run is in {}", arguments.output.join("results.tsv").display())?;
     }
     if progress::interrupted() {
@@ -134,69 +131,40 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Runs what is not finished. Returns the methods that cannot take the data, and why.
-fn work(
-    cells: Vec<(Cell, &Contender)>,
-    views: &Views<'_>,
-    truth: &Truth,
-    clusters: usize,
-    ledger: &Ledger,
-    level: Level,
-) -> Result<Vec<(String, String)>> {
-    progress::listen();
-    let bar = ProgressBar::new(cells.len() as u64);
-    if level == Level::Quiet || cells.is_empty() {
-        bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
-    }
-    let style = "{elapsed_precise} [{bar:30}] {pos} of {len} runs  about {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    let refused: Mutex<Vec<(String, String)>> = Mutex::default();
-    let known: Vec<usize> = (0..views.instances()).filter(|&i| truth.classes[i].is_some()).collect();
-    let classes: Vec<&str> = truth.classes.iter().flatten().map(String::as_str).collect();
-    let classes = numbers(&classes);
-    let one = |(cell, contender): (Cell, &Contender)| -> Result<()> {
-        if progress::interrupted() {
-            return Ok(());
-        }
-        let start = Instant::now();
-        let mut iterations = 0;
-        let mut each = |number: usize, _: f64| {
-            iterations = iterations.max(number);
-            if progress::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let found = if cell.rate == 0.0 {
-            contender.fit.fit(views, clusters, cell.seed, &mut each)
+fn dataset(arguments: &Arguments, views: daimc::Views<'static>) -> Result<Dataset> {
+    let truth = Truth::read(&arguments.truth, &views)?;
+    let known: Vec<&str> = truth.classes.iter().flatten().map(String::as_str).collect();
+    let mut numbers = numbers(&known).into_iter();
+    let classes: Vec<Option<usize>> =
+        truth.classes.iter().map(|class| class.as_ref().and_then(|_| numbers.next())).collect();
+    let count = classes.iter().flatten().max().map_or(0, |most| most + 1);
+    Ok(Dataset { views, classes, clusters: arguments.clusters.unwrap_or(count) })
+}
+
+/// The table, and for each score a line for each method, or a bar where there is but one share of missing instances.
+fn section(lines: &[Line]) -> Section {
+    let scores =
+        [("AC", (|line| line.ac) as fn(&Line) -> Mean), ("NMI", |line| line.nmi), ("ARI", |line| line.ari)];
+    let mut rates: Vec<f64> = lines.iter().map(|line| line.missing).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    let chart = |(name, score): (&str, fn(&Line) -> Mean)| Chart {
+        name: name.to_lowercase(),
+        title: name.into(),
+        kind: if rates.len() > 1 {
+            Kind::Lines(Lines::by_rate(lines, score))
         } else {
-            let present = simulate::missing(views.instances(), &vec![cell.rate; views.len()], cell.seed)?;
-            views
-                .masked(&present)
-                .and_then(|masked| contender.fit.fit(&masked, clusters, cell.seed, &mut each))
-        };
-        bar.inc(1);
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => {
-                let mut refused = refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                if !refused.iter().any(|(method, _)| *method == cell.method) {
-                    refused.push((cell.method, error.to_string()));
-                }
-                return Ok(());
-            }
-        };
-        if progress::interrupted() {
-            return Ok(());
-        }
-        let labels: Vec<usize> = known.iter().map(|&i| found.labels[i]).collect();
-        let scores = metrics::scores(&classes, &labels)?;
-        let seconds = start.elapsed().as_secs_f64();
-        ledger.add(Row { cell, ac: scores.ac, nmi: scores.nmi, ari: scores.ari, seconds, iterations })
+            Kind::Bars(lines.iter().map(|line| (line.method.clone(), score(line))).collect())
+        },
     };
-    let outcome = cells.into_par_iter().map(one).collect::<Result<()>>();
-    bar.finish_and_clear();
-    outcome?;
-    let mut refused = refused.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    refused.sort();
-    Ok(refused)
+    Section {
+        title: "Methods".into(),
+        notes: vec![
+            "Means over the seeds with standard deviations. No method has seen the classes; where a method has \
+             several settings, the classes chose the best."
+                .into(),
+        ],
+        table: table::comparison(lines),
+        charts: scores.map(chart).into(),
+    }
 }

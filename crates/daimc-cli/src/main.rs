@@ -5,6 +5,7 @@ mod compare;
 mod data;
 mod demo;
 mod evaluate;
+mod experiment;
 mod failure;
 mod fit;
 mod folder;
@@ -12,6 +13,7 @@ mod inspect;
 mod predict;
 mod progress;
 mod report;
+mod reproduce;
 mod results;
 mod shell;
 mod simulate;
@@ -54,6 +56,8 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Run every method on the same data and masks, against true classes: a table, plots, and every run
     Compare(compare::Arguments),
+    /// Repeat the tables and figures of the DAIMC paper, every method on the same masks
+    Reproduce(reproduce::Arguments),
     /// Make the report of a fit again, for instance with a truth that was not known then
     Report(report::Arguments),
     /// Print the completions for a shell
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),

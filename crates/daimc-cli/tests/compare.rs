@@ -52,22 +52,24 @@ fn every_method_is_compared_on_the_same_data() {
     let rows = folder.text("out/results.tsv");
     assert_eq!(
         rows.lines().next(),
-        Some("missing\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations")
+        Some("experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations")
     );
     for method in METHODS {
-        let own = rows.lines().filter(|row| row.split('\t').nth(1) == Some(method)).count();
+        let own = rows.lines().filter(|row| row.split('\t').nth(3) == Some(method)).count();
         // Two shares, two seeds; single views are two settings.
         assert_eq!(own, if method == "single" { 8 } else { 4 }, "{method}\n{rows}");
     }
     assert!(printed.contains("| 0.3 | daimc |"), "{printed}");
     assert!(printed.contains("best of 2, by the classes"), "{printed}");
-    let ac = |row: &str| row.split('\t').nth(4).unwrap().parse::<f64>().unwrap();
-    let easy = rows.lines().filter(|row| row.starts_with("0\tdaimc\t"));
+    let ac = |row: &str| row.split('\t').nth(6).unwrap().parse::<f64>().unwrap();
+    let easy = rows.lines().filter(|row| row.starts_with("compare\ta+b\t0\tdaimc\t"));
     assert!(easy.map(ac).all(|ac| ac > 0.95), "{rows}");
     let page = folder.text("out/compare.html");
     assert_eq!(page.matches("<svg").count(), 3);
     assert!(!page.contains("http://") && !page.contains("https://"));
-    assert_eq!(folder.text("out/table.md").lines().count(), 2 + 2 * METHODS.len());
+    let table = folder.text("out/table.md");
+    assert_eq!(table.lines().filter(|line| line.starts_with("| 0")).count(), 2 * METHODS.len());
+    assert!(folder.text("out/nmi.svg").starts_with("<?xml"));
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn what_is_finished_is_not_run_again() {
     let again = folder.text("out/results.tsv");
     let (kept, last) = again.split_at(end + 1);
     assert_eq!(kept, &rows[..=end]);
-    let without_time = |row: &str| row.trim_end().split('\t').take(7).collect::<Vec<_>>().join("\t");
+    let without_time = |row: &str| row.trim_end().split('\t').take(9).collect::<Vec<_>>().join("\t");
     assert_eq!(without_time(last), without_time(&rows[end + 1..]));
     // More seeds add rows; other data or options need another folder.
     folder.good(&few.replace("--seeds 2", "--seeds 3"));

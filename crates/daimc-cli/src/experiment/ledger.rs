@@ -1,5 +1,6 @@
 //! What is finished: a row per run, kept in results.tsv as it is found.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,15 +9,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
-use crate::results::field;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
+    pub experiment: String,
+    pub data: String,
     pub rate: f64,
     pub method: String,
     pub setting: String,
     pub seed: u64,
+}
+
+impl Cell {
+    /// Its fields in results.tsv.
+    fn key(&self) -> String {
+        let Self { experiment, data, rate, method, setting, seed } = self;
+        let plain = |text: &str| text.replace(['\t', '\n', '\r', '"'], " ");
+        format!("{experiment}\t{}\t{rate}\t{method}\t{}\t{seed}", plain(data), plain(setting))
+    }
 }
 
 /// One run and what came of it.
@@ -30,20 +41,27 @@ pub struct Row {
     pub iterations: usize,
 }
 
-const HEADER: &str = "missing\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations";
+const HEADER: &str = "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations";
 
 /// The rows that are finished.
 pub struct Ledger {
     path: PathBuf,
-    state: Mutex<(Vec<Row>, File)>,
+    state: Mutex<State>,
+}
+
+struct State {
+    rows: Vec<Row>,
+    keys: HashSet<String>,
+    file: File,
 }
 
 impl Ledger {
-    /// Opens the ledger of a folder; rows count only if they come from the same data and options, which `key` tells.
-    pub fn open(folder: &Path, key: &Value) -> Result<Self> {
+    /// Opens the ledger of a folder; rows count only if they come from the same data and options, which `key` tells. It is
+    /// kept in the file `about`.
+    pub fn open(folder: &Path, about: &str, key: &Value) -> Result<Self> {
         let fail = |path: &Path, error: std::io::Error| Failure::output(&path.display().to_string(), &error);
         fs::create_dir_all(folder).map_err(|error| fail(folder, error))?;
-        let (path, about) = (folder.join("results.tsv"), folder.join("compare.json"));
+        let (path, about) = (folder.join("results.tsv"), folder.join(about));
         let key = format!("{key:#}\n");
         if path.exists() && fs::read_to_string(&about).ok().as_ref() != Some(&key) {
             return Err(Failure::Usage(format!(
@@ -64,46 +82,48 @@ impl Ledger {
         rows.iter().for_each(|row| start.push_str(&line(row)));
         crate::folder::write_file(Some(&path), |out| out.write_all(start.as_bytes()))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&path, error))?;
-        Ok(Self { path, state: Mutex::new((rows, file)) })
+        let keys = rows.iter().map(|row| row.cell.key()).collect();
+        Ok(Self { path, state: Mutex::new(State { rows, keys, file }) })
     }
 
-    fn state(&self) -> MutexGuard<'_, (Vec<Row>, File)> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn has(&self, cell: &Cell) -> bool {
-        self.state().0.iter().any(|row| row.cell == *cell)
+        self.state().keys.contains(&cell.key())
     }
 
     /// Keeps a row.
     pub fn add(&self, row: Row) -> Result<()> {
         let mut state = self.state();
-        let written = state.1.write_all(line(&row).as_bytes());
+        let written = state.file.write_all(line(&row).as_bytes());
         written.map_err(|error| Failure::output(&self.path.display().to_string(), &error))?;
-        state.0.push(row);
+        state.keys.insert(row.cell.key());
+        state.rows.push(row);
         Ok(())
     }
 
-    pub fn rows(&self) -> Vec<Row> {
-        self.state().0.clone()
+    /// The finished rows of these seeds.
+    pub fn rows(&self, seeds: u64) -> Vec<Row> {
+        self.state().rows.iter().filter(|row| row.cell.seed < seeds).cloned().collect()
     }
 }
 
 fn line(row: &Row) -> String {
-    let Row { cell: Cell { rate, method, setting, seed }, ac, nmi, ari, seconds, iterations } = row;
-    format!("{rate}\t{method}\t{}\t{seed}\t{ac}\t{nmi}\t{ari}\t{seconds:.4}\t{iterations}\n", field(setting))
+    let Row { cell, ac, nmi, ari, seconds, iterations } = row;
+    format!("{}\t{ac}\t{nmi}\t{ari}\t{seconds:.4}\t{iterations}\n", cell.key())
 }
 
 fn parse(line: &str) -> Option<Row> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [rate, method, setting, seed, ac, nmi, ari, seconds, iterations] = fields[..] else { return None };
+    let [experiment, data, rate, method, setting, seed, ac, nmi, ari, seconds, iterations] = fields[..]
+    else {
+        return None;
+    };
+    let [experiment, data, method, setting] = [experiment, data, method, setting].map(String::from);
     Some(Row {
-        cell: Cell {
-            rate: rate.parse().ok()?,
-            method: method.into(),
-            setting: setting.trim_matches('"').replace("\"\"", "\""),
-            seed: seed.parse().ok()?,
-        },
+        cell: Cell { experiment, data, rate: rate.parse().ok()?, method, setting, seed: seed.parse().ok()? },
         ac: ac.parse().ok()?,
         nmi: nmi.parse().ok()?,
         ari: ari.parse().ok()?,

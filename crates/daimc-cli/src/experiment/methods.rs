@@ -1,0 +1,157 @@
+//! The methods by name.
+
+use daimc::baselines::{
+    Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
+};
+use daimc::{Daimc, Preset, Scale};
+
+use super::setting::Setting;
+use crate::failure::{Failure, Result};
+
+/// The names, in the order of the table, and the hyper-parameters that each can be told beside `scale`.
+pub const METHODS: [(&str, &[&str]); 11] = [
+    ("daimc", &["alpha", "beta"]),
+    ("daimc-paper", &["alpha", "beta"]),
+    ("wsnmf", &[]),
+    ("multinmf", &["lambda"]),
+    ("pvc", &["lambda"]),
+    ("img", &["lambda", "beta", "gamma"]),
+    ("mic", &["alpha", "beta"]),
+    ("omvc", &["alpha", "beta", "block", "passes"]),
+    ("opimc", &["alpha", "block", "passes"]),
+    ("single", &[]),
+    ("concatenation", &[]),
+];
+
+/// A method with a setting.
+pub struct Contender {
+    pub method: &'static str,
+    /// The views of a method that does not take all of them, and the hyper-parameters.
+    pub setting: String,
+    /// Whether the hyper-parameters come from a grid; else they are the ones that are taken without labels.
+    pub searched: bool,
+    pub fit: Box<dyn Method + Send>,
+}
+
+impl Contender {
+    pub fn new(method: &'static str, setting: impl Into<String>, fit: impl Method + Send + 'static) -> Self {
+        Self { method, setting: setting.into(), searched: false, fit: Box::new(fit) }
+    }
+}
+
+/// Fails if a name is not one of `known`.
+pub fn check<'a>(names: &[String], known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+    match names.iter().find(|name| !known.clone().any(|known| known == name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let known = known.collect::<Vec<_>>().join(", ");
+            Err(Failure::Usage(format!("there is no method '{unknown}'; there are {known}")))
+        }
+    }
+}
+
+/// How views are scaled.
+#[derive(Clone, Copy, Debug)]
+pub struct Scales {
+    /// For the default preset of DAIMC, which can choose for itself.
+    pub daimc: Scale,
+    /// For all others.
+    pub others: Scale,
+}
+
+impl Scales {
+    /// The same for all if it is given, else what suits each.
+    pub fn new(given: Option<Scale>, others: Scale) -> Self {
+        Self { daimc: given.unwrap_or(Scale::Auto), others: given.unwrap_or(others) }
+    }
+}
+
+/// Every name.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    METHODS.iter().map(|(name, _)| *name)
+}
+
+/// Whether a method is asked for: one of `names`, or any if there are none.
+pub fn wanted(names: &[String], method: &str) -> bool {
+    names.is_empty() || names.iter().any(|name| name == method)
+}
+
+/// A method with its hyper-parameters, on views of these names; two-view methods on every pair of them, single views each.
+/// A scale in the setting goes before `scales`.
+pub fn contenders(method: &'static str, setting: &Setting, views: &[&str], scales: Scales) -> Vec<Contender> {
+    let scale = setting.scale(scales.others);
+    let with = |choice: String| if setting.0.is_empty() { choice } else { format!("{choice}; {setting}") };
+    let one = |fit: Box<dyn Method + Send>| {
+        vec![Contender { method, setting: setting.to_string(), searched: false, fit }]
+    };
+    let number = |name, default| setting.number(name, default);
+    let daimc = |preset, scale| {
+        let fit = Daimc::new(1).preset(preset).scale(scale);
+        let (alpha, beta) = (fit.options().alpha, fit.options().beta);
+        fit.alpha(number("alpha", alpha)).beta(number("beta", beta))
+    };
+    match method {
+        "daimc" => one(Box::new(daimc(Preset::Default, setting.scale(scales.daimc)))),
+        "daimc-paper" => one(Box::new(daimc(Preset::Paper, scale))),
+        "wsnmf" => one(Box::new(WeightedSemiNmf { fit: daimc(Preset::Paper, scale) })),
+        "multinmf" => {
+            let default = MultiNmf { scale, ..MultiNmf::default() };
+            one(Box::new(MultiNmf { lambda: number("lambda", default.lambda), ..default }))
+        }
+        "mic" => {
+            let default = Mic { scale, ..Mic::default() };
+            let (alpha, beta) = (number("alpha", default.alpha), number("beta", default.beta));
+            one(Box::new(Mic { alpha, beta, ..default }))
+        }
+        "omvc" => {
+            let default = Omvc { scale, ..Omvc::default() };
+            one(Box::new(Omvc {
+                alpha: number("alpha", default.alpha),
+                beta: number("beta", default.beta),
+                block: setting.count("block", default.block),
+                passes: setting.count("passes", default.passes),
+                ..default
+            }))
+        }
+        "opimc" => {
+            let default = Opimc { scale, ..Opimc::default() };
+            one(Box::new(Opimc {
+                alpha: number("alpha", default.alpha),
+                block: setting.count("block", default.block),
+                passes: setting.count("passes", default.passes),
+                ..default
+            }))
+        }
+        "pvc" | "img" => {
+            let pairs = (0..views.len()).flat_map(|a| (a + 1..views.len()).map(move |b| (a, b)));
+            let of = |pair: (usize, usize)| {
+                let choice = with(format!("{} + {}", views[pair.0], views[pair.1]));
+                if method == "pvc" {
+                    let default = Pvc { views: pair, scale, ..Pvc::default() };
+                    Contender::new(
+                        method,
+                        choice,
+                        Pvc { lambda: number("lambda", default.lambda), ..default },
+                    )
+                } else {
+                    let default = Img { views: pair, scale, ..Img::default() };
+                    let fit = Img {
+                        lambda: number("lambda", default.lambda),
+                        beta: number("beta", default.beta),
+                        gamma: number("gamma", default.gamma),
+                        ..default
+                    };
+                    Contender::new(method, choice, fit)
+                }
+            };
+            pairs.map(of).collect()
+        }
+        "concatenation" => one(Box::new(Concatenation { scale })),
+        _ => {
+            let of = |(view, name): (usize, &&str)| {
+                Contender::new(method, with((*name).to_owned()), SingleView { view, scale })
+            };
+            views.iter().enumerate().map(of).collect()
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Runs what is not finished, one fit per thread.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use daimc::baselines::Method;
+use daimc::metrics;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::ledger::{Cell, Ledger, Row};
+use super::methods::Contender;
+use super::sample::Sample;
+use crate::failure::{Failure, Result};
+use crate::progress::{self, Level};
+
+/// A method on a sample of data.
+pub struct Run<'a> {
+    pub cell: Cell,
+    pub sample: &'a Sample<'a>,
+    pub fit: &'a dyn Method,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(
+        experiment: &str,
+        sample: &'a Sample<'a>,
+        rate: f64,
+        contender: &'a Contender,
+        seed: u64,
+    ) -> Self {
+        let cell = Cell {
+            experiment: experiment.into(),
+            data: sample.name.clone(),
+            rate,
+            method: contender.method.into(),
+            setting: contender.setting.clone(),
+            seed,
+        };
+        Self { cell, sample, fit: contender.fit.as_ref() }
+    }
+}
+
+/// A method that cannot take the data, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    pub method: String,
+    pub data: String,
+    pub reason: String,
+}
+
+/// Runs all that the ledger does not have, and keeps each row as it is found. Where there are fewer runs than threads, a
+/// fit has several of them. Returns the methods that cannot take the data.
+pub fn work(mut runs: Vec<Run<'_>>, ledger: &Ledger, level: Level) -> Result<Vec<Refusal>> {
+    progress::listen();
+    runs.retain(|run| !ledger.has(&run.cell));
+    // Seed by seed, so that what is there when somebody stops covers everything.
+    runs.sort_by_key(|run| run.cell.seed);
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let threads = rayon::current_num_threads();
+    let workers = threads.min(runs.len());
+    let pace = Mutex::new(Pace::new(&runs, workers, level));
+    let (next, refused, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(None));
+    let worker = || -> Result<()> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads / workers).build();
+        let pool = pool.map_err(|error| Failure::Failed(format!("threads cannot be started: {error}")))?;
+        while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if progress::interrupted() || lock(&failed).is_some() {
+                break;
+            }
+            let start = Instant::now();
+            match pool.install(|| one(run))? {
+                Outcome::Found(row) => ledger.add(row)?,
+                Outcome::Stopped => break,
+                Outcome::Refused(reason) => {
+                    let Cell { method, data, .. } = run.cell.clone();
+                    lock(&refused).push(Refusal { method, data, reason });
+                }
+            }
+            lock(&pace).done(&run.cell.method, start.elapsed());
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                if let Err(failure) = worker() {
+                    lock(&failed).get_or_insert(failure);
+                }
+            });
+        }
+    });
+    lock(&pace).bar.finish_and_clear();
+    if let Some(failure) = lock(&failed).take() {
+        return Err(failure);
+    }
+    let mut refused = std::mem::take(&mut *lock(&refused));
+    refused.sort();
+    // One setting tells as much as all of them.
+    refused.dedup_by(|a, b| (&a.method, &a.data) == (&b.method, &b.data));
+    Ok(refused)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+enum Outcome {
+    Found(Row),
+    Refused(String),
+    Stopped,
+}
+
+fn one(run: &Run<'_>) -> Result<Outcome> {
+    let Run { cell, sample, fit } = run;
+    let start = Instant::now();
+    let mut iterations = 0;
+    let mut each = |number: usize, _: f64| {
+        iterations = iterations.max(number);
+        if progress::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let found = sample.with(cell.rate, cell.seed, |views, classes| {
+        let labels = match fit.fit(views, sample.data.clusters, cell.seed, &mut each) {
+            Ok(found) => found.labels,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let known = classes.iter().zip(labels).filter_map(|(class, label)| Some(((*class)?, label)));
+        let (classes, labels): (Vec<usize>, Vec<usize>) = known.unzip();
+        Ok(Ok(metrics::scores(&classes, &labels)?))
+    })?;
+    Ok(match found {
+        _ if progress::interrupted() => Outcome::Stopped,
+        Err(reason) => Outcome::Refused(reason),
+        Ok(scores) => {
+            let seconds = start.elapsed().as_secs_f64();
+            let (ac, nmi, ari) = (scores.ac, scores.nmi, scores.ari);
+            Outcome::Found(Row { cell: cell.clone(), ac, nmi, ari, seconds, iterations })
+        }
+    })
+}
+
+/// Lines about progress come no faster than this where there is no terminal to draw a bar on.
+const BETWEEN_LINES: Duration = Duration::from_secs(15);
+
+/// How far the runs are and how long the others will take. Methods differ a thousandfold, so each counts with its own mean.
+struct Pace {
+    bar: ProgressBar,
+    level: Level,
+    workers: usize,
+    /// For each method: runs to come, runs done, seconds of these.
+    methods: HashMap<String, (usize, usize, f64)>,
+    told: Instant,
+}
+
+impl Pace {
+    fn new(runs: &[Run<'_>], workers: usize, level: Level) -> Self {
+        let bar = ProgressBar::new(runs.len() as u64);
+        if level == Level::Quiet {
+            bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
+        }
+        if let Ok(style) =
+            ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos} of {len} runs  {msg}")
+        {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        let mut methods: HashMap<String, (usize, usize, f64)> = HashMap::new();
+        runs.iter().for_each(|run| methods.entry(run.cell.method.clone()).or_default().0 += 1);
+        Self { bar, level, workers, methods, told: Instant::now() }
+    }
+
+    fn done(&mut self, method: &str, time: Duration) {
+        if let Some((left, done, seconds)) = self.methods.get_mut(method) {
+            *left -= 1;
+            *done += 1;
+            *seconds += time.as_secs_f64();
+        }
+        self.bar.set_message(format!("about {} left", clock(self.left())));
+        self.bar.inc(1);
+        if !std::io::stderr().is_terminal() && self.told.elapsed() >= BETWEEN_LINES {
+            self.told = Instant::now();
+            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
+            self.level.tell(format!("{done} of {all} runs, about {} left", clock(self.left())));
+        }
+    }
+
+    /// Seconds until all is done; a method that has not finished a run yet counts as the mean of the others.
+    fn left(&self) -> f64 {
+        let all = self.methods.values().fold((0, 0.0), |sum, method| (sum.0 + method.1, sum.1 + method.2));
+        let of = |&(left, done, seconds): &(usize, usize, f64)| {
+            let mean = if done > 0 { seconds / done as f64 } else { all.1 / (all.0.max(1)) as f64 };
+            left as f64 * mean
+        };
+        self.methods.values().map(of).sum::<f64>() / self.workers as f64
+    }
+}
+
+/// Seconds as people say them.
+pub fn clock(seconds: f64) -> String {
+    let whole = seconds.ceil() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}

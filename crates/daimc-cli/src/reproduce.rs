@@ -1,0 +1,199 @@
+//! `daimc reproduce`: the tables and figures of the paper, every method on the same masks.
+
+mod ablation;
+mod convergence;
+mod datasets;
+mod grid;
+mod paper;
+mod plan;
+mod show;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use daimc::Scale;
+use serde_json::json;
+
+use crate::experiment::ledger::Ledger;
+use crate::experiment::methods;
+use crate::experiment::page::{self, Section};
+use crate::experiment::runs::{self, Run};
+use crate::failure::{Failure, Result};
+use crate::folder::write_file;
+use crate::progress::{self, Level};
+use datasets::Loaded;
+use grid::Grid;
+use plan::{Experiment, Wishes};
+
+#[derive(Args)]
+#[command(after_help = "Example: daimc reproduce 3sources --data DIR --seeds 10 -o out")]
+pub struct Arguments {
+    /// The table or figure
+    #[arg(value_enum)]
+    experiment: Experiment,
+
+    /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17; Digit is part of the program and need
+    /// not be there
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// Seeds, from 0; each is a mask, the same for all methods, and a start
+    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    seeds: u64,
+
+    /// Methods, separated by commas [default: all of the experiment]: daimc, daimc-paper, and where methods are compared
+    /// wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; the best by
+    /// the classes is shown
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    methods: Vec<String>,
+
+    /// Beside the fixed settings, try all of the grid and show the best by the classes in columns of their own, as in the
+    /// paper
+    #[arg(long)]
+    search: bool,
+
+    /// A TOML file with lists of hyper-parameters in a section for each method, for --search and for alpha, beta and grid
+    /// [default: experiments/grid.toml, which is part of the program]
+    #[arg(long, value_name = "FILE")]
+    grid: Option<PathBuf>,
+
+    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf [default: rows
+    /// of length 1, for Digit after features to 0 … 1; the default preset of daimc chooses for itself]
+    #[arg(long, value_name = "SCALE")]
+    scale: Option<String>,
+
+    /// Folder for results.tsv (a row per run), table.md, plots and reproduce.html; what is finished there is not run again
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+
+    /// Threads to use, one fit on each; the results do not depend on them [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
+
+    /// Print the tables as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Tell nothing on standard error but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    crate::use_threads(arguments.threads)?;
+    let level = Level::new(arguments.quiet, false);
+    let scale = arguments.scale.as_deref().map(str::parse::<Scale>).transpose()?;
+    check(arguments)?;
+    let grid = Grid::read(arguments.grid.as_deref())?;
+    let wishes = Wishes { methods: &arguments.methods, scale, grid: &grid, search: arguments.search };
+    let mut sections = Vec::new();
+    for part in arguments.experiment.parts() {
+        if !part.methods().iter().any(|method| methods::wanted(&arguments.methods, method)) {
+            continue;
+        }
+        let folder = if arguments.experiment == Experiment::All {
+            level.tell(format!("{}:", part.name()));
+            arguments.output.join(part.name())
+        } else {
+            arguments.output.clone()
+        };
+        sections.extend(reproduce(part, arguments, &wishes, &folder, level)?);
+        if progress::interrupted() {
+            break;
+        }
+    }
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        let table = |section: &Section| {
+            let Section { title, notes, table, .. } = section;
+            json!({"title": title, "notes": notes, "header": table.header, "rows": table.rows})
+        };
+        writeln!(out, "{:#}", json!(sections.iter().map(table).collect::<Vec<_>>()))?;
+    } else {
+        write!(out, "{}", page::markdown(&sections))?;
+        writeln!(out, "\nEvery run, the tables and the plots are in {}", arguments.output.display())?;
+    }
+    if progress::interrupted() {
+        return Err(Failure::Failed("interrupted; the same command goes on where it stopped".into()));
+    }
+    Ok(())
+}
+
+/// Fails if the options do not go together.
+fn check(arguments: &Arguments) -> Result<()> {
+    let Arguments { experiment, methods, seeds, search, grid, scale, .. } = arguments;
+    let refuse = |reason: String| Err(Failure::Usage(reason));
+    if *seeds == 0 {
+        return refuse("--seeds must be at least 1".into());
+    }
+    let parts = experiment.parts();
+    let known = methods::names().filter(|name| parts.iter().any(|part| part.methods().contains(name)));
+    methods::check(methods, known)?;
+    let name = experiment.name();
+    if *search && !parts.iter().any(|part| part.compares()) {
+        return refuse(format!("--search is for 3sources, digit, wikipedia and flowers, not for {name}"));
+    }
+    if grid.is_some() && !search && !parts.iter().any(|part| part.varies()) {
+        return refuse("--grid is for --search and for the experiments alpha, beta and grid".into());
+    }
+    if scale.is_some() && *experiment == Experiment::Ablation {
+        return refuse("--scale does not go with ablation, which switches the scaling itself".into());
+    }
+    Ok(())
+}
+
+/// Runs an experiment, writes what it found to its folder, and returns that.
+fn reproduce(
+    experiment: Experiment,
+    arguments: &Arguments,
+    wishes: &Wishes<'_>,
+    folder: &Path,
+    level: Level,
+) -> Result<Vec<Section>> {
+    let data = load(experiment, arguments.data.as_deref(), level)?;
+    // What is finished counts only for the same data and scaling; settings, seeds and shares are in the rows.
+    let inputs: Vec<_> = data.iter().map(|own| json!([own.name.text(), own.inputs])).collect();
+    let key = json!({
+        "version": env!("CARGO_PKG_VERSION"), "experiment": experiment.name(), "inputs": inputs, "scale": wishes.scale,
+    });
+    let ledger = Ledger::open(folder, "reproduce.json", &key)?;
+    let cases = experiment.cases(&data, wishes);
+    let mut cells = Vec::new();
+    for case in &cases {
+        for &rate in &case.rates {
+            for contender in &case.contenders {
+                let run = |seed| Run::new(&experiment.name(), &case.sample, rate, contender, seed);
+                cells.extend((0..arguments.seeds).map(run));
+            }
+        }
+    }
+    for refusal in runs::work(cells, &ledger, level)? {
+        level.tell(format!("{} was left out on {}: {}", refusal.method, refusal.data, refusal.reason));
+    }
+    let rows = ledger.rows(arguments.seeds);
+    let mut traces = Vec::new();
+    if experiment == Experiment::Convergence && !progress::interrupted() {
+        traces = convergence::traces(&cases[0], arguments.seeds)?;
+        let text = convergence::tsv(&traces);
+        write_file(Some(&folder.join("objective.tsv")), |out| out.write_all(text.as_bytes()))?;
+    }
+    let sections = show::sections(experiment, &cases, &rows, wishes, &traces);
+    let title = format!("DAIMC, reproduced: {}", experiment.name());
+    page::write(folder, "reproduce.html", &title, &sections, &key)?;
+    Ok(sections)
+}
+
+/// The data sets of an experiment; one that it can do without is left out where it is not there.
+fn load(experiment: Experiment, folder: Option<&Path>, level: Level) -> Result<Vec<Loaded>> {
+    let (needed, further) = experiment.data();
+    let mut data = vec![needed.load(folder)?];
+    if let Some(further) = further {
+        if folder.is_some_and(|folder| folder.join(further.text()).is_dir()) {
+            data.push(further.load(folder)?);
+        } else {
+            level.tell(format!("without {}: --data names no folder that has it", further.text()));
+        }
+    }
+    Ok(data)
+}

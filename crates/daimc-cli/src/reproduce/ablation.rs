@@ -1,0 +1,81 @@
+//! DAIMC with one part switched at a time.
+
+use std::ops::ControlFlow;
+
+use daimc::baselines::{Clustering, Concatenation, Method};
+use daimc::{Daimc, Error, Initialisation, Preset, Scale, Solver, View, Views};
+
+use crate::experiment::methods::Contender;
+use crate::experiment::sample::select;
+
+/// The preset itself, then each of its parts switched to that of the other preset or off.
+pub fn variants(method: &'static str) -> Vec<Contender> {
+    let paper = method == "daimc-paper";
+    let base = || Daimc::new(1).preset(if paper { Preset::Paper } else { Preset::Default });
+    let (start, start_name) = if paper {
+        (Initialisation::Aligned, "matched start")
+    } else {
+        (Initialisation::Paper, "start as published")
+    };
+    // Each solver with the passes it has in its own preset.
+    let (solver, passes, solver_name) = if paper {
+        (Solver::Coordinate, 2, "V by coordinate descent")
+    } else {
+        (Solver::Multiplicative, 10, "V by Eq. 19")
+    };
+    let (scale, scale_name) =
+        if paper { (Scale::Auto, "scaling chosen per view") } else { (Scale::Unit, "rows of length 1") };
+    let weight = if paper { "views of equal weight" } else { "views as heavy as they come" };
+    let fits = [
+        (AS_IT_IS, base()),
+        ("no alignment of bases", base().alpha(0.0)),
+        (start_name, base().initialisation(start)),
+        (solver_name, base().solver(solver).passes(passes)),
+        (scale_name, base().scale(scale)),
+        ("features to 0 … 1, rows of length 1", base().scale(Scale::MinMaxUnit)),
+        ("no scaling", base().scale(Scale::None)),
+        (weight, base().equal_weight(paper)),
+    ];
+    let mut variants: Vec<Contender> =
+        fits.into_iter().map(|(name, fit)| Contender::new(method, name, fit)).collect();
+    variants.insert(2, Contender::new(method, "no alignment of instances", Separate { fit: base() }));
+    variants
+}
+
+/// The setting of the preset itself.
+pub const AS_IT_IS: &str = "as it is";
+
+/// DAIMC without its first alignment: each view has a V of its own, fitted to the instances that it shows. They are put
+/// side by side, rows of length 1, missing ones being the mean, and clustered by k-means.
+struct Separate {
+    fit: Daimc,
+}
+
+impl Method for Separate {
+    fn name(&self) -> String {
+        "separate".into()
+    }
+
+    fn fit(
+        &self,
+        views: &Views<'_>,
+        clusters: usize,
+        seed: u64,
+        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Clustering, Error> {
+        let mut latents = Vec::with_capacity(views.len());
+        for (number, view) in views.iter().enumerate() {
+            let (alone, instances) = select(views, &[number])?;
+            let found = Method::fit(&self.fit, &alone, clusters, seed, each)?.embedding;
+            let mut values = vec![0.0; views.instances() * clusters];
+            let mut present = vec![false; views.instances()];
+            for (row, instance) in found.iter_rows().zip(instances) {
+                values[instance * clusters..][..clusters].copy_from_slice(row);
+                present[instance] = true;
+            }
+            latents.push(View::dense(view.name(), clusters, values)?.mask(&present)?);
+        }
+        Concatenation { scale: Scale::Unit }
+            .fit(&Views::new(latents)?, clusters, seed, &mut |_, _| ControlFlow::Continue(()))
+    }
+}
