@@ -33,8 +33,8 @@ pub struct Arguments {
     #[arg(short = 'k', long, value_name = "K")]
     clusters: Option<usize>,
 
-    /// Methods, separated by commas [default: all]: daimc, daimc-paper, wsnmf, multinmf, pvc,
-    /// img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; where a method has several
+    /// Methods, separated by commas [default: all]: daimc, daimc-plain (without neighbourhoods), daimc-paper, wsnmf,
+    /// multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; where a method has several
     /// settings, the table shows the best by the classes and says so
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,

@@ -42,8 +42,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     seeds: u64,
 
-    /// Methods, separated by commas [default: all of the experiment]: daimc, daimc-paper, and where methods are compared
-    /// wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; the best by
+    /// Methods, separated by commas [default: all of the experiment]: daimc-plain (the default without
+    /// neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; the best by
     /// the classes is shown
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,

@@ -31,8 +31,9 @@ fn data() -> Folder {
 }
 
 const COMPARE: &str = "compare --view a.tsv --view b.tsv --truth truth.csv --missing 0,0.3 --seeds 2 -o out";
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 12] = [
     "daimc",
+    "daimc-plain",
     "daimc-paper",
     "wsnmf",
     "multinmf",

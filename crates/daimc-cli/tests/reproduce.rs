@@ -84,7 +84,7 @@ fn fixed_and_best_of_grid_stand_in_columns_of_their_own() {
 #[test]
 fn what_is_finished_is_not_run_again() {
     let folder = Folder::new();
-    let command = "reproduce beta --methods daimc --seeds 1 -o out";
+    let command = "reproduce beta --methods daimc-plain --seeds 1 -o out";
     folder.good(command);
     let before = folder.text("out/results.tsv");
     assert_eq!(before.lines().count(), 1 + 2 * 8);
@@ -130,23 +130,26 @@ fn the_studies_of_the_paper_have_their_tables() {
     assert_eq!(values.len(), 50);
     assert!(values.iter().all(|value| value.is_finite() && *value > 0.0));
 
-    folder.good("reproduce views --methods daimc --seeds 1 -o views");
+    folder.good("reproduce views --methods daimc-plain --seeds 1 -o views");
     let chosen: HashSet<String> =
         rows(&folder, "views/results.tsv").into_iter().map(|row| row[1].clone()).collect();
     assert_eq!(chosen.len(), 31);
     assert!(chosen.contains("digit:fac") && chosen.contains("digit:fac+fou+kar+pix+zer"), "{chosen:?}");
     let table = folder.text("views/table.md");
-    assert!(["| 1 | daimc |", "| 5 | daimc |"].iter().all(|line| table.contains(line)), "{table}");
+    assert!(
+        ["| 1 | daimc-plain |", "| 5 | daimc-plain |"].iter().all(|line| table.contains(line)),
+        "{table}"
+    );
 
-    folder.file("few.toml", "[daimc]\nalpha = [1, 10]\nbeta = [0.1, 1]\n");
-    folder.good("reproduce grid --methods daimc --seeds 1 --grid few.toml -o grid");
+    folder.file("few.toml", "[daimc-plain]\nalpha = [1, 10]\nbeta = [0.1, 1]\n");
+    folder.good("reproduce grid --methods daimc-plain --seeds 1 --grid few.toml -o grid");
     assert_eq!(rows(&folder, "grid/results.tsv").len(), 2 * 2 * 2);
     assert!(folder.text("grid/table.md").contains("highest NMI, by the classes"));
 
-    folder.good("reproduce ablation --methods daimc --seeds 1 -o ablation");
+    folder.good("reproduce ablation --methods daimc-plain --seeds 1 -o ablation");
     let switched: HashSet<String> =
         rows(&folder, "ablation/results.tsv").into_iter().map(|row| row[4].clone()).collect();
-    assert_eq!(switched.len(), 9);
+    assert_eq!(switched.len(), 13);
     for part in ["as it is", "no alignment of bases", "no alignment of instances", "start as published"] {
         assert!(switched.contains(part), "{switched:?}");
     }
@@ -157,7 +160,9 @@ fn what_does_not_go_together_is_told_in_one_sentence() {
     let folder = Folder::new();
     let unknown = folder.bad(2, "reproduce digit --methods daimc,spectral -o out");
     assert!(unknown.contains("'spectral'") && unknown.contains("concatenation"), "{unknown}");
-    assert!(folder.bad(2, "reproduce alpha --methods pvc -o out").contains("there are daimc, daimc-paper"));
+    assert!(
+        folder.bad(2, "reproduce alpha --methods pvc -o out").contains("there are daimc-plain, daimc-paper")
+    );
     assert!(folder.bad(2, "reproduce digit --seeds 0 -o out").contains("--seeds"));
     assert!(folder.bad(2, "reproduce alpha --search -o out").contains("--search is for 3sources"));
     assert!(folder.bad(2, "reproduce digit --grid grid.toml -o out").contains("--grid is for --search"));
@@ -228,8 +233,8 @@ fn the_files_of_digit_are_those_that_are_embedded() {
     let Some(data) = shared().filter(|data| data.join("digit").is_dir()) else { return };
     let folder = Folder::new();
     // At the fixed setting; extreme ones turn the last digits of the data into other clusters.
-    folder.file("grid.toml", "[daimc]\nbeta = [0.1]\n");
-    let command = "reproduce beta --methods daimc --grid grid.toml --seeds 2";
+    folder.file("grid.toml", "[daimc-plain]\nbeta = [0.1]\n");
+    let command = "reproduce beta --methods daimc-plain --grid grid.toml --seeds 2";
     folder.good(&format!("{command} -o embedded"));
     folder.good(&format!("{command} --data {} -o files", data.display()));
     let scores = |name: &str| -> Vec<f64> {

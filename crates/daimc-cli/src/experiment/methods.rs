@@ -3,14 +3,15 @@
 use daimc::baselines::{
     Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
 };
-use daimc::{Daimc, Preset, Scale};
+use daimc::{Daimc, Neighbours, Preset, Scale};
 
 use super::setting::Setting;
 use crate::failure::{Failure, Result};
 
-/// The names, in the order of the table, and the hyper-parameters that each can be told beside `scale`.
-pub const METHODS: [(&str, &[&str]); 11] = [
+/// The names, in the order of the table (`daimc-plain` is the default preset of DAIMC without neighbourhoods), and the hyper-parameters that each can be told beside `scale`.
+pub const METHODS: [(&str, &[&str]); 12] = [
     ("daimc", &["alpha", "beta"]),
+    ("daimc-plain", &["alpha", "beta"]),
     ("daimc-paper", &["alpha", "beta"]),
     ("wsnmf", &[]),
     ("multinmf", &["lambda"]),
@@ -92,6 +93,9 @@ pub fn contenders(method: &'static str, setting: &Setting, views: &[&str], scale
     };
     match method {
         "daimc" => one(Box::new(daimc(Preset::Default, setting.scale(scales.daimc)))),
+        "daimc-plain" => {
+            one(Box::new(daimc(Preset::Default, setting.scale(scales.daimc)).neighbours(Neighbours::Off)))
+        }
         "daimc-paper" => one(Box::new(daimc(Preset::Paper, scale))),
         "wsnmf" => one(Box::new(WeightedSemiNmf { fit: daimc(Preset::Paper, scale) })),
         "multinmf" => {

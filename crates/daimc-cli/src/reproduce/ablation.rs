@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use daimc::baselines::{Clustering, Concatenation, Method};
-use daimc::{Daimc, Error, Initialisation, Preset, Scale, Solver, View, Views};
+use daimc::{Daimc, Error, Initialisation, Neighbours, Preset, Scale, Solver, View, Views};
 
 use crate::experiment::methods::Contender;
 use crate::experiment::sample::select;
@@ -11,7 +11,8 @@ use crate::experiment::sample::select;
 /// The preset itself, then each of its parts switched to that of the other preset or off.
 pub fn variants(method: &'static str) -> Vec<Contender> {
     let paper = method == "daimc-paper";
-    let base = || Daimc::new(1).preset(if paper { Preset::Paper } else { Preset::Default });
+    let preset = if paper { Preset::Paper } else { Preset::Default };
+    let base = || Daimc::new(1).preset(preset).neighbours(Neighbours::Off);
     let (start, start_name) = if paper {
         (Initialisation::Aligned, "matched start")
     } else {
@@ -35,6 +36,10 @@ pub fn variants(method: &'static str) -> Vec<Contender> {
         ("features to 0 … 1, rows of length 1", base().scale(Scale::MinMaxUnit)),
         ("no scaling", base().scale(Scale::None)),
         (weight, base().equal_weight(paper)),
+        ("clusters cut from the graph of neighbours", base().neighbours(Neighbours::Refine)),
+        ("views by the eigenvectors of their graphs", base().neighbours(Neighbours::Embed)),
+        ("both, as by default", base().neighbours(Neighbours::Auto)),
+        ("ten runs combined", base().runs(10)),
     ];
     let mut variants: Vec<Contender> =
         fits.into_iter().map(|(name, fit)| Contender::new(method, name, fit)).collect();

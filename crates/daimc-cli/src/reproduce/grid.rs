@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(grid.settings("daimc-paper").len(), 64);
         let values = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
         assert_eq!(grid.numbers("daimc-paper", "alpha"), values);
-        assert_eq!(grid.numbers("daimc", "beta"), values);
+        assert_eq!(grid.numbers("daimc-plain", "beta"), values);
         assert!(grid.settings("wsnmf").is_empty());
     }
 

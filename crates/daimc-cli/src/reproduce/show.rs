@@ -184,7 +184,7 @@ fn lead(name: &str, by_rate: &[Vec<Pair>], claims: &[&Claim]) -> Section {
                 .collect()
         };
         let rates = claim.rates.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-        for daimc in ["daimc-paper", "daimc"] {
+        for daimc in ["daimc-paper", "daimc-plain", "daimc"] {
             // The mean over the shares of the ratio of means; at each share over one method, the best or the mean of all.
             let ratio = |best: bool, over: &dyn Fn(usize) -> Option<f64>| {
                 let own = lines(daimc, best);
