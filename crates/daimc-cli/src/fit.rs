@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Tell more: the scaling of each view and every iteration
+    /// Tell more: the scaling of each view, the use of neighbourhoods and every iteration
     #[arg(short, long)]
     verbose: bool,
 }
@@ -363,6 +363,7 @@ pub fn cluster(
     for view in &model.views {
         level.detail(format!("  {}: scaled by {} ({})", view.name, view.scaling.scale, view.scaling.reason));
     }
+    level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
     if model.outcome == Outcome::IterationLimit {
         let most = model.options.max_iterations;
         level.tell(format!("not converged after {most} iterations; --max-iter allows more"));

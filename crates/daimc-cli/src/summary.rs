@@ -55,7 +55,8 @@ impl Summary {
             objective: model.objective.total,
             timings: json!({
                 "read": read, "prepare": timings.prepare, "initialise": timings.initialise,
-                "iterate": timings.iterate, "assign": timings.assign, "write": 0.0,
+                "iterate": timings.iterate, "assign": timings.assign,
+                "neighbours": timings.neighbours, "write": 0.0,
             }),
             peak_memory_bytes: peak_memory(),
             metrics: None,

@@ -10,7 +10,7 @@ use crate::consolidate::{consolidate, from_clusters, restart};
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
 use crate::model::{Model, Place, ViewModel};
-use crate::neighbours::{self, Found, Neighbours};
+use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Preset};
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
@@ -85,6 +85,9 @@ pub struct Timings {
     pub iterate: f64,
     /// Clusters from V.
     pub assign: f64,
+    /// Neighbourhoods, and the clusters that were cut from them.
+    #[serde(default)]
+    pub neighbours: f64,
 }
 
 impl From<Options> for Daimc {
@@ -322,8 +325,14 @@ impl Daimc {
             work.combined()?
         };
         let Work { mut clock, mut timings, .. } = work;
+        let cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
         let mut v = state.take_v();
-        let (found, decision) = neighbours::clusters(source, &lenses, options, &v)?;
+        let (found, decision) = if cancelled && options.neighbours != Neighbours::Off {
+            (None, Decision { used: Neighbours::Off, reason: "the fit was interrupted".into() })
+        } else {
+            neighbours::clusters(source, &lenses, options, &v)?
+        };
+        timings.neighbours += clock.lap();
         let (latent_scaling, centres, mut place) = match found {
             None => Place::cluster(v, options)?,
             Some(Found { labels, confidence }) => {
@@ -341,7 +350,6 @@ impl Daimc {
             chosen =
                 (0..by_run.len()).fold(0, |best, run| if by_run[run] > by_run[best] { run } else { best });
         }
-        let cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
         let Course { history, outcome } = courses.swap_remove(chosen);
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();

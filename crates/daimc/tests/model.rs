@@ -462,7 +462,8 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
             assert_eq!((model.iterations(), model.history.len()), (stop, stop));
             assert_eq!(model.labels.len(), 150);
             assert_eq!(model.predict(&views).unwrap().len(), 150);
-            let short = daimc.max_iterations(stop).fit(&views).unwrap();
+            assert_eq!(model.neighbours.used, Neighbours::Off);
+            let short = daimc.max_iterations(stop).neighbours(Neighbours::Off).fit(&views).unwrap();
             assert_eq!((short.history, short.labels), (model.history, model.labels));
         }
     }

@@ -40,7 +40,11 @@ impl Summary {
             iterations: model.iterations(),
             outcome: model.outcome,
             objective: model.objective.total,
-            seconds: timings.prepare + timings.initialise + timings.iterate + timings.assign,
+            seconds: timings.prepare
+                + timings.initialise
+                + timings.iterate
+                + timings.assign
+                + timings.neighbours,
             confidence: model.confidence.iter().sum::<f64>() / model.confidence.len().max(1) as f64,
         }
     }
