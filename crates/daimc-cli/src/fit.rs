@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use clap::{Args, CommandFactory, ValueEnum};
 use daimc::metrics::Scores;
-use daimc::{Daimc, Initialisation, Model, Neighbours, Outcome, Preset, Scale, Solver, Views};
+use daimc::{
+    Daimc, Initialisation, Model, Neighbours, Outcome, Penalty, Preset, Scale, Solver, ViewWeights, Views,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Input};
@@ -73,12 +75,24 @@ pub struct Options {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,
 
-    /// Weight of the alignment of the views' bases [default: 10]
+    /// What alpha and beta are measured by: `published`, `relative` to the data (beta, from 0 to 1, then really leaves
+    /// features out), or `auto`: relative, and chosen by the prediction of hidden rows [default: published]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub penalty: Option<PenaltyName>,
+
+    /// How much the views count: `equal`, or `learned` from how well the other views predict hidden rows of a view, so that
+    /// a view of noise hardly counts [default: equal]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view_weights: Option<WeightsName>,
+
+    /// Weight of the alignment of the views' bases [default: 10; relative 1]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
 
-    /// Weight of the sparsity of the feature selection [default: 0.1]
+    /// Weight of the sparsity of the feature selection [default: 0.1; relative 0.15]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
@@ -152,6 +166,23 @@ pub enum InitName {
     Paper,
 }
 
+/// Penalties by name.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PenaltyName {
+    Published,
+    Relative,
+    Auto,
+}
+
+/// Weights of views by name.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightsName {
+    Equal,
+    Learned,
+}
+
 /// Solvers by name.
 #[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -189,6 +220,25 @@ impl Options {
                 None => fit.scale(text.parse::<Scale>()?),
             };
         }
+        if self.penalty == Some(PenaltyName::Auto) && (self.alpha.is_some() || self.beta.is_some()) {
+            let reason =
+                "--penalty auto chooses alpha and beta: leave --alpha and --beta out, or take relative";
+            return Err(Failure::Usage(reason.into()));
+        }
+        let penalty = self.penalty.map(|penalty| match penalty {
+            PenaltyName::Published => Penalty::Published,
+            PenaltyName::Relative => Penalty::Relative,
+            PenaltyName::Auto => Penalty::Auto,
+        });
+        if penalty == Some(Penalty::Relative) {
+            fit = fit.alpha(1.0).beta(0.15);
+        }
+        fit = with(fit, penalty, Daimc::penalty);
+        let weights = self.view_weights.map(|weights| match weights {
+            WeightsName::Equal => ViewWeights::Equal,
+            WeightsName::Learned => ViewWeights::Learned,
+        });
+        fit = with(fit, weights, Daimc::view_weights);
         fit = with(fit, self.alpha, Daimc::alpha);
         fit = with(fit, self.beta, Daimc::beta);
         fit = with(fit.latent(clusters), self.latent, Daimc::latent);
@@ -227,7 +277,7 @@ impl Options {
     }
 
     /// Fails if an option names a view that there is not.
-    fn check_names(&self) -> Result<()> {
+    pub fn check_names(&self) -> Result<()> {
         let names = self.data.names()?;
         for text in &self.scale {
             if let Some((view, _)) = text.split_once('=')
@@ -362,6 +412,19 @@ pub fn cluster(
     let model = model?;
     for view in &model.views {
         level.detail(format!("  {}: scaled by {} ({})", view.name, view.scaling.scale, view.scaling.reason));
+        if view.scaling.importance < 1.0 {
+            level.tell(format!(
+                "{}: counts {:.1e} of a view that the others predict well",
+                view.name, view.scaling.importance
+            ));
+        }
+    }
+    if model.options.penalty == Penalty::Relative {
+        let (alpha, beta) = (model.options.alpha, model.options.beta);
+        level.tell(format!("relative alpha = {alpha}, beta = {beta}; features that are not left out:"));
+        for view in &model.views {
+            level.tell(format!("  {}: {} of {}", view.name, view.selected().len(), view.basis.rows()));
+        }
     }
     level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
     if model.outcome == Outcome::IterationLimit {

@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod results;
+mod select;
 mod shell;
 mod simulate;
 mod summary;
@@ -46,6 +47,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Cluster the instances of your files; writes labels, features, the model and a report
     Fit(Box<fit::Arguments>),
+    /// Recommend a number of clusters: stability and prediction of hidden rows, with a plot
+    Select(select::Arguments),
     /// Show what is missing where, and the memory and time that a fit will take
     Inspect(inspect::Arguments),
     /// Place new instances, from whichever views they have, with the model of a fit
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Fit(arguments) => fit::run(*arguments),
+        Command::Select(arguments) => select::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

@@ -34,7 +34,9 @@ impl Summary {
     /// `options` are what the user said, `read` the seconds it took to read the inputs; those in force are taken from the model.
     pub fn new(options: Value, inputs: &[Input], read: f64, model: &Model) -> Self {
         let scaling = model.views.iter().map(|view| {
-            let scaling = json!({"scale": view.scaling.scale, "reason": view.scaling.reason});
+            let scaling = &view.scaling;
+            let scaling =
+                json!({"scale": scaling.scale, "reason": scaling.reason, "importance": scaling.importance});
             (view.name.clone(), scaling)
         });
         let timings = &model.timings;

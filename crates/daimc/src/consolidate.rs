@@ -4,8 +4,6 @@
 //! that are computed from means of clusters are easier to cluster, and of several clusterings of V the one
 //! that is clearest afterwards (highest mean confidence) is, by experience, the one closest to the truth.
 
-use std::ops::Range;
-
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -15,9 +13,10 @@ use crate::lens::Lens;
 use crate::model::Place;
 use crate::options::Options;
 use crate::parallel::block_size;
+use crate::part::Part;
 use crate::patterns::Patterns;
 use crate::scale::Scaling;
-use crate::source::{Block, Buffer, Index, Source};
+use crate::source::{Buffer, Source};
 use crate::state::State;
 use crate::sweep::Sweep;
 use crate::{Matrix, Result};
@@ -66,8 +65,7 @@ fn clearest(
     rng.set_stream(u64::MAX / 2);
     let chosen = kmeans::sample_instances(source, kmeans::sample_size(options.clusters), &mut rng);
     let mut buffers: Vec<Buffer> = lenses.iter().map(|_| Buffer::default()).collect();
-    let some = Chosen { source, blocks: Vec::with_capacity(lenses.len()), instances: &chosen };
-    let some = some.pick_all(&mut buffers)?;
+    let some = Part::pick(source, &chosen, &mut buffers)?;
     let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
     let lenses = lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
     let patterns = Patterns::new(&some, block_size(chosen.len()));
@@ -99,55 +97,4 @@ pub(crate) fn restart(mut v: Matrix, labels: &[usize], clusters: usize) -> Matri
         }
     }
     v
-}
-
-/// Some instances of a source, picked once.
-struct Chosen<'a> {
-    source: &'a dyn Source,
-    blocks: Vec<Block<'a>>,
-    instances: &'a [u32],
-}
-
-impl<'a> Chosen<'a> {
-    fn pick_all(mut self, buffers: &'a mut [Buffer]) -> Result<Self> {
-        for (view, buffer) in buffers.iter_mut().enumerate() {
-            self.blocks.push(self.source.pick(view, self.instances, buffer)?);
-        }
-        Ok(self)
-    }
-}
-
-impl Source for Chosen<'_> {
-    fn instances(&self) -> usize {
-        self.instances.len()
-    }
-
-    fn views(&self) -> usize {
-        self.blocks.len()
-    }
-
-    fn name(&self, view: usize) -> &str {
-        self.source.name(view)
-    }
-
-    fn features(&self, view: usize) -> usize {
-        self.source.features(view)
-    }
-
-    fn is_present(&self, view: usize, instance: usize) -> bool {
-        self.blocks[view].index.row(instance).is_some()
-    }
-
-    fn id(&self, instance: usize) -> String {
-        self.source.id(self.instances[instance] as usize)
-    }
-
-    fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Result<Block<'b>> {
-        let Block { rows, index } = self.blocks[view];
-        let index = match index {
-            Index::From(first) => Index::From(first + instances.start),
-            Index::Rows(index) => Index::Rows(&index[instances]),
-        };
-        Ok(Block { rows, index })
-    }
 }

@@ -110,6 +110,13 @@ pub enum Error {
         id: String,
     },
 
+    /// A choice of the number of clusters was stopped before anything could be said.
+    #[error("stopped after {done} resample(s): at least two are needed for a recommendation")]
+    Cancelled {
+        /// Resamples that were finished.
+        done: usize,
+    },
+
     /// The fit left the range of floating point.
     #[error(
         "numbers became too large or too small to compute with: scale the views (for example with unit rows), and take \

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters, restart};
+use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
 use crate::model::{Model, Place, ViewModel};
 use crate::neighbours::{self, Decision, Found, Neighbours};
-use crate::options::{Options, Preset};
+use crate::options::{Options, Penalty, Preset, ViewWeights};
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
 use crate::scale::{Scale, Scaling};
@@ -20,7 +21,7 @@ use crate::state::State;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
-use crate::{Error, Matrix, Result, Views};
+use crate::{Error, Matrix, Result, Views, tune};
 
 /// Clusters instances that are seen through several incomplete views.
 ///
@@ -42,6 +43,8 @@ pub struct Daimc {
     options: Options,
     threads: Option<usize>,
     start: Option<Matrix>,
+    /// The importance of each view, where it is known.
+    importance: Option<Vec<f64>>,
 }
 
 /// What a callback is told after each iteration.
@@ -92,7 +95,7 @@ pub struct Timings {
 
 impl From<Options> for Daimc {
     fn from(options: Options) -> Self {
-        Self { options, threads: None, start: None }
+        Self { options, threads: None, start: None, importance: None }
     }
 }
 
@@ -132,6 +135,14 @@ impl Daimc {
         self
     }
 
+    /// What α and β are measured by (default [`Penalty::Published`]). With [`Penalty::Relative`] set both:
+    /// `alpha(1.0).beta(0.15)` is a good start; [`Penalty::Auto`] sets them itself.
+    #[must_use]
+    pub fn penalty(mut self, penalty: Penalty) -> Self {
+        self.options.penalty = penalty;
+        self
+    }
+
     /// How views are scaled (default [`Scale::Auto`]).
     #[must_use]
     pub fn scale(mut self, scale: Scale) -> Self {
@@ -150,6 +161,13 @@ impl Daimc {
     #[must_use]
     pub fn equal_weight(mut self, equal: bool) -> Self {
         self.options.equal_weight = equal;
+        self
+    }
+
+    /// How much the views count (default [`ViewWeights::Equal`]).
+    #[must_use]
+    pub fn view_weights(mut self, weights: ViewWeights) -> Self {
+        self.options.view_weights = weights;
         self
     }
 
@@ -273,14 +291,21 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
-        let Some(threads) = self.threads else { return self.fit_here(source, each) };
+        match self.pool()? {
+            Some(pool) => pool.install(|| self.fit_here(source, each)),
+            None => self.fit_here(source, each),
+        }
+    }
+
+    /// Threads of its own, if it was told how many.
+    pub(crate) fn pool(&self) -> Result<Option<rayon::ThreadPool>> {
+        let Some(threads) = self.threads else { return Ok(None) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| Error::Option {
+        pool.map(Some).map_err(|error| Error::Option {
             option: "threads",
             value: threads.to_string(),
             reason: error.to_string(),
-        })?;
-        pool.install(|| self.fit_here(source, each))
+        })
     }
 
     /// The same fit for another number of clusters and another seed. Columns of V follow the number of clusters unless
@@ -305,6 +330,9 @@ impl Daimc {
         }
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
+        if self.options.penalty == Penalty::Auto {
+            return tune::penalty(self, source)?.run(source, each);
+        }
         self.run(source, each)
     }
 
@@ -385,7 +413,29 @@ impl Daimc {
             let scaling = Scaling::fit(source, view, *scale)?;
             Lens::fit(source, view, scaling, options.equal_weight)
         };
-        (0..source.views()).map(prepare).collect()
+        let mut lenses = (0..source.views()).map(prepare).collect::<Result<Vec<_>>>()?;
+        let learned = match (&self.importance, options.view_weights) {
+            (Some(known), _) => known.clone(),
+            (None, ViewWeights::Equal) => return Ok(lenses),
+            (None, ViewWeights::Learned) => importance::learn(self, source)?,
+        };
+        lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
+        Ok(lenses)
+    }
+
+    /// The same fit, with the importance of each view as given.
+    pub(crate) fn weighed(mut self, importance: Vec<f64>) -> Self {
+        self.importance = Some(importance);
+        self
+    }
+
+    /// The same fit to part of the data: from another seed, from no start but its own, and by V alone, which is what
+    /// predicts.
+    pub(crate) fn alone(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self.options.neighbours = Neighbours::Off;
+        self.start = None;
+        self
     }
 
     fn begin(&self, source: &dyn Source, lenses: &[Lens], seed: u64) -> Result<Start> {

@@ -37,6 +37,7 @@ struct Labelled {
     labels: Vec<u32>,
     centres: Matrix,
     present: usize,
+    importance: f64,
 }
 
 pub(crate) fn initialise(
@@ -91,25 +92,29 @@ fn label(
         let seen = labels.iter_mut().zip(&all.labels).filter(|(_, label)| **label != MISSING);
         seen.for_each(|(own, label)| *own = *label);
     }
-    Ok(Labelled { labels, centres, present })
+    Ok(Labelled { labels, centres, present, importance: lens.scaling.importance })
 }
+
+/// Parts of a vote that count; votes are whole numbers unless views differ in importance.
+const PARTS: f64 = 1024.0;
 
 /// Rounds over the views in which their matching may still change.
 const ROUNDS: usize = 10;
 
 /// Matches the clusters of each view to the consensus of the others: first of those before it, the view that shows
-/// most instances first, then in rounds until nothing changes.
+/// most instances first (if all views are as important), then in rounds until nothing changes.
 fn aligned(instances: usize, latent: usize, views: Vec<Labelled>) -> Start {
     let mut order: Vec<usize> = (0..views.len()).collect();
-    order.sort_by_key(|&view| std::cmp::Reverse(views[view].present));
+    let says = |view: usize| views[view].importance * views[view].present as f64;
+    order.sort_by(|&a, &b| says(b).total_cmp(&says(a)));
     let mut votes = Matrix::zeros(instances, latent);
     let mut targets: Vec<Vec<usize>> = vec![Vec::new(); views.len()];
     for _ in 0..ROUNDS {
         let before = targets.clone();
         for &view in &order {
-            vote(&mut votes, &views[view], &targets[view], -1.0);
+            vote(&mut votes, &views[view], &targets[view], -views[view].importance);
             targets[view] = views[view].match_to(&votes);
-            vote(&mut votes, &views[view], &targets[view], 1.0);
+            vote(&mut votes, &views[view], &targets[view], views[view].importance);
         }
         if targets == before {
             break;
@@ -164,7 +169,7 @@ impl Labelled {
         let mut overlap = vec![0_i64; latent * latent];
         for (i, label) in self.seen() {
             for (overlap, votes) in overlap[label * latent..].iter_mut().zip(votes.row(i)) {
-                *overlap += *votes as i64;
+                *overlap += (*votes * PARTS).round() as i64;
             }
         }
         let matched = best_assignment(latent, latent, |label, k| overlap[label * latent + k]);

@@ -89,6 +89,15 @@ impl Lens {
         Ok(lens)
     }
 
+    /// Lets the view count as much as its importance says: the factor of its share of the loss.
+    pub fn weigh(&mut self, importance: f64) {
+        let factor = importance.sqrt();
+        self.scaling.importance *= importance;
+        self.scaling.weight *= factor;
+        self.factors.iter_mut().for_each(|own| *own *= factor);
+        self.sum_squares *= importance;
+    }
+
     /// Looks at a view of `source` through a scaling that is complete, such as that of a model.
     pub fn new(source: &dyn Source, view: usize, scaling: Scaling) -> Result<Self> {
         Self::look(source, view, scaling, false)

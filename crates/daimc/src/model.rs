@@ -73,6 +73,15 @@ impl ViewModel {
     pub fn relevance(&self) -> Vec<f64> {
         self.alignment.iter_rows().map(alignment::row_norm).collect()
     }
+
+    /// The features that were not left out: those whose row of B is not zero. See [`Penalty::Relative`].
+    ///
+    /// [`Penalty::Relative`]: crate::Penalty::Relative
+    #[must_use]
+    pub fn selected(&self) -> Vec<usize> {
+        let rows = self.alignment.iter_rows().enumerate();
+        rows.filter(|(_, row)| row.iter().any(|&b| b != 0.0)).map(|(feature, _)| feature).collect()
+    }
 }
 
 /// Where instances were placed.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::model::Place;
-use crate::options::Options;
+use crate::options::{Options, ViewWeights};
 use crate::scale::{Scale, Scaling};
 use crate::source::Source;
 use crate::{Daimc, Error, Matrix, Result, View, Views};
@@ -107,13 +107,15 @@ struct Graphs<'a> {
     source: &'a dyn Source,
     options: &'a Options,
     nearest: Vec<Nearest>,
+    importance: Vec<f64>,
 }
 
 impl<'a> Graphs<'a> {
     fn new(source: &'a dyn Source, lenses: &[Lens], options: &'a Options) -> Result<Self> {
         let find = |(view, lens)| search::nearest(source, view, lens, NEIGHBOURS, options.seed);
         let nearest = lenses.iter().enumerate().map(find).collect::<Result<_>>()?;
-        Ok(Self { source, options, nearest })
+        let importance = lenses.iter().map(|lens| lens.scaling.importance).collect();
+        Ok(Self { source, options, nearest, importance })
     }
 
     /// DAIMC on the leading eigenvectors of each view's own graph: its V.
@@ -130,14 +132,16 @@ impl<'a> Graphs<'a> {
         let fit = Daimc::from(Options {
             scale: Scale::None,
             view_scales: std::collections::BTreeMap::new(),
+            view_weights: ViewWeights::Equal,
             neighbours: Neighbours::Off,
             ..self.options.clone()
         });
+        let fit = fit.weighed(self.importance.clone());
         Ok(fit.fit_here(&views, |_| std::ops::ControlFlow::Continue(()))?.latent)
     }
 
     fn fused(&self) -> Graph {
-        Graph::fused(self.source, &self.nearest)
+        Graph::fused(self.source, &self.nearest, &self.importance)
     }
 }
 

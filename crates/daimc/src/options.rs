@@ -23,6 +23,35 @@ pub enum Preset {
     Paper,
 }
 
+/// What α and β are measured by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Penalty {
+    /// As published: α and β are factors in J, whose terms differ in size by orders of magnitude.
+    #[default]
+    Published,
+    /// By the data. α = 1 lets a basis that is not aligned at all weigh as much as a view that is not reconstructed at all
+    /// (`α_v = α Σ‖x‖² / K`). β, from 0 to 1, is the share of the largest row of B below which a feature is left out:
+    /// its row of B is zero. α matters where the features that are left cannot align the basis. See
+    /// [`steps::alignment::select`](crate::steps::alignment::select).
+    Relative,
+    /// [`Relative`](Self::Relative), with the α and β that predict hidden rows best.
+    Auto,
+}
+
+/// How much the views count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ViewWeights {
+    /// All alike.
+    #[default]
+    Equal,
+    /// By how well the other views predict rows of the view that were hidden: a view that they cannot predict hardly counts.
+    Learned,
+}
+
 /// Everything that determines a fit, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -33,6 +62,9 @@ pub struct Options {
     pub latent: usize,
     /// The preset that the other options started from.
     pub preset: Preset,
+    /// What α and β are measured by.
+    #[serde(default)]
+    pub penalty: Penalty,
     /// Weight of the alignment of the bases, α ≥ 0.
     pub alpha: f64,
     /// Weight of the sparsity of B, β ≥ 0.
@@ -43,6 +75,9 @@ pub struct Options {
     pub view_scales: BTreeMap<String, Scale>,
     /// Whether views are brought to equal weight after scaling.
     pub equal_weight: bool,
+    /// How much the views count, once they are scaled.
+    #[serde(default)]
+    pub view_weights: ViewWeights,
     /// How V starts.
     pub initialisation: Initialisation,
     /// How V is updated.
@@ -89,11 +124,13 @@ impl Options {
             clusters,
             latent: clusters,
             preset,
+            penalty: Penalty::Published,
             alpha: 10.0,
             beta: 0.1,
             scale: if paper { Scale::Unit } else { Scale::Auto },
             view_scales: BTreeMap::new(),
             equal_weight: !paper,
+            view_weights: ViewWeights::Equal,
             initialisation: if paper { Initialisation::Paper } else { Initialisation::Aligned },
             solver: if paper { Solver::Multiplicative } else { Solver::Coordinate },
             passes: if paper { 10 } else { 2 },
@@ -131,6 +168,10 @@ impl Options {
                     format!("must be a finite number from 0 to {LARGEST:e}"),
                 );
             }
+        }
+        if self.penalty == Penalty::Relative && self.beta > 1.0 {
+            let reason = "a relative beta is a share: from 0 (all features stay) to 1 (none does)";
+            return bad("beta", self.beta.to_string(), reason.into());
         }
         let counts =
             [("passes", self.passes), ("max_iterations", self.max_iterations), ("restarts", self.restarts)];

@@ -93,6 +93,9 @@ pub struct Scaling {
     pub factor: Vec<f64>,
     /// Multiplied with the whole view, last.
     pub weight: f64,
+    /// How much the view counts in the loss, by [`ViewWeights`](crate::ViewWeights), from 0 to 1; its root is part of the
+    /// weight.
+    pub importance: f64,
     /// The length that rows had on average before they were brought to length 1; else 1.
     pub length: f64,
 }
@@ -113,6 +116,7 @@ impl Scaling {
             shift: Vec::new(),
             factor: Vec::new(),
             weight: 1.0,
+            importance: 1.0,
             length: 1.0,
         };
         if matches!(scale, Scale::None | Scale::Unit) {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::initialise::Start;
 use crate::model::Place;
-use crate::options::Options;
+use crate::options::{Options, Penalty};
 use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::{Objective, loss, misalignment, sparsity};
 use crate::steps::{alignment, basis, normalise};
@@ -21,6 +21,8 @@ pub(crate) struct State<'a> {
     pub bases: Vec<Matrix>,
     pub alignments: Vec<Matrix>,
     statistics: Statistics,
+    /// α of each view.
+    alphas: Vec<f64>,
 }
 
 impl<'a> State<'a> {
@@ -34,18 +36,31 @@ impl<'a> State<'a> {
             let views = statistics.gram.iter().zip(&statistics.cross);
             bases = views.map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0)).collect();
         }
-        let alignments = bases.iter().map(|basis| alignment::start(basis, options.beta)).collect();
-        Ok(Self { sweep, options, v, scale, bases, alignments, statistics })
+        let (alpha, beta) = (options.alpha, options.beta);
+        let alignments = bases.iter().map(|basis| match options.penalty {
+            Penalty::Published => alignment::start(basis, beta),
+            Penalty::Relative | Penalty::Auto => alignment::select(basis, beta),
+        });
+        let alignments = alignments.collect();
+        let alphas = (0..bases.len()).map(|view| match options.penalty {
+            Penalty::Published => alpha,
+            Penalty::Relative | Penalty::Auto => alpha * sweep.sum_squares(view) / options.latent as f64,
+        });
+        let alphas = alphas.collect();
+        Ok(Self { sweep, options, v, scale, bases, alignments, statistics, alphas })
     }
 
     /// One iteration: U (Eq. 14) and B (Eq. 26) of every view, V in one sweep, normalisation (Eq. 20–21).
     pub fn iterate(&mut self) -> Result<Objective> {
         let options = self.options;
-        let views = self.bases.par_iter_mut().zip(&mut self.alignments);
+        let views = self.bases.par_iter_mut().zip(&mut self.alignments).zip(&self.alphas);
         let given = self.statistics.gram.par_iter().zip(&self.statistics.cross);
-        views.zip(given).for_each(|((own, aligned), (gram, cross))| {
-            *own = basis::update(gram, cross, aligned, options.alpha);
-            *aligned = alignment::update(own, aligned, options.beta);
+        views.zip(given).for_each(|(((own, aligned), alpha), (gram, cross))| {
+            *own = basis::update(gram, cross, aligned, *alpha);
+            *aligned = match options.penalty {
+                Penalty::Published => alignment::update(own, aligned, options.beta),
+                Penalty::Relative | Penalty::Auto => alignment::select(own, options.beta),
+            };
         });
         let passes = Passes { most: options.passes, tolerance: 0.0 };
         let update = Update { bases: &self.bases, solver: options.solver, passes };
@@ -75,12 +90,20 @@ impl<'a> State<'a> {
     pub fn objective(&self) -> Objective {
         let Statistics { gram, cross, .. } = &self.statistics;
         let mut parts = [0.0; 3];
+        let mut weighted = 0.0;
         for (view, (basis, alignment)) in self.bases.iter().zip(&self.alignments).enumerate() {
             parts[0] += loss(self.sweep.sum_squares(view), &gram[view], &cross[view], basis);
-            parts[1] += misalignment(basis, alignment);
+            let misaligned = misalignment(basis, alignment);
+            parts[1] += misaligned;
+            weighted += self.alphas[view] * misaligned;
             parts[2] += sparsity(alignment);
         }
-        Objective::new(parts[0], parts[1], parts[2], self.options.alpha, self.options.beta)
+        let Options { alpha, beta, penalty, .. } = *self.options;
+        let mut objective = Objective::new(parts[0], parts[1], parts[2], alpha, beta);
+        if penalty != Penalty::Published {
+            objective.total = objective.loss + weighted;
+        }
+        objective
     }
 
     /// V, with its scale applied; none is left.

@@ -22,6 +22,7 @@ pub struct Synthetic {
     instances: usize,
     clusters: usize,
     noise: f64,
+    informative: Option<usize>,
     seed: u64,
 }
 
@@ -32,7 +33,7 @@ impl Synthetic {
     /// Data of so many instances in so many clusters.
     #[must_use]
     pub fn new(instances: usize, clusters: usize) -> Self {
-        Self { instances, clusters: clusters.max(1), noise: 1.0, seed: 0 }
+        Self { instances, clusters: clusters.max(1), noise: 1.0, informative: None, seed: 0 }
     }
 
     /// The standard deviation of the noise; that of the centres is 1. The default is 1.
@@ -40,6 +41,28 @@ impl Synthetic {
     pub fn noise(mut self, noise: f64) -> Self {
         self.noise = noise;
         self
+    }
+
+    /// How many features of a dense view tell the clusters apart; the others are noise. By default all do. Which they
+    /// are, [`Synthetic::informative_features`] tells.
+    #[must_use]
+    pub fn informative(mut self, features: usize) -> Self {
+        self.informative = Some(features);
+        self
+    }
+
+    /// The features of a dense view that tell the clusters apart, in increasing order.
+    #[must_use]
+    pub fn informative_features(&self, name: &str, features: usize) -> Vec<usize> {
+        let mut chosen: Vec<usize> = (0..features).collect();
+        let Some(count) = self.informative.filter(|&count| count < features) else { return chosen };
+        let mut rng = self.rng(name, u64::MAX);
+        for i in 0..count {
+            chosen.swap(i, rng.random_range(i..features));
+        }
+        chosen.truncate(count);
+        chosen.sort_unstable();
+        chosen
     }
 
     /// The seed of all draws.
@@ -70,7 +93,15 @@ impl Synthetic {
     {
         let truth = self.truth();
         let mut rng = self.rng(name, 0);
-        let centres: Vec<f64> = (0..self.clusters * features).map(|_| gaussian(&mut rng)).collect();
+        let mut centres: Vec<f64> = (0..self.clusters * features).map(|_| gaussian(&mut rng)).collect();
+        if self.informative.is_some() {
+            let told = self.informative_features(name, features);
+            for (at, centre) in centres.iter_mut().enumerate() {
+                if told.binary_search(&(at % features)).is_err() {
+                    *centre = 0.0;
+                }
+            }
+        }
         let mut values = vec![T::default(); self.instances * features];
         let blocks = values.par_chunks_mut((ROWS * features).max(1)).enumerate();
         blocks.for_each(|(block, values)| {

@@ -6,7 +6,7 @@ use crate::linalg::transposed_product;
 use crate::matrix::dot;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Source};
-use crate::{Error, Result, View, Views};
+use crate::{Error, Matrix, Result, View, Views};
 
 /// How far the rows of a view are from what the model makes of them, scaled as in the fit. Both numbers are zero for
 /// an instance that the view does not show.
@@ -53,27 +53,41 @@ impl Model {
             return Err(Error::LengthMismatch { what: "instances".into(), expected, found: instances });
         }
         let lens = Lens::new(views, number, own.scaling.clone())?;
-        let gram = transposed_product(&own.basis, &own.basis);
+        Misfit::of(views, number, &lens, &own.basis, &self.latent)
+    }
+}
+
+impl Misfit {
+    /// How far the rows of a view are from `U v`.
+    pub(crate) fn of(
+        source: &dyn Source,
+        view: usize,
+        lens: &Lens,
+        basis: &Matrix,
+        latent: &Matrix,
+    ) -> Result<Self> {
+        let instances = source.instances();
+        let gram = transposed_product(basis, basis);
         let mut buffer = Buffer::default();
-        let kind = views.block(number, 0..instances.min(1), &mut buffer)?.rows;
-        let operand = lens.operand(&kind, &own.basis);
+        let kind = source.block(view, 0..instances.min(1), &mut buffer)?.rows;
+        let operand = lens.operand(&kind, basis);
         let (size, zero) = (block_size(instances), lens.square_of_zero());
-        let mut total = Misfit::default();
+        let mut total = Self::default();
         ordered(
             (0..instances).step_by(size),
-            || (Misfit::default(), Buffer::default(), Scratch::default()),
+            || (Self::default(), Buffer::default(), Scratch::default()),
             |start, (part, buffer, scratch)| {
                 let range = start..(start + size).min(instances);
                 part.error.clear();
                 part.error.resize(range.len(), 0.0);
                 part.square.clear();
                 part.square.resize(range.len(), 0.0);
-                let block = views.block(number, range.clone(), buffer)?;
+                let block = source.block(view, range.clone(), buffer)?;
                 let row = |i: usize| Some((i, block.index.row(i - start)?));
                 let here: Vec<(usize, usize)> = range.filter_map(row).collect();
                 for rows in here.chunks(TILE) {
                     lens.project_each(&block, rows, &operand, scratch, |i, products| {
-                        let v = self.latent.row(rows[i].0);
+                        let v = latent.row(rows[i].0);
                         let square = lens.square(&block, rows[i], zero);
                         // ‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v
                         let made: f64 = gram.iter_rows().zip(v).map(|(row, v_k)| v_k * dot(row, v)).sum();

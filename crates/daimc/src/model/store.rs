@@ -47,13 +47,19 @@ struct ScalingMetadata {
     scale: Scale,
     reason: String,
     weight: f64,
+    #[serde(default = "one")]
+    importance: f64,
     length: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl From<&Scaling> for ScalingMetadata {
     fn from(scaling: &Scaling) -> Self {
-        let Scaling { scale, weight, length, .. } = *scaling;
-        Self { scale, reason: scaling.reason.clone(), weight, length }
+        let Scaling { scale, weight, importance, length, .. } = *scaling;
+        Self { scale, reason: scaling.reason.clone(), weight, importance, length }
     }
 }
 
@@ -209,10 +215,11 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         (shape, values) if shape.len() == 2 => Matrix::new(shape[0], shape[1], values),
         _ => Err(broken(format!("{name} is not a matrix"))),
     };
-    let scaling = |owner: &str, ScalingMetadata { scale, reason, weight, length }: ScalingMetadata| {
+    let scaling = |owner: &str, known: ScalingMetadata| {
+        let ScalingMetadata { scale, reason, weight, importance, length } = known;
         let (_, shift) = get(&format!("{owner}.shift"))?;
         let (_, factor) = get(&format!("{owner}.factor"))?;
-        Ok(Scaling { scale, reason, shift, factor, weight, length })
+        Ok(Scaling { scale, reason, shift, factor, weight, importance, length })
     };
     let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
         Ok(ViewModel {

@@ -65,9 +65,14 @@ impl Graph {
         graph
     }
 
-    /// The mean of the graphs of the views, where that of a pair is over the views that show both.
-    pub fn fused(source: &dyn Source, nearest: &[Nearest]) -> Self {
-        let mut graphs = nearest.iter().map(Self::of_view);
+    /// The mean of the graphs of the views, each times its importance, where that of a pair is over the views that show
+    /// both.
+    pub fn fused(source: &dyn Source, nearest: &[Nearest], importance: &[f64]) -> Self {
+        let mut graphs = nearest.iter().zip(importance).map(|(nearest, importance)| {
+            let mut graph = Self::of_view(nearest);
+            graph.weights.iter_mut().for_each(|weight| *weight *= *importance as f32);
+            graph
+        });
         let first = graphs.next().expect("there is a view");
         let mut sum = graphs.fold(first, |sum, graph| sum.plus(&graph));
         for i in 0..sum.instances() {
@@ -259,14 +264,19 @@ mod tests {
     fn the_fused_graph_is_the_mean_over_the_views_that_show_both() {
         let source = views(120);
         let nearest = nearest(&source);
-        let graph = Graph::fused(&source, &nearest);
+        let graph = Graph::fused(&source, &nearest, &[1.0, 1.0]);
         assert_close(&dense(&graph), &literal(&source, &nearest), 1e-6);
+        let first = Graph::fused(&source, &nearest, &[1.0, 0.0]);
+        let second = Graph::fused(&source, &nearest, &[0.0, 1.0]);
+        let (first, second) = (dense(&first), dense(&second));
+        let sum = Matrix::from_fn(120, 120, |i, j| first[(i, j)] + second[(i, j)]);
+        assert_close(&dense(&graph), &sum, 1e-6);
     }
 
     #[test]
     fn weights_are_multiplied_by_the_power_of_the_cosine() {
         let source = views(80);
-        let graph = Graph::fused(&source, &nearest(&source));
+        let graph = Graph::fused(&source, &nearest(&source), &[1.0, 1.0]);
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut rows = || Matrix::from_fn(80, 4, |_, _| rng.random_range(-1.0..1.0));
         let (a, b) = (rows(), rows());
@@ -285,7 +295,7 @@ mod tests {
     #[test]
     fn the_spectral_rows_are_those_of_the_dense_matrix() {
         let source = views(90);
-        let graph = Graph::fused(&source, &nearest(&source));
+        let graph = Graph::fused(&source, &nearest(&source), &[1.0, 1.0]);
         let all = dense(&graph);
         let degrees: Vec<f64> = all.iter_rows().map(|row| row.iter().sum()).collect();
         assert!(degrees.iter().all(|degree| *degree > 0.0));
@@ -304,7 +314,7 @@ mod tests {
     #[test]
     fn modularity_is_high_for_clusters_and_nought_for_one() {
         let source = views(150);
-        let graph = Graph::fused(&source, &nearest(&source));
+        let graph = Graph::fused(&source, &nearest(&source), &[1.0, 1.0]);
         let truth = Synthetic::new(150, 3).seed(2).truth();
         assert!(graph.modularity(&truth, 3) > 0.5);
         assert!(graph.modularity(&vec![0; 150], 1).abs() < 1e-12);

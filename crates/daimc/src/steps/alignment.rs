@@ -2,6 +2,7 @@
 
 use crate::Matrix;
 use crate::linalg::{lift, product, product_transposed, symmetric_eigen, transposed_product};
+use crate::matrix::dot;
 
 /// Keeps the norm of a row of B away from zero: `‖b‖ ≈ √(‖b‖² + η)`.
 pub const ETA: f64 = 1e-10;
@@ -29,6 +30,28 @@ pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Matrix {
 #[must_use]
 pub fn start(basis: &Matrix, beta: f64) -> Matrix {
     solve(basis, basis, beta)
+}
+
+/// The B step of [`Penalty::Relative`](crate::Penalty::Relative). The regression that aligns the basis exactly,
+/// `B̂ = U (UᵀU)⁻¹`, says which features matter, and those align the basis:
+///
+/// ```text
+/// S = { j : ‖b̂_j‖ > β max_i ‖b̂_i‖ },      B_S = U_S (U_SᵀU_S)⁻¹,      all other rows zero
+/// ```
+///
+/// With β = 0 no feature is left out, with β = 1 all are. Every feature is judged by itself: in the published form
+/// features that say the same compete, and at most K² rows can stay. And nothing is shrunk: where the features that
+/// are left suffice, `BᵀU = I`, and the alignment does not pull at the basis.
+#[must_use]
+pub fn select(basis: &Matrix, beta: f64) -> Matrix {
+    let exact = solve(basis, basis, 0.0);
+    let squares: Vec<f64> = exact.iter_rows().map(|row| dot(row, row)).collect();
+    let threshold = beta * beta * squares.iter().copied().fold(0.0, f64::max);
+    let mut kept = basis.clone();
+    for (j, _) in squares.iter().enumerate().filter(|(_, square)| **square <= threshold) {
+        kept.row_mut(j).fill(0.0);
+    }
+    solve(&kept, &kept, 0.0)
 }
 
 /// `W (UᵀW + (β/2) I)⁻¹`, where `W = D⁻¹U`, so that `UᵀW` is symmetric and not negative.

@@ -10,7 +10,8 @@ use crate::linalg::transposed_product;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Objective {
-    /// `J = loss + α (alignment + β sparsity)`.
+    /// `J = loss + α (alignment + β sparsity)`; with [`Penalty::Relative`](crate::Penalty::Relative)
+    /// `loss + Σ_v α_v alignment_v`.
     pub total: f64,
     /// `Σ_v Σ_j w_vj ‖x_vj − U_v v_j‖²`.
     pub loss: f64,

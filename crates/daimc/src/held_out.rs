@@ -1,0 +1,112 @@
+//! Prediction of what was hidden: some instances lose one of their views, a fit sees the rest, and what it has learnt
+//! from their other views predicts the rows that it has not seen. So a good fit can be told from a bad one without
+//! labels.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::lens::Lens;
+use crate::linalg::product;
+use crate::model::{Misfit, Model};
+use crate::parallel::block_size;
+use crate::part::Part;
+use crate::patterns::Patterns;
+use crate::source::Source;
+use crate::sweep::Sweep;
+use crate::{Matrix, Result, ViewModel};
+
+/// The cells (an instance in a view) that a fit does not see: for each view, its hidden instances.
+#[derive(Clone, Debug)]
+pub(crate) struct Hidden(Vec<Vec<usize>>);
+
+/// A view keeps at least this share of its rows.
+const KEPT: f64 = 0.5;
+
+impl Hidden {
+    /// Every instance keeps a view: of its other cells a share is hidden, which are drawn at random. So the more often
+    /// instances are seen, the more is hidden. `None` if no instance is seen twice.
+    pub fn draw(source: &dyn Source, share: f64, seed: u64) -> Option<Self> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut seen_in = vec![0_usize; source.instances()];
+        let mut cells = Vec::new();
+        let mut room = Vec::with_capacity(source.views());
+        for view in 0..source.views() {
+            let before = cells.len();
+            cells.extend((0..source.instances()).filter(|&i| source.is_present(view, i)).map(|i| (view, i)));
+            cells[before..].iter().for_each(|&(_, i)| seen_in[i] += 1);
+            room.push(((1.0 - KEPT) * (cells.len() - before) as f64) as usize);
+        }
+        let others: usize = seen_in.iter().map(|views| views.saturating_sub(1)).sum();
+        let mut wanted = (share * others as f64).ceil() as usize;
+        let mut hidden = vec![Vec::new(); source.views()];
+        while wanted > 0 && !cells.is_empty() {
+            let (view, i) = cells.swap_remove(rng.random_range(0..cells.len()));
+            if seen_in[i] >= 2 && room[view] > 0 {
+                seen_in[i] -= 1;
+                room[view] -= 1;
+                wanted -= 1;
+                hidden[view].push(i);
+            }
+        }
+        hidden.iter().any(|cells| !cells.is_empty()).then_some(Self(hidden))
+    }
+
+    /// What a fit may see.
+    pub fn rest<'a>(&self, part: &Part<'a>) -> Part<'a> {
+        part.without(&self.0)
+    }
+}
+
+/// What rows that were hidden are predicted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The mean of the instance's cluster.
+    Cluster,
+    /// The same for the features whose row of B is not zero; for the others the mean of all instances. A feature that
+    /// says nothing is predicted better by the mean of all.
+    Selected,
+}
+
+/// How well the hidden rows of each view are predicted by a model that was fitted to the rest: the share of their variance
+/// (squared distance from the mean of the rows that the fit saw, all in the scaling of the fit) that is explained.
+/// Below zero: the mean is better. `None` for a view of which nothing is hidden or whose hidden rows do not vary.
+pub(crate) fn explained(model: &Model, part: &Part<'_>, hidden: &Hidden, by: By) -> Result<Vec<Option<f64>>> {
+    let rest = hidden.rest(part);
+    let lenses = |part| {
+        let lens = |(view, own): (usize, &ViewModel)| Lens::new(part, view, own.scaling.clone());
+        model.views.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()
+    };
+    let clusters = model.options.clusters;
+    let mut own_cluster = Matrix::zeros(part.instances(), clusters);
+    for (i, &label) in model.labels.iter().enumerate() {
+        own_cluster[(i, label)] = 1.0;
+    }
+    let seen = lenses(&rest)?;
+    let patterns = Patterns::new(&rest, block_size(rest.instances()));
+    let sweep = Sweep::new(&rest, &seen, &patterns, clusters);
+    let sums = sweep.run(None, &mut own_cluster, &vec![1.0; clusters], true)?;
+
+    let all = Matrix::from_fn(part.instances(), 1, |_, _| 1.0);
+    let mut out = Vec::with_capacity(part.views());
+    for (view, (lens, hidden)) in lenses(part)?.iter().zip(&hidden.0).enumerate() {
+        let counts: Vec<f64> = (0..clusters).map(|k| sums.gram[view][(k, k)]).collect();
+        let total: f64 = counts.iter().sum();
+        let mean = product(&sums.cross[view], &Matrix::from_fn(clusters, 1, |_, _| 1.0 / total));
+        let left_out = |f: usize| {
+            by == By::Selected && model.views[view].alignment.row(f).iter().all(|&weight| weight == 0.0)
+        };
+        // Where nobody of a cluster is seen in this view, the mean of all has to do.
+        let predicted = |f: usize, k: usize| match counts[k] {
+            count if count > 0.0 && !left_out(f) => sums.cross[view][(f, k)] / count,
+            _ => mean[(f, 0)],
+        };
+        let predicted = Matrix::from_fn(mean.rows(), clusters, predicted);
+        let predicted = Misfit::of(part, view, lens, &predicted, &own_cluster)?;
+        let from_mean = Misfit::of(part, view, lens, &mean, &all)?;
+        let sum = |of: &[f64]| hidden.iter().map(|&i| of[i]).sum::<f64>();
+        let (error, variance) = (sum(&predicted.error), sum(&from_mean.error));
+        // What is left of a constant view is rounding.
+        out.push((variance > 1e-9 * sum(&from_mean.square)).then(|| 1.0 - error / variance));
+    }
+    Ok(out)
+}

@@ -1,0 +1,80 @@
+//! How much each view should count: as much as the other views can predict of it.
+//!
+//! Rows of the views are hidden, a fit sees the rest, and the mean of an instance's cluster predicts its hidden rows. Of
+//! a view that shares the clusters of the others, part of the variance is explained; of noise, nothing. A view that
+//! is explained at least a quarter as well as the best one counts in full, so that good views stay as they were; one that
+//! is not explained counts a millionth, which is enough for instances that no other view shows.
+
+use std::ops::ControlFlow;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::held_out::{By, Hidden, explained};
+use crate::kmeans::sample;
+use crate::part::Part;
+use crate::source::{Buffer, Source};
+use crate::{Daimc, Result};
+
+/// The second time the first importances are in force, so that junk has not taken part in finding the clusters.
+const ROUNDS: u64 = 2;
+
+/// Hidings in each round.
+const HIDINGS: u64 = 3;
+
+/// The share that is hidden of the cells beyond the one that each instance keeps.
+const SHARE: f64 = 0.5;
+
+/// Of larger data a sample of so many instances of each view is used.
+const SAMPLE: usize = 10_000;
+
+/// A view that is explained this share as well as the best counts in full.
+const ENOUGH: f64 = 0.25;
+
+/// No view counts less.
+const LEAST: f64 = 1e-6;
+
+/// All instances, or a seeded sample that holds enough of each view, in increasing order.
+pub(crate) fn sampled(source: &dyn Source, seed: u64) -> Vec<u32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::MAX / 4);
+    let mut instances: Vec<u32> =
+        (0..source.views()).flat_map(|view| sample(source, view, SAMPLE, &mut rng)).collect();
+    instances.sort_unstable();
+    instances.dedup();
+    instances
+}
+
+/// The importance of each view, from [`LEAST`] to 1. All are 1 where nothing can be said: there is one view, no instance
+/// is seen in two, or nothing is explained.
+pub(crate) fn learn(fit: &Daimc, source: &dyn Source) -> Result<Vec<f64>> {
+    let mut importance = vec![1.0; source.views()];
+    let options = fit.options();
+    let instances = sampled(source, options.seed);
+    let mut buffers: Vec<Buffer> = importance.iter().map(|_| Buffer::default()).collect();
+    let part = Part::pick(source, &instances, &mut buffers)?;
+    for round in 0..ROUNDS {
+        let mut shares = vec![(0.0, 0.0); importance.len()];
+        for hiding in 0..HIDINGS {
+            let seed = options.seed.wrapping_sub(1 + round * HIDINGS + hiding);
+            let Some(hidden) = Hidden::draw(&part, SHARE, seed) else { return Ok(importance) };
+            let own = fit.clone().runs(1).weighed(importance.clone()).alone(seed);
+            let model = own.fit_here(&hidden.rest(&part), |_| ControlFlow::Continue(()))?;
+            let found = explained(&model, &part, &hidden, By::Cluster)?;
+            for ((sum, count), share) in shares.iter_mut().zip(found) {
+                *sum += share.unwrap_or(0.0);
+                *count += f64::from(u8::from(share.is_some()));
+            }
+        }
+        let known = |(sum, count): &(f64, f64)| (*count > 0.0).then(|| sum / count);
+        let best = shares.iter().filter_map(known).fold(0.0, f64::max);
+        if best <= 0.0 {
+            return Ok(vec![1.0; importance.len()]);
+        }
+        // A view of which nothing was hidden keeps what it had.
+        for (importance, share) in importance.iter_mut().zip(&shares) {
+            *importance = known(share).map_or(*importance, |share| (share / best / ENOUGH).clamp(LEAST, 1.0));
+        }
+    }
+    Ok(importance)
+}

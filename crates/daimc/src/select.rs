@@ -1,0 +1,241 @@
+//! The number of clusters, chosen without labels.
+//!
+//! For each number K the data are resampled: some instances lose one of their views, and a fit from another seed
+//! sees the rest. Two things are asked of its clusters. Are they *stable*: do resamples find the same ones (adjusted
+//! Rand index, which is 0 for chance whatever K is)? And do they *explain*: which share of the variance of the
+//! rows that were hidden does the mean of the instance's cluster predict, when the cluster was found from the
+//! instance's other views? Few clusters are easily stable and explain little; many explain a little more and are not
+//! stable. The score is the product of the two, the reproducible share of the variance. A cluster too few costs both
+//! factors about 1/K; what is won by splitting clusters that are real is less. So the smallest K is recommended whose
+//! score is within a tenth of the best. Where no instance is seen in two views, nothing can be predicted: the largest
+//! K is recommended whose stability is within a tenth of the best.
+
+mod resample;
+mod rule;
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::metrics::ari;
+use crate::part::Part;
+use crate::source::Buffer;
+use crate::{Daimc, Error, Result, Views};
+use resample::{Resample, Sample};
+use rule::Records;
+
+/// Chooses the number of clusters; see the [module](self) for how.
+///
+/// ```
+/// use daimc::{Daimc, Views, select::Select, synthetic::Synthetic};
+///
+/// let data = Synthetic::new(200, 4).seed(1);
+/// let views = Views::new(vec![data.dense::<f64>("a", 20)?, data.dense::<f64>("b", 30)?])?;
+/// let selection = Select::new(Daimc::new(2), 2..=6).resamples(4).run(&views)?;
+/// assert_eq!(selection.recommended, 4);
+/// # Ok::<(), daimc::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Select {
+    fit: Daimc,
+    clusters: Vec<usize>,
+    resamples: usize,
+    hidden: f64,
+}
+
+/// What is known about all numbers of clusters, and which one is recommended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Selection {
+    /// The numbers of clusters that were tried, in increasing order.
+    pub candidates: Vec<Candidate>,
+    /// The recommended number of clusters.
+    pub recommended: usize,
+    /// The share of 1000 bootstrap samples of the resamples that recommend it too.
+    pub confidence: f64,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Resamples that were made; fewer than asked for if the callback asked to stop.
+    pub resamples: usize,
+    /// Whether the callback asked to stop.
+    pub cancelled: bool,
+}
+
+/// What is known about one number of clusters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The number of clusters.
+    pub clusters: usize,
+    /// Adjusted Rand index of the clusters that two resamples find.
+    pub stability: Estimate,
+    /// The share of the variance of hidden rows that the clusters predict, the mean of the views; below zero if the mean of the
+    /// view predicts better. `None` where no instance is seen in two views: nothing can be hidden.
+    pub explained: Option<Estimate>,
+    /// What the recommendation is made by: stability × explained, or stability alone.
+    pub score: Estimate,
+    /// The share of the bootstrap samples that recommend this number.
+    pub votes: f64,
+}
+
+/// A median over the resamples and its standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The median over the resamples, which does not mind a fit that went wrong.
+    pub value: f64,
+    /// Its standard error, by the bootstrap.
+    pub error: f64,
+}
+
+/// What a callback is told after each fit.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Step {
+    /// Fits that are done.
+    pub done: usize,
+    /// Fits that there are to do.
+    pub of: usize,
+}
+
+impl Daimc {
+    /// Recommends a number of clusters among those given, with the other options as they are here.
+    ///
+    /// # Errors
+    /// As [`Select::run`].
+    pub fn select(&self, views: &Views<'_>, clusters: impl IntoIterator<Item = usize>) -> Result<Selection> {
+        Select::new(self.clone(), clusters).run(views)
+    }
+}
+
+impl Select {
+    /// Will choose among these numbers of clusters; all else is as in `fit`.
+    #[must_use]
+    pub fn new(fit: Daimc, clusters: impl IntoIterator<Item = usize>) -> Self {
+        let mut clusters: Vec<usize> = clusters.into_iter().collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        Self { fit, clusters, resamples: 10, hidden: 0.5 }
+    }
+
+    /// How often the data are resampled (default 10), each time with a fit for each number of clusters.
+    #[must_use]
+    pub fn resamples(mut self, resamples: usize) -> Self {
+        self.resamples = resamples;
+        self
+    }
+
+    /// How much a resample hides (default 0.5): every instance keeps a view, and of what it is seen in beyond that, this share is
+    /// hidden. Where no instance is seen in two views, 0.4 times this share of the instances is left out.
+    #[must_use]
+    pub fn hidden(mut self, share: f64) -> Self {
+        self.hidden = share;
+        self
+    }
+
+    /// Tries all numbers and recommends one.
+    ///
+    /// # Errors
+    /// When an option makes no sense for these data, and as [`Daimc::fit`].
+    pub fn run(&self, views: &Views<'_>) -> Result<Selection> {
+        self.run_with(views, |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Select::run`], and calls `each` after every fit. If it breaks, the recommendation is made by the resamples that
+    /// are finished.
+    ///
+    /// # Errors
+    /// As [`Select::run`], and [`Error::Cancelled`] when fewer than two resamples were finished.
+    pub fn run_with(
+        &self,
+        views: &Views<'_>,
+        each: impl FnMut(Step) -> ControlFlow<()> + Send,
+    ) -> Result<Selection> {
+        self.check(views.instances())?;
+        match self.fit.pool()? {
+            Some(pool) => pool.install(|| self.work(views, each)),
+            None => self.work(views, each),
+        }
+    }
+
+    fn check(&self, instances: usize) -> Result<()> {
+        let bad = |option, value: String, reason: &str| {
+            Err(Error::Option { option, value, reason: reason.to_string() })
+        };
+        if self.clusters.len() < 2 {
+            let given = format!("{:?}", self.clusters);
+            return bad("clusters", given, "give at least two numbers of clusters to choose among");
+        }
+        let in_range = |k: &&usize| **k < 2 || **k >= instances;
+        if let Some(wrong) = self.clusters.iter().find(in_range) {
+            let reason =
+                format!("numbers to choose among go from 2 to below the number of instances, {instances}");
+            return bad("clusters", wrong.to_string(), &reason);
+        }
+        if self.resamples < 2 {
+            return bad("resamples", self.resamples.to_string(), "must be at least 2");
+        }
+        if !(0.01..=1.0).contains(&self.hidden) {
+            return bad("hidden", self.hidden.to_string(), "must be a share from 0.01 to 1");
+        }
+        Ok(())
+    }
+
+    fn work(&self, views: &Views<'_>, each: impl FnMut(Step) -> ControlFlow<()> + Send) -> Result<Selection> {
+        let everybody: Vec<u32> = (0..crate::views::index(views.instances())).collect();
+        let mut buffers: Vec<Buffer> = (0..views.len()).map(|_| Buffer::default()).collect();
+        let part = Part::pick(views, &everybody, &mut buffers)?;
+        let of = self.resamples * self.clusters.len();
+        let stop = AtomicBool::new(false);
+        let told = Mutex::new((each, 0));
+        let seed = self.fit.options().seed;
+        let mut finished: Vec<Vec<Sample>> = Vec::new();
+        for number in 0..self.resamples {
+            let resample = Resample::draw(&part, self.hidden, seed, number);
+            let one = |&clusters: &usize| -> Result<Option<Sample>> {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                let fit = self.fit.clone().with(clusters, seed).alone(resample.seed());
+                let found = resample.fit(&fit, &part, &stop)?;
+                let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                *done += 1;
+                if each(Step { done: *done, of }).is_break() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                Ok(found)
+            };
+            // The largest first: they take longest.
+            let all: Vec<Option<Sample>> =
+                self.clusters.par_iter().rev().map(one).collect::<Result<Vec<_>>>()?;
+            let all: Option<Vec<Sample>> = all.into_iter().rev().collect();
+            finished.extend(all);
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        if finished.len() < 2 {
+            return Err(Error::Cancelled { done: finished.len() });
+        }
+        let of_clusters = |k: usize| -> Result<Records> {
+            let samples: Vec<&Sample> = finished.iter().map(|resample| &resample[k]).collect();
+            let mut agreement = vec![vec![1.0; samples.len()]; samples.len()];
+            for (i, a) in samples.iter().enumerate() {
+                for (j, b) in samples[..i].iter().enumerate() {
+                    let (a, b) = a.common(b);
+                    let found = ari(&a, &b)?;
+                    (agreement[i][j], agreement[j][i]) = (found, found);
+                }
+            }
+            let explained = samples.iter().map(|sample| sample.explained).collect();
+            Ok(Records { clusters: self.clusters[k], agreement, explained })
+        };
+        let records: Vec<Records> =
+            (0..self.clusters.len()).into_par_iter().map(of_clusters).collect::<Result<_>>()?;
+        let mut selection = rule::recommend(&records, seed);
+        selection.cancelled = stop.into_inner();
+        Ok(selection)
+    }
+}

@@ -1,0 +1,92 @@
+//! Part of the data, and what a fit finds in it.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::held_out::{By, Hidden, explained};
+use crate::kmeans::sample_instances;
+use crate::part::Part;
+use crate::source::{Buffer, MISSING, Source};
+use crate::{Daimc, Outcome, Result};
+
+/// Which part of the data a fit sees.
+pub(super) struct Resample {
+    seed: u64,
+    kept: Kept,
+}
+
+enum Kept {
+    /// All instances, some without one of their views.
+    Cells(Hidden),
+    /// Some instances: no instance is seen in two views.
+    Instances(Vec<u32>),
+}
+
+/// Where instances are left out, not cells, the share of them that counts as all.
+const LEFT_OUT: f64 = 0.4;
+
+/// What a fit found in a resample.
+pub(super) struct Sample {
+    /// The cluster of each instance; [`MISSING`] for those that were left out.
+    labels: Vec<u32>,
+    /// The share of the variance of hidden rows that the clusters predict.
+    pub explained: Option<f64>,
+}
+
+impl Resample {
+    /// Hides a share of the data: the `number`th of the resamples of a seed.
+    pub fn draw(part: &Part<'_>, share: f64, seed: u64, number: usize) -> Self {
+        let seed = seed.wrapping_add((number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let kept = Hidden::draw(part, share, seed).map_or_else(
+            || {
+                let kept = ((1.0 - LEFT_OUT * share) * part.instances() as f64).ceil() as usize;
+                Kept::Instances(sample_instances(part, kept, &mut ChaCha8Rng::seed_from_u64(seed)))
+            },
+            Kept::Cells,
+        );
+        Self { seed, kept }
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Fits a model; `None` if it was stopped.
+    pub fn fit(&self, fit: &Daimc, part: &Part<'_>, stop: &AtomicBool) -> Result<Option<Sample>> {
+        let each = |_: &crate::Iteration| {
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let (model, labels, explained) = match &self.kept {
+            Kept::Cells(hidden) => {
+                let model = fit.fit_here(&hidden.rest(part), each)?;
+                let labels = model.labels.iter().map(|&label| crate::views::index(label)).collect();
+                let of_views = explained(&model, part, hidden, By::Cluster)?;
+                let known: Vec<f64> = of_views.into_iter().flatten().collect();
+                let mean = known.iter().sum::<f64>() / known.len() as f64;
+                (model, labels, (!known.is_empty()).then_some(mean))
+            }
+            Kept::Instances(instances) => {
+                let mut buffers: Vec<Buffer> = (0..part.views()).map(|_| Buffer::default()).collect();
+                let model = fit.fit_here(&Part::pick(part, instances, &mut buffers)?, each)?;
+                let mut labels = vec![MISSING; part.instances()];
+                for (&i, &label) in instances.iter().zip(&model.labels) {
+                    labels[i as usize] = crate::views::index(label);
+                }
+                (model, labels, None)
+            }
+        };
+        Ok((model.outcome != Outcome::Cancelled).then_some(Sample { labels, explained }))
+    }
+}
+
+impl Sample {
+    /// The clusters of the instances that both resamples kept.
+    pub fn common(&self, other: &Self) -> (Vec<usize>, Vec<usize>) {
+        let pairs = self.labels.iter().zip(&other.labels);
+        let kept = pairs.filter(|(a, b)| **a != MISSING && **b != MISSING);
+        kept.map(|(a, b)| (*a as usize, *b as usize)).unzip()
+    }
+}

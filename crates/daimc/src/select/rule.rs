@@ -1,0 +1,132 @@
+//! From what the resamples say to a recommendation.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Candidate, Estimate, Selection};
+
+/// What all resamples say about one number of clusters.
+pub(super) struct Records {
+    pub clusters: usize,
+    /// Adjusted Rand index of each pair of resamples.
+    pub agreement: Vec<Vec<f64>>,
+    /// What each resample explains.
+    pub explained: Vec<Option<f64>>,
+}
+
+/// Bootstrap samples of the resamples.
+const BOOTSTRAPS: usize = 1000;
+
+impl Records {
+    /// The median agreement of the pairs among some of the resamples; a resample and itself are no pair.
+    fn stability(&self, of: &[usize]) -> f64 {
+        let pairs = of.iter().enumerate().flat_map(|(n, &i)| of[..n].iter().map(move |&j| (i, j)));
+        median(pairs.filter(|(i, j)| i != j).map(|(i, j)| self.agreement[i][j]).collect()).unwrap_or(0.0)
+    }
+
+    /// What some of the resamples explain, as the median.
+    fn explained(&self, of: &[usize]) -> Option<f64> {
+        median(of.iter().filter_map(|&i| self.explained[i]).collect())
+    }
+}
+
+/// The median; unlike the mean, it does not mind a fit that went wrong.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { 0.5 * (values[middle - 1] + upper) })
+}
+
+/// Scores within this share of the best are as good.
+const TOLERANCE: f64 = 0.1;
+
+/// The scores of all numbers of clusters on some of the resamples, and the position of the one that is recommended: of those
+/// that are as good as the best, the smallest number. Where nothing explains anything, or nothing could be hidden, stability
+/// decides; as few clusters are easily stable, it is the largest number then.
+fn decide(records: &[Records], of: &[usize]) -> (Vec<f64>, usize) {
+    let explained: Vec<Option<f64>> = records.iter().map(|record| record.explained(of)).collect();
+    let any = explained.iter().flatten().any(|&share| share > 0.0);
+    let score = |(record, explained): (&Records, Option<f64>)| {
+        record.stability(of).max(0.0) * if any { explained.unwrap_or(0.0).max(0.0) } else { 1.0 }
+    };
+    let scores: Vec<f64> = records.iter().zip(explained).map(score).collect();
+    let best = scores.iter().copied().fold(0.0, f64::max);
+    let good = |score: &f64| *score >= (1.0 - TOLERANCE) * best;
+    let chosen = if any { scores.iter().position(good) } else { scores.iter().rposition(good) };
+    (scores, chosen.unwrap_or(0))
+}
+
+/// The standard deviation of values.
+fn deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
+/// The recommendation, and what it rests on.
+pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
+    let resamples = records[0].agreement.len();
+    let all: Vec<usize> = (0..resamples).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let draws: Vec<Vec<usize>> = (0..BOOTSTRAPS)
+        .map(|_| (0..resamples).map(|_| rng.random_range(0..resamples)).collect::<Vec<_>>())
+        // One resample alone has no pair.
+        .filter(|draw| draw.iter().any(|i| *i != draw[0]))
+        .collect();
+    let drawn: Vec<(Vec<f64>, usize)> = draws.iter().map(|draw| decide(records, draw)).collect();
+    let error = |k: usize| deviation(drawn.iter().map(|(scores, _)| scores[k]));
+    let (found, chosen) = decide(records, &all);
+    let mut votes = vec![0.0; records.len()];
+    for (_, chosen) in &drawn {
+        votes[*chosen] += 1.0 / drawn.len() as f64;
+    }
+    let candidates: Vec<Candidate> = records
+        .iter()
+        .enumerate()
+        .map(|(k, record)| Candidate {
+            clusters: record.clusters,
+            stability: Estimate {
+                value: record.stability(&all),
+                error: deviation(draws.iter().map(|draw| record.stability(draw))),
+            },
+            explained: record.explained(&all).map(|value| Estimate {
+                value,
+                error: deviation(draws.iter().filter_map(|draw| record.explained(draw))),
+            }),
+            score: Estimate { value: found[k], error: error(k) },
+            votes: votes[k],
+        })
+        .collect();
+    let reason = reason(&candidates, chosen);
+    Selection {
+        recommended: candidates[chosen].clusters,
+        confidence: votes[chosen],
+        reason,
+        resamples,
+        cancelled: false,
+        candidates,
+    }
+}
+
+fn reason(candidates: &[Candidate], chosen: usize) -> String {
+    let Candidate { clusters, stability, explained, .. } = &candidates[chosen];
+    let stable = format!("resamples agree on the {clusters} clusters by {:.2}", stability.value);
+    let clear = |share: Estimate| share.value > 2.0 * share.error;
+    let useful = candidates.iter().any(|other| other.explained.is_some_and(clear));
+    match explained {
+        Some(share) if useful => format!(
+            "{stable} (adjusted Rand index), and the clusters predict {:.1} % of the variance of hidden rows; more clusters \
+             do not raise the product of the two by more than a tenth",
+            100.0 * share.value
+        ),
+        Some(_) => format!(
+            "{stable} (adjusted Rand index), but no number of clusters predicts hidden rows clearly better than their mean: there may be \
+             no clusters that the views share"
+        ),
+        None => format!(
+            "{stable} (adjusted Rand index); no instance is seen in two views, so that stability alone decides: \
+             it is the largest number that is about as stable as any"
+        ),
+    }
+}

@@ -1,0 +1,60 @@
+//! α and β, chosen by how well hidden rows are predicted: the features that are kept by the mean of the instance's cluster,
+//! those that are left out by the mean of all.
+
+use std::ops::ControlFlow;
+
+use crate::held_out::{By, Hidden, explained};
+use crate::importance::sampled;
+use crate::options::Penalty;
+use crate::part::Part;
+use crate::source::{Buffer, Source};
+use crate::{Daimc, Result};
+
+/// The values of α and β to choose among, relative to the data.
+const ALPHAS: [f64; 2] = [0.1, 1.0];
+const BETAS: [f64; 7] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4];
+
+/// Hidings, and the share that each hides of the cells beyond the one that each instance keeps.
+const HIDINGS: u64 = 3;
+const SHARE: f64 = 0.5;
+
+/// What is chosen where nothing can be hidden.
+const OTHERWISE: (f64, f64) = (1.0, 0.15);
+
+/// The same fit with [`Penalty::Relative`] and the best α and β: of all pairs that predict hidden rows as well as the best
+/// but for a standard error of the difference, the one that leaves out most features, then the least α.
+pub(crate) fn penalty(fit: &Daimc, source: &dyn Source) -> Result<Daimc> {
+    let relative = fit.clone().penalty(Penalty::Relative);
+    let instances = sampled(source, fit.options().seed);
+    let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
+    let part = Part::pick(source, &instances, &mut buffers)?;
+    let pairs: Vec<(f64, f64)> =
+        BETAS.iter().rev().flat_map(|&beta| ALPHAS.map(|alpha| (alpha, beta))).collect();
+    let mut shares: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];
+    for hiding in 0..HIDINGS {
+        let seed = fit.options().seed.wrapping_sub(1 + hiding);
+        let Some(hidden) = Hidden::draw(&part, SHARE, seed) else {
+            return Ok(relative.alpha(OTHERWISE.0).beta(OTHERWISE.1));
+        };
+        let rest = hidden.rest(&part);
+        for (shares, (alpha, beta)) in shares.iter_mut().zip(&pairs) {
+            let own = relative.clone().alpha(*alpha).beta(*beta).runs(1).alone(seed);
+            let model = own.fit_here(&rest, |_| ControlFlow::Continue(()))?;
+            let found = explained(&model, &part, &hidden, By::Selected)?;
+            let known: Vec<f64> = found.into_iter().flatten().collect();
+            shares.push(known.iter().sum::<f64>() / known.len().max(1) as f64);
+        }
+    }
+    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+    let best =
+        (0..pairs.len()).fold(0, |best, at| if mean(&shares[at]) > mean(&shares[best]) { at } else { best });
+    let good = |at: &usize| {
+        let worse: Vec<f64> = shares[best].iter().zip(&shares[*at]).map(|(best, own)| best - own).collect();
+        let by = mean(&worse);
+        let squares: f64 = worse.iter().map(|worse| (worse - by).powi(2)).sum();
+        let count = worse.len() as f64;
+        by <= (squares / (count - 1.0) / count).sqrt()
+    };
+    let (alpha, beta) = pairs[(0..pairs.len()).find(good).unwrap_or(best)];
+    Ok(relative.alpha(alpha).beta(beta))
+}
