@@ -54,16 +54,22 @@ pub enum Neighbours {
 impl Neighbours {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Off, Self::Refine, Self::Embed, Self::Auto];
-}
 
-impl fmt::Display for Neighbours {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
+    /// The name under which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Off => "off",
             Self::Refine => "refine",
             Self::Embed => "embed",
             Self::Auto => "auto",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Neighbours {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
     }
 }
 
@@ -71,7 +77,7 @@ impl FromStr for Neighbours {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let known = Self::ALL.into_iter().find(|one| one.to_string() == name);
+        let known = Self::ALL.into_iter().find(|one| one.name() == name);
         known.ok_or_else(|| Error::Option {
             option: "neighbours",
             value: name.into(),

@@ -1,6 +1,7 @@
 //! The data: named views of the same instances, each with some instances missing.
 
 mod join;
+mod strided;
 mod view;
 
 use std::ops::Range;
@@ -282,19 +283,30 @@ impl Source for Views<'_> {
         self.ids.get(instance)
     }
 
-    fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Result<Block<'b>> {
+    fn block<'b>(
+        &'b self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &'b mut Buffer,
+    ) -> Result<Block<'b>> {
         let aligned = &self.views[view];
+        let Some(rows) = aligned.view.matrix() else {
+            let row = |i| self.row_of(view, i).map_or(MISSING, index);
+            buffer.index.clear();
+            buffer.index.extend(instances.map(row));
+            return Ok(aligned.view.pick(buffer));
+        };
         let index = match &aligned.rows {
             None => Index::From(instances.start),
             Some(rows) => Index::Rows(&rows[instances]),
         };
-        Ok(Block { rows: aligned.view.matrix(), index })
+        Ok(Block { rows, index })
     }
 
     fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
         let row = |&i: &u32| self.row_of(view, i as usize).map_or(MISSING, index);
         buffer.index.clear();
         buffer.index.extend(instances.iter().map(row));
-        Ok(Block { rows: self.views[view].view.matrix(), index: Index::Rows(&buffer.index) })
+        Ok(self.views[view].view.pick(buffer))
     }
 }

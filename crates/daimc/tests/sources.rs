@@ -770,3 +770,62 @@ fn masking_views_is_making_them_with_the_mask() {
     assert!(whole.masked(&[vec![true; 120], vec![true; 119], vec![true; 120]]).is_err());
     assert!(whole.masked(&vec![vec![false; 120]; 3]).is_err());
 }
+
+/// A matrix with its columns one after another, and one with some of the columns of a wider matrix.
+fn apart<T: daimc::Scalar>(values: &[T], features: usize) -> [(Vec<T>, [usize; 2]); 2] {
+    let n = values.len() / features;
+    let by_column = (0..values.len()).map(|at| values[at % n * features + at / n]).collect();
+    let hole = T::from_f64(f64::NAN);
+    let wider = values.chunks(features).flat_map(|row| [&[hole], row, &[hole; 2]].concat()).skip(1).collect();
+    [(by_column, [1, n]), (wider, [features + 3, 1])]
+}
+
+#[test]
+fn values_that_stand_apart_give_the_model_of_values_that_do_not() {
+    let n = 700;
+    let truth: Vec<usize> = (0..n).map(|i| i % 3).collect();
+    let present = simulate::missing(n, &[0.3, 0.2], 4).unwrap();
+    let (mut a, b) = (around(&truth, 19, 0.6, 1), around(&truth, 33, 0.6, 2));
+    // A row of NaN is missing too.
+    let gone = (0..n).find(|&i| present[0][i] && present[1][i]).unwrap();
+    a[gone * 19..(gone + 1) * 19].fill(f64::NAN);
+    let views = |a: View<'static>| {
+        let a = a.mask(&present[0]).unwrap().missing_where_nan();
+        let b = View::dense("b", 33, b.clone()).unwrap().mask(&present[1]).unwrap();
+        Views::new(vec![a, b]).unwrap()
+    };
+    for scale in [Scale::Auto, Scale::ZScore] {
+        let fit = Daimc::new(3).scale(scale).seed(5);
+        let double = views(View::dense("a", 19, a.clone()).unwrap());
+        let single = views(View::dense("a", 19, narrow(&a)).unwrap());
+        let (in_double, in_single) = (fit.fit(&double).unwrap(), fit.fit(&single).unwrap());
+        for (values, strides) in apart(&a, 19) {
+            let other = views(View::strided("a", [n, 19], strides, values).unwrap());
+            let model = fit.fit(&other).unwrap();
+            assert_same(&model, &in_double);
+            assert_eq!(model.transform(&other).unwrap(), in_double.transform(&double).unwrap());
+            assert_eq!(model.misfit(&other, "a").unwrap(), in_double.misfit(&double, "a").unwrap());
+            // Masking borrows.
+            assert_same(&fit.fit(&other.masked(&present).unwrap()).unwrap(), &in_double);
+        }
+        for (values, strides) in apart(&narrow(&a), 19) {
+            let other = views(View::strided("a", [n, 19], strides, values).unwrap());
+            assert_same(&fit.fit(&other).unwrap(), &in_single);
+        }
+    }
+}
+
+#[test]
+fn strides_that_reach_too_far_are_refused() {
+    let view = |shape, strides| View::strided("a", shape, strides, vec![0.0; 12]);
+    assert!(view([4, 3], [1, 4]).is_ok());
+    assert!(view([4, 3], [3, 1]).is_ok());
+    let message = view([4, 3], [4, 1]).unwrap_err().to_string();
+    assert_eq!(message, "view 'a': values that the strides reach: expected 15, found 12");
+    assert!(matches!(view([usize::MAX, 3], [usize::MAX, 1]), Err(Error::Shape { .. })));
+    assert!(matches!(view([4, 0], [1, 1]), Err(Error::NoFeatures { .. })));
+    let mut values = vec![0.0; 12];
+    values[4 + 2] = f64::INFINITY;
+    let views = Views::new(vec![View::strided("a", [4, 3], [1, 4], values).unwrap()]);
+    assert!(matches!(views, Err(Error::NotFinite { row: 2, column: 1, .. })));
+}

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::index;
+use super::strided::Strided;
 use crate::kernel::Scalar;
-use crate::source::{Csr, MISSING, Rows};
+use crate::source::{Block, Buffer, Csr, Index, MISSING, Rows};
 use crate::{Error, Result};
 
 /// One view of the instances: a dense or sparse matrix of `f32` or `f64`, one row per instance.
@@ -27,6 +28,8 @@ enum Data<'a> {
     DenseF64(Cow<'a, [f64]>),
     SparseF32(Sparse<'a, f32>),
     SparseF64(Sparse<'a, f64>),
+    StridedF32(Strided<'a, f32>),
+    StridedF64(Strided<'a, f64>),
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +89,43 @@ impl<'a> View<'a> {
             return Err(Error::Shape { view: name, what, expected: features, found: length % features });
         }
         Self::new(name, length / features, features, data)
+    }
+
+    /// A dense view whose values stand apart: that of row i and column j at `i · strides[0] + j · strides[1]`. So a
+    /// matrix that is stored column by column, or some columns of a larger one, is read where it lies; a few rows at a
+    /// time are gathered into a buffer.
+    ///
+    /// # Errors
+    /// When there are no features or the strides reach beyond the values.
+    ///
+    /// ```
+    /// // Two rows, stored column by column.
+    /// let view = daimc::View::strided("a", [2, 3], [1, 2], vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0])?;
+    /// assert_eq!((view.rows(), view.features()), (2, 3));
+    /// # Ok::<(), daimc::Error>(())
+    /// ```
+    pub fn strided(
+        name: impl Into<String>,
+        [rows, features]: [usize; 2],
+        strides: [usize; 2],
+        values: impl Values<'a>,
+    ) -> Result<Self> {
+        let name = name.into();
+        if features == 0 {
+            return Err(Error::NoFeatures { view: name });
+        }
+        let fit = |length| Strided::<f64>::check(&name, [rows, features], strides, length);
+        let data = match values.dense() {
+            Dense::F32(values) => {
+                fit(values.len())?;
+                Data::StridedF32(Strided { values, strides, features })
+            }
+            Dense::F64(values) => {
+                fit(values.len())?;
+                Data::StridedF64(Strided { values, strides, features })
+            }
+        };
+        Self::new(name, rows, features, data)
     }
 
     /// A sparse view in compressed rows (CSR): the entries of row i stand at `offsets[i]..offsets[i + 1]` of
@@ -164,11 +204,14 @@ impl<'a> View<'a> {
         fn all_nan<T: Scalar>(row: &[T]) -> bool {
             !row.is_empty() && row.iter().all(|value| value.to_f64().is_nan())
         }
-        let gone: Vec<bool> = match self.matrix() {
-            Rows::DenseF32(values) => values.chunks(self.features).map(all_nan).collect(),
-            Rows::DenseF64(values) => values.chunks(self.features).map(all_nan).collect(),
-            Rows::SparseF32(csr) => (0..self.rows).map(|i| csr.row_is(i, self.features, all_nan)).collect(),
-            Rows::SparseF64(csr) => (0..self.rows).map(|i| csr.row_is(i, self.features, all_nan)).collect(),
+        let (rows, d) = (0..self.rows, self.features);
+        let gone: Vec<bool> = match &self.data {
+            Data::DenseF32(values) => values.chunks(d).map(all_nan).collect(),
+            Data::DenseF64(values) => values.chunks(d).map(all_nan).collect(),
+            Data::SparseF32(of) => rows.map(|i| of.csr().row_is(i, d, all_nan)).collect(),
+            Data::SparseF64(of) => rows.map(|i| of.csr().row_is(i, d, all_nan)).collect(),
+            Data::StridedF32(of) => rows.map(|i| of.row(i).all(f32::is_nan)).collect(),
+            Data::StridedF64(of) => rows.map(|i| of.row(i).all(f64::is_nan)).collect(),
         };
         if gone.contains(&true) {
             let present = self.present.get_or_insert_with(|| vec![true; gone.len()]);
@@ -252,6 +295,8 @@ impl<'a> View<'a> {
             Data::DenseF64(values) => Data::DenseF64(Cow::Borrowed(values)),
             Data::SparseF32(of) => Data::SparseF32(sparse(of)),
             Data::SparseF64(of) => Data::SparseF64(sparse(of)),
+            Data::StridedF32(of) => Data::StridedF32(of.borrowed()),
+            Data::StridedF64(of) => Data::StridedF64(of.borrowed()),
         };
         let Self { name, rows, features, feature_names, ids, present, .. } = self;
         View {
@@ -277,13 +322,30 @@ impl<'a> View<'a> {
         self.present.as_ref().is_none_or(|present| present[row])
     }
 
-    pub(crate) fn matrix(&self) -> Rows<'_> {
+    /// The values where they lie, unless rows have to be gathered.
+    pub(super) fn matrix(&self) -> Option<Rows<'_>> {
         match &self.data {
-            Data::DenseF32(values) => Rows::DenseF32(values),
-            Data::DenseF64(values) => Rows::DenseF64(values),
-            Data::SparseF32(sparse) => Rows::SparseF32(sparse.csr()),
-            Data::SparseF64(sparse) => Rows::SparseF64(sparse.csr()),
+            Data::DenseF32(values) => Some(Rows::DenseF32(values)),
+            Data::DenseF64(values) => Some(Rows::DenseF64(values)),
+            Data::SparseF32(sparse) => Some(Rows::SparseF32(sparse.csr())),
+            Data::SparseF64(sparse) => Some(Rows::SparseF64(sparse.csr())),
+            Data::StridedF32(_) | Data::StridedF64(_) => None,
         }
+    }
+
+    /// The rows that the buffer's index names.
+    pub(super) fn pick<'b>(&'b self, buffer: &'b mut Buffer) -> Block<'b> {
+        match &self.data {
+            Data::StridedF32(strided) => strided.gather(&mut buffer.index, &mut buffer.f32),
+            Data::StridedF64(strided) => strided.gather(&mut buffer.index, &mut buffer.f64),
+            _ => {}
+        }
+        let rows = match &self.data {
+            Data::StridedF32(_) => Rows::DenseF32(&buffer.f32),
+            Data::StridedF64(_) => Rows::DenseF64(&buffer.f64),
+            _ => self.matrix().expect("only strided values are gathered"),
+        };
+        Block { rows, index: Index::Rows(&buffer.index) }
     }
 
     /// The first value among `rows` (pairs of instance and row) that is NaN or infinite.
@@ -291,35 +353,32 @@ impl<'a> View<'a> {
         &self,
         mut rows: impl Iterator<Item = (usize, usize)>,
     ) -> Option<(usize, usize, usize, f64)> {
-        fn bad<T: Scalar>(values: &[T]) -> Option<usize> {
+        fn bad<T: Scalar>(values: &[T]) -> Option<(usize, f64)> {
             // A product with zero is zero unless the value is NaN or infinite; sums of them can be vectorised.
             let mut sum = T::default();
             for value in values {
                 sum += *value * T::default();
             }
-            let broken = |value: &T| !value.to_f64().is_finite();
-            if sum == T::default() { None } else { values.iter().position(broken) }
+            if sum == T::default() {
+                return None;
+            }
+            let column = values.iter().position(|value| !value.to_f64().is_finite())?;
+            Some((column, values[column].to_f64()))
         }
+        fn stored<T: Scalar>(of: &Sparse<'_, T>, row: usize) -> Option<(usize, f64)> {
+            let (columns, values) = of.csr().row(row);
+            let (at, value) = bad(values)?;
+            Some((columns[at] as usize, value))
+        }
+        let found = |(i, row), bad: Option<(usize, f64)>| bad.map(|(column, value)| (i, row, column, value));
         let d = self.features;
-        match self.matrix() {
-            Rows::DenseF32(x) => rows.find_map(|(i, row)| {
-                let column = bad(&x[row * d..(row + 1) * d])?;
-                Some((i, row, column, x[row * d + column].to_f64()))
-            }),
-            Rows::DenseF64(x) => rows.find_map(|(i, row)| {
-                let column = bad(&x[row * d..(row + 1) * d])?;
-                Some((i, row, column, x[row * d + column]))
-            }),
-            Rows::SparseF32(csr) => rows.find_map(|(i, row)| {
-                let (columns, values) = csr.row(row);
-                let at = bad(values)?;
-                Some((i, row, columns[at] as usize, values[at].to_f64()))
-            }),
-            Rows::SparseF64(csr) => rows.find_map(|(i, row)| {
-                let (columns, values) = csr.row(row);
-                let at = bad(values)?;
-                Some((i, row, columns[at] as usize, values[at]))
-            }),
+        match &self.data {
+            Data::DenseF32(x) => rows.find_map(|at| found(at, bad(&x[at.1 * d..][..d]))),
+            Data::DenseF64(x) => rows.find_map(|at| found(at, bad(&x[at.1 * d..][..d]))),
+            Data::SparseF32(of) => rows.find_map(|at| found(at, stored(of, at.1))),
+            Data::SparseF64(of) => rows.find_map(|at| found(at, stored(of, at.1))),
+            Data::StridedF32(of) => of.find_map(rows, |at, values| found(at, bad(values))),
+            Data::StridedF64(of) => of.find_map(rows, |at, values| found(at, bad(values))),
         }
     }
 

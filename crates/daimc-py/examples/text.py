@@ -1,0 +1,53 @@
+# %% [markdown]
+# # Sparse text in two languages
+#
+# Short documents about six subjects, as counts of words, in the manner of 20 newsgroups. Every document is written in one
+# language or both: a language is a view, and a document that was not translated is missing there. Nothing becomes dense.
+
+# %%
+import numpy as np
+from scipy import sparse
+
+from daimc import DAIMC, metrics
+
+rng = np.random.default_rng(2)
+documents, subjects = 3000, 6
+subject = rng.integers(0, subjects, documents)
+
+
+def language(words):
+    """Counts of words: common ones by Zipf's law, and those of the subject ten times as often."""
+    common = 1.0 / np.arange(1, words + 1)
+    rows, columns = [], []
+    own = [rng.choice(np.arange(50, words), words // 40, replace=False) for _ in range(subjects)]
+    for document in range(documents):
+        weights = common.copy()
+        weights[own[subject[document]]] *= 10
+        length = rng.integers(40, 160)
+        columns.append(rng.choice(words, length, p=weights / weights.sum()))
+        rows.append(np.full(length, document))
+    rows, columns = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_matrix((np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(documents, words))
+
+
+english, french = language(4000), language(5000)
+written = np.ones((documents, 2), dtype=bool)
+untranslated = rng.random(documents) < 0.6
+written[np.flatnonzero(untranslated), rng.integers(0, 2, untranslated.sum())] = False
+print(f"{written.all(axis=1).mean():.0%} of the documents are there in both languages")
+
+# %% [markdown]
+# Counts are weighted by tf-idf, and the model says so.
+
+# %%
+model = DAIMC(subjects, random_state=0).fit({"english": english, "french": french}, mask=written)
+print(model.scaling("english"))
+print(f"accuracy {metrics.accuracy(subject, model.labels_):.2f}")
+
+# %% [markdown]
+# A document is placed by either language, and they agree.
+
+# %%
+by_english = model.predict({"english": english})
+by_french = model.predict({"french": french})
+print(f"the languages agree on {np.mean(by_english == by_french):.0%} of the documents")

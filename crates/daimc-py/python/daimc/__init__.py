@@ -1,0 +1,38 @@
+"""Clusters instances that are seen through several views, where each view misses some of them.
+
+>>> from daimc import DAIMC
+>>> labels = DAIMC(n_clusters=10, random_state=0).fit_predict([X1, X2, X3])  # doctest: +SKIP
+"""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from daimc import baselines as baselines
+    from daimc import datasets as datasets
+    from daimc import metrics as metrics
+    from daimc import plots as plots
+    from daimc._estimator import DAIMC as DAIMC
+    from daimc._simulate import simulate_missing as simulate_missing
+
+__all__ = ["DAIMC", "baselines", "datasets", "metrics", "plots", "simulate_missing"]
+__version__ = _version("daimc")
+
+# What takes time to import, scikit-learn above all, is imported when it is first asked for.
+_MODULES = {"baselines", "datasets", "metrics", "plots"}
+_HOMES = {"DAIMC": "daimc._estimator", "simulate_missing": "daimc._simulate"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"daimc.{name}")
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'daimc' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,413 @@
+"""The estimator."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from daimc import _daimc
+from daimc._impute import complete
+from daimc._input import Data, Known, from_slices, is_mudata, is_views, read
+from daimc._progress import Progress, logger
+from daimc._settings import clusters_of, seed_of, threads_of
+
+#: Options of a fit by their names here, with their names in the file of a model.
+OPTIONS = dict(_daimc.options())
+
+
+class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Doubly aligned incomplete multi-view clustering.
+
+    One matrix V ≥ 0 with a row for each instance is shared by all views; a view shows x ≈ U v. The bases U of the views
+    are aligned by a regression whose coefficients B are sparse in features.
+
+    Where a parameter is `None`, the preset decides.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters.
+    n_components : int, default=None
+        Columns of V; as many as clusters by default.
+    preset : {"default", "paper"}, default="default"
+        Where the other options start from; "paper" is the published algorithm.
+    alpha : float, default=None
+        Weight of the alignment of the bases.
+    beta : float, default=None
+        Weight of the sparsity of B.
+    scale : str or dict, default=None
+        How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit" or "tf-idf". A
+        dictionary says it for some views by name, and under the key `None` for all others.
+    equal_weight : bool, default=None
+        Whether views are brought to equal weight after scaling.
+    init : {"aligned", "paper"} or array of shape (n_samples, n_components), default=None
+        How V starts.
+    solver : {"coordinate", "multiplicative"}, default=None
+        How V is updated.
+    passes : int, default=None
+        Passes of the solver over a row in one iteration, at most.
+    max_iter : int, default=None
+        Iterations, at most.
+    tol : float, default=None
+        The fit has converged when the objective changes by less than this share.
+    n_init : int, default=None
+        Starts of each k-means.
+    runs : int, default=None
+        Fits from so many starts that are combined into one clustering.
+    neighbours : {"off", "refine", "embed", "auto"}, default=None
+        Whether it is used who is near whom in each view: "refine" cuts the clusters from the graph of neighbours, "embed"
+        fits to the eigenvectors of each view's graph, "auto" does both where it helps. By default "auto", and "off" in
+        the paper's preset. `neighbours_` says what was done. New instances are placed by their own values alone.
+    view_weights : {"equal", "learned"}, default=None
+        Whether a view that the other views cannot predict counts less. By default all count alike.
+    penalty : {"published", "relative", "auto"}, default=None
+        What `alpha` and `beta` are measured by: as published, by the data (`beta` is then a share from 0 to 1 below which
+        features are left out), or chosen by the prediction of hidden rows.
+    view_slices : list or dict, default=None
+        Where X is one matrix: its views, each a slice or a list of columns (numbers or names); a dictionary also names
+        them. By default the matrix is one view.
+    id_column : str, default=None
+        Where views are DataFrames: the column with the IDs of instances. By default the index of pandas.
+    random_state : int, Generator, RandomState or None, default=None
+        Where every random draw comes from. An integer is the seed that the command line and the Rust library take.
+    n_jobs : int, default=None
+        Threads; `None` and -1 stand for all processors. The result does not depend on them.
+    verbose : bool, default=False
+        Whether a bar shows how far the fit is.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each instance.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        V.
+    confidence_ : ndarray of shape (n_samples,)
+        How clear each instance's cluster is, from 0 to 1.
+    basis_, alignment_ : list of ndarray of shape (n_features of the view, n_components)
+        U and B of each view.
+    feature_relevance_ : list of ndarray of shape (n_features of the view,)
+        How much each feature matters: the length of its row of B.
+    objective_ : float
+        The objective of the result.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The objective after each iteration.
+    n_iter_ : int
+        Iterations that were run.
+    converged_ : bool
+        Whether the objective came to rest.
+    neighbours_ : tuple of str
+        What was made of the neighbourhoods, and why.
+    view_names_ : list of str
+        The names of the views.
+    ids_ : ndarray of shape (n_samples,)
+        The IDs of the instances, in the order of `labels_`; row numbers where none were given.
+    seed_ : int
+        The seed that `random_state` came to.
+    n_features_in_ : int
+        Features of all views together.
+
+    Notes
+    -----
+    X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or polars
+    DataFrames, whose rows are joined by ID; a MuData, which a fit gives `.obs["daimc"]`, `.obs["daimc_confidence"]` and
+    `.obsm["X_daimc"]`; or one matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
+    Missing is a row of NaN, an ID that a table does not have, or what `mask` says; a row that is partly NaN is an error.
+
+    References
+    ----------
+    M. Hu and S. Chen, Doubly Aligned Incomplete Multi-view Clustering, IJCAI 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from daimc import DAIMC
+    >>> a = np.array([[1.0, 0.1], [0.9, 0.0], [0.1, 1.0], [0.0, 0.8], [1.1, 0.0]])
+    >>> b = np.array([[3.0], [3.1], [-2.9], [-3.0], [np.nan]])
+    >>> model = DAIMC(n_clusters=2, random_state=0).fit([a, b])
+    >>> bool(model.labels_[0] == model.labels_[4] != model.labels_[2])
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: int | None = None,
+        preset: str = "default",
+        alpha: float | None = None,
+        beta: float | None = None,
+        scale: str | dict[str | None, str] | None = None,
+        equal_weight: bool | None = None,
+        init: Any = None,
+        solver: str | None = None,
+        passes: int | None = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        n_init: int | None = None,
+        runs: int | None = None,
+        neighbours: str | None = None,
+        view_weights: str | None = None,
+        penalty: str | None = None,
+        view_slices: Any = None,
+        id_column: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.preset = preset
+        self.alpha = alpha
+        self.beta = beta
+        self.scale = scale
+        self.equal_weight = equal_weight
+        self.init = init
+        self.solver = solver
+        self.passes = passes
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.runs = runs
+        self.neighbours = neighbours
+        self.view_weights = view_weights
+        self.penalty = penalty
+        self.view_slices = view_slices
+        self.id_column = id_column
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> DAIMC:
+        """Clusters the instances of X.
+
+        Parameters
+        ----------
+        X : views
+            See the notes of the class.
+        y : ignored
+            For scikit-learn.
+        mask : array of shape (n_samples, n_views), list, dict or DataFrame, default=None
+            `True` where a view shows an instance. A list has a vector for each view, a dictionary one by name. Where views
+            are joined by ID, a DataFrame has IDs as index and views as columns.
+        """
+        return self._fit(X, mask)
+
+    def fit_predict(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.int64]:
+        """Clusters the instances of X and returns `labels_`."""
+        return self._fit(X, mask).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.float64]:
+        """Clusters the instances of X and returns `embedding_`."""
+        return self._fit(X, mask).embedding_
+
+    # --- new instances ------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, mask: Any = None) -> NDArray[np.int64]:
+        """The clusters of new instances, from whichever views they have.
+
+        A list has `None` in the place of a view that is absent; a dictionary may leave it out.
+        """
+        return self._place(X, mask)[1]
+
+    def transform(self, X: Any, *, mask: Any = None) -> NDArray[np.float64]:
+        """The rows of V of new instances, with the bases fixed."""
+        return self._place(X, mask)[0]
+
+    def impute(self, X: Any, *, mask: Any = None) -> Any:
+        """X with the missing rows of each view filled in by what the model makes of the instances.
+
+        The result is of the form of X: a list, a dictionary or one matrix, and DataFrames where X has DataFrames. Rows stand
+        in the order of `instance_ids(X)`; a view that is absent in X comes out whole.
+        """
+        check_is_fitted(self)
+        data = self._read(X, mask, reset=False)
+        latent, _, _ = self._model.place(data.views, data.joined, threads_of(self.n_jobs))
+        return complete(self._model, X, data, latent, self.view_slices, self.id_column)
+
+    def score(self, X: Any, y: Any = None, *, mask: Any = None) -> float:
+        """The share of the (scaled) data that the model explains: 1 − Σ‖x − Uv‖² / Σ‖x‖², at most 1."""
+        check_is_fitted(self)
+        data = self._read(X, mask, reset=False)
+        error, square = self._model.misfit(data.views, data.joined, threads_of(self.n_jobs))
+        return 1.0 - error / square if square > 0 else 0.0
+
+    def instance_ids(self, X: Any, *, mask: Any = None) -> NDArray[Any]:
+        """The IDs of the instances of X, in the order in which results are given."""
+        check_is_fitted(self)
+        data = self._read(X, mask, reset=False)
+        return data.label(data.ids(), data.views[0].shape[0])
+
+    def feature_weights(self, view: str) -> NDArray[np.float64]:
+        """What each feature of a view says for each cluster: an array of features × clusters."""
+        check_is_fitted(self)
+        return self._model.weights(view)
+
+    def feature_names(self, view: str) -> list[str]:
+        """The names of a view's features; their numbers where they have none."""
+        check_is_fitted(self)
+        names = self._model.features(view)
+        return names or [str(number) for number in range(len(self._model.relevance(view)))]
+
+    def scaling(self, view: str) -> tuple[str, str]:
+        """How a view was scaled, and why."""
+        check_is_fitted(self)
+        return self._model.scaling(view)
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the model to the safetensors file that the command line also reads and writes."""
+        check_is_fitted(self)
+        self._model.save(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
+        """Reads a model that `save` or `daimc fit` wrote.
+
+        What is no option of the fit is not in the file: give `view_slices`, `id_column`, `n_jobs` as `params`.
+        """
+        model = _daimc.Model.load(path)
+        stored = json.loads(model.options)
+        options = {name: stored[key] for name, key in OPTIONS.items()}
+        if options["n_components"] == stored["clusters"]:
+            options["n_components"] = None
+        if stored["view_scales"]:
+            options["scale"] = {None: stored["scale"], **stored["view_scales"]}
+        loaded = cls(stored["clusters"], **{"random_state": stored["seed"], **options, **params})
+        loaded._adopt(model)
+        loaded.n_features_in_ = sum(len(basis) for basis in loaded.basis_)
+        loaded.ids_ = Data([]).label(model.ids, len(loaded.labels_))
+        return loaded
+
+    # --- the inside ---------------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, mask: Any) -> DAIMC:
+        """What `fit` and its kin do, one call above it, where warnings point to."""
+        clusters, seed, threads = clusters_of(self.n_clusters), seed_of(self.random_state), threads_of(self.n_jobs)
+        options, start = self._options()
+        resolved = json.loads(_daimc.resolve(clusters, seed, options))
+        data = self._read(X, mask, reset=True)
+        if not data.joined and data.views[0].shape[0] < clusters:
+            instances = data.views[0].shape[0]
+            raise ValueError(f"n_samples={instances} should be >= n_clusters={clusters}")
+
+        progress = Progress(bool(self.verbose), resolved["max_iterations"], resolved["runs"])
+        each = progress if progress.wanted else None
+        try:
+            model, alone = _daimc.fit(data.views, data.joined, clusters, seed, options, start, threads, each)
+        except BaseException as error:
+            progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+            raise
+        progress.close("converged" if model.converged else "not converged")
+        for name in alone:
+            warnings.warn(
+                f"view '{name}' shares no ID with another view; are they of the same kind in every view?",
+                UserWarning,
+                stacklevel=3,
+            )
+        self._adopt(model)
+        self.ids_ = data.label(model.ids, len(self.labels_))
+        logger.info(
+            "%d instances in %d view(s): %s after %d iterations, objective %.6g",
+            len(self.labels_),
+            len(self.view_names_),
+            "converged" if self.converged_ else "not converged",
+            self.n_iter_,
+            self.objective_,
+        )
+        if not self.converged_:
+            warnings.warn(
+                f"the objective still changed after {self.n_iter_} iterations: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if is_mudata(X):
+            self._annotate(X, model.ids)
+        return self
+
+    def _options(self) -> tuple[dict[str, Any], NDArray[np.float64] | None]:
+        """The options that were given, and V where it is given to start from."""
+        options = {name: getattr(self, name) for name in OPTIONS}
+        start = None
+        if options["init"] is not None and not isinstance(options["init"], str):
+            start = np.array(options.pop("init"), dtype=np.float64, ndmin=2)
+        return {name: value for name, value in options.items() if value is not None}, start
+
+    def _read(self, X: Any, mask: Any, reset: bool) -> Data:
+        if is_views(X):
+            if not reset:
+                features = {name: self._model.features(name) for name in self.view_names_}
+                return read(X, mask, self.id_column, Known(self.view_names_, features))
+            data = read(X, mask, self.id_column)
+            self.n_features_in_ = sum(view.shape[1] for view in data.views)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return data
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+        return from_slices(X, self.view_slices, getattr(self, "feature_names_in_", None), mask)
+
+    def _place(self, X: Any, mask: Any) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+        check_is_fitted(self)
+        data = self._read(X, mask, reset=False)
+        return self._model.place(data.views, data.joined, threads_of(self.n_jobs))
+
+    def _adopt(self, model: _daimc.Model) -> None:
+        self._model = model
+        self.view_names_ = model.views
+        self.labels_ = model.labels
+        self.embedding_ = model.latent
+        self.confidence_ = model.confidence
+        self.basis_ = [model.basis(view) for view in self.view_names_]
+        self.alignment_ = [model.alignment(view) for view in self.view_names_]
+        self.feature_relevance_ = [model.relevance(view) for view in self.view_names_]
+        self.objective_ = model.objective
+        self.objective_history_ = model.history
+        self.n_iter_ = len(self.objective_history_)
+        self.converged_ = model.converged
+        self.neighbours_ = model.neighbours
+        self.seed_ = int(json.loads(model.options)["seed"])
+
+    def _annotate(self, mudata: Any, ids: list[str] | None) -> None:
+        place = {text: row for row, text in enumerate(ids or [])}
+        rows = np.array([place.get(str(name), -1) for name in mudata.obs_names])
+        here = rows >= 0
+        labels = np.full(len(rows), None, dtype=object)
+        labels[here] = self.labels_[rows[here]].astype(str)
+        confidence = np.full(len(rows), np.nan)
+        confidence[here] = self.confidence_[rows[here]]
+        embedding = np.full((len(rows), self.embedding_.shape[1]), np.nan)
+        embedding[here] = self.embedding_[rows[here]]
+        mudata.obs["daimc"] = labels
+        mudata.obs["daimc"] = mudata.obs["daimc"].astype("category")
+        mudata.obs["daimc_confidence"] = confidence
+        mudata.obsm["X_daimc"] = embedding
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # `allow_nan` stays false: a view's part of a row may be NaN, but only altogether.
+        tags.input_tags.sparse = True
+        return tags

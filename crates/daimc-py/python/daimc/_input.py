@@ -1,0 +1,208 @@
+"""Whatever users have, as views: matrices with a name, a mask, and IDs where instances are joined by them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from daimc import _daimc
+from daimc._mask import apply_mask
+from daimc._matrix import View as View
+from daimc._matrix import from_matrix
+from daimc._tables import is_table, read_table, text_of
+
+
+@dataclass
+class Data:
+    """Views of the same instances: row by row, or joined by ID."""
+
+    views: list[View]
+    joined: bool = False
+    #: The IDs as they were given, by their text.
+    labels: dict[str, Hashable] = field(default_factory=dict)
+
+    def ids(self) -> list[str] | None:
+        """The IDs in the order of results; `None` where they are row numbers."""
+        return _daimc.ids(self.views, self.joined) if self.joined else None
+
+    def label(self, ids: list[str] | None, instances: int) -> NDArray[Any]:
+        """The IDs as they were given, row numbers where none were."""
+        if ids is None:
+            return np.arange(instances)
+        labels = [self.labels.get(text, text) for text in ids]
+        array: NDArray[Any] = np.empty(len(labels), dtype=object)
+        array[:] = labels
+        kinds = {type(label) for label in labels}
+        return np.asarray(labels) if len(kinds) == 1 and kinds <= {int, str, np.int64} else array
+
+
+@dataclass
+class Known:
+    """What a fitted model knows of its views; new data have to match."""
+
+    names: list[str]
+    features: dict[str, list[str] | None]
+
+
+def is_views(X: Any) -> bool:
+    """Whether X is several views rather than one matrix."""
+    if sparse.issparse(X):
+        return False  # though one in DOK format is a dictionary
+    if isinstance(X, Mapping) or is_mudata(X):
+        return True
+    if not isinstance(X, (list, tuple)):
+        return False
+    if not X:
+        raise ValueError("no view was given: at least one is needed")
+    return any(part is None or is_table(part) or _dimensions(part) > 1 for part in X)
+
+
+def is_mudata(X: Any) -> bool:
+    module = sys.modules.get("mudata")
+    return module is not None and isinstance(X, module.MuData)
+
+
+def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | None = None) -> Data:
+    """Views from a list, a dictionary or a MuData."""
+    parts = _by_name(X.mod if is_mudata(X) else X, known)
+    views: list[View] = []
+    labels: dict[str, Hashable] = {}
+    for name, part in parts.items():
+        if not is_table(part):
+            views.append(from_matrix(part, name))
+            continue
+        table = read_table(part, name, id_column, known.features[name] if known else None)
+        view = from_matrix(table.matrix, name)
+        view.features = table.features
+        if table.ids is not None:
+            view.ids = [text_of(name, row, value) for row, value in enumerate(table.ids)]
+            for text, value in zip(view.ids, table.ids):
+                labels.setdefault(text, value)
+        views.append(view)
+    joined = any(view.ids is not None for view in views)
+    _check_alignment(views, joined)
+    apply_mask(mask, views, joined)
+    return Data(views, joined, labels)
+
+
+def from_slices(X: Any, slices: Any, feature_names: Any, mask: Any = None) -> Data:
+    """Views that are columns of one matrix."""
+    names = None if feature_names is None else [str(name) for name in feature_names]
+    views = []
+    for name, columns in columns_of(slices, X.shape[1], names).items():
+        view = from_matrix(X[:, columns], name)
+        if names is not None:
+            view.features = [names[i] for i in np.arange(X.shape[1])[columns]]
+        views.append(view)
+    apply_mask(mask, views, False)
+    return Data(views)
+
+
+def columns_of(slices: Any, features: int, names: list[str] | None) -> dict[str, Any]:
+    """The columns of each view, as what a matrix can be indexed with."""
+    if slices is None:
+        return {"view0": slice(None)}
+    if isinstance(slices, Mapping):
+        parts = {_name(name): part for name, part in slices.items()}
+    elif isinstance(slices, Sequence) and not isinstance(slices, str):
+        parts = {f"view{number}": part for number, part in enumerate(slices)}
+    else:
+        raise TypeError(f"view_slices = {slices!r}: must be a list or a dictionary of slices or lists of columns")
+    if not parts:
+        raise ValueError("view_slices: nothing was given; say the columns of at least one view")
+    columns = {name: _columns(name, part, features, names) for name, part in parts.items()}
+    for name, part in columns.items():
+        if len(np.arange(features)[part]) == 0:
+            raise ValueError(f"view_slices: view '{name}' has no columns among {features} feature(s)")
+    return columns
+
+
+def _columns(name: str, part: Any, features: int, names: list[str] | None) -> Any:
+    """The columns of a view, as what an array can be indexed with."""
+    if isinstance(part, slice):
+        return part
+    columns = np.asarray(part)
+    if columns.ndim != 1:
+        raise TypeError(f"view_slices: view '{name}' is {part!r}: must be a slice or a list of columns")
+    if columns.dtype.kind in "UO":
+        if names is None:
+            raise ValueError(f"view_slices: view '{name}' names columns, but the columns of X have no names")
+        absent = [column for column in columns if column not in names]
+        if absent:
+            raise ValueError(f"view_slices: view '{name}': X has no column '{absent[0]}'")
+        return np.array([names.index(column) for column in columns])
+    if columns.dtype.kind not in "iu" and columns.size:
+        raise TypeError(f"view_slices: view '{name}': columns are numbers or names, not {columns.dtype}")
+    outside = columns[(columns < -features) | (columns >= features)]
+    if outside.size:
+        raise ValueError(f"view_slices: view '{name}': X has no column {outside[0]}; it has {features}")
+    return columns
+
+
+def _by_name(X: Any, known: Known | None) -> dict[str, Any]:
+    """The parts of X by the names of their views, without those that are `None`, which only new data may be."""
+    if isinstance(X, Mapping):
+        parts = {_name(name): part for name, part in X.items()}
+    else:
+        parts = _by_number(X, known)
+    if not parts:
+        raise ValueError("no view was given: at least one is needed")
+    if known is None:
+        absent = [name for name, part in parts.items() if part is None]
+        if absent:
+            raise ValueError(f"view '{absent[0]}' is None: only new data may lack a view; leave it out of the fit")
+        return parts
+    for name in parts:
+        if name not in known.names:
+            raise ValueError(f"view '{name}' is not part of the model, which has: {', '.join(known.names)}")
+    parts = {name: parts[name] for name in known.names if parts.get(name) is not None}
+    if not parts:
+        raise ValueError("every view is None: instances are placed from at least one view")
+    return parts
+
+
+def _by_number(X: Any, known: Known | None) -> dict[str, Any]:
+    if known is None:
+        return {f"view{number}": part for number, part in enumerate(X)}
+    if len(X) != len(known.names):
+        raise ValueError(
+            f"{len(X)} view(s) were given, but the model has {len(known.names)} ({', '.join(known.names)}): "
+            "give None for a view that is absent"
+        )
+    return dict(zip(known.names, X))
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a view is named {name!r}: names of views are strings")
+    return name
+
+
+def _dimensions(X: Any) -> int:
+    if hasattr(X, "ndim"):
+        return int(X.ndim)
+    if isinstance(X, (list, tuple)):
+        return 1 + (_dimensions(X[0]) if X else 0)
+    return 0
+
+
+def _check_alignment(views: list[View], joined: bool) -> None:
+    first = views[0]
+    for view in views:
+        if joined and view.ids is None:
+            other = next(view.name for view in views if view.ids is not None)
+            raise ValueError(
+                f"view '{view.name}' has no IDs, but view '{other}' does: give every view as a table with IDs"
+            )
+        if not joined and view.shape[0] != first.shape[0]:
+            hint = "; id_column= names a column of IDs to join by" if view.features is not None else ""
+            raise ValueError(
+                f"view '{view.name}' has {view.shape[0]} rows and view '{first.name}' has {first.shape[0]}: rows are "
+                f"the same instances in every view, and a missing one is a row of NaN{hint}"
+            )

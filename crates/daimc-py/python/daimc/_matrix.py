@@ -1,0 +1,133 @@
+"""Arrays and sparse matrices as views. Nothing is copied unless it has to be: arrays of single or double precision are
+read where they lie, whatever their order in memory, and so are CSR matrices.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+@dataclass
+class View:
+    """One view, as the compiled half reads it."""
+
+    name: str
+    #: The matrix that was given, rows of which are the view's rows.
+    matrix: Any
+    shape: tuple[int, int]
+    #: Every value, or every stored one.
+    values: NDArray[Any]
+    #: From row to row and from column to column, in values; `None` where rows stand one after another.
+    strides: tuple[int, int] | None = None
+    offsets: NDArray[np.int64] | None = None
+    columns: NDArray[np.uint32] | None = None
+    ids: list[str] | None = None
+    features: list[str] | None = None
+    present: NDArray[np.bool_] | None = None
+
+
+def present_rows(view: View) -> NDArray[np.bool_]:
+    """Which rows of a view are there: those of the mask that are not all NaN."""
+    matrix = view.matrix
+    if sparse.issparse(matrix):
+        stored = np.diff(matrix.indptr)
+        gone = np.zeros(view.shape[0], dtype=bool)
+        for row in np.flatnonzero(stored == view.shape[1]):
+            gone[row] = np.isnan(matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]).all()
+    else:
+        gone = np.isnan(matrix[:, 0])
+        gone[gone] = np.isnan(matrix[gone]).all(axis=1)
+    here: NDArray[np.bool_] = ~gone
+    return here if view.present is None else here & view.present
+
+
+def from_matrix(X: Any, name: str) -> View:
+    """A view of an array or a sparse matrix, which is not copied if it need not be."""
+    return _sparse(X, name) if sparse.issparse(X) else _dense(X, name)
+
+
+def _dense(X: Any, name: str) -> View:
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.promote_types(X.dtype, np.float32)), np.nan)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        hint = "; reshape(-1, 1) makes one column of it" if X.ndim == 1 else ""
+        raise ValueError(f"view '{name}': expected a matrix, found an array with {X.ndim} dimension(s){hint}")
+    X = _numbers(X, name)
+    shape = (int(X.shape[0]), int(X.shape[1]))
+    if X.size == 0:
+        if shape[0] == 0:
+            raise ValueError(f"view '{name}' has no rows; leave the view out")
+        raise ValueError(f"view '{name}' has no features")
+    size = X.itemsize
+    if not X.flags.aligned or any(stride < 0 or stride % size for stride in X.strides):
+        X = X.copy()
+    if X.flags.c_contiguous:
+        return View(name, X, shape, X.reshape(-1))
+    row, column = (stride // size for stride in X.strides)
+    # Everything between the first value and the last belongs to the same array.
+    reach = (shape[0] - 1) * row + (shape[1] - 1) * column + 1
+    values = np.lib.stride_tricks.as_strided(X, (reach,), (size,), writeable=False)
+    return View(name, X, shape, values, strides=(row, column))
+
+
+def _sparse(X: Any, name: str) -> View:
+    if X.ndim != 2:
+        raise ValueError(f"view '{name}': expected a matrix, found a sparse array with {X.ndim} dimension(s)")
+    if X.shape[0] == 0:
+        raise ValueError(f"view '{name}' has no rows; leave the view out")
+    given = X
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy() if X is given else X
+        X.sum_duplicates()
+    values = _numbers(X.data, name)
+    if X.shape[1] >= 2**32:
+        raise ValueError(f"view '{name}' has {X.shape[1]} features; at most 2**32 are supported")
+    # The same bits where they are 32, as no index is below zero.
+    columns = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
+    offsets = X.indptr.astype(np.int64, copy=False)
+    return View(
+        name,
+        X,
+        (int(X.shape[0]), int(X.shape[1])),
+        np.ascontiguousarray(values),
+        offsets=np.ascontiguousarray(offsets),
+        columns=np.ascontiguousarray(columns),
+    )
+
+
+def _numbers(X: NDArray[Any], name: str) -> NDArray[Any]:
+    """X in single or double precision, in the order of bytes of this machine."""
+    kind = X.dtype.kind
+    if X.dtype in (np.float32, np.float64) and X.dtype.isnative:
+        return X
+    if kind == "f":
+        return X.astype(np.float32 if X.itemsize <= 4 else np.float64)
+    if kind in "iub":
+        return X.astype(np.float64)
+    if kind == "O":
+        return _objects(X, name)
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: view '{name}' has dtype {X.dtype}")
+    raise TypeError(f"view '{name}' has dtype {X.dtype}, which are not numbers")
+
+
+def _objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
+    numbers = np.empty(X.shape)
+    for place, value in np.ndenumerate(X):
+        if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):
+            numbers[place] = np.nan
+        elif isinstance(value, (Number, np.bool_)) and not isinstance(value, complex):
+            numbers[place] = float(value)  # type: ignore[arg-type]
+        else:
+            where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"stored value {place[0]}"
+            raise TypeError(f"view '{name}', {where}: {value!r} is not a number")
+    return numbers

@@ -1,0 +1,39 @@
+"""Gaps on demand."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daimc import _daimc
+from daimc._settings import seed_of
+
+
+def simulate_missing(X: Any, missing: Any, random_state: Any = None) -> NDArray[np.bool_]:
+    """A mask that hides a share of the instances of each view, each instance keeping at least one view.
+
+    Parameters
+    ----------
+    X : list or dict of matrices
+        The views, of which only the shapes matter.
+    missing : float or list of float
+        The share of instances that each view loses; a list has one for each view.
+    random_state : int, Generator, RandomState or None
+        An integer gives the mask of `daimc simulate --seed`.
+
+    Returns
+    -------
+    mask : ndarray of shape (n_samples, n_views)
+        `True` where an instance is there; for `fit(X, mask=mask)`.
+    """
+    views = list(X.values()) if isinstance(X, dict) else list(X)
+    lengths = {int(np.shape(view)[0]) for view in views}
+    if len(lengths) != 1:
+        raise ValueError(f"the views have {sorted(lengths)} rows: rows must be the same instances in every view")
+    rates = [float(missing)] * len(views) if isinstance(missing, Real) else [float(rate) for rate in missing]
+    if len(rates) != len(views):
+        raise ValueError(f"missing has {len(rates)} shares for {len(views)} views: give one for each view")
+    return _daimc.missing(lengths.pop(), rates, seed_of(random_state))

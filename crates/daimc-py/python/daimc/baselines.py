@@ -1,0 +1,100 @@
+"""The methods that DAIMC is compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from daimc import _daimc
+from daimc._input import is_views, read
+from daimc._progress import Progress
+from daimc._settings import clusters_of, seed_of, threads_of
+
+__all__ = ["METHODS", "Baseline"]
+
+#: Every method with the names of its options.
+METHODS = {name: tuple(options) for name, options in _daimc.baseline_options()}
+
+
+class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """A method that DAIMC is compared with.
+
+    Parameters
+    ----------
+    method : str
+        One of `METHODS`: "wsnmf" (weighted semi-NMF), "multinmf", "pvc", "img", "mic", "omvc", "opimc", "single" (k-means on
+        one view) or "concatenation" (k-means on all views side by side).
+    n_clusters : int, default=8
+        The number of clusters.
+    options : dict, default=None
+        Options of the method; `METHODS[method]` names them.
+    id_column : str, default=None
+        Where views are DataFrames: the column with the IDs of instances.
+    random_state : int, Generator, RandomState or None, default=None
+        Where every random draw comes from.
+    n_jobs : int, default=None
+        Threads; `None` and -1 stand for all processors.
+    verbose : bool, default=False
+        Whether a line shows how far the fit is.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each instance.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The representation that was clustered.
+    objective_history_ : ndarray
+        The objective after each iteration.
+    ids_ : ndarray of shape (n_samples,)
+        The IDs of the instances, in the order of `labels_`.
+    """
+
+    def __init__(
+        self,
+        method: str = "wsnmf",
+        n_clusters: int = 8,
+        *,
+        options: dict[str, Any] | None = None,
+        id_column: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.n_clusters = n_clusters
+        self.options = options
+        self.id_column = id_column
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> Baseline:
+        """Clusters the instances of X, a list or dictionary of views as `DAIMC.fit` takes them."""
+        if not is_views(X):
+            raise TypeError("X is one matrix: give a list or a dictionary of views")
+        data = read(X, mask, self.id_column)
+        progress = Progress(bool(self.verbose))
+        try:
+            self.labels_, self.embedding_, self.objective_history_ = _daimc.baseline(
+                self.method,
+                data.views,
+                data.joined,
+                clusters_of(self.n_clusters),
+                seed_of(self.random_state),
+                dict(self.options or {}),
+                threads_of(self.n_jobs),
+                progress if progress.wanted else None,
+            )
+        except BaseException as error:
+            progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+            raise
+        progress.close("done")
+        self.ids_ = data.label(data.ids(), len(self.labels_))
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.int64]:
+        """Clusters the instances of X and returns `labels_`."""
+        return self.fit(X, mask=mask).labels_

@@ -1,0 +1,67 @@
+"""Data to try things on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daimc import _daimc
+from daimc._settings import seed_of
+
+__all__ = ["load_digit", "make_views"]
+
+
+def _bunch(**parts: Any) -> Any:
+    from sklearn.utils import Bunch
+
+    return Bunch(**parts)
+
+
+def load_digit(views: Sequence[str] = ("fac", "fou", "kar", "pix", "zer")) -> Any:
+    """Digit: 2000 handwritten digits, described by up to six sets of features. It is part of the package.
+
+    Parameters
+    ----------
+    views : sequence of str
+        Any of "fac", "fou", "kar", "mor", "pix" and "zer"; the paper uses all but "mor".
+
+    Returns
+    -------
+    data : Bunch
+        `views`, a dictionary of arrays in single precision; `target`, the digits; `DESCR`.
+    """
+    known, target = _daimc.digit()
+    strange = [view for view in views if view not in known]
+    if strange:
+        raise ValueError(f"Digit has no view '{strange[0]}'; it has {', '.join(known)}")
+    return _bunch(
+        views={view: known[view] for view in views},
+        target=target,
+        DESCR="R. P. W. Duin, Multiple Features, UCI Machine Learning Repository, CC BY 4.0.",
+    )
+
+
+def make_views(
+    n_samples: int, n_clusters: int, n_features: Sequence[int], *, noise: float = 1.0, random_state: Any = None
+) -> Any:
+    """Gaussian clusters that every view shows in its own way.
+
+    Parameters
+    ----------
+    n_samples, n_clusters : int
+        How many instances and clusters.
+    n_features : sequence of int
+        The features of each view.
+    noise : float
+        The standard deviation of a value around its cluster's centre; centres have 1.
+    random_state : int, Generator, RandomState or None
+        Where the values come from.
+
+    Returns
+    -------
+    data : Bunch
+        `views`, a dictionary of arrays in single precision; `target`, the clusters.
+    """
+    features = [int(number) for number in n_features]
+    views, target = _daimc.synthetic(n_samples, n_clusters, features, noise, seed_of(random_state))
+    return _bunch(views=views, target=target)

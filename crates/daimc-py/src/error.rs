@@ -1,0 +1,22 @@
+//! What goes wrong in the library, as a Python exception with the names that Python's users know.
+
+use daimc::Error;
+use pyo3::PyErr;
+use pyo3::exceptions::{PyOSError, PyValueError};
+
+use crate::options;
+
+/// The exception for an error of the library.
+pub fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(code) => PyOSError::new_err((code, source.to_string(), path)),
+            None => PyOSError::new_err(format!("{path}: {source}")),
+        },
+        Error::Option { option, value, reason } => {
+            let option = options::in_python(option);
+            PyValueError::new_err(Error::Option { option, value, reason }.to_string())
+        }
+        other => PyValueError::new_err(other.to_string()),
+    }
+}

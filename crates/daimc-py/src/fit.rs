@@ -1,0 +1,60 @@
+//! A fit, from Python's arrays to a model.
+
+use daimc::{Daimc, Ids};
+use numpy::PyReadonlyArrayDyn;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::raise;
+use crate::input::{Data, Part, matrix};
+use crate::model::Model;
+use crate::options;
+use crate::watch::{Stoppable, watched};
+
+/// Fits a model. The second result names views that share no instance with another.
+#[pyfunction]
+#[pyo3(signature = (parts, joined, clusters, seed, options, start, threads, each))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
+pub fn fit(
+    py: Python<'_>,
+    parts: Vec<Part<'_>>,
+    joined: bool,
+    clusters: usize,
+    seed: u64,
+    options: &Bound<'_, PyDict>,
+    start: Option<PyReadonlyArrayDyn<'_, f64>>,
+    threads: usize,
+    each: Option<Bound<'_, PyAny>>,
+) -> PyResult<(Model, Vec<String>)> {
+    let mut fit = options::apply(Daimc::new(clusters).seed(seed), options)?;
+    if let Some(start) = start {
+        fit = fit.start(matrix(&start)?);
+    }
+    let data = Data::borrow(&parts, joined)?;
+    let (model, alone) = watched(py, threads, each.as_ref(), |watch, stop| {
+        let (views, alone) = data.views()?;
+        let source = Stoppable { source: &views, stop };
+        let mut model = fit.fit_source(&source, |news| {
+            let elapsed = news.elapsed.as_secs_f64();
+            watch.tell((news.run, news.number, news.objective.total, news.change, elapsed))
+        })?;
+        model.ids = views.ids().clone();
+        for (own, view) in model.views.iter_mut().zip(views.iter()) {
+            own.feature_names = view.names().map(<[String]>::to_vec);
+        }
+        Ok((model, alone))
+    })?;
+    Ok((Model(model), alone))
+}
+
+/// The IDs of the instances of some views, in the order of results; `None` where they are row numbers.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+pub fn ids(py: Python<'_>, parts: Vec<Part<'_>>, joined: bool) -> PyResult<Option<Vec<String>>> {
+    let data = Data::borrow(&parts, joined)?;
+    py.detach(|| match data.views()?.0.ids() {
+        Ids::Numbers(_) => Ok(None),
+        Ids::Names(names) => Ok(Some(names.clone())),
+    })
+    .map_err(raise)
+}

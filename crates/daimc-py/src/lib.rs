@@ -1,0 +1,26 @@
+//! The compiled half of the Python package `daimc`: arrays in, arrays out. What users meet is written in Python
+//! beside it, in `python/daimc`.
+
+mod baselines;
+mod error;
+mod fit;
+mod input;
+mod model;
+mod options;
+mod tools;
+mod watch;
+
+/// The module `daimc._daimc`.
+#[pyo3::pymodule]
+mod _daimc {
+    #[pymodule_export]
+    use super::baselines::{baseline, baseline_options};
+    #[pymodule_export]
+    use super::fit::{fit, ids};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::options::{options, resolve};
+    #[pymodule_export]
+    use super::tools::{digit, matching, missing, scores, synthetic};
+}

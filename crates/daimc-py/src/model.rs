@@ -1,0 +1,210 @@
+//! A fitted model.
+
+use daimc::{Ids, Matrix, Outcome};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::error::raise;
+use crate::input::{Data, Part, matrix};
+use crate::watch::pool;
+
+/// A fitted model.
+#[pyclass(frozen, module = "daimc._daimc")]
+pub struct Model(pub daimc::Model);
+
+/// A matrix as a numpy array that owns it.
+pub fn array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    let shape = [matrix.rows(), matrix.columns()];
+    matrix.into_values().into_pyarray(py).reshape(shape)
+}
+
+/// Labels as scikit-learn has them, with a sign. There are no more of them than instances, which 32 bits count.
+pub fn labels<'py>(py: Python<'py>, labels: &[usize]) -> Bound<'py, PyArray1<i64>> {
+    labels.iter().map(|&label| i64::from(label as u32)).collect::<Vec<_>>().into_pyarray(py)
+}
+
+type Place<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+#[pymethods]
+#[allow(clippy::needless_pass_by_value)]
+impl Model {
+    /// The model that `to_bytes` wrote.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        py.detach(|| daimc::Model::from_bytes(bytes)).map(Self).map_err(raise)
+    }
+
+    /// The bytes of a safetensors file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.to_bytes()).map_err(raise)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// How pickle makes it again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.get_type::<Self>().getattr("from_bytes")?;
+        Ok((make, PyTuple::new(py, [self.to_bytes(py)?])?))
+    }
+
+    /// Reads a model from a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
+        py.detach(|| daimc::Model::load(path)).map(Self).map_err(raise)
+    }
+
+    /// Writes the model to a file, which appears whole or not at all.
+    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.save(path)).map_err(raise)
+    }
+
+    /// The options it was fitted with, as JSON.
+    #[getter]
+    fn options(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0.options).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The names of the views.
+    #[getter]
+    fn views(&self) -> Vec<&str> {
+        self.0.views.iter().map(|view| view.name.as_str()).collect()
+    }
+
+    /// The names of a view's features, if they had any.
+    fn features(&self, view: &str) -> PyResult<Option<Vec<String>>> {
+        Ok(self.0.view(view).map_err(raise)?.feature_names.clone())
+    }
+
+    /// The IDs of the instances; `None` where they are row numbers.
+    #[getter]
+    fn ids(&self) -> Option<&[String]> {
+        match &self.0.ids {
+            Ids::Numbers(_) => None,
+            Ids::Names(names) => Some(names),
+        }
+    }
+
+    /// The cluster of each instance.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        labels(py, &self.0.labels)
+    }
+
+    /// How clear each instance's cluster is.
+    #[getter]
+    fn confidence<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.0.confidence)
+    }
+
+    /// V.
+    #[getter]
+    fn latent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array(py, self.0.latent.clone())
+    }
+
+    /// U of a view.
+    fn basis<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array(py, self.0.view(view).map_err(raise)?.basis.clone())
+    }
+
+    /// B of a view.
+    fn alignment<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array(py, self.0.view(view).map_err(raise)?.alignment.clone())
+    }
+
+    /// How much each feature of a view matters.
+    fn relevance<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.0.view(view).map_err(raise)?.relevance().into_pyarray(py))
+    }
+
+    /// What each feature of a view says for each cluster: features × clusters.
+    fn weights<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let own = self.0.view(view).map_err(raise)?;
+        let clusters: Vec<Vec<f64>> =
+            (0..self.0.options.clusters).map(|cluster| self.0.weights(own, cluster)).collect();
+        array(py, Matrix::from_fn(own.basis.rows(), clusters.len(), |i, k| clusters[k][i]))
+    }
+
+    /// How a view was scaled, and why.
+    fn scaling(&self, view: &str) -> PyResult<(String, String)> {
+        let scaling = &self.0.view(view).map_err(raise)?.scaling;
+        Ok((scaling.scale.to_string(), scaling.reason.clone()))
+    }
+
+    /// What was made of the neighbourhoods, and why.
+    #[getter]
+    fn neighbours(&self) -> (&'static str, &str) {
+        (self.0.neighbours.used.name(), &self.0.neighbours.reason)
+    }
+
+    /// The objective of this U, V and B.
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.0.objective.total
+    }
+
+    /// The objective after each iteration.
+    #[getter]
+    fn history<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.0.history.iter().map(|objective| objective.total).collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// Whether the objective had come to rest.
+    #[getter]
+    fn converged(&self) -> bool {
+        self.0.outcome == Outcome::Converged
+    }
+
+    /// The rows of V, clusters and confidence of new instances.
+    fn place<'py>(
+        &self,
+        py: Python<'py>,
+        parts: Vec<Part<'_>>,
+        joined: bool,
+        threads: usize,
+    ) -> PyResult<Place<'py>> {
+        let data = Data::borrow(&parts, joined)?;
+        let pool = pool(threads)?;
+        let place = py.detach(|| pool.install(|| self.0.place(&data.views()?.0))).map_err(raise)?;
+        let confidence = place.confidence.into_pyarray(py);
+        Ok((array(py, place.latent)?, labels(py, &place.labels), confidence))
+    }
+
+    /// What a view would show of instances with these rows of V.
+    fn reconstruct<'py>(
+        &self,
+        py: Python<'py>,
+        view: &str,
+        latent: PyReadonlyArrayDyn<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let latent = matrix(&latent)?;
+        let rows = py.detach(|| self.0.reconstruct(view, &latent)).map_err(raise)?;
+        array(py, rows)
+    }
+
+    /// `Σ‖x − Uv‖²` and `Σ‖x‖²` over all views and instances, for the best v of these instances.
+    fn misfit(
+        &self,
+        py: Python<'_>,
+        parts: Vec<Part<'_>>,
+        joined: bool,
+        threads: usize,
+    ) -> PyResult<(f64, f64)> {
+        let data = Data::borrow(&parts, joined)?;
+        let pool = pool(threads)?;
+        let misfit = || {
+            let (views, _) = data.views()?;
+            let mut model = self.0.clone();
+            model.latent = self.0.transform(&views)?;
+            let mut total = (0.0, 0.0);
+            for view in views.iter() {
+                let misfit = model.misfit(&views, view.name())?;
+                total.0 += misfit.error.iter().sum::<f64>();
+                total.1 += misfit.square.iter().sum::<f64>();
+            }
+            Ok(total)
+        };
+        py.detach(|| pool.install(misfit)).map_err(raise)
+    }
+}

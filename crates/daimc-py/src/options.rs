@@ -1,0 +1,146 @@
+//! The options of a fit, one line each: the name in Python, the name in the library, and how it is set.
+
+use daimc::{Daimc, Initialisation, Neighbours, Penalty, Preset, Scale, Solver, ViewWeights};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::error::raise;
+
+type Set = fn(Daimc, &Setting<'_, '_>) -> PyResult<Daimc>;
+
+/// In the order in which they are set: a preset comes before what it would overwrite.
+const OPTIONS: &[(&str, &str, Set)] = &[
+    ("preset", "preset", |fit, value| {
+        Ok(fit.preset(value.choice(&[("default", Preset::Default), ("paper", Preset::Paper)])?))
+    }),
+    ("penalty", "penalty", |fit, value| {
+        let known =
+            [("published", Penalty::Published), ("relative", Penalty::Relative), ("auto", Penalty::Auto)];
+        Ok(fit.penalty(value.choice(&known)?))
+    }),
+    ("view_weights", "view_weights", |fit, value| {
+        let known = [("equal", ViewWeights::Equal), ("learned", ViewWeights::Learned)];
+        Ok(fit.view_weights(value.choice(&known)?))
+    }),
+    ("neighbours", "neighbours", |fit, value| {
+        Ok(fit.neighbours(value.choice(&Neighbours::ALL.map(|one| (one.name(), one)))?))
+    }),
+    ("n_components", "latent", |fit, value| Ok(fit.latent(value.get("a whole number")?))),
+    ("alpha", "alpha", |fit, value| Ok(fit.alpha(value.get("a number")?))),
+    ("beta", "beta", |fit, value| Ok(fit.beta(value.get("a number")?))),
+    ("scale", "scale", scale),
+    ("equal_weight", "equal_weight", |fit, value| Ok(fit.equal_weight(value.get("True or False")?))),
+    ("init", "initialisation", |fit, value| {
+        let known = [("aligned", Initialisation::Aligned), ("paper", Initialisation::Paper)];
+        Ok(fit.initialisation(value.choice(&known)?))
+    }),
+    ("solver", "solver", |fit, value| {
+        let known = [("coordinate", Solver::Coordinate), ("multiplicative", Solver::Multiplicative)];
+        Ok(fit.solver(value.choice(&known)?))
+    }),
+    ("passes", "passes", |fit, value| Ok(fit.passes(value.get("a whole number")?))),
+    ("max_iter", "max_iterations", |fit, value| Ok(fit.max_iterations(value.get("a whole number")?))),
+    ("tol", "tolerance", |fit, value| Ok(fit.tolerance(value.get("a number")?))),
+    ("n_init", "restarts", |fit, value| Ok(fit.restarts(value.get("a whole number")?))),
+    ("runs", "runs", |fit, value| Ok(fit.runs(value.get("a whole number")?))),
+];
+
+/// The option's name in Python.
+pub fn in_python(library: &'static str) -> &'static str {
+    let found = OPTIONS.iter().find(|(_, name, _)| *name == library);
+    match (found, library) {
+        (Some((python, ..)), _) => python,
+        (None, "clusters") => "n_clusters",
+        (None, "threads") => "n_jobs",
+        (None, "start") => "init",
+        (None, other) => other,
+    }
+}
+
+/// The options: pairs of the name in Python and the name in a model's file.
+#[pyfunction]
+pub fn options() -> Vec<(&'static str, &'static str)> {
+    OPTIONS.iter().map(|(python, library, _)| (*python, *library)).collect()
+}
+
+/// Every option of a fit as JSON, where only some are given.
+#[pyfunction]
+pub fn resolve(clusters: usize, seed: u64, given: &Bound<'_, PyDict>) -> PyResult<String> {
+    let fit = apply(Daimc::new(clusters).seed(seed), given)?;
+    serde_json::to_string(fit.options()).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Sets what `given` names.
+pub fn apply(mut fit: Daimc, given: &Bound<'_, PyDict>) -> PyResult<Daimc> {
+    for (name, _, set) in OPTIONS {
+        if let Some(value) = given.get_item(name)? {
+            fit = set(fit, &Setting { name, value: &value })?;
+        }
+    }
+    for name in given.keys() {
+        let name: String = name.extract()?;
+        if !OPTIONS.iter().any(|(known, ..)| *known == name) {
+            return Err(PyTypeError::new_err(format!("there is no option '{name}'")));
+        }
+    }
+    Ok(fit)
+}
+
+/// A value that was given for an option.
+pub struct Setting<'a, 'py> {
+    pub name: &'a str,
+    pub value: &'a Bound<'py, PyAny>,
+}
+
+impl<'py> Setting<'_, 'py> {
+    /// The value as a Rust type, which `what` says in Python's words.
+    pub fn get<T: for<'a> FromPyObject<'a, 'py>>(&self, what: &str) -> PyResult<T> {
+        let wrong = |error: PyErr| {
+            if error.is_instance_of::<PyOverflowError>(self.value.py()) {
+                return PyValueError::new_err(format!("{}: out of range", self.words()));
+            }
+            self.wrong(what)
+        };
+        self.value.extract::<T>().map_err(|error| wrong(error.into()))
+    }
+
+    fn words(&self) -> String {
+        let value = self.value.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+        format!("{} = {value}", self.name)
+    }
+
+    fn wrong(&self, what: &str) -> PyErr {
+        PyTypeError::new_err(format!("{}: must be {what}", self.words()))
+    }
+
+    fn choice<T: Copy>(&self, known: &[(&str, T)]) -> PyResult<T> {
+        let names = known.iter().map(|(name, _)| format!("'{name}'")).collect::<Vec<_>>().join(" or ");
+        let given = self.value.cast::<PyString>().map_err(|_| self.wrong(&names))?.to_string();
+        let found = known.iter().find(|(name, _)| *name == given);
+        let unknown = || PyValueError::new_err(format!("{} = '{given}': must be {names}", self.name));
+        found.map(|(_, value)| *value).ok_or_else(unknown)
+    }
+
+    /// The value as the name of a scale.
+    pub fn scale(&self) -> PyResult<Scale> {
+        self.get::<String>("the name of a scale")?.parse().map_err(raise)
+    }
+}
+
+/// A scale for all views, or a dictionary from views to scales; its key `None` stands for all other views.
+fn scale(mut fit: Daimc, given: &Setting<'_, '_>) -> PyResult<Daimc> {
+    let Ok(views) = given.value.cast::<PyDict>() else {
+        let name: String = given.get("the name of a scale or a dictionary from views to names")?;
+        return Ok(fit.scale(name.parse().map_err(raise)?));
+    };
+    for (view, value) in views {
+        if view.is_none() {
+            fit = fit.scale(Setting { name: given.name, value: &value }.scale()?);
+            continue;
+        }
+        let view: String = Setting { name: "a key of scale", value: &view }.get("the name of a view")?;
+        fit = fit.scale_view(view, Setting { name: given.name, value: &value }.scale()?);
+    }
+    Ok(fit)
+}

@@ -1,0 +1,141 @@
+//! Long work that Python can look at and stop: it runs without Python's lock, on threads of its own.
+
+use std::ops::{ControlFlow, Range};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use daimc::source::{Block, Buffer, Source};
+use daimc::{Error, Result};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// How often signals are looked for while nothing is reported.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What is told after an iteration: run, iteration, objective, the share by which it changed, seconds.
+pub type News = (usize, usize, f64, f64, f64);
+
+/// The line from the work to Python.
+pub struct Watch<'a> {
+    stop: &'a AtomicBool,
+    news: Sender<News>,
+}
+
+impl Watch<'_> {
+    /// Tells of an iteration; breaks if the work is to end.
+    pub fn tell(&self, news: News) -> ControlFlow<()> {
+        // Nobody listens once the work has been given up.
+        if self.stop.load(Ordering::Relaxed) || self.news.send(news).is_err() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Runs `work` on so many threads. The calling thread meanwhile hands news to `each` and takes signals, which Python
+/// delivers there alone; an exception from either stops the work and is raised.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    each: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Watch<'_>, &AtomicBool) -> Result<T> + Send,
+) -> PyResult<T> {
+    let pool = pool(threads)?;
+    let stop = AtomicBool::new(false);
+    let (news, mut heard) = channel();
+    let mut failure = None;
+    let done = std::thread::scope(|scope| {
+        let stop = &stop;
+        let worker = scope.spawn(move || {
+            let watch = Watch { stop, news };
+            pool.install(|| work(&watch, stop))
+        });
+        loop {
+            let next = py.detach(|| listen(&mut heard));
+            let called = match (next, each) {
+                (Err(RecvTimeoutError::Disconnected), _) => break,
+                (Ok(news), Some(each)) if failure.is_none() => each.call1(news).map(drop),
+                _ => Ok(()),
+            };
+            if let Err(error) = called.and_then(|()| py.check_signals()) {
+                stop.store(true, Ordering::Relaxed);
+                failure.get_or_insert(error);
+            }
+        }
+        py.detach(|| worker.join()).unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    match failure {
+        Some(failure) => Err(failure),
+        None => done.map_err(crate::error::raise),
+    }
+}
+
+/// The next news. Borrowed for writing, because a receiver may go to another thread but not be shared between two.
+fn listen(heard: &mut Receiver<News>) -> std::result::Result<News, RecvTimeoutError> {
+    heard.recv_timeout(PATIENCE)
+}
+
+/// Threads for one call. None are kept, so that a process that was forked meanwhile can work too.
+pub fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| PyValueError::new_err(format!("n_jobs = {threads}: {error}")))
+}
+
+/// Rows that can no longer be read once the work is to end, so that it ends in the middle of whatever it does.
+pub struct Stoppable<'a> {
+    pub source: &'a dyn Source,
+    pub stop: &'a AtomicBool,
+}
+
+impl Stoppable<'_> {
+    fn check(&self, view: usize) -> Result<()> {
+        if !self.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (view, last) = (self.source.name(view).into(), self.source.instances());
+        Err(Error::Read { view, first: 0, last, source: "interrupted".into() })
+    }
+}
+
+impl Source for Stoppable<'_> {
+    fn instances(&self) -> usize {
+        self.source.instances()
+    }
+
+    fn views(&self) -> usize {
+        self.source.views()
+    }
+
+    fn name(&self, view: usize) -> &str {
+        self.source.name(view)
+    }
+
+    fn features(&self, view: usize) -> usize {
+        self.source.features(view)
+    }
+
+    fn is_present(&self, view: usize, instance: usize) -> bool {
+        self.source.is_present(view, instance)
+    }
+
+    fn id(&self, instance: usize) -> String {
+        self.source.id(instance)
+    }
+
+    fn block<'b>(
+        &'b self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &'b mut Buffer,
+    ) -> Result<Block<'b>> {
+        self.check(view)?;
+        self.source.block(view, instances, buffer)
+    }
+
+    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
+        self.check(view)?;
+        self.source.pick(view, instances, buffer)
+    }
+}

@@ -1,0 +1,28 @@
+"""Not run but checked: the types that users of the package see."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daimc import DAIMC, datasets, metrics, simulate_missing
+from daimc.baselines import Baseline
+
+
+def cluster(first: NDArray[np.float32], second: NDArray[np.float64]) -> NDArray[np.int64]:
+    model: DAIMC = DAIMC(n_clusters=10, random_state=0).fit([first, second])
+    relevance: list[NDArray[np.float64]] = model.feature_relevance_
+    best: float = max(float(part.max()) for part in relevance)
+    rows: NDArray[np.float64] = model.transform([first, None])
+    assert best >= 0 and rows.shape[1] == 10
+    return model.labels_
+
+
+def compare(views: dict[str, NDArray[Any]], truth: NDArray[np.int64]) -> dict[str, float]:
+    mask: NDArray[np.bool_] = simulate_missing(views, 0.3, random_state=0)
+    labels: NDArray[np.int64] = Baseline("opimc", 10).fit_predict(views, mask=mask)
+    return metrics.scores(truth, labels)
+
+
+def load() -> Any:
+    return datasets.load_digit(["fac"]).views
