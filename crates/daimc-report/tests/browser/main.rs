@@ -4,7 +4,7 @@ mod chromium;
 
 use chromium::Chromium;
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Views, simulate};
+use daimc::{Daimc, Neighbours, Views, simulate};
 use daimc_report::Report;
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
@@ -20,7 +20,8 @@ fn page() -> String {
         view.ids(ids.clone()).unwrap().mask(present).unwrap()
     });
     let views = Views::new(views.collect()).unwrap();
-    let model = Daimc::new(4).fit(&views).unwrap();
+    // By V alone, so that the confidence of these easy data is not the same for all.
+    let model = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
     let classes: Vec<Option<String>> =
         data.truth().iter().map(|class| Some(format!("class {class} {HOSTILE}"))).collect();
     let provenance = serde_json::json!({ "command": HOSTILE, "files": [HOSTILE] });

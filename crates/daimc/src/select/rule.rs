@@ -41,6 +41,9 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// Scores within this share of the best are as good.
 const TOLERANCE: f64 = 0.1;
 
+/// The same where stability alone decides: a cluster too many, which splits one of several at random, costs little of it.
+const TOLERANCE_OF_STABILITY: f64 = 0.05;
+
 /// The scores of all numbers of clusters on some of the resamples, and the position of the one that is recommended: of those
 /// that are as good as the best, the smallest number. Where nothing explains anything, or nothing could be hidden, stability
 /// decides; as few clusters are easily stable, it is the largest number then.
@@ -52,7 +55,8 @@ fn decide(records: &[Records], of: &[usize]) -> (Vec<f64>, usize) {
     };
     let scores: Vec<f64> = records.iter().zip(explained).map(score).collect();
     let best = scores.iter().copied().fold(0.0, f64::max);
-    let good = |score: &f64| *score >= (1.0 - TOLERANCE) * best;
+    let tolerance = if any { TOLERANCE } else { TOLERANCE_OF_STABILITY };
+    let good = |score: &f64| *score >= (1.0 - tolerance) * best;
     let chosen = if any { scores.iter().position(good) } else { scores.iter().rposition(good) };
     (scores, chosen.unwrap_or(0))
 }
