@@ -42,15 +42,24 @@ pub(crate) fn leading(
         values = ascending.into_iter().rev().collect::<Vec<_>>();
         block = product(&block, &turn);
         let image = product(&image, &turn);
-        let residual = Matrix::from_fn(n, count, |i, k| image[(i, k)] - values[k] * block[(i, k)]);
-        let worst = linalg::column_squares(&residual).into_iter().fold(0.0, f64::max).sqrt();
-        if worst <= RESIDUAL || round + 1 == MOST_ROUNDS {
+        if residual(&image, &block, &values[..count]) <= RESIDUAL || round + 1 == MOST_ROUNDS {
             break;
         }
         block = orthonormal(&sharpen(&apply, block, image, values[width - 1]));
     }
     values.truncate(count);
     (values, Matrix::from_fn(n, count, |i, k| block[(i, k)]))
+}
+
+/// The longest `S x − λ x`.
+fn residual(image: &Matrix, block: &Matrix, values: &[f64]) -> f64 {
+    let mut squares = vec![0.0; values.len()];
+    for (image, block) in image.iter_rows().zip(block.iter_rows()) {
+        for (k, square) in squares.iter_mut().enumerate() {
+            *square += (image[k] - values[k] * block[k]).powi(2);
+        }
+    }
+    squares.into_iter().fold(0.0, f64::max).sqrt()
 }
 
 /// The Chebyshev polynomial of the operator, stretched from −1 … 1 to −1 … `bound`, times the block.
@@ -109,9 +118,10 @@ fn transposed_product(a: &Matrix, b: &Matrix) -> Matrix {
 }
 
 fn product(a: &Matrix, small: &Matrix) -> Matrix {
-    let parts: Vec<Matrix> = blocks(a).map(|a| linalg::product(&a, small)).collect();
-    let values = parts.into_iter().flat_map(Matrix::into_values).collect();
-    Matrix::new(a.rows(), small.columns(), values).expect("as many rows as before")
+    let mut out = Matrix::zeros(a.rows(), small.columns());
+    let parts = out.values_mut().par_chunks_mut(ROWS * small.columns());
+    parts.zip(blocks(a)).for_each(|(out, a)| out.copy_from_slice(linalg::product(&a, small).values()));
+    out
 }
 
 #[cfg(test)]

@@ -149,6 +149,11 @@ impl<'a> Graphs<'a> {
     fn fused(&self) -> Graph {
         Graph::fused(self.source, &self.nearest, &self.importance)
     }
+
+    /// Once the graphs are fused: the lists of neighbours weigh as much as a graph.
+    fn forget(&mut self) {
+        self.nearest = Vec::new();
+    }
 }
 
 /// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
@@ -175,7 +180,7 @@ pub(crate) fn clusters(
         }
         _ => {}
     }
-    let graphs = Graphs::new(source, lenses, options)?;
+    let mut graphs = Graphs::new(source, lenses, options)?;
     if options.neighbours == Neighbours::Embed {
         let (_, _, place) = Place::cluster(graphs.embed()?, options)?;
         let reason = "asked for: DAIMC on the eigenvectors of each view's graph".into();
@@ -183,6 +188,9 @@ pub(crate) fn clusters(
         return Ok((Some(found), Decision { used: Neighbours::Embed, reason }));
     }
     let fused = graphs.fused();
+    if options.neighbours == Neighbours::Refine {
+        graphs.forget();
+    }
     let (_, _, plain) = Place::cluster(v.clone(), options)?;
     let before = fused.modularity(&plain.labels, options.clusters);
     if options.neighbours == Neighbours::Auto && before < INFORMATIVE {

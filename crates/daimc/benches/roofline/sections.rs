@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Scalar, Values, View, Views, datasets, simulate};
+use daimc::{Daimc, Neighbours, Scalar, Values, View, Views, datasets, simulate};
 
 use crate::table::{Outcome, Row, Target};
 use crate::timing::{Laps, Volume, fit, laps, waited};
@@ -238,7 +238,11 @@ pub fn start(bench: &mut Bench) -> Result {
                 let mut best = [f64::INFINITY; 3];
                 let mut busy = true;
                 for _ in 0..bench.effort.fits {
-                    let (times, model) = laps(&Daimc::new(10).threads(threads), &views, &bench.effort)?;
+                    let (times, model) = laps(
+                        &Daimc::new(10).threads(threads).neighbours(Neighbours::Off),
+                        &views,
+                        &bench.effort,
+                    )?;
                     busy &= times.busy;
                     let now = [model.timings.prepare, model.timings.initialise, times.best];
                     best.iter_mut().zip(now).for_each(|(best, now)| *best = best.min(now));
@@ -266,20 +270,28 @@ pub fn start(bench: &mut Bench) -> Result {
     cases::<f64>(bench)
 }
 
-/// Digit with default options, from memory to labels.
+/// Digit with default options, from memory to labels, by V alone and with neighbourhoods.
 pub fn digit(bench: &mut Bench) -> Result {
+    for neighbours in [Neighbours::Off, Neighbours::Auto] {
+        memory_to_labels(bench, neighbours)?;
+    }
+    Ok(())
+}
+
+fn memory_to_labels(bench: &mut Bench, neighbours: Neighbours) -> Result {
     for threads in bench.machine.threads() {
         let mut times = Vec::new();
         let mut iterations = 0;
         for _ in 0..4 * bench.effort.fits {
             let views = five_views(0.5)?;
             let (start, before) = (Instant::now(), waited());
-            let model = Daimc::new(10).threads(threads).fit(&Views::new(views)?)?;
+            let fit = Daimc::new(10).threads(threads).neighbours(neighbours);
+            let model = fit.fit(&Views::new(views)?)?;
             times.push((start.elapsed().as_secs_f64(), waited() - before));
             iterations = model.iterations();
         }
         let row = Row {
-            case: "Digit, half missing, memory to labels".into(),
+            case: format!("Digit, half missing, memory to labels, neighbourhoods {neighbours}"),
             values: "f32",
             threads,
             result: Outcome::Number(iterations as f64, "iterations"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use daimc::source::{Buffer, Rows, Source};
-use daimc::{Daimc, Model, Scale, Views};
+use daimc::{Daimc, Model, Neighbours, Scale, Views};
 
 use crate::Result;
 
@@ -65,7 +65,7 @@ const WARM_UP: usize = 2;
 
 /// A fit whose iterations are to be timed, and nothing else.
 pub fn fit(clusters: usize, threads: usize) -> Daimc {
-    Daimc::new(clusters).threads(threads).scale(Scale::Unit).restarts(1)
+    Daimc::new(clusters).threads(threads).scale(Scale::Unit).restarts(1).neighbours(Neighbours::Off)
 }
 
 /// Runs a fit until enough of its iterations have been timed.

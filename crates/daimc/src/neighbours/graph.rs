@@ -1,5 +1,8 @@
 //! Who is near whom in all views together, as a sparse symmetric matrix of weights.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::search::Nearest;
@@ -20,9 +23,45 @@ const ROWS: usize = 256;
 /// Weights between instances: symmetric, none between an instance and itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Graph {
+    links: Arc<Links>,
+    weights: Vec<f32>,
+}
+
+/// Who is linked with whom: the others of instance i stand at `offsets[i]..offsets[i + 1]`, in increasing order.
+#[derive(Debug, PartialEq)]
+struct Links {
     offsets: Vec<usize>,
     columns: Vec<u32>,
+}
+
+/// A graph that is written row by row.
+struct Builder {
+    links: Links,
     weights: Vec<f32>,
+}
+
+impl Builder {
+    /// For so many instances, with so many entries at most.
+    fn new(instances: usize, entries: usize) -> Self {
+        let mut offsets = Vec::with_capacity(instances + 1);
+        offsets.push(0);
+        let columns = Vec::with_capacity(entries);
+        Self { links: Links { offsets, columns }, weights: Vec::with_capacity(entries) }
+    }
+
+    fn push(&mut self, row: impl Iterator<Item = (u32, f32)>) {
+        for (column, weight) in row {
+            self.links.columns.push(column);
+            self.weights.push(weight);
+        }
+        self.links.offsets.push(self.weights.len());
+    }
+
+    fn done(mut self) -> Graph {
+        self.links.columns.shrink_to_fit();
+        self.weights.shrink_to_fit();
+        Graph { links: Arc::new(self.links), weights: self.weights }
+    }
 }
 
 impl Graph {
@@ -55,14 +94,14 @@ impl Graph {
                 }
             }
         }
-        let mut graph = Self { offsets: vec![0], columns: Vec::new(), weights: Vec::new() };
+        let mut graph = Builder::new(n, entries.len());
         for i in 0..n {
             let row = &mut entries[offsets[i]..offsets[i + 1]];
             // A pair that is near from both sides stands there twice, with the same weight.
             row.sort_unstable_by_key(|entry| entry.0);
             graph.push(row.chunk_by(|a, b| a.0 == b.0).map(|same| same[0]));
         }
-        graph
+        graph.done()
     }
 
     /// The mean of the graphs of the views, each times its importance, where that of a pair is over the views that show
@@ -76,8 +115,8 @@ impl Graph {
         let first = graphs.next().expect("there is a view");
         let mut sum = graphs.fold(first, |sum, graph| sum.plus(&graph));
         for i in 0..sum.instances() {
-            let range = sum.offsets[i]..sum.offsets[i + 1];
-            for (j, weight) in sum.columns[range.clone()].iter().zip(&mut sum.weights[range]) {
+            let range = sum.range(i);
+            for (j, weight) in sum.links.columns[range.clone()].iter().zip(&mut sum.weights[range]) {
                 let both =
                     |view: &usize| source.is_present(*view, i) && source.is_present(*view, *j as usize);
                 *weight /= (0..source.views()).filter(both).count() as f32;
@@ -86,16 +125,8 @@ impl Graph {
         sum
     }
 
-    fn push(&mut self, row: impl Iterator<Item = (u32, f32)>) {
-        for (column, weight) in row {
-            self.columns.push(column);
-            self.weights.push(weight);
-        }
-        self.offsets.push(self.columns.len());
-    }
-
     fn plus(&self, other: &Self) -> Self {
-        let mut sum = Self { offsets: vec![0], columns: Vec::new(), weights: Vec::new() };
+        let mut sum = Builder::new(self.instances(), self.weights.len() + other.weights.len());
         let mut row: Vec<(u32, f32)> = Vec::new();
         for i in 0..self.instances() {
             row.clear();
@@ -104,16 +135,20 @@ impl Graph {
             let same = row.chunk_by(|a, b| a.0 == b.0);
             sum.push(same.map(|same| (same[0].0, same.iter().map(|entry| entry.1).sum())));
         }
-        sum
+        sum.done()
     }
 
     pub fn instances(&self) -> usize {
-        self.offsets.len() - 1
+        self.links.offsets.len() - 1
+    }
+
+    fn range(&self, i: usize) -> Range<usize> {
+        self.links.offsets[i]..self.links.offsets[i + 1]
     }
 
     fn row(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
-        let range = self.offsets[i]..self.offsets[i + 1];
-        self.columns[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
+        let range = self.range(i);
+        self.links.columns[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
     }
 
     /// Each weight times a power of the cosine of the two rows of `along`, which is lifted to [`LEAST`], so that nobody loses
@@ -124,10 +159,16 @@ impl Graph {
             let sum: f64 = unit.iter().map(|rows| crate::matrix::dot(rows.row(i), rows.row(j))).sum();
             (sum / unit.len() as f64).clamp(LEAST, 1.0).powi(power) as f32
         };
-        let weigh =
-            |i: usize| self.row(i).map(|(j, weight)| weight * cosine(i, j as usize)).collect::<Vec<_>>();
-        let rows: Vec<Vec<f32>> = (0..self.instances()).into_par_iter().map(weigh).collect();
-        Self { weights: rows.concat(), ..self.clone() }
+        let n = self.instances();
+        let weigh = |part: usize| {
+            let mut weights = Vec::new();
+            for i in part * ROWS..((part + 1) * ROWS).min(n) {
+                weights.extend(self.row(i).map(|(j, weight)| weight * cosine(i, j as usize)));
+            }
+            weights
+        };
+        let parts: Vec<Vec<f32>> = (0..n.div_ceil(ROWS)).into_par_iter().map(weigh).collect();
+        Self { links: Arc::clone(&self.links), weights: parts.concat() }
     }
 
     /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + τ 11ᵀ/n) D^{-½}`, rows brought to length 1.
