@@ -1,7 +1,7 @@
 //! The page as text: complete, harmless, and small for any data.
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Preset, View, Views, simulate};
+use daimc::{Daimc, Neighbours, Preset, View, Views, simulate};
 use daimc_report::Report;
 
 #[test]
@@ -51,6 +51,18 @@ fn many_views_clusters_and_long_names_stay_below_five_megabytes() {
     let page = Report::new(&views, &model).render().unwrap();
     println!("{} bytes", page.len());
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_page_says_what_was_made_of_neighbourhoods() {
+    let data = Synthetic::new(60, 3);
+    let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
+    for used in [Neighbours::Off, Neighbours::Refine] {
+        let model = Daimc::new(3).neighbours(used).fit(&views).unwrap();
+        let page = Report::new(&views, &model).render().unwrap();
+        let (_, told) = page.split_once("<h3>Neighbourhoods</h3>").unwrap();
+        assert!(told.contains(used.name()) && told.contains(&model.neighbours.reason), "{used}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where the result comes from.
 
-use daimc::Model;
+use daimc::{Decision, Model};
 use serde_json::Value;
 
 use super::text::{escape, name, put, shorten};
@@ -26,6 +26,9 @@ pub(crate) fn section(model: &Model, provenance: Option<&Value>) -> String {
         );
     }
     out.push_str("</dl>");
+    let Decision { used, reason, .. } = &model.neighbours;
+    put!(out, "<h3>Neighbourhoods</h3><dl class=facts><div><dt>use</dt><dd>{used} ");
+    put!(out, "<small>{}</small></dd></div></dl>", escape(reason));
     document(&mut out, "Options of the fit as JSON", &options);
     let timings = serde_json::to_value(model.timings).expect("timings can be written as JSON");
     document(&mut out, "Seconds per stage as JSON", &timings);
