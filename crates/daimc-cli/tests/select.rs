@@ -57,6 +57,15 @@ fn select_recommends_a_number_with_a_table_and_plots() {
 }
 
 #[test]
+fn a_recommendation_at_the_end_of_the_range_says_so() {
+    let folder = data();
+    let printed = folder.good("select --view a.tsv --view b.tsv -k 2..3 --resamples 3 --json -q");
+    let found: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(found["recommended"], 3);
+    assert!(found["reason"].as_str().unwrap().contains("try more"), "{printed}");
+}
+
+#[test]
 fn select_prints_json_and_works_with_one_view() {
     let folder = data();
     let printed = folder.good("select --view a.tsv -k 2..4 --resamples 3 --json -q");

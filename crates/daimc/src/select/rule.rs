@@ -118,10 +118,15 @@ fn reason(candidates: &[Candidate], chosen: usize) -> String {
     let stable = format!("resamples agree on the {clusters} clusters by {:.2}", stability.value);
     let clear = |share: Estimate| share.value > 2.0 * share.error;
     let useful = candidates.iter().any(|other| other.explained.is_some_and(clear));
+    let last = chosen + 1 == candidates.len() && candidates.len() > 1;
+    let why = if last {
+        "it is the largest number that was tried, so that the best may lie beyond: try more"
+    } else {
+        "more clusters do not raise the product of the two by more than a tenth"
+    };
     match explained {
         Some(share) if useful => format!(
-            "{stable} (adjusted Rand index), and the clusters predict {:.1} % of the variance of hidden rows; more clusters \
-             do not raise the product of the two by more than a tenth",
+            "{stable} (adjusted Rand index), and the clusters predict {:.1} % of the variance of hidden rows; {why}",
             100.0 * share.value
         ),
         Some(_) => format!(
