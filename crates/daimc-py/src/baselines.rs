@@ -164,7 +164,7 @@ type Clustering<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f64>>, Bo
 /// Clusters with one of the methods: labels, embedding, and the objective after each iteration.
 #[pyfunction]
 #[pyo3(signature = (name, parts, joined, clusters, seed, options, threads, each))]
-#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
 pub fn baseline<'py>(
     py: Python<'py>,
     name: &str,

@@ -49,7 +49,7 @@ pub fn fit(
 
 /// The IDs of the instances of some views, in the order of results; `None` where they are row numbers.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
+#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
 pub fn ids(py: Python<'_>, parts: Vec<Part<'_>>, joined: bool) -> PyResult<Option<Vec<String>>> {
     let data = Data::borrow(&parts, joined)?;
     py.detach(|| match data.views()?.0.ids() {

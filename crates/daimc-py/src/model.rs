@@ -28,7 +28,7 @@ pub fn labels<'py>(py: Python<'py>, labels: &[usize]) -> Bound<'py, PyArray1<i64
 type Place<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
-#[allow(clippy::needless_pass_by_value)]
+#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
 impl Model {
     /// The model that `to_bytes` wrote.
     #[staticmethod]

@@ -17,7 +17,7 @@ fn classes(given: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
 
 /// Every metric of a clustering, by name.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
+#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
 pub fn scores<'py>(
     py: Python<'py>,
     truth: PyReadonlyArray1<'_, i64>,
@@ -42,7 +42,7 @@ pub fn scores<'py>(
 
 /// The pairs of class and cluster behind the accuracy.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
+#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
 pub fn matching(
     truth: PyReadonlyArray1<'_, i64>,
     labels: PyReadonlyArray1<'_, i64>,
@@ -52,7 +52,7 @@ pub fn matching(
 
 /// Which instances each view keeps when a share of them goes missing: instances × views.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
+#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
 pub fn missing(
     py: Python<'_>,
     instances: usize,
@@ -75,7 +75,7 @@ pub fn digit(py: Python<'_>) -> PyResult<(Bound<'_, PyDict>, Labels<'_>)> {
 
 /// Gaussian clusters: views by name, in single precision, and the clusters.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
+#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
 pub fn synthetic(
     py: Python<'_>,
     instances: usize,

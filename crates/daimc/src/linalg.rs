@@ -78,9 +78,3 @@ pub(crate) fn column_squares(matrix: &Matrix) -> Vec<f64> {
     }
     squares
 }
-
-/// Orthonormal columns that span those of A, which has at least as many rows as columns.
-pub(crate) fn orthonormal(a: &Matrix) -> Matrix {
-    let q = view(a).qr().compute_thin_Q();
-    Matrix::from_fn(a.rows(), a.columns(), |i, j| q[(i, j)])
-}

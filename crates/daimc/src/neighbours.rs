@@ -12,11 +12,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kmeans;
 use crate::lens::Lens;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
-use crate::scale::{Scale, Scaling};
+use crate::scale::Scale;
 use crate::source::Source;
 use crate::{Daimc, Error, Matrix, Result, View, Views};
 use graph::Graph;
@@ -108,6 +107,12 @@ pub(crate) struct Found {
     pub confidence: Vec<f64>,
 }
 
+impl From<Place> for Found {
+    fn from(Place { labels, confidence, .. }: Place) -> Self {
+        Self { labels, confidence }
+    }
+}
+
 /// The graphs of the views, as they are needed.
 struct Graphs<'a> {
     source: &'a dyn Source,
@@ -182,9 +187,8 @@ pub(crate) fn clusters(
     }
     let mut graphs = Graphs::new(source, lenses, options)?;
     if options.neighbours == Neighbours::Embed {
-        let (_, _, place) = Place::cluster(graphs.embed()?, options)?;
+        let found = Found::from(Place::cluster(graphs.embed()?, options)?.2);
         let reason = "asked for: DAIMC on the eigenvectors of each view's graph".into();
-        let found = Found { labels: place.labels, confidence: place.confidence };
         return Ok((Some(found), Decision { used: Neighbours::Embed, reason }));
     }
     let fused = graphs.fused();
@@ -216,15 +220,10 @@ pub(crate) fn clusters(
 
 /// Cuts the fused graph, its links weighted by the given rows, then by the eigenvectors of the graph so weighted.
 fn cut(fused: &Graph, along: &[&Matrix], options: &Options) -> Result<Found> {
-    let Options { clusters, restarts, seed, .. } = *options;
+    let Options { clusters, seed, .. } = *options;
     let mut rows = fused.weighted(along, POWER).spectral(clusters, seed);
     for _ in 1..ROUNDS {
         rows = fused.weighted(&[&rows], POWER).spectral(clusters, seed);
     }
-    let views = Place::rows(&rows)?;
-    let lens = Lens::new(&views, 0, Scaling::fit(&views, 0, Scale::None)?)?;
-    let centres = kmeans::centres(&views, &lens, clusters, restarts, seed)?;
-    let found = kmeans::assign(&views, 0, &lens, &centres)?;
-    let labels = found.labels.into_iter().map(|label| label as usize).collect();
-    Ok(Found { labels, confidence: found.confidence })
+    Ok(Found::from(Place::cluster(rows, options)?.2))
 }

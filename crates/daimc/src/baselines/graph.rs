@@ -1,13 +1,11 @@
 //! The affinity graph of IMG: its projection, its Laplacian, linear systems with it, its leading eigenvectors.
 
 use pulp::{Arch, Simd, WithSimd};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::algebra::{add, uniform};
+use super::algebra::add;
 use crate::matrix::dot;
-use crate::{Matrix, linalg};
+use crate::{Matrix, eigen, linalg};
 
 /// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
 /// zero.
@@ -178,7 +176,7 @@ impl Graph {
             scale(&mut out);
             out
         };
-        let mut embedding = leading(apply, roots.len(), clusters, seed);
+        let (_, mut embedding) = eigen::leading(apply, roots.len(), clusters, seed);
         scale(&mut embedding);
         embedding
     }
@@ -358,51 +356,11 @@ fn add_scaled(a: &mut Matrix, factors: &[f64], b: &Matrix) {
     }
 }
 
-/// Up to this order all eigenvectors are worked out.
-const SMALL: usize = 256;
-/// Vectors beyond those asked for, powers of the matrix in a search space, spaces, and the residual that is good enough.
-const GUARDS: usize = 4;
-const POWERS: usize = 5;
-const MOST_SPACES: usize = 100;
-const EIGEN_RESIDUAL: f64 = 1e-7;
-
-/// The eigenvectors, in columns, of the `count` largest eigenvalues of a symmetric operator: the best in the space of a
-/// block of vectors and its images under the first powers, from which the next block comes.
-fn leading(apply: impl Fn(&Matrix) -> Matrix, n: usize, count: usize, seed: u64) -> Matrix {
-    if n <= SMALL || n <= (count + GUARDS) * (POWERS + 1) {
-        let identity = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
-        let (_, vectors) = linalg::symmetric_eigen(&apply(&identity));
-        return Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)]);
-    }
-    let width = count + GUARDS;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut block = linalg::orthonormal(&uniform(n, width, &mut rng));
-    for _ in 0..MOST_SPACES {
-        let mut space = vec![block];
-        for _ in 0..POWERS {
-            space.push(linalg::orthonormal(&apply(&space[space.len() - 1])));
-        }
-        let space = Matrix::from_fn(n, space.len() * width, |i, c| space[c / width][(i, c % width)]);
-        let space = linalg::orthonormal(&space);
-        let image = apply(&space);
-        let (values, vectors) = linalg::symmetric_eigen(&linalg::transposed_product(&space, &image));
-        let last = values.len() - 1;
-        let best = Matrix::from_fn(values.len(), width, |i, k| vectors[(i, last - k)]);
-        block = linalg::product(&space, &best);
-        let mut residual = linalg::product(&image, &best);
-        add_scaled(&mut residual, &(0..width).map(|k| -values[last - k]).collect::<Vec<_>>(), &block);
-        let worst = linalg::column_squares(&residual)[..count].iter().copied().fold(0.0, f64::max);
-        if worst.sqrt() <= EIGEN_RESIDUAL {
-            break;
-        }
-    }
-    Matrix::from_fn(n, count, |i, k| block[(i, k)])
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand::RngExt;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
 
     use super::super::naive::{self, Mat};
     use super::super::testing::{assert_close, plain};
@@ -516,12 +474,11 @@ mod tests {
         assert_close(&weights(&Graph::nearest(&Matrix::from_fn(5, 2, |_, _| 7.0), 1.0)), &expected);
     }
 
-    /// Above [`SMALL`], so that the search by powers is what is tested.
     #[test]
     fn leading_eigenvectors_are_those_of_the_full_decomposition() {
-        let n = SMALL + 100;
+        let n = 400;
         let graph = Graph::nearest(&random(n, 3, 4), 4.0);
-        let found = leading(|q| graph.times(q), n, 5, 0);
+        let (_, found) = eigen::leading(|q| graph.times(q), n, 5, 0);
         let (values, vectors) = linalg::symmetric_eigen(&weights(&graph));
         for k in 0..5 {
             assert!(values[n - 1 - k] - values[n - 2 - k] > 1e-4, "the example has clear eigenvectors");
