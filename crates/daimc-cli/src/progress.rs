@@ -91,7 +91,8 @@ impl Progress {
                 "{run_of}iteration {number} of at most {most}  J = {:.6}",
                 objective.total
             ));
-            bar.set_position(((run - 1) * most + number) as u64);
+            // Runs go on side by side.
+            bar.inc(1);
         } else {
             let told = format!("{run_of}iteration {number}: J = {:.6}, change {change:.1e}", objective.total);
             self.level.detail(told);

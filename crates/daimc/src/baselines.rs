@@ -58,7 +58,7 @@ pub trait Method: Sync {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering>;
 }
 

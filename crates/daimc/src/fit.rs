@@ -1,12 +1,13 @@
 //! The fit: options in, model out.
 
+mod run;
+
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::combine::Runs;
-use crate::consolidate::{consolidate, from_clusters, restart};
+use crate::consolidate::{from_clusters, restart};
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
@@ -22,6 +23,7 @@ use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::{Error, Matrix, Result, Views, tune};
+use run::{Clock, Course, Work};
 
 /// Clusters instances that are seen through several incomplete views.
 ///
@@ -222,7 +224,8 @@ impl Daimc {
 
     /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered
     /// together, and the clusters become the start of one more iteration. The confidence of an instance is then the share
-    /// of the runs that agree with its cluster. `history` and `outcome` are those of the run that agrees most.
+    /// of the runs that agree with its cluster. `history` and `outcome` are those of the run that agrees most. As many runs
+    /// as there are threads go on at once, each needs a V of its own.
     #[must_use]
     pub fn runs(mut self, runs: usize) -> Self {
         self.options.runs = runs;
@@ -319,11 +322,11 @@ impl Daimc {
         self
     }
 
-    /// As [`Daimc::fit_source`], always on the current rayon pool, so that `each` need not be `Send`.
+    /// As [`Daimc::fit_source`], always on the current rayon pool.
     pub(crate) fn fit_here(
         &self,
         source: &dyn Source,
-        each: impl FnMut(&Iteration) -> ControlFlow<()>,
+        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
         if source.views() == 0 {
             return Err(Error::NoViews);
@@ -336,23 +339,27 @@ impl Daimc {
         self.run(source, each)
     }
 
-    fn run(&self, source: &dyn Source, mut each: impl FnMut(&Iteration) -> ControlFlow<()>) -> Result<Model> {
+    fn run(
+        &self,
+        source: &dyn Source,
+        mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Model> {
         let options = &self.options;
         let mut clock = Clock::new();
         let lenses = self.prepare(source)?;
         let patterns = Patterns::new(source, block_size(source.instances()));
         let sweep = Sweep::new(source, &lenses, &patterns, options.latent);
-        let timings = Timings { prepare: clock.lap(), ..Timings::default() };
+        let prepare = clock.lap();
 
-        let mut work =
-            Work { fit: self, source, lenses: &lenses, sweep: &sweep, clock, timings, each: &mut each };
+        let work = Work::new(self, source, &lenses, &sweep, &mut each, clock.start);
         let (mut state, mut courses, runs) = if options.runs == 1 {
             let (state, course) = work.once(options, 1)?;
             (state, vec![course], None)
         } else {
-            work.combined()?
+            let (state, courses, runs) = work.combined()?;
+            (state, courses, Some(runs))
         };
-        let Work { mut clock, mut timings, .. } = work;
+        let mut timings = Timings { prepare, ..run::shared(&courses, clock.lap()) };
         let cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
         let mut v = state.take_v();
         let (found, decision) = if cancelled && options.neighbours != Neighbours::Off {
@@ -378,7 +385,7 @@ impl Daimc {
             chosen =
                 (0..by_run.len()).fold(0, |best, run| if by_run[run] > by_run[best] { run } else { best });
         }
-        let Course { history, outcome } = courses.swap_remove(chosen);
+        let Course { history, outcome, .. } = courses.swap_remove(chosen);
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
         let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
@@ -458,108 +465,5 @@ impl Daimc {
             return Err(Error::Option { option: "start", value: bad.to_string(), reason });
         }
         Ok(Start { v: v.clone(), bases: Vec::new() })
-    }
-}
-
-/// How a run went.
-struct Course {
-    history: Vec<Objective>,
-    outcome: Outcome,
-}
-
-/// A fit at work: what its runs share.
-struct Work<'a, E> {
-    fit: &'a Daimc,
-    source: &'a dyn Source,
-    lenses: &'a [Lens],
-    sweep: &'a Sweep<'a>,
-    clock: Clock,
-    timings: Timings,
-    each: E,
-}
-
-impl<'a, E: FnMut(&Iteration) -> ControlFlow<()>> Work<'a, E> {
-    /// One run, from its start to a V that can be clustered.
-    fn once<'o>(&mut self, options: &'o Options, run: usize) -> Result<(State<'o>, Course)>
-    where
-        'a: 'o,
-    {
-        let start = self.fit.begin(self.source, self.lenses, options.seed)?;
-        let mut state = State::new(self.sweep, options, start)?;
-        self.timings.initialise += self.clock.lap();
-
-        let mut course = Course { history: Vec::new(), outcome: Outcome::IterationLimit };
-        for number in 1..=options.max_iterations {
-            let objective = state.iterate()?;
-            let change = course.history.last().map_or(f64::INFINITY, |last| {
-                (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
-            });
-            course.history.push(objective);
-            let report = Iteration { run, number, objective, change, elapsed: self.clock.total() };
-            if (self.each)(&report).is_break() {
-                course.outcome = Outcome::Cancelled;
-                break;
-            }
-            if change <= options.tolerance {
-                course.outcome = Outcome::Converged;
-                break;
-            }
-        }
-        self.timings.iterate += self.clock.lap();
-
-        if options.consolidate && options.latent == options.clusters {
-            state = consolidate(self.source, self.lenses, self.sweep, options, state.take_v())?;
-        } else if options.settle {
-            state.settle()?;
-        }
-        self.timings.assign += self.clock.lap();
-        Ok((state, course))
-    }
-
-    /// Several runs, and one more iteration from the clusters that they find together.
-    fn combined(&mut self) -> Result<(State<'a>, Vec<Course>, Option<Runs>)> {
-        let options = &self.fit.options;
-        let mut runs = Runs::default();
-        let mut courses = Vec::new();
-        for run in 0..options.runs {
-            let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
-            let (mut state, course) = self.once(&own, run + 1)?;
-            let (_, _, place) = Place::cluster(state.take_v(), &own)?;
-            runs.add(&place);
-            self.timings.assign += self.clock.lap();
-            let cancelled = course.outcome == Outcome::Cancelled;
-            courses.push(course);
-            if cancelled {
-                break;
-            }
-        }
-        let state = from_clusters(self.sweep, options, runs.combine(options)?)?;
-        Ok((state, courses, Some(runs)))
-    }
-}
-
-/// The first run has the seed of the fit; the others are far from the seeds that people choose.
-fn seed_of_run(seed: u64, run: usize) -> u64 {
-    seed.wrapping_add((run as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
-
-struct Clock {
-    start: Instant,
-    lap: Instant,
-}
-
-impl Clock {
-    fn new() -> Self {
-        let now = Instant::now();
-        Self { start: now, lap: now }
-    }
-
-    fn lap(&mut self) -> f64 {
-        let before = std::mem::replace(&mut self.lap, Instant::now());
-        self.lap.duration_since(before).as_secs_f64()
-    }
-
-    fn total(&self) -> Duration {
-        self.start.elapsed()
     }
 }

@@ -66,7 +66,7 @@ impl Method for Separate {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering, Error> {
         let mut latents = Vec::with_capacity(views.len());
         for (number, view) in views.iter().enumerate() {

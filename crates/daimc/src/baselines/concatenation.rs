@@ -33,7 +33,7 @@ impl Method for Concatenation {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         check_clusters(views.instances(), clusters)?;
         let features = views.iter().map(crate::View::features).sum();

@@ -20,7 +20,7 @@ impl Method for Daimc {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         let fit = self.clone().with(clusters, seed);
         let model = fit.fit_here(views, |iteration| each(iteration.number, iteration.objective.total))?;

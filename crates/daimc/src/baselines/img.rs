@@ -90,7 +90,7 @@ impl Method for Img {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         let pair = Pair::new(views, self.views)?;
         check_clusters(pair.len(), clusters)?;

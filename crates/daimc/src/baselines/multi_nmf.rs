@@ -128,7 +128,7 @@ impl Method for MultiNmf {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         check_clusters(views.instances(), clusters)?;
         check_weight("lambda", self.lambda)?;

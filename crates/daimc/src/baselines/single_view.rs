@@ -37,7 +37,7 @@ impl Method for SingleView {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         check_clusters(views.instances(), clusters)?;
         if self.view >= views.len() {

@@ -35,7 +35,7 @@ impl Method for WeightedSemiNmf {
         views: &Views<'_>,
         clusters: usize,
         seed: u64,
-        each: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         Method::fit(&self.fit.clone().alpha(0.0), views, clusters, seed, each)
     }

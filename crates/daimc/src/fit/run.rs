@@ -1,0 +1,170 @@
+//! The runs of a fit: from a start to a V that can be clustered.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::{Daimc, Iteration, Outcome, Timings};
+use crate::Result;
+use crate::combine::Runs;
+use crate::consolidate::{consolidate, from_clusters};
+use crate::lens::Lens;
+use crate::model::Place;
+use crate::options::Options;
+use crate::source::Source;
+use crate::state::State;
+use crate::steps::objective::Objective;
+use crate::sweep::Sweep;
+
+/// How a run went.
+pub(super) struct Course {
+    pub history: Vec<Objective>,
+    pub outcome: Outcome,
+    pub timings: Timings,
+}
+
+/// What is asked after each iteration.
+type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
+
+/// A fit at work: what its runs share.
+pub(super) struct Work<'a> {
+    fit: &'a Daimc,
+    source: &'a dyn Source,
+    lenses: &'a [Lens],
+    sweep: &'a Sweep<'a>,
+    each: Mutex<Each<'a>>,
+    /// Whether `each` has asked to stop.
+    stop: AtomicBool,
+    begun: Instant,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(
+        fit: &'a Daimc,
+        source: &'a dyn Source,
+        lenses: &'a [Lens],
+        sweep: &'a Sweep<'a>,
+        each: Each<'a>,
+        begun: Instant,
+    ) -> Self {
+        Self { fit, source, lenses, sweep, each: Mutex::new(each), stop: AtomicBool::new(false), begun }
+    }
+
+    /// One run, from its start to a V that can be clustered.
+    pub fn once<'o>(&self, options: &'o Options, run: usize) -> Result<(State<'o>, Course)>
+    where
+        'a: 'o,
+    {
+        let mut clock = Clock::new();
+        let mut timings = Timings::default();
+        let start = self.fit.begin(self.source, self.lenses, options.seed)?;
+        let mut state = State::new(self.sweep, options, start)?;
+        timings.initialise = clock.lap();
+
+        let (mut history, mut outcome) = (Vec::<Objective>::new(), Outcome::IterationLimit);
+        for number in 1..=options.max_iterations {
+            let objective = state.iterate()?;
+            let change = history.last().map_or(f64::INFINITY, |last| {
+                (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
+            });
+            history.push(objective);
+            let report = Iteration { run, number, objective, change, elapsed: self.begun.elapsed() };
+            if self.tell(&report).is_break() {
+                outcome = Outcome::Cancelled;
+                break;
+            }
+            if change <= options.tolerance {
+                outcome = Outcome::Converged;
+                break;
+            }
+        }
+        timings.iterate = clock.lap();
+
+        if options.consolidate && options.latent == options.clusters {
+            state = consolidate(self.source, self.lenses, self.sweep, options, state.take_v())?;
+        } else if options.settle {
+            state.settle()?;
+        }
+        timings.assign = clock.lap();
+        Ok((state, Course { history, outcome, timings }))
+    }
+
+    fn tell(&self, report: &Iteration) -> ControlFlow<()> {
+        let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.stop.load(Ordering::Relaxed) && each(report).is_continue() {
+            return ControlFlow::Continue(());
+        }
+        self.stop.store(true, Ordering::Relaxed);
+        ControlFlow::Break(())
+    }
+
+    /// Several runs, and one more iteration from the clusters that they find together. There are as many at a time as there
+    /// are threads, so that no more V are held.
+    pub fn combined(&self) -> Result<(State<'a>, Vec<Course>, Runs)> {
+        let options = &self.fit.options;
+        let one = |run: usize| -> Result<Option<(Place, Course)>> {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
+            let (mut state, mut course) = self.once(&own, run + 1)?;
+            let mut clock = Clock::new();
+            let (_, _, place) = Place::cluster(state.take_v(), &own)?;
+            course.timings.assign += clock.lap();
+            Ok(Some((place, course)))
+        };
+        let mut runs = Runs::default();
+        let mut courses = Vec::new();
+        let all: Vec<usize> = (0..options.runs).collect();
+        for some in all.chunks(rayon::current_num_threads()) {
+            let found: Vec<_> =
+                some.par_iter().with_max_len(1).map(|&run| one(run)).collect::<Result<_>>()?;
+            for (place, course) in found.into_iter().flatten() {
+                runs.add(&place);
+                courses.push(course);
+            }
+        }
+        let state = from_clusters(self.sweep, options, runs.combine(options)?)?;
+        Ok((state, courses, runs))
+    }
+}
+
+/// The first run has the seed of the fit; the others are far from the seeds that people choose.
+fn seed_of_run(seed: u64, run: usize) -> u64 {
+    seed.wrapping_add((run as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// How the time of all runs, some of which went on at once, was shared between their stages.
+pub(super) fn shared(courses: &[Course], elapsed: f64) -> Timings {
+    let sum = |stage: fn(&Timings) -> f64| courses.iter().map(|course| stage(&course.timings)).sum::<f64>();
+    let (initialise, iterate) = (sum(|own| own.initialise), sum(|own| own.iterate));
+    let assign = sum(|own| own.assign);
+    let part = elapsed / (initialise + iterate + assign).max(f64::MIN_POSITIVE);
+    Timings {
+        initialise: initialise * part,
+        iterate: iterate * part,
+        assign: assign * part,
+        ..Timings::default()
+    }
+}
+
+pub(super) struct Clock {
+    pub start: Instant,
+    lap: Instant,
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        let now = Instant::now();
+        Self { start: now, lap: now }
+    }
+
+    /// Seconds since the last time this was asked.
+    pub fn lap(&mut self) -> f64 {
+        let before = std::mem::replace(&mut self.lap, Instant::now());
+        self.lap.duration_since(before).as_secs_f64()
+    }
+}
