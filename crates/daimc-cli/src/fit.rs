@@ -25,7 +25,9 @@ pub struct Arguments {
     #[command(flatten)]
     pub options: Options,
 
-    /// Folder for the results: labels.tsv, embedding.tsv, features.tsv, model.safetensors, summary.json, report.html
+    /// Folder for the results: labels.tsv, embedding.tsv, contributions.tsv (what each view says for each instance's
+    /// cluster), features.tsv (what each feature says for each cluster, and in which share of the runs it leads it),
+    /// model.safetensors, summary.json, report.html
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
@@ -122,7 +124,8 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver: Option<SolverName>,
 
-    /// Fits from so many starts that are combined into one clustering; confidence is then their agreement [default: 1]
+    /// Fits from so many starts that are combined into one clustering; confidence is then their agreement, and features.tsv
+    /// and the report tell the stability of the features [default: 1]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<usize>,
@@ -458,9 +461,13 @@ pub fn write(
     summary: &mut Summary,
 ) -> Result<()> {
     let start = Instant::now();
+    let contributions = model.contributions(views)?;
     let mut folder = Folder::begin(output, force)?;
     folder.write("labels.tsv", |out| results::labels(out, &model.ids, &model.labels, &model.confidence))?;
     folder.write("embedding.tsv", |out| results::embedding(out, model))?;
+    folder.write("contributions.tsv", |out| {
+        results::contributions(out, model, &model.ids, &model.labels, &contributions)
+    })?;
     folder.write("features.tsv", |out| results::features(out, model))?;
     let path = folder.path("model.safetensors");
     model.save(&path).map_err(|error| Failure::Failed(error.to_string()))?;

@@ -24,6 +24,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// File for what each view says for each instance's cluster, as contributions.tsv of a fit
+    #[arg(long, value_name = "FILE")]
+    contributions: Option<PathBuf>,
+
     /// Threads to use; the result does not depend on them [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
@@ -38,10 +42,10 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { model, data, output, threads, json, quiet } = arguments;
+    let Arguments { model, data, output, contributions, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
-    if let Some(output) = output {
+    for output in output.iter().chain(contributions) {
         let paths = data.paths()?;
         spare_inputs(output, paths.iter().map(PathBuf::as_path).chain([model.as_path()]))?;
     }
@@ -51,6 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     level.tell(&loaded.account);
     let place = model.place(&loaded.views)?;
     let ids = loaded.views.ids();
+    if let Some(path) = contributions {
+        let found = model.contributions_of(&loaded.views, &place.labels)?;
+        write_file(Some(path), |out| results::contributions(out, &model, ids, &place.labels, &found))?;
+    }
     write_file(output.as_deref(), |out| {
         if !json {
             return results::labels(out, ids, &place.labels, &place.confidence);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use daimc::{Ids, Model, Views};
+use daimc::{Contributions, Ids, Model, Views};
 use daimc_report::Report;
 use serde_json::Value;
 
@@ -37,9 +37,10 @@ pub fn embedding(out: &mut impl Write, model: &Model) -> io::Result<()> {
     Ok(())
 }
 
-/// `features.tsv`: view, feature, cluster, weight.
+/// `features.tsv`: view, feature, cluster, weight, and the share of the runs in which the feature leads the cluster; empty
+/// with one run.
 pub fn features(out: &mut impl Write, model: &Model) -> io::Result<()> {
-    writeln!(out, "view\tfeature\tcluster\tweight")?;
+    writeln!(out, "view\tfeature\tcluster\tweight\tstability")?;
     for view in &model.views {
         let names: Vec<String> = match &view.feature_names {
             Some(names) => names.iter().map(|name| field(name)).collect(),
@@ -47,10 +48,40 @@ pub fn features(out: &mut impl Write, model: &Model) -> io::Result<()> {
         };
         let view_name = field(&view.name);
         for cluster in 0..model.options.clusters {
-            for (name, weight) in names.iter().zip(model.weights(view, cluster)) {
-                writeln!(out, "{view_name}\t{name}\t{cluster}\t{weight}")?;
+            for (f, (name, weight)) in names.iter().zip(model.weights(view, cluster)).enumerate() {
+                write!(out, "{view_name}\t{name}\t{cluster}\t{weight}\t")?;
+                if let Some(stability) = &view.stability {
+                    write!(out, "{:.3}", stability[(f, cluster)])?;
+                }
+                writeln!(out)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// `contributions.tsv`: id, cluster, the rival that it was compared with, then for each view what it contributes to the
+/// cluster; empty where the view does not show the instance.
+pub fn contributions(
+    out: &mut (impl Write + ?Sized),
+    model: &Model,
+    ids: &Ids,
+    labels: &[usize],
+    contributions: &Contributions,
+) -> io::Result<()> {
+    write!(out, "id\tcluster\trival")?;
+    model.views.iter().try_for_each(|view| write!(out, "\t{}", field(&view.name)))?;
+    writeln!(out)?;
+    for (i, label) in labels.iter().enumerate() {
+        let rival = contributions.rival(i).map(|rival| rival.to_string()).unwrap_or_default();
+        write!(out, "{}\t{label}\t{rival}", field(&ids.get(i)))?;
+        for share in contributions.shares(i) {
+            match share {
+                Some(share) => write!(out, "\t{share:.4}")?,
+                None => write!(out, "\t")?,
+            }
+        }
+        writeln!(out)?;
     }
     Ok(())
 }

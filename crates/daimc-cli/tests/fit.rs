@@ -5,8 +5,15 @@ mod common;
 use common::{Folder, python};
 
 const FIT: &str = "fit --view a=a.tsv --view b=b.csv -k 2 -o out";
-const FILES: [&str; 6] =
-    ["embedding.tsv", "features.tsv", "labels.tsv", "model.safetensors", "report.html", "summary.json"];
+const FILES: [&str; 7] = [
+    "contributions.tsv",
+    "embedding.tsv",
+    "features.tsv",
+    "labels.tsv",
+    "model.safetensors",
+    "report.html",
+    "summary.json",
+];
 
 #[test]
 fn a_fit_writes_the_promised_files_and_nothing_else() {
@@ -26,10 +33,42 @@ fn a_fit_writes_the_promised_files_and_nothing_else() {
     assert_eq!(embedding.lines().next(), Some("id\tv1\tv2"));
     assert_eq!(embedding.lines().count(), 13);
     let features = folder.text("out/features.tsv");
-    assert_eq!(features.lines().next(), Some("view\tfeature\tcluster\tweight"));
+    assert_eq!(features.lines().next(), Some("view\tfeature\tcluster\tweight\tstability"));
     assert_eq!(features.lines().count(), 1 + 2 * (3 + 2));
     assert!(features.lines().any(|line| line.starts_with("b\tq\t1\t")), "{features}");
+    assert!(features.lines().skip(1).all(|line| line.ends_with('\t')), "one run has no stability");
     assert!(folder.text("out/report.html").contains("s11"));
+
+    let contributions = folder.text("out/contributions.tsv");
+    let rows: Vec<Vec<&str>> = contributions.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows[0], ["id", "cluster", "rival", "a", "b"]);
+    assert_eq!(rows.len(), 13);
+    for row in &rows[1..] {
+        assert_eq!(row[1].parse::<usize>().unwrap(), labels[row[0]]);
+        assert_eq!(row[2].parse::<usize>().unwrap(), 1 - labels[row[0]]);
+        // The groups are obvious in both views; b.csv lacks the first two instances.
+        assert!((0.0..=1.0).contains(&row[3].parse::<f64>().unwrap()), "{row:?}");
+        assert_eq!(row[4].is_empty(), ["s0", "s1"].contains(&row[0]), "{row:?}");
+        assert!(row[4].is_empty() || row[4].parse::<f64>().unwrap() > 0.0, "{row:?}");
+    }
+}
+
+#[test]
+fn several_runs_tell_the_stability_of_features() {
+    let folder = Folder::small();
+    folder.good(&format!("{FIT} --runs 4"));
+    let features = folder.text("out/features.tsv");
+    let rows: Vec<Vec<&str>> = features.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    let stability = |view: &str, feature: &str, cluster: &str| -> f64 {
+        let row = rows.iter().find(|row| row[..3] == [view, feature, cluster]).unwrap();
+        row[4].parse().unwrap()
+    };
+    // Of x, y and z two lead; z is the same in both groups.
+    for cluster in ["0", "1"] {
+        let [x, y, z] = ["x", "y", "z"].map(|feature| stability("a", feature, cluster));
+        assert!(x + y + z <= 2.0 && x > z && y > z, "{features}");
+    }
+    assert!(folder.text("out/report.html").contains("of the 4 runs"));
 }
 
 #[test]
@@ -69,7 +108,7 @@ fn a_configuration_or_a_summary_repeats_a_fit() {
     );
     folder.good("fit --config run.toml -o again");
     folder.good("fit --config out/summary.json -o third");
-    for file in ["labels.tsv", "embedding.tsv", "features.tsv"] {
+    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
         assert_eq!(folder.text(&format!("again/{file}")), folder.text(&format!("out/{file}")));
         assert_eq!(folder.text(&format!("third/{file}")), folder.text(&format!("out/{file}")));
     }
@@ -117,7 +156,7 @@ fn threads_do_not_change_the_labels() {
     let fit = "fit --view m/fac.tsv --view m/zer.tsv --view m/kar.tsv -k 10 -q";
     folder.good(&format!("{fit} -o one --threads 1"));
     folder.good(&format!("{fit} -o four --threads 4"));
-    for file in ["labels.tsv", "embedding.tsv", "features.tsv", "model.safetensors"] {
+    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv", "model.safetensors"] {
         let read = |run: &str| std::fs::read(folder.path(&format!("{run}/{file}"))).unwrap();
         // The model also holds its timings.
         assert!(file == "model.safetensors" || read("one") == read("four"), "{file}");

@@ -109,6 +109,26 @@ fn predicting_the_fitted_instances_gives_their_clusters() {
 }
 
 #[test]
+fn predicting_tells_what_each_view_contributes() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    // Fitted instances get what the fit has told of them.
+    folder.good("predict out --view b=b.csv --view a=a.tsv --contributions again.tsv -o labels.tsv");
+    let sorted = |name: &str| {
+        let mut lines: Vec<String> = folder.text(name).lines().map(String::from).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted("again.tsv"), sorted("out/contributions.tsv"));
+    folder.good("predict out --view b=b.csv --contributions one.tsv -o labels.tsv");
+    let one = folder.text("one.tsv");
+    assert!(one.starts_with("id\tcluster\trival\ta\tb\n"), "{one}");
+    assert!(one.lines().skip(1).all(|line| line.ends_with("\t\t1.0000")), "{one}");
+    let message = folder.bad(2, "predict out --view b=b.csv --contributions b.csv");
+    assert!(message.contains("this file is read"), "{message}");
+}
+
+#[test]
 fn features_are_put_into_the_order_of_the_model_by_name() {
     let folder = Folder::small();
     folder.good("fit --view a=a.tsv -k 2 -o out");

@@ -1,22 +1,26 @@
 //! A fit, from Python's arrays to a model.
 
 use daimc::{Daimc, Ids};
-use numpy::PyReadonlyArrayDyn;
+use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::raise;
 use crate::input::{Data, Part, matrix};
-use crate::model::Model;
+use crate::model::{Model, shares};
 use crate::options;
 use crate::watch::{Stoppable, watched};
 
-/// Fits a model. The second result names views that share no instance with another.
+/// A model; the names of views that share no instance with another; and what each view says for the cluster of each
+/// instance.
+type Fitted<'py> = (Model, Vec<String>, Bound<'py, PyArray2<f64>>);
+
+/// Fits a model.
 #[pyfunction]
 #[pyo3(signature = (parts, joined, clusters, seed, options, start, threads, each))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
-pub fn fit(
-    py: Python<'_>,
+pub fn fit<'py>(
+    py: Python<'py>,
     parts: Vec<Part<'_>>,
     joined: bool,
     clusters: usize,
@@ -25,13 +29,13 @@ pub fn fit(
     start: Option<PyReadonlyArrayDyn<'_, f64>>,
     threads: usize,
     each: Option<Bound<'_, PyAny>>,
-) -> PyResult<(Model, Vec<String>)> {
+) -> PyResult<Fitted<'py>> {
     let mut fit = options::apply(Daimc::new(clusters).seed(seed), options)?;
     if let Some(start) = start {
         fit = fit.start(matrix(&start)?);
     }
     let data = Data::borrow(&parts, joined)?;
-    let (model, alone) = watched(py, threads, each.as_ref(), |watch, stop| {
+    let (model, alone, contributions) = watched(py, threads, each.as_ref(), |watch, stop| {
         let (views, alone) = data.views()?;
         let source = Stoppable { source: &views, stop };
         let mut model = fit.fit_source(&source, |news| {
@@ -42,9 +46,10 @@ pub fn fit(
         for (own, view) in model.views.iter_mut().zip(views.iter()) {
             own.feature_names = view.names().map(<[String]>::to_vec);
         }
-        Ok((model, alone))
+        let contributions = model.contributions(&views)?;
+        Ok((model, alone, contributions))
     })?;
-    Ok((Model(model), alone))
+    Ok((Model(model), alone, shares(py, &contributions)?))
 }
 
 /// The IDs of the instances of some views, in the order of results; `None` where they are row numbers.

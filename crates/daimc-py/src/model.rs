@@ -1,6 +1,6 @@
 //! A fitted model.
 
-use daimc::{Ids, Matrix, Outcome};
+use daimc::{Contributions, Ids, Matrix, Outcome};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,6 +23,12 @@ pub fn array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<f64>
 /// Labels as scikit-learn has them, with a sign. There are no more of them than instances, which 32 bits count.
 pub fn labels<'py>(py: Python<'py>, labels: &[usize]) -> Bound<'py, PyArray1<i64>> {
     labels.iter().map(|&label| i64::from(label as u32)).collect::<Vec<_>>().into_pyarray(py)
+}
+
+/// Contributions as an array of instances × views, with NaN where a view does not show an instance.
+pub fn shares<'py>(py: Python<'py>, found: &Contributions) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let values = (0..found.instances()).flat_map(|i| found.shares(i).map(|share| share.unwrap_or(f64::NAN)));
+    values.collect::<Vec<_>>().into_pyarray(py).reshape([found.instances(), found.views()])
 }
 
 type Place<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
@@ -126,6 +132,12 @@ impl Model {
         array(py, Matrix::from_fn(own.basis.rows(), clusters.len(), |i, k| clusters[k][i]))
     }
 
+    /// The share of the runs in which each feature of a view leads each cluster: features × clusters, if there were several.
+    fn stability<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let stability = &self.0.view(view).map_err(raise)?.stability;
+        stability.clone().map(|stability| array(py, stability)).transpose()
+    }
+
     /// How a view was scaled, and why.
     fn scaling(&self, view: &str) -> PyResult<(String, String)> {
         let scaling = &self.0.view(view).map_err(raise)?.scaling;
@@ -169,6 +181,24 @@ impl Model {
         let place = py.detach(|| pool.install(|| self.0.place(&data.views()?.0))).map_err(raise)?;
         let confidence = place.confidence.into_pyarray(py);
         Ok((array(py, place.latent)?, labels(py, &place.labels), confidence))
+    }
+
+    /// What each view says for the clusters of new instances: instances × views.
+    fn contributions<'py>(
+        &self,
+        py: Python<'py>,
+        parts: Vec<Part<'_>>,
+        joined: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let data = Data::borrow(&parts, joined)?;
+        let pool = pool(threads)?;
+        let found = || {
+            let (views, _) = data.views()?;
+            self.0.contributions_of(&views, &self.0.predict(&views)?)
+        };
+        let found = py.detach(|| pool.install(found)).map_err(raise)?;
+        shares(py, &found)
     }
 
     /// What a view would show of instances with these rows of V.

@@ -41,6 +41,8 @@ def test_fitted_attributes_have_the_shapes_that_are_documented(gaps):
     assert model.ids_.tolist() == list(range(300))
     assert model.feature_weights("view1").shape == (50, 4)
     assert model.scaling("view0")[0] == "unit"
+    assert model.contributions_.shape == (300, 2)
+    assert model.feature_stability_ is None
 
 
 def test_new_instances_are_placed_from_whichever_views_they_have(gaps):
@@ -52,6 +54,52 @@ def test_new_instances_are_placed_from_whichever_views_they_have(gaps):
     assert (model.predict({"view1": views[1]}) == model.predict([None, views[1]])).all()
     np.testing.assert_allclose(model.transform(with_nan), model.embedding_, rtol=1e-4, atol=1e-8)
     np.testing.assert_array_equal(model.fit_transform(with_nan), model.embedding_)
+
+
+def test_contributions_say_what_each_view_is_worth(gaps):
+    views, mask, with_nan, _ = gaps
+    model = fitted(with_nan)
+    shares = model.contributions_
+    np.testing.assert_array_equal(np.isnan(shares), ~mask)
+    np.testing.assert_allclose(np.nansum(np.abs(shares), axis=1), 1.0)
+    # These clusters are easy to see in both views.
+    assert (shares[mask] > 0).mean() > 0.95
+    np.testing.assert_array_equal(fitted(with_nan, n_jobs=1).contributions_, shares)
+    # New instances get what those of the fit got.
+    here = model.predict(with_nan) == model.labels_
+    assert here.mean() > 0.98
+    np.testing.assert_allclose(model.contributions(with_nan)[here], shares[here])
+    one = model.contributions([None, views[1]])
+    assert np.isnan(one[:, 0]).all() and (np.abs(one[:, 1]) == 1.0).all()
+
+
+def test_a_view_of_noise_contributes_nothing_and_a_view_that_contradicts_less(easy):
+    views, target = easy
+    noise = np.random.default_rng(0).normal(size=(300, 30))
+    other = views[1].copy()
+    turned = np.arange(300) % 10 == 0
+    # A tenth of the instances show another cluster in the last view.
+    other[turned] = [views[1][target == (kind + 1) % 4][0] for kind in target[turned]]
+    model = fitted([views[0], views[1], noise, other])
+    assert metrics.accuracy(target, model.labels_) > 0.98
+    shares = model.contributions_
+    assert abs(shares[:, 2].mean()) < 0.1 * shares[:, 0].mean()
+    assert shares[turned, 3].mean() < 0.5 * shares[~turned, 3].mean()
+
+
+def test_stability_tells_which_features_lead_in_every_run(gaps):
+    _, _, views, _ = gaps
+    rng = np.random.default_rng(0)
+    wide = [np.hstack([view, np.where(np.isnan(view[:, :1]), np.nan, 0.5 * rng.normal(size=(300, 170)))]) for view in views]
+    model = fitted(wide, runs=4)
+    for stability, view in zip(model.feature_stability_, views):
+        known = view.shape[1]
+        assert stability.shape == (known + 170, 4)
+        assert ((stability >= 0) & (stability <= 1)).all()
+        assert stability[:known].mean() > 10 * stability[known:].mean()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.feature_stability_[1], model.feature_stability_[1])
+    np.testing.assert_array_equal(again.contributions_, model.contributions_)
 
 
 def test_missing_rows_are_imputed_and_others_kept(gaps):
@@ -99,6 +147,10 @@ def test_a_saved_model_comes_back_whole(gaps, tmp_path):
     np.testing.assert_array_equal(again.labels_, model.labels_)
     np.testing.assert_array_equal(again.embedding_, model.embedding_)
     np.testing.assert_array_equal(again.predict(views), model.predict(views))
+    np.testing.assert_array_equal(again.feature_stability_[0], model.feature_stability_[0])
+    # The file has no data, so what the views say must be asked for.
+    assert not hasattr(again, "contributions_")
+    np.testing.assert_array_equal(again.contributions(views), model.contributions(views))
     assert again.n_features_in_ == 80 and again.n_jobs == 1 and again.seed_ == 0
     # Fitted again with what the file says, it is the same model.
     np.testing.assert_array_equal(clone(again).fit(views).embedding_, model.embedding_)
@@ -113,7 +165,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 
 
 def test_what_is_not_fitted_says_so(easy):
-    for call in ("predict", "transform", "impute", "score", "instance_ids"):
+    for call in ("predict", "transform", "contributions", "impute", "score", "instance_ids"):
         with pytest.raises(NotFittedError):
             getattr(DAIMC(), call)(easy[0])
     with pytest.raises(NotFittedError):

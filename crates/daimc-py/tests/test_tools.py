@@ -127,3 +127,16 @@ def test_the_features_are_the_most_relevant(gaps, axes):
     assert [label.get_text() for label in axes.get_yticklabels()] == [str(i) for i in best]
     with pytest.raises(ValueError, match="view 'x' is not part of the model"):
         plots.features(model, "x")
+
+
+def test_the_contributions_are_means_over_what_is_shown(gaps, axes):
+    model = DAIMC(4, random_state=0).fit(gaps[2])
+    plots.contributions(model, ax=axes)
+    drawn = axes.images[0].get_array()
+    assert drawn.shape == (4, 2)
+    own = model.contributions_[model.labels_ == 2]
+    np.testing.assert_allclose(drawn[2], np.nanmean(own, axis=0))
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["view0", "view1"]
+    del model.contributions_
+    with pytest.raises(ValueError, match="has no contributions: fit it"):
+        plots.contributions(model)

@@ -14,7 +14,9 @@ def cluster(first: NDArray[np.float32], second: NDArray[np.float64]) -> NDArray[
     relevance: list[NDArray[np.float64]] = model.feature_relevance_
     best: float = max(float(part.max()) for part in relevance)
     rows: NDArray[np.float64] = model.transform([first, None])
-    assert best >= 0 and rows.shape[1] == 10
+    stability: list[NDArray[np.float64]] | None = model.feature_stability_
+    said: NDArray[np.float64] = model.contributions([first, None])
+    assert best >= 0 and rows.shape[1] == 10 and stability is None and said.shape[1] == 2
     return model.labels_
 
 

@@ -69,6 +69,10 @@ const make = (tag, name, text) => {
       ["confidence", map.confidence[i].toFixed(2)],
       ["views seen", `${map.views[i]} of ${map.viewCount}`],
     ];
+    const signed = (percent) => `${percent < 0 ? "−" : percent > 0 ? "+" : ""}${Math.abs(percent)}%`;
+    map.contributions?.[i].forEach((percent, view) => {
+      lines.push([map.viewNames[view], percent === null ? "not seen" : `contributes ${signed(percent)}`]);
+    });
     if (map.class) {
       const name = map.class[i] === null ? "not known" : map.classNames[map.class[i]] ?? "one of the small classes";
       lines.push(["true class", name]);
@@ -114,7 +118,7 @@ const make = (tag, name, text) => {
     const entries = cluster.value < 0 ? overall : by[cluster.value];
     const largest = Math.max(...entries.map(([, value]) => Math.abs(value)), Number.MIN_VALUE);
     const against = entries.some(([, value]) => value < 0);
-    const rows = entries.map(([place, value]) => {
+    const rows = entries.map(([place, value, stability]) => {
       const row = make("div", "bar-row");
       const track = make("span", "track");
       const bar = make("i", value < 0 ? "against" : "for");
@@ -124,7 +128,8 @@ const make = (tag, name, text) => {
       track.append(bar);
       const name = make("span", "name", names[place]);
       name.title = names[place];
-      row.append(name, track, make("span", "value", digits(value).replace("-", "−")));
+      const share = make("span", "value", stability === undefined ? "" : `${stability}%`);
+      row.append(name, track, make("span", "value", digits(value).replace("-", "−")), share);
       return row;
     });
     bars.classList.toggle("both", against);

@@ -4,6 +4,7 @@
 mod agreement;
 pub(crate) mod classes;
 mod clusters;
+mod contributions;
 mod course;
 mod features;
 mod latent;
@@ -22,8 +23,9 @@ use serde::Serialize;
 pub use agreement::Agreement;
 use classes::Classes;
 pub use clusters::{Cluster, Clusters};
+pub use contributions::{Contribution, Evidence, ViewEvidence};
 pub use course::{Course, Part};
-pub use features::{Features, ViewFeatures};
+pub use features::{Features, Leader, ViewFeatures};
 pub use map::Map;
 pub use pca::Plane;
 pub use presence::{Combination, Presence, ViewPresence};
@@ -46,6 +48,8 @@ pub struct Figures {
     pub map: Map,
     /// The clusters, one by one.
     pub clusters: Clusters,
+    /// What the views say for the clusters.
+    pub evidence: Evidence,
     /// The features that B selects.
     pub features: Features,
     /// How well the views are explained.
@@ -62,6 +66,7 @@ impl Figures {
         if let Some(classes) = classes {
             fits("classes (one per instance)", found, classes.of.len())?;
         }
+        let contributions = model.contributions(views)?;
         let clusters = Clusters::of(views, model);
         let sizes: Vec<usize> = clusters.clusters.iter().map(|cluster| cluster.size).collect();
         let agreement = classes.map(|classes| Agreement::of(model, classes)).transpose()?.flatten();
@@ -71,7 +76,8 @@ impl Figures {
             summary: Summary::of(views, model),
             presence: Presence::of(views),
             course: Course::of(model),
-            map: Map::of(views, model, classes),
+            map: Map::of(views, model, classes, &contributions),
+            evidence: Evidence::of(model, &contributions),
             features: Features::of(model, &sizes),
             reconstruction: Reconstruction::of(views, model)?,
             clusters,

@@ -29,6 +29,7 @@ pub(crate) fn page(title: &str, figures: &Figures, model: &Model, provenance: Op
     let mut sections = vec![
         ("map-section", "Map of the instances", map::section(figures)),
         ("clusters", "Clusters", clusters::section(figures)),
+        ("contributions", "What each view says for the clusters", heat::contributions(figures)),
     ];
     if let Some(agreement) = &figures.agreement {
         let table = heat::confusion(agreement, figures.summary.instances);
@@ -72,7 +73,7 @@ pub(crate) fn page(title: &str, figures: &Figures, model: &Model, provenance: Op
             "<section id={id} aria-labelledby={id}-heading><h2 id={id}-heading>{heading}</h2>\n{body}</section>\n"
         );
     }
-    let data = json!({ "map": map::data(&figures.map, figures.summary.views), "features": features::data(&figures.features) });
+    let data = json!({ "map": map::data(figures), "features": features::data(&figures.features) });
     put!(
         out,
         "</main>\n<footer>Made by daimc {}. This page is complete: it loads nothing and sends nothing.</footer>\n\

@@ -183,9 +183,49 @@ fn features_that_make_a_cluster_come_first() {
     assert!(view.overall.is_sorted_by(|a, b| a.1 >= b.1));
     // The cluster with large values is for it.
     let label = model.labels[1];
-    let weights =
-        |cluster: usize| view.by_cluster[cluster].iter().find(|w| view.names[w.0] == "feature 3").unwrap().1;
+    let of = |cluster: usize| {
+        let mut leaders = view.by_cluster[cluster].iter();
+        *leaders.find(|leader| view.names[leader.place] == "feature 3").unwrap()
+    };
+    let weights = |cluster: usize| of(cluster).weight;
     assert!(weights(label) > weights(1 - label));
+    assert_eq!((of(label).stability, features.runs), (None, None));
+    // It leads the cluster with large values in every run.
+    let model = Daimc::new(2).runs(3).fit(&views).unwrap();
+    let features = Report::new(&views, &model).figures().unwrap().features;
+    let view = &features.views[0];
+    assert_eq!((features.runs, view.leading), (Some(3), 3));
+    let mut leaders = view.by_cluster[model.labels[1]].iter();
+    let leader = leaders.find(|leader| view.names[leader.place] == "feature 3").unwrap();
+    assert_eq!(leader.stability, Some(1.0));
+}
+
+#[test]
+fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
+    let (views, _) = incomplete(300, 3);
+    let model = fitted(&views, 3);
+    let figures = Report::new(&views, &model).figures().unwrap();
+    let contributions = model.contributions(&views).unwrap();
+    for (v, view) in figures.evidence.views.iter().enumerate() {
+        let of = |keep: &dyn Fn(usize) -> bool| -> Vec<f64> {
+            (0..300).filter(|&i| keep(i)).filter_map(|i| contributions.shares(i).nth(v).unwrap()).collect()
+        };
+        let check = |found: daimc_report::figures::Contribution, shares: &[f64]| {
+            let count = shares.len() as f64;
+            assert!((found.mean - shares.iter().sum::<f64>() / count).abs() < 1e-12);
+            let against = shares.iter().filter(|share| **share < 0.0).count() as f64;
+            assert!((found.against - against / count).abs() < 1e-12);
+        };
+        check(view.overall.unwrap(), &of(&|_| true));
+        for (cluster, found) in view.by_cluster.iter().enumerate() {
+            check(found.unwrap(), &of(&|i| model.labels[i] == cluster));
+        }
+    }
+    let map = figures.map.contributions.unwrap();
+    for (id, shares) in figures.map.ids.iter().zip(&map) {
+        let instance = id.parse().unwrap();
+        assert_eq!(*shares, contributions.shares(instance).collect::<Vec<_>>());
+    }
 }
 
 #[test]

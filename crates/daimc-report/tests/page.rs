@@ -75,6 +75,30 @@ fn the_page_says_what_confidence_is() {
 }
 
 #[test]
+fn the_page_says_what_stability_is_where_there_were_several_runs() {
+    let data = Synthetic::new(60, 3);
+    let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
+    let page = |runs| Report::new(&views, &Daimc::new(3).runs(runs).fit(&views).unwrap()).render().unwrap();
+    assert!(page(4).contains("of the 4 runs, those in which the feature leads the cluster"));
+    assert!(page(4).contains(">stability there<"));
+    assert!(!page(1).contains("its stability") && !page(1).contains(">stability there<"));
+}
+
+#[test]
+fn where_one_view_or_one_cluster_decides_nothing_the_page_says_so() {
+    let data = Synthetic::new(60, 2);
+    let views = |names: &[&str]| {
+        Views::new(names.iter().map(|name| data.dense::<f64>(name, 8).unwrap()).collect()).unwrap()
+    };
+    let page = |views: &Views<'_>, clusters| {
+        Report::new(views, &Daimc::new(clusters).fit(views).unwrap()).render().unwrap()
+    };
+    assert!(page(&views(&["a"]), 2).contains("There is one view, which decides alone"));
+    assert!(page(&views(&["a", "b"]), 1).contains("There is one cluster, and no rival"));
+    assert!(page(&views(&["a", "b"]), 2).contains("id=contributions-table"));
+}
+
+#[test]
 fn names_cannot_break_out() {
     let hostile = "</script><img src=x onerror=alert(1)>\u{2028}\"'&";
     let ids = (0..12).map(|i| format!("{hostile}{i}")).collect();

@@ -2,6 +2,7 @@
 //! clustered together. What most runs agree on decides; how many agree is the confidence.
 
 use crate::consolidate::restart;
+use crate::explain::leaders::{self, Leaders};
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::metrics::matching;
@@ -17,11 +18,13 @@ pub(crate) struct Runs {
     labels: Vec<Vec<usize>>,
     /// V of each run; rows of length 1.
     rows: Vec<Vec<f32>>,
+    /// The features that lead the clusters of each run.
+    leaders: Vec<Leaders>,
 }
 
 impl Runs {
     /// Adds a run.
-    pub fn add(&mut self, place: &Place) {
+    pub fn add(&mut self, place: &Place, leaders: Leaders) {
         let row = |row: &[f64]| {
             let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
             let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
@@ -29,6 +32,7 @@ impl Runs {
         };
         self.rows.push(place.latent.iter_rows().flat_map(row).collect());
         self.labels.push(place.labels.clone());
+        self.leaders.push(leaders);
     }
 
     /// Clusters the stacked rows.
@@ -75,5 +79,20 @@ impl Runs {
         }
         agreement.iter_mut().for_each(|share| *share = share.min(1.0));
         Ok((agreement, by_run))
+    }
+
+    /// For each view, the share of the runs in which each feature leads each of the final clusters, given these, B and the
+    /// centres; see [`ViewModel::stability`](crate::ViewModel::stability). `None` if there was but one run.
+    pub fn stability(
+        &self,
+        labels: &[usize],
+        alignments: &[Matrix],
+        centres: &Matrix,
+    ) -> Result<Option<Vec<Matrix>>> {
+        if self.labels.len() < 2 {
+            return Ok(None);
+        }
+        let matched = self.labels.iter().map(|own| matching(labels, own)).collect::<Result<Vec<_>>>()?;
+        Ok(Some(leaders::stability(self.leaders.iter().zip(matched), alignments, centres)))
     }
 }

@@ -224,8 +224,9 @@ impl Daimc {
 
     /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered
     /// together, and the clusters become the start of one more iteration. The confidence of an instance is then the share
-    /// of the runs that agree with its cluster. `history` and `outcome` are those of the run that agrees most. As many runs
-    /// as there are threads go on at once, each needs a V of its own.
+    /// of the runs that agree with its cluster, and [`ViewModel::stability`] tells in how many of them a feature leads a
+    /// cluster. `history` and `outcome` are those of the run that agrees most. As many runs as there are threads go on at
+    /// once, each needs a V of its own.
     #[must_use]
     pub fn runs(mut self, runs: usize) -> Self {
         self.options.runs = runs;
@@ -378,8 +379,9 @@ impl Daimc {
         };
         let objective = state.objective();
         let State { bases, alignments, .. } = state;
-        let mut chosen = 0;
+        let (mut chosen, mut stability) = (0, None);
         if let Some(runs) = runs {
+            stability = runs.stability(&place.labels, &alignments, &centres)?;
             let (agreement, by_run) = runs.agreement(&place.labels)?;
             place.confidence = agreement;
             chosen =
@@ -388,6 +390,7 @@ impl Daimc {
         let Course { history, outcome, .. } = courses.swap_remove(chosen);
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
+        let mut stability = stability.map(Vec::into_iter);
         let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
         let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
             name: source.name(view).into(),
@@ -395,6 +398,7 @@ impl Daimc {
             basis,
             alignment,
             scaling: lens.scaling,
+            stability: stability.as_mut().and_then(Iterator::next),
         });
         Ok(Model {
             options: options.clone(),

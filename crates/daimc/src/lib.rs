@@ -37,6 +37,7 @@ mod consolidate;
 pub mod datasets;
 mod eigen;
 mod error;
+mod explain;
 mod fit;
 mod held_out;
 mod importance;
@@ -65,6 +66,7 @@ mod tune;
 mod views;
 
 pub use error::{Error, Result};
+pub use explain::Contributions;
 pub use fit::{Daimc, Iteration, Outcome, Timings};
 pub use initialise::Initialisation;
 pub use kernel::Scalar;

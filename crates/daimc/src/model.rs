@@ -3,10 +3,10 @@
 mod misfit;
 mod store;
 
+use crate::explain::leaders;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
-use crate::matrix::dot;
 use crate::options::Options;
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
@@ -65,6 +65,11 @@ pub struct ViewModel {
     pub alignment: Matrix,
     /// How the view was scaled.
     pub scaling: Scaling,
+    /// The share of the runs in which each feature leads each cluster, from 0 to 1: features × clusters. A feature leads if
+    /// it is among the [`leading`](Self::leading) of largest absolute weight ([`Model::weights`]) for the run's cluster that
+    /// matches, on the same side, for or against. Runs differ in their start, not in their data. `None` if there was but
+    /// one; see [`Daimc::runs`](crate::Daimc::runs).
+    pub stability: Option<Matrix>,
 }
 
 impl ViewModel {
@@ -72,6 +77,13 @@ impl ViewModel {
     #[must_use]
     pub fn relevance(&self) -> Vec<f64> {
         self.alignment.iter_rows().map(alignment::row_norm).collect()
+    }
+
+    /// How many features lead a cluster, as [`stability`](Self::stability) has it: a twentieth of the view's features, but at
+    /// least ten and at most half.
+    #[must_use]
+    pub fn leading(&self) -> usize {
+        leaders::leading(self.basis.rows())
     }
 
     /// The features that were not left out: those whose row of B is not zero. See [`Penalty::Relative`].
@@ -159,10 +171,26 @@ impl Model {
     /// # Errors
     /// When there is none.
     pub fn view(&self, name: &str) -> Result<&ViewModel> {
-        self.views.iter().find(|view| view.name == name).ok_or_else(|| Error::UnknownView {
+        self.place_of(name).map(|place| &self.views[place])
+    }
+
+    fn place_of(&self, name: &str) -> Result<usize> {
+        self.views.iter().position(|view| view.name == name).ok_or_else(|| Error::UnknownView {
             view: name.into(),
             known: self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// One of `views`, seen through the scaling that the model has for it, and its place in the model.
+    pub(crate) fn lens(
+        &self,
+        views: &Views<'_>,
+        (number, given): (usize, &View<'_>),
+    ) -> Result<(usize, Lens)> {
+        let place = self.place_of(given.name())?;
+        let own = &self.views[place];
+        own.check(given)?;
+        Ok((place, Lens::new(views, number, own.scaling.clone())?))
     }
 
     /// What each feature of a view says for a cluster. `Bᵀx` regresses the row of V, so feature f moves it along the
@@ -172,10 +200,7 @@ impl Model {
     /// When there is no such cluster.
     #[must_use]
     pub fn weights(&self, view: &ViewModel, cluster: usize) -> Vec<f64> {
-        let centre: Vec<f64> = self.centres.iter_rows().map(|row| row[cluster]).collect();
-        let length = dot(&centre, &centre).sqrt();
-        let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
-        view.alignment.iter_rows().map(|row| dot(row, &centre) * unit).collect()
+        leaders::weights(&view.alignment, &self.centres, cluster)
     }
 
     /// The rows of V of new instances, from whichever of the model's views they have (at least one), with the
@@ -186,11 +211,10 @@ impl Model {
     pub fn transform(&self, views: &Views<'_>) -> Result<Matrix> {
         let mut bases = Vec::with_capacity(views.len());
         let mut lenses = Vec::with_capacity(views.len());
-        for (number, view) in views.iter().enumerate() {
-            let own = self.view(view.name())?;
-            own.check(view)?;
-            bases.push(own.basis.clone());
-            lenses.push(Lens::new(views, number, own.scaling.clone())?);
+        for view in views.iter().enumerate() {
+            let (place, lens) = self.lens(views, view)?;
+            bases.push(self.views[place].basis.clone());
+            lenses.push(lens);
         }
         let patterns = Patterns::new(views, block_size(views.instances()));
         let latent = self.options.latent;

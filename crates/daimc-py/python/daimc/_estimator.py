@@ -61,7 +61,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     n_init : int, default=None
         Starts of each k-means.
     runs : int, default=None
-        Fits from so many starts that are combined into one clustering.
+        Fits from so many starts that are combined into one clustering. `confidence_` is then their agreement, and
+        `feature_stability_` tells which features do not depend on the start.
     neighbours : {"off", "refine", "embed", "auto"}, default=None
         Whether it is used who is near whom in each view: "refine" cuts the clusters from the graph of neighbours, "embed"
         fits to the eigenvectors of each view's graph, "auto" does both where it helps. By default "auto", and "off" in
@@ -95,6 +96,16 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         U and B of each view.
     feature_relevance_ : list of ndarray of shape (n_features of the view,)
         How much each feature matters: the length of its row of B.
+    feature_stability_ : list of ndarray of shape (n_features of the view, n_clusters), or None
+        The share of the runs in which each feature leads each cluster: in which it is among those of largest absolute weight
+        (`feature_weights`), a twentieth of the view's features but at least ten and at most half, on the same side, for
+        or against. `None` if there was but one run.
+    contributions_ : ndarray of shape (n_samples, n_views)
+        What each view says for the cluster of each instance, from -1 to 1; NaN where the view does not show the instance. The
+        evidence of a view is how much nearer the instance's row is to what the model expects of its own cluster than to what
+        it expects of the strongest other cluster, in squared distance after scaling; the contribution is the view's share
+        of it. Below zero, the view speaks against the cluster. Without their signs, the contributions of an instance sum
+        to 1. Not there after `load`, which has no data: see the method `contributions`.
     objective_ : float
         The objective of the result.
     objective_history_ : ndarray of shape (n_iter_,)
@@ -223,6 +234,15 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """The rows of V of new instances, with the bases fixed."""
         return self._place(X, mask)[0]
 
+    def contributions(self, X: Any, *, mask: Any = None) -> NDArray[np.float64]:
+        """What each view says for the clusters of new instances, as `contributions_` does for those of the fit.
+
+        An array of instances × `view_names_`, with NaN where X does not show an instance.
+        """
+        check_is_fitted(self)
+        data = self._read(X, mask, reset=False)
+        return self._model.contributions(data.views, data.joined, threads_of(self.n_jobs))
+
     def impute(self, X: Any, *, mask: Any = None) -> Any:
         """X with the missing rows of each view filled in by what the model makes of the instances.
 
@@ -304,10 +324,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         progress = Progress(bool(self.verbose), resolved["max_iterations"], resolved["runs"])
         each = progress if progress.wanted else None
         try:
-            model, alone = _daimc.fit(data.views, data.joined, clusters, seed, options, start, threads, each)
+            fitted = _daimc.fit(data.views, data.joined, clusters, seed, options, start, threads, each)
         except BaseException as error:
             progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
+        model, alone, contributions = fitted
         progress.close("converged" if model.converged else "not converged")
         for name in alone:
             warnings.warn(
@@ -316,6 +337,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
                 stacklevel=3,
             )
         self._adopt(model)
+        self.contributions_ = contributions
         self.ids_ = data.label(model.ids, len(self.labels_))
         logger.info(
             "%d instances in %d view(s): %s after %d iterations, objective %.6g",
@@ -377,6 +399,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.basis_ = [model.basis(view) for view in self.view_names_]
         self.alignment_ = [model.alignment(view) for view in self.view_names_]
         self.feature_relevance_ = [model.relevance(view) for view in self.view_names_]
+        stability = [model.stability(view) for view in self.view_names_]
+        known = [shares for shares in stability if shares is not None]
+        self.feature_stability_ = known if len(known) == len(stability) else None
         self.objective_ = model.objective
         self.objective_history_ = model.history
         self.n_iter_ = len(self.objective_history_)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from daimc._input import is_views, read
 from daimc._matrix import present_rows
 
-__all__ = ["convergence", "embedding", "features", "missingness"]
+__all__ = ["contributions", "convergence", "embedding", "features", "missingness"]
 
 
 def _axes(ax: Any, **size: Any) -> Any:
@@ -95,6 +95,27 @@ def features(model: Any, view: str | None = None, n: int = 20, *, ax: Any = None
     ax.invert_yaxis()
     ax.set_xlabel("relevance (length of the row of B)")
     ax.set_title(f"Features of '{view}'")
+    return ax
+
+
+def contributions(model: Any, *, ax: Any = None) -> Any:
+    """What each view contributes to each cluster, on average over the instances that it shows; red speaks against it."""
+    if not hasattr(model, "contributions_"):
+        raise ValueError("the model was loaded from a file, which has no contributions: fit it")
+    clusters = np.unique(model.labels_)
+    means = np.full((len(clusters), len(model.view_names_)), np.nan)
+    for row, cluster in enumerate(clusters):
+        own = model.contributions_[model.labels_ == cluster]
+        shown = ~np.isnan(own)
+        counts = shown.sum(axis=0)
+        means[row, counts > 0] = np.where(shown, own, 0.0).sum(axis=0)[counts > 0] / counts[counts > 0]
+    ax = _axes(ax, figsize=(1.5 + 0.8 * means.shape[1], 1 + 0.3 * len(clusters)))
+    image = ax.imshow(means, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label="mean contribution")
+    ax.set_xticks(np.arange(means.shape[1]), model.view_names_)
+    ax.set_yticks(np.arange(len(clusters)), [str(cluster) for cluster in clusters])
+    ax.set_ylabel("cluster")
+    ax.set_title("What each view says for the clusters")
     return ax
 
 

@@ -12,6 +12,8 @@ pub struct Features {
     pub clusters: Vec<usize>,
     /// Features per view and cluster, at most.
     pub top: usize,
+    /// Runs whose features were compared, if there were several.
+    pub runs: Option<usize>,
 }
 
 /// The features of a view that matter.
@@ -25,8 +27,21 @@ pub struct ViewFeatures {
     pub names: Vec<String>,
     /// The most relevant for all clusters together, as (place in `names`, norm of the row of B).
     pub overall: Vec<(usize, f64)>,
-    /// For each listed cluster, those of largest weight, as (place in `names`, weight).
-    pub by_cluster: Vec<Vec<(usize, f64)>>,
+    /// For each listed cluster, those of largest weight.
+    pub by_cluster: Vec<Vec<Leader>>,
+    /// How many features lead a cluster.
+    pub leading: usize,
+}
+
+/// A feature that matters for a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Leader {
+    /// Its place in [`ViewFeatures::names`].
+    pub place: usize,
+    /// Its weight for the cluster.
+    pub weight: f64,
+    /// The share of the runs in which it leads the cluster; none if there was but one.
+    pub stability: Option<f64>,
 }
 
 /// What is listed, at most: features of a view and cluster, clusters, views, and entries in all.
@@ -44,7 +59,12 @@ impl Features {
         let views = model.views.len().min(VIEWS);
         let top = (ENTRIES / (views * (clusters.len() + 1))).clamp(2, TOP);
         let of = |view| ViewFeatures::of(model, view, &clusters, top);
-        Self { views: model.views.iter().take(views).map(of).collect(), clusters, top }
+        Self {
+            views: model.views.iter().take(views).map(of).collect(),
+            clusters,
+            top,
+            runs: model.views.iter().all(|view| view.stability.is_some()).then_some(model.options.runs),
+        }
     }
 }
 
@@ -52,10 +72,16 @@ impl ViewFeatures {
     fn of(model: &Model, view: &ViewModel, clusters: &[usize], top: usize) -> Self {
         let mut mentioned = Vec::new();
         let overall = strongest(&view.relevance(), top, &mut mentioned);
-        let by_cluster = clusters
-            .iter()
-            .map(|&cluster| strongest(&model.weights(view, cluster), top, &mut mentioned))
-            .collect();
+        let mut of = |&cluster: &usize| {
+            let found = strongest(&model.weights(view, cluster), top, &mut mentioned);
+            let leader = |&(place, weight): &(usize, f64)| Leader {
+                place,
+                weight,
+                stability: view.stability.as_ref().map(|shares| shares[(mentioned[place], cluster)]),
+            };
+            found.iter().map(leader).collect()
+        };
+        let by_cluster = clusters.iter().map(&mut of).collect();
         let name = |feature: usize| match &view.feature_names {
             Some(names) => names[feature].clone(),
             None => format!("feature {feature}"),
@@ -66,6 +92,7 @@ impl ViewFeatures {
             names: mentioned.into_iter().map(name).collect(),
             overall,
             by_cluster,
+            leading: view.leading(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! V in two dimensions.
 
-use daimc::{Model, Views};
+use daimc::{Contributions, Model, Views};
 use serde::Serialize;
 
 use super::classes::{Classes, largest};
@@ -21,6 +21,9 @@ pub struct Map {
     pub confidence: Vec<f64>,
     /// How many views show each instance.
     pub views: Vec<usize>,
+    /// What each view contributes to the cluster of each instance, none where it does not show the instance; nothing if there
+    /// are many views.
+    pub contributions: Option<Vec<Vec<Option<f64>>>>,
     /// The true classes, if any are known: places in `class_names`, whose end stands for all other classes.
     pub classes: Option<Vec<Option<usize>>>,
     /// The names of the largest classes.
@@ -38,9 +41,16 @@ pub const POINTS: usize = 4000;
 /// Rows that decide the plane, and the work that may be spent on their covariance.
 const ROWS: usize = 20_000;
 const WORK: usize = 4_000_000_000;
+/// Views of which is told what they contribute to single instances, at most.
+const VIEWS: usize = 10;
 
 impl Map {
-    pub(super) fn of(views: &Views<'_>, model: &Model, classes: Option<&Classes>) -> Self {
+    pub(super) fn of(
+        views: &Views<'_>,
+        model: &Model,
+        classes: Option<&Classes>,
+        contributions: &Contributions,
+    ) -> Self {
         let clusters = model.options.clusters;
         let width = model.latent.columns();
         let rows = (WORK / (width * width).max(1)).clamp(POINTS, ROWS);
@@ -60,6 +70,8 @@ impl Map {
                 .iter()
                 .map(|&i| (0..views.len()).filter(|&v| views.is_present(v, i)).count())
                 .collect(),
+            contributions: (views.len() <= VIEWS)
+                .then(|| drawn.iter().map(|&i| contributions.shares(i).collect()).collect()),
             classes: classes
                 .map(|classes| drawn.iter().map(|&i| Some(place(&named, classes.of[i]?))).collect()),
             class_names: classes

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::table::{Cell, Table};
-use super::text::{LONGEST, escape, name, number, put, shorten};
-use crate::figures::{Features, Figures, ViewFeatures};
+use super::text::{LONGEST, escape, name, number, percent, put, shorten};
+use crate::figures::{Features, Figures, Leader, ViewFeatures};
 
 /// Rows of the table, at most.
 const ROWS: usize = 1000;
@@ -35,6 +35,14 @@ pub(crate) fn section(figures: &Figures) -> String {
          the feature moves an instance towards the cluster's centre, bᵀc/‖c‖; to the left of the line it speaks against the cluster.",
         features.top
     );
+    if let Some(runs) = features.runs {
+        put!(
+            out,
+            " The share behind a weight is its stability: of the {runs} runs, those in which the feature leads the cluster, that is, is among \
+             the {} of largest weight, on the same side. 100%: the feature does not depend on the start.",
+            leading(features)
+        );
+    }
     if features.clusters.len() < figures.summary.clusters {
         put!(out, " The {} largest clusters can be chosen.", features.clusters.len());
     }
@@ -45,16 +53,35 @@ pub(crate) fn section(figures: &Figures) -> String {
     out
 }
 
+/// How many features lead a cluster, in words.
+fn leading(features: &Features) -> String {
+    let counts = features.views.iter().map(|view| view.leading);
+    match (counts.clone().min(), counts.max()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{least} to {most} (a twentieth of a view, at least ten, at most half)")
+        }
+        (least, _) => least.unwrap_or(0).to_string(),
+    }
+}
+
 /// What the script draws: names once per view, weights with three digits.
 pub(crate) fn data(features: &Features) -> Value {
     let pairs = |list: &Vec<(usize, f64)>| -> Vec<(usize, f64)> {
         list.iter().map(|&(place, value)| (place, three_digits(value))).collect()
     };
+    // With their stability in per cent where it is known.
+    let leaders = |list: &Vec<Leader>| -> Vec<Value> {
+        let of = |leader: &Leader| match leader.stability {
+            Some(share) => json!([leader.place, three_digits(leader.weight), (100.0 * share).round() as i64]),
+            None => json!([leader.place, three_digits(leader.weight)]),
+        };
+        list.iter().map(of).collect()
+    };
     let view = |view: &ViewFeatures| {
         json!({
             "names": view.names.iter().map(|name| shorten(name, LONGEST)).collect::<Vec<_>>(),
             "all": pairs(&view.overall),
-            "by": view.by_cluster.iter().map(pairs).collect::<Vec<_>>(),
+            "by": view.by_cluster.iter().map(leaders).collect::<Vec<_>>(),
         })
     };
     json!(features.views.iter().map(view).collect::<Vec<_>>())
@@ -66,37 +93,43 @@ fn three_digits(value: f64) -> f64 {
 
 pub(crate) fn table(figures: &Figures) -> String {
     let features = &figures.features;
-    let columns = [
+    let mut columns = vec![
         ("view", false),
         ("feature", false),
         ("relevance", true),
         ("rank in view", true),
         ("strongest for cluster", true),
     ];
+    if features.runs.is_some() {
+        columns.push(("stability there", true));
+    }
     let mut table = Table::new("features-table", "Features", &columns);
     let per_view = (ROWS / features.views.len().max(1)).max(1);
     for view in &features.views {
         for (rank, &(place, relevance)) in view.overall.iter().take(per_view).enumerate() {
-            let strongest = match strongest(features, view, place) {
-                Some(cluster) => Cell::Number(cluster as f64, cluster.to_string()),
-                None => Cell::Empty,
-            };
-            table.push(&[
+            let strongest = strongest(features, view, place);
+            let mut cells = vec![
                 Cell::Text(view.name.clone()),
                 Cell::Text(view.names[place].clone()),
                 Cell::Number(relevance, number(relevance)),
                 Cell::Number((rank + 1) as f64, (rank + 1).to_string()),
-                strongest,
-            ]);
+                strongest
+                    .map_or(Cell::Empty, |(cluster, _)| Cell::Number(cluster as f64, cluster.to_string())),
+            ];
+            if features.runs.is_some() {
+                let stability = strongest.and_then(|(_, leader)| leader.stability);
+                cells.push(stability.map_or(Cell::Empty, |share| Cell::Number(share, percent(share))));
+            }
+            table.push(&cells);
         }
     }
     table.finish(&format!("the {} most relevant of each view", per_view.min(features.top)))
 }
 
 /// The cluster for which a feature has its largest weight, if it is among the features listed for any.
-fn strongest(features: &Features, view: &ViewFeatures, place: usize) -> Option<usize> {
+fn strongest(features: &Features, view: &ViewFeatures, place: usize) -> Option<(usize, Leader)> {
     let lists = features.clusters.iter().zip(&view.by_cluster);
-    let weights =
-        lists.filter_map(|(&cluster, list)| Some((cluster, list.iter().find(|entry| entry.0 == place)?.1)));
-    weights.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(cluster, _)| cluster)
+    let found = lists
+        .filter_map(|(&cluster, list)| Some((cluster, *list.iter().find(|leader| leader.place == place)?)));
+    found.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight))
 }

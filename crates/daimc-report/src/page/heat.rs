@@ -1,54 +1,113 @@
-//! Tables whose cells are coloured by their value: errors per view and cluster, and clusters beside classes.
+//! Tables whose cells are coloured by their value: contributions and errors per view and cluster, and clusters beside
+//! classes.
 
-use super::text::{count, counted, escape, middle, name, percent, put};
-use crate::figures::{Agreement, Figures};
+use super::text::{count, counted, escape, middle, name, percent, put, signed};
+use crate::figures::{Agreement, Contribution, Figures};
 
 /// Clusters and views that are drawn, at most.
 const CLUSTERS: usize = 100;
 const VIEWS: usize = 60;
 const LETTERS: usize = 16;
 
+pub(crate) fn contributions(figures: &Figures) -> String {
+    if figures.summary.views == 1 || figures.summary.clusters == 1 {
+        let what =
+            if figures.summary.views == 1 { "view, which decides alone" } else { "cluster, and no rival" };
+        return format!("<p class=empty>There is one {what}.</p>");
+    }
+    let views = &figures.evidence.views;
+    let shown = &views[..views.len().min(VIEWS)];
+    let means = shown.iter().flat_map(|view| view.by_cluster.iter().chain([&view.overall])).flatten();
+    let largest = means.fold(f64::MIN_POSITIVE, |largest, of| largest.max(of.mean.abs()));
+    let cell = |out: &mut String, of: Option<Contribution>| match of {
+        Some(Contribution { mean, against }) => {
+            let tone = if mean < 0.0 { Tone::Against } else { Tone::Plain };
+            let title = format!(" title=\"against the cluster of {} of the instances\"", percent(against));
+            heat(out, mean.abs() / largest, &signed(mean), tone, &title);
+        }
+        None => out.push_str("<td>–</td>"),
+    };
+    let names: Vec<&str> = shown.iter().map(|view| view.name.as_str()).collect();
+    let of = |view: usize, cluster: Option<usize>| match cluster {
+        Some(cluster) => shown[view].by_cluster[cluster],
+        None => shown[view].overall,
+    };
+    let mut out = by_view(
+        figures,
+        ("contributions", "Mean contribution by cluster and view"),
+        &names,
+        |out, view, cluster| cell(out, of(view, cluster)),
+    );
+    out.push_str(
+        "</tbody></table></div><p class=note>What each view contributes to the cluster of the instances that it shows, on average, from −1 to 1: its share of \
+         the evidence, that is, of how much nearer an instance is to its own cluster than to the strongest other one (in squared \
+         distance from the row that the model expects, scaled as in the fit). Near zero the view says nothing; below zero, in the other \
+         colour, it speaks against the cluster. An instance that one view alone shows has all from there. Point at a cell for the share of \
+         the instances against whose cluster the view speaks.",
+    );
+    left_out(&mut out, figures, views.len());
+    out
+}
+
 pub(crate) fn reconstruction(figures: &Figures) -> String {
     let views = &figures.reconstruction.views;
     let shown = &views[..views.len().min(VIEWS)];
-    let mut clusters: Vec<usize> = (0..figures.clusters.clusters.len()).collect();
-    clusters.sort_by_key(|&cluster| std::cmp::Reverse(figures.clusters.clusters[cluster].size));
-    clusters.truncate(CLUSTERS);
-    clusters.sort_unstable();
     let errors = shown.iter().flat_map(|view| view.by_cluster.iter().chain([&view.overall])).flatten();
     let largest = errors.fold(f64::MIN_POSITIVE, |largest, error| largest.max(*error));
-
-    let mut out = String::new();
-    head(
-        &mut out,
-        "reconstruction",
-        "Unexplained share by cluster and view",
-        &shown.iter().map(|view| view.name.as_str()).collect::<Vec<_>>(),
+    let names: Vec<&str> = shown.iter().map(|view| view.name.as_str()).collect();
+    let mut out = by_view(
+        figures,
+        ("reconstruction", "Unexplained share by cluster and view"),
+        &names,
+        |out, view, cluster| match cluster
+            .map_or(shown[view].overall, |cluster| shown[view].by_cluster[cluster])
+        {
+            Some(error) => heat(out, error / largest, &percent(error), Tone::Plain, ""),
+            None => out.push_str("<td>–</td>"),
+        },
     );
-    out.push_str("</tr></thead><tbody><tr class=all><th scope=row>all</th>");
-    let cell = |out: &mut String, error: Option<f64>| match error {
-        Some(error) => heat(out, error / largest, &percent(error), false),
-        None => out.push_str("<td>–</td>"),
-    };
-    shown.iter().for_each(|view| cell(&mut out, view.overall));
-    out.push_str("</tr>");
-    for &cluster in &clusters {
-        put!(out, "<tr><th scope=row>{cluster}</th>");
-        shown.iter().for_each(|view| cell(&mut out, view.by_cluster[cluster]));
-        out.push_str("</tr>");
-    }
     out.push_str(
         "</tbody></table></div><p class=note>Share of the squared length of the instances that Uv leaves unexplained, \
          Σ‖x − Uv‖² / Σ‖x‖², where they are present and scaled as in the fit. The stronger the colour, the worse.",
     );
-    if clusters.len() < figures.clusters.clusters.len() {
+    left_out(&mut out, figures, views.len());
+    out
+}
+
+/// A table with a row for all instances and for each cluster, as far as they are drawn, and a column for each view; `cell`
+/// is told the view and the cluster, or none for all.
+fn by_view(
+    figures: &Figures,
+    (id, label): (&str, &str),
+    names: &[&str],
+    cell: impl Fn(&mut String, usize, Option<usize>),
+) -> String {
+    let mut clusters: Vec<usize> = (0..figures.clusters.clusters.len()).collect();
+    clusters.sort_by_key(|&cluster| std::cmp::Reverse(figures.clusters.clusters[cluster].size));
+    clusters.truncate(CLUSTERS);
+    clusters.sort_unstable();
+    let mut out = String::new();
+    head(&mut out, id, label, names);
+    out.push_str("</tr></thead><tbody><tr class=all><th scope=row>all</th>");
+    (0..names.len()).for_each(|view| cell(&mut out, view, None));
+    out.push_str("</tr>");
+    for cluster in clusters {
+        put!(out, "<tr><th scope=row>{cluster}</th>");
+        (0..names.len()).for_each(|view| cell(&mut out, view, Some(cluster)));
+        out.push_str("</tr>");
+    }
+    out
+}
+
+/// Says what [`by_view`] does not show, and ends the note.
+fn left_out(out: &mut String, figures: &Figures, views: usize) {
+    if figures.clusters.clusters.len() > CLUSTERS {
         put!(out, " The {CLUSTERS} largest of {} clusters are shown.", figures.clusters.clusters.len());
     }
-    if shown.len() < views.len() {
-        put!(out, " The first {VIEWS} of {} views are shown.", views.len());
+    if views > VIEWS {
+        put!(out, " The first {VIEWS} of {views} views are shown.");
     }
     out.push_str("</p>");
-    out
 }
 
 pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
@@ -66,7 +125,8 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
         put!(out, "<tr><th scope=row>{cluster}</th>");
         for (column, &instances) in counts.iter().enumerate() {
             let text = if instances == 0 { "·".into() } else { count(instances) };
-            heat(&mut out, instances as f64 / size.max(1) as f64, &text, *matched == Some(column));
+            let tone = if *matched == Some(column) { Tone::Matched } else { Tone::Plain };
+            heat(&mut out, instances as f64 / size.max(1) as f64, &text, tone, "");
         }
         put!(out, "<td class=sum>{}</td></tr>", count(size));
     }
@@ -109,14 +169,26 @@ fn head(out: &mut String, id: &str, label: &str, names: &[&str]) {
     }
 }
 
+/// What a cell is beside its amount.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tone {
+    Plain,
+    /// Framed.
+    Matched,
+    /// In the colour of what is below zero.
+    Against,
+}
+
 /// A cell whose colour says how large its share is. Strong colours get letters of the page's ground.
-fn heat(out: &mut String, share: f64, text: &str, matched: bool) {
+fn heat(out: &mut String, share: f64, text: &str, tone: Tone, attributes: &str) {
     let share = share.clamp(0.0, 1.0);
-    let class = match (matched, share > 0.55) {
-        (true, true) => " class=\"matched hot\"",
-        (true, false) => " class=matched",
-        (false, true) => " class=hot",
-        (false, false) => "",
+    let class = match (tone, share > 0.55) {
+        (Tone::Matched, true) => " class=\"matched hot\"",
+        (Tone::Matched, false) => " class=matched",
+        (Tone::Against, true) => " class=\"against hot\"",
+        (Tone::Against, false) => " class=against",
+        (Tone::Plain, true) => " class=hot",
+        (Tone::Plain, false) => "",
     };
-    put!(out, "<td{class} style=\"--share:{:.0}%\">{text}</td>", 100.0 * share);
+    put!(out, "<td{class}{attributes} style=\"--share:{:.0}%\">{text}</td>", 100.0 * share);
 }

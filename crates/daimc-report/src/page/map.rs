@@ -36,8 +36,15 @@ pub(crate) fn section(figures: &Figures) -> String {
 }
 
 /// What the script needs to recolour the map and to say what is under the pointer.
-pub(crate) fn data(map: &Map, views: usize) -> Value {
+pub(crate) fn data(figures: &Figures) -> Value {
+    let map = &figures.map;
     let two_digits = |value: &f64| (100.0 * value).round() / 100.0;
+    let percent = |share: &Option<f64>| share.map(|share| (100.0 * share).round() as i64);
+    let contributions = map.contributions.as_ref().map(|all| {
+        let of = |shares: &Vec<Option<f64>>| shares.iter().map(percent).collect::<Vec<_>>();
+        all.iter().map(of).collect::<Vec<_>>()
+    });
+    let names = figures.evidence.views.iter().map(|view| shorten(&view.name, 40)).collect::<Vec<_>>();
     json!({
         "id": map.ids.iter().map(|id| shorten(id, LONGEST)).collect::<Vec<_>>(),
         "cluster": map.clusters,
@@ -45,7 +52,9 @@ pub(crate) fn data(map: &Map, views: usize) -> Value {
         "views": map.views,
         "class": map.classes,
         "classNames": map.class_names.iter().map(|name| shorten(name, LONGEST)).collect::<Vec<_>>(),
-        "viewCount": views,
+        "viewCount": figures.summary.views,
+        "viewNames": contributions.is_some().then_some(names),
+        "contributions": contributions,
     })
 }
 

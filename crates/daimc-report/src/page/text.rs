@@ -104,6 +104,12 @@ pub(crate) fn score(value: f64) -> String {
     format!("{value:.3}").replace('-', "−")
 }
 
+/// A number from −1 to 1 with its sign and two decimals.
+pub(crate) fn signed(value: f64) -> String {
+    let text = format!("{value:+.2}").replace('-', "−");
+    if ["+0.00", "−0.00"].contains(&text.as_str()) { "0.00".into() } else { text }
+}
+
 /// A share in per cent, with one decimal; what is not quite nothing or not quite all does not look like it.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
@@ -144,6 +150,7 @@ mod tests {
         );
         assert_eq!(number(1.5e-9), "1.50e−9");
         assert_eq!([0.0, 0.0001, 0.5, 0.9999, 1.0].map(percent), ["0%", "<0.1%", "50.0%", ">99.9%", "100%"]);
+        assert_eq!([0.4, -0.4, 0.001, -0.001].map(signed), ["+0.40", "−0.40", "0.00", "0.00"]);
         assert_eq!([0.25, 12.3, 600.0].map(duration), ["250 ms", "12.3 s", "10 min"]);
         assert_eq!((counted(1, "view"), counted(1200, "view")), ("1 view".into(), "1,200 views".into()));
     }

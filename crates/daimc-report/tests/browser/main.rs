@@ -75,6 +75,7 @@ fn every_chart_is_drawn(browser: &mut Chromium) {
         ("#feature-bars i", 15),
         ("#confusion-table td.matched", 4),
         ("#reconstruction-table td", 15),
+        ("#contributions-table td", 15),
     ];
     for (selector, least) in marks {
         let seen = format!(
@@ -110,9 +111,15 @@ fn hovering_tells_the_instance(browser: &mut Chromium) {
     assert_eq!(browser.evaluate("document.querySelector('#tip strong').textContent"), id);
     assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), false);
     let tip = browser.evaluate("document.getElementById('tip').textContent");
-    for word in ["cluster", "confidence", "views seen", "true class"] {
+    for word in ["cluster", "confidence", "views seen", "contributes ", HOSTILE, "true class"] {
         assert!(tip.as_str().unwrap().contains(word), "{tip}");
     }
+    let lines = browser.evaluate("[...document.querySelectorAll('#tip dd')].map((e) => e.textContent)");
+    let seen =
+        browser.evaluate(&format!("data.map.contributions[{}].filter((c) => c !== null).length", at[0]));
+    let told =
+        lines.as_array().unwrap().iter().filter(|line| line.as_str().unwrap().starts_with("contributes"));
+    assert_eq!(told.count() as u64, seen.as_u64().unwrap(), "{lines}");
     browser.point(1.0, 1.0);
     assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), true);
 

@@ -11,6 +11,7 @@ use super::{Daimc, Iteration, Outcome, Timings};
 use crate::Result;
 use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters};
+use crate::explain::leaders::Leaders;
 use crate::lens::Lens;
 use crate::model::Place;
 use crate::options::Options;
@@ -105,16 +106,17 @@ impl<'a> Work<'a> {
     /// are threads, so that no more V are held.
     pub fn combined(&self) -> Result<(State<'a>, Vec<Course>, Runs)> {
         let options = &self.fit.options;
-        let one = |run: usize| -> Result<Option<(Place, Course)>> {
+        let one = |run: usize| -> Result<Option<(Place, Leaders, Course)>> {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
             let (mut state, mut course) = self.once(&own, run + 1)?;
             let mut clock = Clock::new();
-            let (_, _, place) = Place::cluster(state.take_v(), &own)?;
+            let (_, centres, place) = Place::cluster(state.take_v(), &own)?;
+            let leaders = Leaders::of(&state.alignments, &centres);
             course.timings.assign += clock.lap();
-            Ok(Some((place, course)))
+            Ok(Some((place, leaders, course)))
         };
         let mut runs = Runs::default();
         let mut courses = Vec::new();
@@ -122,8 +124,8 @@ impl<'a> Work<'a> {
         for some in all.chunks(rayon::current_num_threads()) {
             let found: Vec<_> =
                 some.par_iter().with_max_len(1).map(|&run| one(run)).collect::<Result<_>>()?;
-            for (place, course) in found.into_iter().flatten() {
-                runs.add(&place);
+            for (place, leaders, course) in found.into_iter().flatten() {
+                runs.add(&place, leaders);
                 courses.push(course);
             }
         }

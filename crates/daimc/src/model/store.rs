@@ -94,6 +94,9 @@ impl Model {
         for (i, view) in self.views.iter().enumerate() {
             put(format!("view.{i}.basis"), shape(&view.basis), view.basis.values());
             put(format!("view.{i}.alignment"), shape(&view.alignment), view.alignment.values());
+            if let Some(stability) = &view.stability {
+                put(format!("view.{i}.stability"), shape(stability), stability.values());
+            }
         }
         let views = self.views.iter().map(|view| ViewMetadata {
             name: view.name.clone(),
@@ -187,6 +190,10 @@ impl Model {
                 view.basis.columns() == latent
                     && shape(&view.alignment) == (d, latent)
                     && scales(&view.scaling, d)
+                    && view.stability.as_ref().is_none_or(|stability| {
+                        shape(stability) == (d, clusters)
+                            && stability.values().iter().all(|share| (0.0..=1.0).contains(share))
+                    })
                     && view.feature_names.as_ref().is_none_or(|names| names.len() == d)
             });
         if fits { Ok(()) } else { Err(broken("its parts do not fit together")) }
@@ -228,6 +235,11 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
             basis: matrix(&format!("view.{i}.basis"))?,
             alignment: matrix(&format!("view.{i}.alignment"))?,
             scaling: scaling(&format!("view.{i}"), view.scaling)?,
+            stability: tensors
+                .names()
+                .contains(&format!("view.{i}.stability").as_str())
+                .then(|| matrix(&format!("view.{i}.stability")))
+                .transpose()?,
         })
     });
     let label = |value: &f64| {

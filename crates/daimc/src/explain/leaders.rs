@@ -1,0 +1,112 @@
+//! The features that lead the clusters, and how many of several runs say so.
+//!
+//! A feature leads a cluster if its weight ([`Model::weights`](crate::Model::weights)) is among the largest in absolute
+//! value. What one run makes of its start, the next one may not; a feature that leads the same cluster in every run does not
+//! depend on the start.
+
+use crate::Matrix;
+use crate::matrix::dot;
+
+/// How many features of a view lead a cluster: a twentieth of them, but at least ten, so that small views have some, and at
+/// most half, so that leading means something there.
+pub(crate) fn leading(features: usize) -> usize {
+    (features / 20).max(10).min(features.div_ceil(2))
+}
+
+/// What each feature of a view says for a cluster, given B and the centres of the clusters: `b_fᵀc / ‖c‖`.
+pub(crate) fn weights(alignment: &Matrix, centres: &Matrix, cluster: usize) -> Vec<f64> {
+    let centre: Vec<f64> = centres.iter_rows().map(|row| row[cluster]).collect();
+    let length = dot(&centre, &centre).sqrt();
+    let unit = if length > 0.0 { 1.0 / length } else { 0.0 };
+    alignment.iter_rows().map(|row| dot(row, &centre) * unit).collect()
+}
+
+/// The features that lead the clusters of one run, and whether they speak for the cluster or against it.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaders {
+    /// By view and cluster.
+    by_view: Vec<Vec<Vec<(u32, bool)>>>,
+}
+
+impl Leaders {
+    /// Given are B of each view and the centres of the clusters.
+    pub fn of(alignments: &[Matrix], centres: &Matrix) -> Self {
+        let of = |alignment: &Matrix| {
+            let of = |cluster| strongest(&weights(alignment, centres, cluster));
+            (0..centres.columns()).map(of).collect()
+        };
+        Self { by_view: alignments.iter().map(of).collect() }
+    }
+}
+
+/// The features that lead by these weights. A weight of zero does not lead.
+fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
+    let mut order: Vec<usize> = (0..weights.len()).filter(|&feature| weights[feature] != 0.0).collect();
+    let most = leading(weights.len());
+    if order.len() > most {
+        order.select_nth_unstable_by(most, |&a, &b| {
+            weights[b].abs().total_cmp(&weights[a].abs()).then(a.cmp(&b))
+        });
+        order.truncate(most);
+    }
+    order.into_iter().map(|feature| (crate::views::index(feature), weights[feature] > 0.0)).collect()
+}
+
+/// The share of the runs in which each feature leads each cluster, on the same side as in the end: for each view, features ×
+/// clusters. Each run comes with the pairs of a final cluster and its own that are matched; B and the centres are the final
+/// ones.
+pub(crate) fn stability<'a>(
+    runs: impl ExactSizeIterator<Item = (&'a Leaders, Vec<(usize, usize)>)>,
+    alignments: &[Matrix],
+    centres: &Matrix,
+) -> Vec<Matrix> {
+    let clusters = centres.columns();
+    let count = runs.len() as f64;
+    let mut out: Vec<Matrix> = alignments.iter().map(|b| Matrix::zeros(b.rows(), clusters)).collect();
+    let signs: Vec<Vec<Vec<f64>>> = alignments
+        .iter()
+        .map(|b| (0..clusters).map(|cluster| weights(b, centres, cluster)).collect())
+        .collect();
+    for (leaders, pairs) in runs {
+        for (view, by_cluster) in leaders.by_view.iter().enumerate() {
+            for &(cluster, own) in &pairs {
+                for &(feature, is_for) in &by_cluster[own] {
+                    let feature = feature as usize;
+                    if (signs[view][cluster][feature] > 0.0) == is_for {
+                        out[view][(feature, cluster)] += 1.0;
+                    }
+                }
+            }
+        }
+    }
+    out.iter_mut().flat_map(Matrix::values_mut).for_each(|times| *times /= count);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_twentieth_leads_but_at_least_ten_and_at_most_half() {
+        assert_eq!([1, 2, 5, 20, 21, 200, 1000].map(leading), [1, 1, 3, 10, 10, 10, 50]);
+    }
+
+    #[test]
+    fn a_feature_leads_where_it_is_matched_and_on_the_same_side() {
+        // Three features, of which two lead; the centres are the axes, so that weights are columns of B.
+        let centres = Matrix::from_fn(2, 2, |i, j| if i == j { 2.0 } else { 0.0 });
+        let alignment = |values: [f64; 6]| [Matrix::new(3, 2, values.into()).unwrap()];
+        let end = alignment([3.0, 0.0, -2.0, 1.0, 1.0, 2.0]);
+        // The first run is like the end.
+        let first = Leaders::of(&end, &centres);
+        // The second has the clusters the other way round, and feature 1 on the other side of cluster 0.
+        let second = Leaders::of(&alignment([0.0, 3.0, 1.0, 2.0, 2.0, 1.0]), &centres);
+        // The third has lost cluster 1.
+        let third = Leaders::of(&end, &centres);
+        let pairs = [vec![(0, 0), (1, 1)], vec![(0, 1), (1, 0)], vec![(0, 0)]];
+        let found = stability([&first, &second, &third].into_iter().zip(pairs), &end, &centres);
+        let times: Vec<f64> = found[0].values().iter().map(|share| (share * 3.0).round()).collect();
+        assert_eq!(times, [3.0, 0.0, 2.0, 2.0, 0.0, 2.0]);
+    }
+}
