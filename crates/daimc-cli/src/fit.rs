@@ -410,7 +410,7 @@ pub fn cluster(
     level: Level,
 ) -> Result<(Model, Option<Scores>)> {
     let progress = Progress::new(fit.options().max_iterations, fit.options().runs, level);
-    let model = fit.fit_with(views, |iteration| progress.each(iteration));
+    let model = progress.watch(fit).fit_with(views, |iteration| progress.each(iteration));
     progress.finish();
     let model = model?;
     for view in &model.views {

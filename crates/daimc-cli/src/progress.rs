@@ -2,12 +2,12 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Once};
 use std::time::Duration;
 
-use daimc::Iteration;
-use indicatif::{ProgressBar, ProgressStyle};
+use daimc::{Daimc, Iteration};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 /// How much is told on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +41,8 @@ impl Level {
     }
 }
 
-/// How often the user has asked to stop.
-static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+/// Whether the user has asked to stop.
+static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// From now on Ctrl-C is a request, not the end; the second one is the end.
 pub fn listen() {
@@ -50,7 +50,7 @@ pub fn listen() {
     ONCE.call_once(|| {
         // Where no handler can be set, Ctrl-C ends the program as it always does.
         let _ = ctrlc::set_handler(|| {
-            if REQUESTS.fetch_add(1, Ordering::SeqCst) > 0 {
+            if STOP.swap(true, Ordering::SeqCst) {
                 std::process::exit(1);
             }
             eprintln!("\ndaimc: stopping after the work at hand; once more to stop at once");
@@ -71,7 +71,7 @@ impl Progress {
     pub fn new(most: usize, runs: usize, level: Level) -> Self {
         listen();
         let bar = (level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = "{elapsed_precise} [{bar:30}] {msg}  at most {eta} left";
+            let style = "{elapsed_precise} [{bar:30}] {msg}";
             let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
             ProgressBar::new(most.saturating_mul(runs) as u64).with_style(style.progress_chars("=> "))
         });
@@ -82,17 +82,27 @@ impl Progress {
         Self { bar, level, most, runs }
     }
 
+    /// The same fit, which tells what it does beside its iterations and ends wherever it is when the user asks.
+    pub fn watch(&self, fit: &Daimc) -> Daimc {
+        let (bar, level) = (self.bar.clone(), self.level);
+        fit.clone().interrupt(Arc::clone(&STOP)).stages(move |stage| match &bar {
+            Some(bar) => bar.set_message(stage.to_string()),
+            None => level.detail(stage),
+        })
+    }
+
     pub fn each(&self, iteration: &Iteration) -> ControlFlow<()> {
         let Iteration { run, number, objective, change, .. } = iteration;
         let run_of = if self.runs > 1 { format!("run {run} of {}, ", self.runs) } else { String::new() };
         if let Some(bar) = &self.bar {
             let most = self.most;
-            bar.set_message(format!(
-                "{run_of}iteration {number} of at most {most}  J = {:.6}",
-                objective.total
-            ));
             // Runs go on side by side.
             bar.inc(1);
+            bar.set_message(format!(
+                "{run_of}iteration {number} of at most {most}  J = {:.6}  at most {:#} left",
+                objective.total,
+                HumanDuration(bar.eta())
+            ));
         } else {
             let told = format!("{run_of}iteration {number}: J = {:.6}, change {change:.1e}", objective.total);
             self.level.detail(told);
@@ -109,5 +119,5 @@ impl Progress {
 
 /// Whether the user has asked to stop.
 pub fn interrupted() -> bool {
-    REQUESTS.load(Ordering::SeqCst) > 0
+    STOP.load(Ordering::SeqCst)
 }

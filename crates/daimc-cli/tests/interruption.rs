@@ -56,6 +56,50 @@ fn ctrl_c_writes_what_there_is_and_says_so() {
     assert!(folder.text("out/report.html").contains("nterrupted"));
 }
 
+/// Rows of single-precision numbers as an .npy file.
+fn npy(rows: usize, columns: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(format!("{header:<117}\n").into_bytes());
+    let mut state = 1_u32;
+    for i in 0..rows * columns {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = f32::from(u16::try_from(state >> 16).unwrap()) / 65536.0;
+        let cluster = (i / columns) % 3;
+        file.extend((noise + if i % 3 == cluster { 1.0 } else { 0.0 }).to_le_bytes());
+    }
+    file
+}
+
+#[test]
+fn ctrl_c_leaves_the_search_for_neighbours_and_keeps_the_clusters() {
+    use std::io::{BufRead, BufReader};
+    let folder = Folder::new();
+    // Every pair is compared in each of six views, on one thread: that takes many seconds, and the signal comes in the first.
+    folder.file("x.npy", npy(20_000, 300));
+    let views: Vec<String> = (1..=6).map(|view| format!("--view v{view}=x.npy")).collect();
+    let arguments =
+        format!("fit {} -k 3 -o out --max-iter 2 --neighbours refine --threads 1 -v", views.join(" "));
+    let mut command = Command::cargo_bin("daimc").unwrap();
+    command.current_dir(folder.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.args(arguments.split(' ')).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == "looking for neighbours in view 'v1'"));
+    signal(&child, "INT");
+    let told: Vec<String> = lines.collect();
+    assert_eq!(wait(child).code(), Some(1), "{told:?}");
+    // The search was left, not finished.
+    assert!(!told.iter().any(|line| line.contains("view 'v6'") || line.starts_with("cutting")), "{told:?}");
+    assert!(
+        told.iter().any(|line| line.contains("neighbourhoods: off (the fit was interrupted)")),
+        "{told:?}"
+    );
+    let summary = folder.json("out/summary.json");
+    assert_eq!(summary["interrupted"], true);
+    assert_eq!(summary["iterations"], 2);
+    assert_eq!(folder.labels("out/labels.tsv").len(), 20_000);
+}
+
 #[test]
 fn a_fit_that_is_killed_leaves_no_output() {
     let folder = Folder::digit();

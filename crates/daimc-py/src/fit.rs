@@ -1,5 +1,7 @@
 //! A fit, from Python's arrays to a model.
 
+use std::sync::Arc;
+
 use daimc::{Daimc, Ids};
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
@@ -38,7 +40,8 @@ pub fn fit<'py>(
     let (model, alone, contributions) = watched(py, threads, each.as_ref(), |watch, stop| {
         let (views, alone) = data.views()?;
         let source = Stoppable { source: &views, stop };
-        let mut model = fit.fit_source(&source, |news| {
+        // Where no rows are read, as among eigenvectors, the fit looks for itself.
+        let mut model = fit.interrupt(Arc::clone(stop)).fit_source(&source, |news| {
             let elapsed = news.elapsed.as_secs_f64();
             watch.tell((news.run, news.number, news.objective.total, news.change, elapsed))
         })?;

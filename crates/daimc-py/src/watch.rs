@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -40,10 +41,10 @@ pub fn watched<T: Send>(
     py: Python<'_>,
     threads: usize,
     each: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watch<'_>, &AtomicBool) -> Result<T> + Send,
+    work: impl FnOnce(&Watch<'_>, &Arc<AtomicBool>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let pool = pool(threads)?;
-    let stop = AtomicBool::new(false);
+    let stop = Arc::new(AtomicBool::new(false));
     let (news, mut heard) = channel();
     let mut failure = None;
     let done = std::thread::scope(|scope| {

@@ -2,10 +2,13 @@
 //! weights of a graph: a block of vectors is sharpened by a polynomial that is small on the eigenvalues not wanted
 //! (Chebyshev's) and large above them, and turned to the best vectors of its span, until they are eigenvectors.
 
+use std::convert::Infallible;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use crate::kernel::Scalar;
 use crate::{Matrix, linalg};
 
 /// Up to this order all eigenvectors are worked out.
@@ -24,104 +27,140 @@ pub(crate) fn leading(
     count: usize,
     seed: u64,
 ) -> (Vec<f64>, Matrix) {
-    let width = count + 4 + count / 4;
-    if n <= SMALL.max(2 * width) {
-        let identity = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
-        let (values, vectors) = linalg::symmetric_eigen(&apply(&identity));
-        let count = count.min(n);
-        let largest = (0..count).map(|k| values[n - 1 - k]).collect();
-        return (largest, Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)]));
-    }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut block = orthonormal(&Matrix::from_fn(n, width, |_, _| rng.random_range(-1.0..1.0)));
-    let mut values = Vec::new();
-    for round in 0..MOST_ROUNDS {
-        let image = apply(&block);
-        let (ascending, turn) = linalg::symmetric_eigen(&transposed_product(&block, &image));
-        let turn = Matrix::from_fn(width, width, |i, k| turn[(i, width - 1 - k)]);
-        values = ascending.into_iter().rev().collect::<Vec<_>>();
-        block = product(&block, &turn);
-        let image = product(&image, &turn);
-        if residual(&image, &block, &values[..count]) <= RESIDUAL || round + 1 == MOST_ROUNDS {
-            break;
+    let into = |x: &[f64], [a, b, c]: [f64; 3], y: &mut [f64]| {
+        let image = apply(&Matrix::new(n, x.len() / n, x.to_vec()).expect("whole rows"));
+        for ((y, x), image) in y.iter_mut().zip(x).zip(image.values()) {
+            *y = a * image + b * x + c * *y;
         }
-        block = orthonormal(&sharpen(&apply, block, image, values[width - 1]));
-    }
-    values.truncate(count);
-    (values, Matrix::from_fn(n, count, |i, k| block[(i, k)]))
+        Ok::<_, Infallible>(())
+    };
+    let Ok(found) = leading_in_place(into, n, count, seed);
+    found
 }
 
-/// The longest `S x − λ x`.
-fn residual(image: &Matrix, block: &Matrix, values: &[f64]) -> f64 {
-    let mut squares = vec![0.0; values.len()];
-    for (image, block) in image.iter_rows().zip(block.iter_rows()) {
-        for (k, square) in squares.iter_mut().enumerate() {
-            *square += (image[k] - values[k] * block[k]).powi(2);
+/// As [`leading`], with two blocks of vectors in all, each n × some width and row by row: `apply(X, [a, b, c], Y)` is
+/// `Y ← a S X + b X + c Y`. They are kept as `T`; sums are `f64`.
+///
+/// # Errors
+/// The first of `apply`.
+pub(crate) fn leading_in_place<T: Scalar, E>(
+    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<(), E>,
+    n: usize,
+    count: usize,
+    seed: u64,
+) -> Result<(Vec<f64>, Matrix), E> {
+    let width = count + 4 + count / 4;
+    if n <= SMALL.max(2 * width) {
+        let count = count.min(n);
+        let identity: Vec<T> =
+            (0..n * n).map(|at| T::from_f64(f64::from(u8::from(at / n == at % n)))).collect();
+        let mut image = vec![T::default(); n * n];
+        apply(&identity, [1.0, 0.0, 0.0], &mut image)?;
+        let (values, vectors) = linalg::symmetric_eigen(&wide(&image, n));
+        let largest = (0..count).map(|k| values[n - 1 - k]).collect();
+        return Ok((largest, Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)])));
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut block: Vec<T> = (0..n * width).map(|_| T::from_f64(rng.random_range(-1.0..1.0))).collect();
+    let mut image = vec![T::default(); n * width];
+    let mut values = Vec::new();
+    for round in 0..MOST_ROUNDS {
+        orthonormalise(&mut block, width);
+        apply(&block, [1.0, 0.0, 0.0], &mut image)?;
+        let (ascending, turn) = linalg::symmetric_eigen(&transposed_product(&block, &image, width));
+        let turn = Matrix::from_fn(width, width, |i, k| turn[(i, width - 1 - k)]);
+        values = ascending.into_iter().rev().collect::<Vec<_>>();
+        multiply(&mut block, &turn);
+        multiply(&mut image, &turn);
+        if residual(&image, &block, &values, count) <= RESIDUAL || round + 1 == MOST_ROUNDS {
+            break;
         }
+        sharpen(&apply, &mut block, &mut image, values[width - 1])?;
+    }
+    drop(image);
+    values.truncate(count);
+    Ok((values, Matrix::from_fn(n, count, |i, k| block[i * width + k].to_f64())))
+}
+
+/// The longest `S x − λ x` of the first `count` vectors.
+fn residual<T: Scalar>(image: &[T], block: &[T], values: &[f64], count: usize) -> f64 {
+    let width = values.len();
+    let parts = image.par_chunks(ROWS * width).zip(block.par_chunks(ROWS * width)).map(|(image, block)| {
+        let mut squares = vec![0.0; count];
+        for (image, block) in image.chunks_exact(width).zip(block.chunks_exact(width)) {
+            for (k, square) in squares.iter_mut().enumerate() {
+                *square += (image[k].to_f64() - values[k] * block[k].to_f64()).powi(2);
+            }
+        }
+        squares
+    });
+    let mut squares = vec![0.0; count];
+    for part in parts.collect::<Vec<_>>() {
+        squares.iter_mut().zip(part).for_each(|(square, part)| *square += part);
     }
     squares.into_iter().fold(0.0, f64::max).sqrt()
 }
 
-/// The Chebyshev polynomial of the operator, stretched from −1 … 1 to −1 … `bound`, times the block.
-fn sharpen(apply: impl Fn(&Matrix) -> Matrix, block: Matrix, image: Matrix, bound: f64) -> Matrix {
+/// The Chebyshev polynomial of the operator, stretched from −1 … 1 to −1 … `bound`, times the block, in its place. The image
+/// of the block is given and lost.
+fn sharpen<T: Scalar, E>(
+    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<(), E>,
+    block: &mut [T],
+    image: &mut [T],
+    bound: f64,
+) -> Result<(), E> {
     // An interval of some length, and short of the eigenvalue 1 that a connected graph has.
     let bound = bound.clamp(-0.9, 0.9999);
     let (centre, half) = (f64::midpoint(bound, -1.0), f64::midpoint(bound, 1.0));
-    let mut last = block;
-    let mut now = image;
-    combine(&mut now, 1.0 / half, -centre / half, &last);
-    for _ in 1..DEGREE {
-        let mut next = apply(&now);
-        combine(&mut next, 2.0 / half, -2.0 * centre / half, &now);
-        combine(&mut next, 1.0, -1.0, &last);
-        (last, now) = (now, next);
-    }
-    now
-}
-
-/// `A ← a A + b B`.
-fn combine(matrix: &mut Matrix, a: f64, b: f64, other: &Matrix) {
-    let values = matrix.values_mut().par_chunks_mut(ROWS).zip(other.values().par_chunks(ROWS));
-    values.for_each(|(values, others)| {
-        values.iter_mut().zip(others).for_each(|(value, other)| *value = a * *value + b * other);
+    image.par_chunks_mut(ROWS).zip(block.par_chunks(ROWS)).for_each(|(now, last)| {
+        let pairs = now.iter_mut().zip(last);
+        pairs.for_each(|(now, last)| *now = T::from_f64((now.to_f64() - centre * last.to_f64()) / half));
     });
+    let (mut last, mut now) = (block, image);
+    for _ in 1..DEGREE {
+        apply(now, [2.0 / half, -2.0 * centre / half, -1.0], last)?;
+        (last, now) = (now, last);
+    }
+    // Every second product is in the place of the block, the last one with them.
+    const { assert!(DEGREE.is_multiple_of(2)) }
+    Ok(())
 }
 
-/// Orthonormal columns with the span of these: twice through the eigenvectors of their products, which is enough for
-/// columns that are not too nearly the same.
-fn orthonormal(block: &Matrix) -> Matrix {
-    let once = |block: &Matrix| {
-        let (mut values, mut turn) = linalg::symmetric_eigen(&transposed_product(block, block));
+/// Makes the columns orthonormal without changing their span: twice through the eigenvectors of their products, which is
+/// enough for columns that are not too nearly the same.
+pub(crate) fn orthonormalise<T: Scalar>(block: &mut [T], width: usize) {
+    for _ in 0..2 {
+        let (mut values, mut turn) = linalg::symmetric_eigen(&transposed_product(block, block, width));
         linalg::lift(&mut values, 1.0);
         turn.scale_columns(&values.iter().map(|value| value.sqrt().recip()).collect::<Vec<_>>());
-        product(block, &turn)
-    };
-    once(&once(block))
+        multiply(block, &turn);
+    }
 }
 
-fn blocks(matrix: &Matrix) -> impl IndexedParallelIterator<Item = Matrix> {
-    let columns = matrix.columns();
-    let rows = move |values: &[f64]| {
-        Matrix::new(values.len() / columns, columns, values.to_vec()).expect("whole rows")
-    };
-    matrix.values().par_chunks(ROWS * columns).map(rows)
+/// Whole rows in double precision.
+fn wide<T: Scalar>(rows: &[T], width: usize) -> Matrix {
+    let values = rows.iter().map(|value| value.to_f64()).collect();
+    Matrix::new(rows.len() / width, width, values).expect("whole rows")
 }
 
 /// `Aᵀ B`, its sums always in the same order.
-fn transposed_product(a: &Matrix, b: &Matrix) -> Matrix {
-    let parts = blocks(a).zip(blocks(b)).map(|(a, b)| linalg::transposed_product(&a, &b));
-    let mut sum = Matrix::zeros(a.columns(), b.columns());
+fn transposed_product<T: Scalar>(a: &[T], b: &[T], width: usize) -> Matrix {
+    let pairs = a.par_chunks(ROWS * width).zip(b.par_chunks(ROWS * width));
+    let parts = pairs.map(|(a, b)| linalg::transposed_product(&wide(a, width), &wide(b, width)));
+    let mut sum = Matrix::zeros(width, width);
     for part in parts.collect::<Vec<_>>() {
         sum.values_mut().iter_mut().zip(part.values()).for_each(|(sum, part)| *sum += part);
     }
     sum
 }
 
-fn product(a: &Matrix, small: &Matrix) -> Matrix {
-    let mut out = Matrix::zeros(a.rows(), small.columns());
-    let parts = out.values_mut().par_chunks_mut(ROWS * small.columns());
-    parts.zip(blocks(a)).for_each(|(out, a)| out.copy_from_slice(linalg::product(&a, small).values()));
-    out
+/// `A ← A T` with a small square T.
+fn multiply<T: Scalar>(a: &mut [T], turn: &Matrix) {
+    let width = turn.columns();
+    a.par_chunks_mut(ROWS * width).for_each(|rows| {
+        let product = linalg::product(&wide(rows, width), turn);
+        rows.iter_mut().zip(product.values()).for_each(|(out, value)| *out = T::from_f64(*value));
+    });
 }
 
 #[cfg(test)]
@@ -131,7 +170,8 @@ mod tests {
     /// A symmetric matrix with known leading eigenvectors: a few planted, noise below them.
     fn planted(n: usize) -> (Matrix, Vec<f64>) {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
-        let vectors = orthonormal(&Matrix::from_fn(n, 40, |_, _| rng.random_range(-1.0..1.0)));
+        let mut vectors = Matrix::from_fn(n, 40, |_, _| rng.random_range(-1.0..1.0));
+        orthonormalise(vectors.values_mut(), 40);
         let values: Vec<f64> = (0..40)
             .map(|k| {
                 let k = f64::from(k);
@@ -157,6 +197,40 @@ mod tests {
                 worst.map(|(i, k)| (image[(i, k)] - values[k] * vectors[(i, k)]).abs()).fold(0.0, f64::max);
             assert!(worst < 1e-5, "{n}: {worst}");
         }
+    }
+
+    #[test]
+    fn vectors_in_single_precision_are_those_in_double() {
+        let n = 900;
+        let (matrix, expected) = planted(n);
+        let apply = |x: &[f32], [a, b, c]: [f64; 3], y: &mut [f32]| {
+            let image = linalg::product(&matrix, &wide(x, x.len() / n));
+            for ((y, x), image) in y.iter_mut().zip(x).zip(image.values()) {
+                *y = (a * image + b * f64::from(*x) + c * f64::from(*y)) as f32;
+            }
+            Ok::<_, Infallible>(())
+        };
+        let Ok((values, single)) = leading_in_place(apply, n, 6, 1);
+        let (_, double) = leading(|x| linalg::product(&matrix, x), n, 6, 1);
+        for k in 0..6 {
+            assert!((values[k] - expected[k]).abs() < 1e-7, "{values:?}");
+            let cosine: f64 = (0..n).map(|i| single[(i, k)] * double[(i, k)]).sum();
+            assert!((cosine.abs() - 1.0).abs() < 1e-6, "{k}: {cosine}");
+        }
+    }
+
+    #[test]
+    fn what_fails_ends_the_search_for_eigenvectors() {
+        let calls = std::cell::Cell::new(0);
+        let apply = |x: &[f64], [a, b, c]: [f64; 3], y: &mut [f64]| {
+            calls.set(calls.get() + 1);
+            for (at, (y, x)) in y.iter_mut().zip(x).enumerate() {
+                *y = (a * (at % 900) as f64 / 900.0 + b) * x + c * *y;
+            }
+            if calls.get() == 5 { Err("enough") } else { Ok(()) }
+        };
+        assert_eq!(leading_in_place(apply, 900, 6, 1).err(), Some("enough"));
+        assert_eq!(calls.get(), 5);
     }
 
     #[test]

@@ -117,6 +117,10 @@ pub enum Error {
         done: usize,
     },
 
+    /// Part of a fit was stopped by the flag of [`Daimc::interrupt`](crate::Daimc::interrupt); the fit goes on without it.
+    #[error("the fit was interrupted")]
+    Interrupted,
+
     /// The fit left the range of floating point.
     #[error(
         "numbers became too large or too small to compute with: scale the views (for example with unit rows), and take \

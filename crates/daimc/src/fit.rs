@@ -3,6 +3,8 @@
 mod run;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,7 @@ use crate::state::State;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
+use crate::watch::{Stage, Watch};
 use crate::{Error, Matrix, Result, Views, tune};
 use run::{Clock, Course, Work};
 
@@ -47,6 +50,7 @@ pub struct Daimc {
     start: Option<Matrix>,
     /// The importance of each view, where it is known.
     importance: Option<Vec<f64>>,
+    pub(crate) watch: Watch,
 }
 
 /// What a callback is told after each iteration.
@@ -74,7 +78,7 @@ pub enum Outcome {
     Converged,
     /// The limit of iterations was reached.
     IterationLimit,
-    /// The callback asked to stop; the model is what there was by then.
+    /// The callback or the flag of [`Daimc::interrupt`] asked to stop; the model is what there was by then.
     Cancelled,
 }
 
@@ -97,7 +101,7 @@ pub struct Timings {
 
 impl From<Options> for Daimc {
     fn from(options: Options) -> Self {
-        Self { options, threads: None, start: None, importance: None }
+        Self { options, threads: None, start: None, importance: None, watch: Watch::default() }
     }
 }
 
@@ -255,6 +259,22 @@ impl Daimc {
         self
     }
 
+    /// A flag that stops the fit wherever it is once somebody sets it, also from another thread. Iterations end with the one
+    /// at hand (the first is always made), what else was being worked out is left, and the model so far is returned
+    /// with [`Outcome::Cancelled`].
+    #[must_use]
+    pub fn interrupt(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.watch.stop = Some(stop);
+        self
+    }
+
+    /// Calls `each` when work begins that may take long and is no iteration.
+    #[must_use]
+    pub fn stages(mut self, each: impl Fn(&Stage) + Send + Sync + 'static) -> Self {
+        self.watch.listener = Some(Arc::new(each));
+        self
+    }
+
     /// The options as they stand.
     #[must_use]
     pub fn options(&self) -> &Options {
@@ -335,6 +355,7 @@ impl Daimc {
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
         if self.options.penalty == Penalty::Auto {
+            self.watch.tell(&Stage::Penalty);
             return tune::penalty(self, source)?.run(source, each);
         }
         self.run(source, each)
@@ -361,12 +382,19 @@ impl Daimc {
             (state, courses, Some(runs))
         };
         let mut timings = Timings { prepare, ..run::shared(&courses, clock.lap()) };
-        let cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
+        let mut cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
         let mut v = state.take_v();
-        let (found, decision) = if cancelled && options.neighbours != Neighbours::Off {
-            (None, Decision { used: Neighbours::Off, reason: "the fit was interrupted".into() })
+        let found = if cancelled && options.neighbours != Neighbours::Off {
+            Err(Error::Interrupted)
         } else {
-            neighbours::clusters(source, &lenses, options, &v)?
+            neighbours::clusters(source, &lenses, options, &v, &self.watch)
+        };
+        let (found, decision) = match found {
+            Err(error @ Error::Interrupted) => {
+                cancelled = true;
+                (None, Decision { used: Neighbours::Off, reason: error.to_string() })
+            }
+            found => found?,
         };
         timings.neighbours += clock.lap();
         let (latent_scaling, centres, mut place) = match found {
@@ -428,7 +456,10 @@ impl Daimc {
         let learned = match (&self.importance, options.view_weights) {
             (Some(known), _) => known.clone(),
             (None, ViewWeights::Equal) => return Ok(lenses),
-            (None, ViewWeights::Learned) => importance::learn(self, source)?,
+            (None, ViewWeights::Learned) => {
+                self.watch.tell(&Stage::ViewWeights);
+                importance::learn(self, source)?
+            }
         };
         lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
         Ok(lenses)

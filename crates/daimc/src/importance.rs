@@ -46,7 +46,7 @@ pub(crate) fn sampled(source: &dyn Source, seed: u64) -> Vec<u32> {
 }
 
 /// The importance of each view, from [`LEAST`] to 1. All are 1 where nothing can be said: there is one view, no instance
-/// is seen in two, or nothing is explained.
+/// is seen in two, or nothing is explained. A fit that is stopped gets what the last whole round found.
 pub(crate) fn learn(fit: &Daimc, source: &dyn Source) -> Result<Vec<f64>> {
     let mut importance = vec![1.0; source.views()];
     let options = fit.options();
@@ -60,6 +60,9 @@ pub(crate) fn learn(fit: &Daimc, source: &dyn Source) -> Result<Vec<f64>> {
             let Some(hidden) = Hidden::draw(&part, SHARE, seed) else { return Ok(importance) };
             let own = fit.clone().runs(1).weighed(importance.clone()).alone(seed);
             let model = own.fit_here(&hidden.rest(&part), |_| ControlFlow::Continue(()))?;
+            if fit.watch.stopped() {
+                return Ok(importance);
+            }
             let found = explained(&model, &part, &hidden, By::Cluster)?;
             for ((sum, count), share) in shares.iter_mut().zip(found) {
                 *sum += share.unwrap_or(0.0);

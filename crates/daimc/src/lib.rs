@@ -64,6 +64,7 @@ mod sweep;
 pub mod synthetic;
 mod tune;
 mod views;
+mod watch;
 
 pub use error::{Error, Result};
 pub use explain::Contributions;
@@ -80,3 +81,4 @@ pub use steps::latent::Solver;
 pub use steps::objective::Objective;
 pub use sweep::Statistics;
 pub use views::{Account, Ids, Values, View, Views};
+pub use watch::Stage;

@@ -1,10 +1,14 @@
 //! Neighbourhoods: what the shared V cannot say, because it sees each instance alone.
 //!
-//! In every view each instance is linked to its nearest others. The graphs of the views are fused, and every link is weighted
-//! by how much V agrees with it: views in which two clusters look alike link them, V tells them apart. The leading
-//! eigenvectors of that graph give the clusters; they weight the links once more, and give them again.
+//! In every view each instance is linked to its nearest others. A view's links count as much as its neighbours agree on the
+//! clusters that V has found, so that a view that knows nothing of them does no harm. The graphs of the views are fused,
+//! and every link is weighted by how much V agrees with it: views in which two clusters look alike link them, V tells them
+//! apart. The leading eigenvectors of that graph give clusters. Then the views are asked what they make of those: a
+//! discriminant is learnt from other instances than it is asked of. Eigenvectors and answers weight the links anew, twice.
 
+mod evidence;
 mod graph;
+mod project;
 mod search;
 
 use std::fmt;
@@ -17,7 +21,9 @@ use crate::model::Place;
 use crate::options::{Options, ViewWeights};
 use crate::scale::Scale;
 use crate::source::Source;
+use crate::watch::{Stage, Watch};
 use crate::{Daimc, Error, Matrix, Result, View, Views};
+use evidence::Evidence;
 use graph::Graph;
 pub(crate) use search::EXACT;
 use search::Nearest;
@@ -25,9 +31,12 @@ use search::Nearest;
 /// Neighbours of each instance in each view.
 const NEIGHBOURS: usize = 10;
 
-/// The power of the cosine of two rows that a link is weighted by, and how often.
+/// The power of the cosine of two rows that a link is weighted by, and how often the views are asked.
 const POWER: i32 = 4;
 const ROUNDS: usize = 2;
+
+/// The least agreement of neighbours that is taken for some.
+const LEAST_TRUST: f64 = 1e-3;
 
 /// Modularity of V's own clusters in the fused graph below which the graph is taken to know nothing of clusters.
 const INFORMATIVE: f64 = 0.1;
@@ -117,16 +126,20 @@ impl From<Place> for Found {
 struct Graphs<'a> {
     source: &'a dyn Source,
     options: &'a Options,
+    watch: &'a Watch,
     nearest: Vec<Nearest>,
     importance: Vec<f64>,
 }
 
 impl<'a> Graphs<'a> {
-    fn new(source: &'a dyn Source, lenses: &[Lens], options: &'a Options) -> Result<Self> {
-        let find = |(view, lens)| search::nearest(source, view, lens, NEIGHBOURS, options.seed);
+    fn new(source: &'a dyn Source, lenses: &[Lens], options: &'a Options, watch: &'a Watch) -> Result<Self> {
+        let find = |(view, lens)| {
+            watch.tell(&Stage::Search { view: source.name(view).into() });
+            search::nearest(source, view, lens, NEIGHBOURS, options.seed, watch)
+        };
         let nearest = lenses.iter().enumerate().map(find).collect::<Result<_>>()?;
         let importance = lenses.iter().map(|lens| lens.scaling.importance).collect();
-        Ok(Self { source, options, nearest, importance })
+        Ok(Self { source, options, watch, nearest, importance })
     }
 
     /// DAIMC on the leading eigenvectors of each view's own graph: its V.
@@ -134,7 +147,7 @@ impl<'a> Graphs<'a> {
         let Options { clusters, seed, .. } = *self.options;
         let n = self.source.instances();
         let embedded = self.nearest.iter().enumerate().map(|(view, nearest)| {
-            let rows = Graph::of_view(nearest).spectral(clusters, seed);
+            let rows = Graph::of_view(nearest, self.watch)?.spectral(clusters, seed, self.watch)?;
             let present: Vec<bool> = (0..n).map(|i| self.source.is_present(view, i)).collect();
             let (features, values) = (rows.columns(), rows.into_values());
             View::dense(self.source.name(view), features, values)?.mask(&present)
@@ -147,12 +160,23 @@ impl<'a> Graphs<'a> {
             neighbours: Neighbours::Off,
             ..self.options.clone()
         });
-        let fit = fit.weighed(self.importance.clone());
-        Ok(fit.fit_here(&views, |_| std::ops::ControlFlow::Continue(()))?.latent)
+        let mut fit = fit.weighed(self.importance.clone());
+        fit.watch = self.watch.clone();
+        let model = fit.fit_here(&views, |_| std::ops::ControlFlow::Continue(()))?;
+        self.watch.check()?;
+        Ok(model.latent)
     }
 
-    fn fused(&self) -> Graph {
-        Graph::fused(self.source, &self.nearest, &self.importance)
+    /// The graphs of all views together; how far they are to be trusted is told by clusters that V alone has found.
+    fn fused(&self, labels: &[usize]) -> Result<Graph> {
+        let pairs = self.nearest.iter().zip(&self.importance);
+        let trust: Vec<Vec<f32>> = pairs
+            .map(|(nearest, importance)| {
+                let of_ranks = trust(nearest, labels, self.options.clusters);
+                of_ranks.into_iter().map(|own| (importance * own) as f32).collect()
+            })
+            .collect();
+        Graph::fused(self.source, &self.nearest, &trust, self.watch)
     }
 
     /// Once the graphs are fused: the lists of neighbours weigh as much as a graph.
@@ -162,11 +186,15 @@ impl<'a> Graphs<'a> {
 }
 
 /// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
+///
+/// # Errors
+/// [`Error::Interrupted`] soon after the fit was asked to stop, and when rows cannot be read.
 pub(crate) fn clusters(
     source: &dyn Source,
     lenses: &[Lens],
     options: &Options,
     v: &Matrix,
+    watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
     let off = |reason: String| Ok((None, Decision { used: Neighbours::Off, reason }));
     let n = source.instances();
@@ -185,27 +213,30 @@ pub(crate) fn clusters(
         }
         _ => {}
     }
-    let mut graphs = Graphs::new(source, lenses, options)?;
+    let mut graphs = Graphs::new(source, lenses, options, watch)?;
     if options.neighbours == Neighbours::Embed {
         let found = Found::from(Place::cluster(graphs.embed()?, options)?.2);
         let reason = "asked for: DAIMC on the eigenvectors of each view's graph".into();
         return Ok((Some(found), Decision { used: Neighbours::Embed, reason }));
     }
-    let fused = graphs.fused();
+    // A copy of V goes with the place: it is not kept.
+    let plain = Found::from(Place::cluster(v.clone(), options)?.2).labels;
+    let fused = graphs.fused(&plain)?;
+    watch.tell(&Stage::Cut);
     if options.neighbours == Neighbours::Refine {
         graphs.forget();
     }
-    let (_, _, plain) = Place::cluster(v.clone(), options)?;
-    let before = fused.modularity(&plain.labels, options.clusters);
+    let evidence = Evidence::new(source, lenses, options.seed, watch)?;
+    let before = fused.modularity(&plain, options.clusters);
     if options.neighbours == Neighbours::Auto && before < INFORMATIVE {
         return off(format!(
             "the views' nearest neighbours know nothing of the clusters: modularity {before:.2}, below {INFORMATIVE}"
         ));
     }
     let found = if options.neighbours == Neighbours::Auto {
-        cut(&fused, &[v, &graphs.embed()?], options)?
+        cut(&fused, &[v, &graphs.embed()?], &evidence, options, watch)?
     } else {
-        cut(&fused, &[v], options)?
+        cut(&fused, &[v], &evidence, options, watch)?
     };
     let after = fused.modularity(&found.labels, options.clusters);
     if options.neighbours == Neighbours::Auto && after < before {
@@ -218,12 +249,81 @@ pub(crate) fn clusters(
     Ok((Some(found), Decision { used: options.neighbours, reason }))
 }
 
-/// Cuts the fused graph, its links weighted by the given rows, then by the eigenvectors of the graph so weighted.
-fn cut(fused: &Graph, along: &[&Matrix], options: &Options) -> Result<Found> {
+/// Cuts the fused graph, its links weighted by the given rows; then, for some rounds, by the eigenvectors of the graph so
+/// weighted and by what the views say of the clusters so found.
+fn cut(
+    fused: &Graph,
+    along: &[&Matrix],
+    evidence: &Evidence<'_>,
+    options: &Options,
+    watch: &Watch,
+) -> Result<Found> {
     let Options { clusters, seed, .. } = *options;
-    let mut rows = fused.weighted(along, POWER).spectral(clusters, seed);
-    for _ in 1..ROUNDS {
-        rows = fused.weighted(&[&rows], POWER).spectral(clusters, seed);
+    let mut weighted = fused.weighted(along, POWER);
+    let mut rows = weighted.spectral(clusters, seed, watch)?;
+    for _ in 0..ROUNDS {
+        // What went before is given up before the next eigenvectors are looked for: they take most memory.
+        drop(weighted);
+        let labels = Found::from(Place::cluster(rows.clone(), options)?.2).labels;
+        let said = evidence.of(&labels, clusters, watch)?;
+        weighted = fused.weighted(&[&rows, &said], POWER);
+        drop((rows, said));
+        rows = weighted.spectral(clusters, seed, watch)?;
     }
+    drop(weighted);
     Ok(Found::from(Place::cluster(rows, options)?.2))
+}
+
+/// How far the neighbours of each rank are to be trusted: the square of how much more often than by chance they are in the
+/// same cluster, 1 if they always are.
+fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
+    let mut same = vec![0.0; nearest.most()];
+    let mut all = vec![0.0; nearest.most()];
+    let mut sizes = vec![0.0; clusters];
+    for (i, label) in labels.iter().enumerate() {
+        for (rank, (j, _)) in nearest.of(i).enumerate() {
+            all[rank] += 1.0;
+            same[rank] += f64::from(u8::from(labels[j] == *label));
+        }
+        sizes[*label] += f64::from(u8::from(nearest.of(i).next().is_some()));
+    }
+    let shown = f64::max(sizes.iter().sum(), 1.0);
+    let chance: f64 = sizes.iter().map(|size| (size / shown).powi(2)).sum();
+    let beyond = |(same, all): (&f64, &f64)| (same / all.max(1.0) - chance) / (1.0 - chance);
+    // Where all are in one cluster, there is nothing to agree on.
+    let ranks = same.iter().zip(&all).map(|rank| if chance < 1.0 { beyond(rank) } else { 0.0 });
+    ranks.map(|beyond| beyond.max(LEAST_TRUST).powi(2)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scale::Scaling;
+    use crate::synthetic::Synthetic;
+
+    #[test]
+    fn a_view_is_trusted_as_far_as_neighbours_agree() {
+        let data = Synthetic::new(120, 3).noise(0.3).seed(4);
+        let source = Views::new(vec![data.dense::<f64>("x", 8).unwrap()]).unwrap();
+        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
+        let nearest = search::nearest(&source, 0, &lens, 5, 0, &Watch::default()).unwrap();
+        // Clusters that have something to do with the data, and some that have not.
+        let truth = data.truth();
+        let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();
+        let strange: Vec<usize> = (0..120).map(|i| i * i / 7 % 3).collect();
+        for labels in [&truth, &blurred, &strange] {
+            let found = trust(&nearest, labels, 3);
+            let share = |k: usize| labels.iter().filter(|label| **label == k).count() as f64 / 120.0;
+            let chance: f64 = (0..3).map(|k| share(k) * share(k)).sum();
+            for (rank, found) in found.iter().enumerate() {
+                let other = |i: usize| nearest.of(i).nth(rank).unwrap().0;
+                let same = (0..120).filter(|&i| labels[other(i)] == labels[i]).count() as f64 / 120.0;
+                let expected = ((same - chance) / (1.0 - chance)).max(LEAST_TRUST).powi(2);
+                assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+            }
+        }
+        assert!(trust(&nearest, &truth, 3).iter().all(|own| *own > 0.9));
+        assert!(trust(&nearest, &strange, 3).iter().all(|own| *own < 0.1));
+        assert!(trust(&nearest, &[0; 120], 3).iter().all(|own| *own == LEAST_TRUST.powi(2)));
+    }
 }

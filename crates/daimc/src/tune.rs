@@ -18,7 +18,7 @@ const BETAS: [f64; 7] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4];
 const HIDINGS: u64 = 3;
 const SHARE: f64 = 0.5;
 
-/// What is chosen where nothing can be hidden.
+/// What is chosen where nothing can be hidden, or where the fit is stopped.
 const OTHERWISE: (f64, f64) = (1.0, 0.15);
 
 /// The same fit with [`Penalty::Relative`] and the best α and β: of all pairs that predict hidden rows as well as the best
@@ -40,6 +40,9 @@ pub(crate) fn penalty(fit: &Daimc, source: &dyn Source) -> Result<Daimc> {
         for (shares, (alpha, beta)) in shares.iter_mut().zip(&pairs) {
             let own = relative.clone().alpha(*alpha).beta(*beta).runs(1).alone(seed);
             let model = own.fit_here(&rest, |_| ControlFlow::Continue(()))?;
+            if fit.watch.stopped() {
+                return Ok(relative.alpha(OTHERWISE.0).beta(OTHERWISE.1));
+            }
             let found = explained(&model, &part, &hidden, By::Selected)?;
             let known: Vec<f64> = found.into_iter().flatten().collect();
             shares.push(known.iter().sum::<f64>() / known.len().max(1) as f64);

@@ -1,8 +1,13 @@
 //! Fits that use who is near whom in each view.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
 use daimc::metrics::accuracy;
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Model, Neighbours, Preset, Scale, View, Views, simulate};
+use daimc::{
+    Daimc, Model, Neighbours, Outcome, Penalty, Preset, Scale, Stage, View, ViewWeights, Views, simulate,
+};
 
 const USED: [Neighbours; 3] = [Neighbours::Refine, Neighbours::Embed, Neighbours::Auto];
 
@@ -47,6 +52,70 @@ fn every_route_finds_planted_clusters_and_says_what_it_did() {
         let same = placed.iter().zip(&model.labels).filter(|(a, b)| a == b).count();
         assert!(same as f64 > 0.95 * 400.0, "{used}: {same} of 400 predicted as labelled");
     }
+}
+
+/// Fits, and asks to stop as soon as a stage begins; also tells which began.
+fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Model, Vec<Stage>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = {
+        let (stop, told, at) = (Arc::clone(&stop), Arc::clone(&told), at.clone());
+        move |stage: &Stage| {
+            told.lock().unwrap().push(stage.clone());
+            stop.fetch_or(*stage == at, Ordering::Relaxed);
+        }
+    };
+    let model = fit.interrupt(stop).stages(listener).fit(views).unwrap();
+    let told = told.lock().unwrap().clone();
+    (model, told)
+}
+
+fn search(view: &str) -> Stage {
+    Stage::Search { view: view.into() }
+}
+
+#[test]
+fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
+    let (views, _) = incomplete(900, 4, 1.0);
+    let alone = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
+    let stages = [search("dense"), search("single"), search("sparse"), Stage::Cut];
+    for used in USED {
+        for (at, stage) in stages.iter().enumerate() {
+            if used == Neighbours::Embed && *stage == Stage::Cut {
+                continue;
+            }
+            let (model, told) = stopped_at(Daimc::new(4).neighbours(used), &views, stage);
+            assert_eq!(told, stages[..=at], "{used}");
+            assert_eq!(model.outcome, Outcome::Cancelled);
+            assert_eq!(model.neighbours.used, Neighbours::Off);
+            assert_eq!(model.neighbours.reason, "the fit was interrupted");
+            assert_eq!(bits(&model), bits(&alone), "{used}, {stage}");
+        }
+    }
+}
+
+#[test]
+fn a_fit_that_is_stopped_before_its_iterations_makes_one() {
+    let (views, _) = incomplete(300, 3, 1.0);
+    let fit = Daimc::new(3).penalty(Penalty::Auto);
+    let (model, told) = stopped_at(fit, &views, &Stage::Penalty);
+    assert_eq!((told, model.iterations()), (vec![Stage::Penalty], 1));
+    assert_eq!((model.options.alpha, model.options.beta), (1.0, 0.15));
+    assert_eq!(model.outcome, Outcome::Cancelled);
+
+    let fit = Daimc::new(3).view_weights(ViewWeights::Learned);
+    let (model, told) = stopped_at(fit, &views, &Stage::ViewWeights);
+    assert_eq!((told, model.iterations()), (vec![Stage::ViewWeights], 1));
+    assert!(model.views.iter().all(|view| view.scaling.importance == 1.0));
+    assert_eq!(model.outcome, Outcome::Cancelled);
+}
+
+#[test]
+fn several_runs_are_stopped_too() {
+    let (views, _) = incomplete(300, 3, 1.0);
+    let stop = Arc::new(AtomicBool::new(true));
+    let model = Daimc::new(3).runs(4).interrupt(stop).threads(1).fit(&views).unwrap();
+    assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 1));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) struct Work<'a> {
     lenses: &'a [Lens],
     sweep: &'a Sweep<'a>,
     each: Mutex<Each<'a>>,
-    /// Whether `each` has asked to stop.
+    /// Whether `each` or the flag of the fit has asked to stop.
     stop: AtomicBool,
     begun: Instant,
 }
@@ -95,7 +95,8 @@ impl<'a> Work<'a> {
 
     fn tell(&self, report: &Iteration) -> ControlFlow<()> {
         let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.stop.load(Ordering::Relaxed) && each(report).is_continue() {
+        let stopped = self.stop.load(Ordering::Relaxed);
+        if !stopped && each(report).is_continue() && !self.fit.watch.stopped() {
             return ControlFlow::Continue(());
         }
         self.stop.store(true, Ordering::Relaxed);

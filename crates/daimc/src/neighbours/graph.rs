@@ -3,12 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::search::Nearest;
+use crate::kernel::Scalar;
+use crate::matrix::dot;
+use crate::parallel::ordered;
 use crate::source::Source;
 use crate::views::index;
-use crate::{Matrix, eigen};
+use crate::watch::Watch;
+use crate::{Matrix, Result, eigen};
 
 /// What is added between every two instances before the graph is cut, as a share of the mean degree: without it a handful
 /// of instances without a link to the rest would count as a cluster.
@@ -19,6 +24,12 @@ const LEAST: f64 = 0.05;
 
 /// Rows that one thread works on.
 const ROWS: usize = 256;
+
+/// Rows that one thread works on where sums are made, which are always made in this order.
+const SUMMED: usize = 4096;
+
+/// Instances beyond which eigenvectors are kept in single precision: they are most of the memory then.
+const SINGLE: usize = 20_000;
 
 /// Weights between instances: symmetric, none between an instance and itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,108 +45,136 @@ struct Links {
     columns: Vec<u32>,
 }
 
-/// A graph that is written row by row.
-struct Builder {
-    links: Links,
-    weights: Vec<f32>,
+/// The lists of a view, read both ways: those that have instance i in their list stand at `offsets[i]..offsets[i + 1]`.
+struct BothWays<'a> {
+    nearest: &'a Nearest,
+    offsets: Vec<u32>,
+    listed_by: Vec<u32>,
+    /// How much the neighbour of each rank is worth.
+    trust: &'a [f32],
 }
 
-impl Builder {
-    /// For so many instances, with so many entries at most.
-    fn new(instances: usize, entries: usize) -> Self {
-        let mut offsets = Vec::with_capacity(instances + 1);
-        offsets.push(0);
-        let columns = Vec::with_capacity(entries);
-        Self { links: Links { offsets, columns }, weights: Vec::with_capacity(entries) }
-    }
-
-    fn push(&mut self, row: impl Iterator<Item = (u32, f32)>) {
-        for (column, weight) in row {
-            self.links.columns.push(column);
-            self.weights.push(weight);
+impl<'a> BothWays<'a> {
+    fn new(nearest: &'a Nearest, trust: &'a [f32]) -> Self {
+        let n = nearest.instances();
+        let mut offsets = vec![0_u32; n + 1];
+        (0..n).for_each(|i| nearest.of(i).for_each(|(j, _)| offsets[j] += 1));
+        let mut end = 0;
+        for offset in &mut offsets {
+            end += *offset;
+            *offset = end;
         }
-        self.links.offsets.push(self.weights.len());
+        let mut listed_by = vec![0; end as usize];
+        for i in (0..n).rev() {
+            for (j, _) in nearest.of(i) {
+                offsets[j] -= 1;
+                listed_by[offsets[j] as usize] = index(i);
+            }
+        }
+        Self { nearest, offsets, listed_by, trust }
     }
 
-    fn done(mut self) -> Graph {
-        self.links.columns.shrink_to_fit();
-        self.weights.shrink_to_fit();
-        Graph { links: Arc::new(self.links), weights: self.weights }
+    /// The distance of the last of an instance's neighbours.
+    fn reach(&self, i: usize) -> f64 {
+        self.nearest.of(i).last().map_or(0.0, |(_, square)| square.sqrt())
+    }
+
+    /// The rank and the squared distance of j if i has it in its list.
+    fn listed(&self, i: usize, j: usize) -> Option<(usize, f64)> {
+        let mut list = self.nearest.of(i).enumerate();
+        list.find(|(_, (other, _))| *other == j).map(|(rank, (_, square))| (rank, square))
+    }
+
+    /// Adds the links of an instance: the heat kernel of the distance, `exp(−‖x_i − x_j‖² / (σ_i σ_j))`, where i is among
+    /// the nearest of j or j among those of i; σ is the distance of the last of an instance's neighbours.
+    fn links(&self, i: usize, row: &mut Vec<(u32, f32)>) {
+        let own = self.reach(i);
+        let listed_by = &self.listed_by[self.offsets[i] as usize..self.offsets[i + 1] as usize];
+        let others = self.nearest.of(i).map(|(j, _)| j);
+        let others =
+            others.chain(listed_by.iter().map(|&j| j as usize).filter(|&j| self.listed(i, j).is_none()));
+        row.extend(others.map(|j| {
+            let (low, high) = (i.min(j), i.max(j));
+            let (a, b) = (self.listed(low, high), self.listed(high, low));
+            // The lists of the two may differ in the last bits; a link has one weight.
+            let square = a.or(b).map_or(0.0, |(_, square)| square);
+            let scale = own * self.reach(j);
+            let heat = if scale > 0.0 { (-square / scale).exp() as f32 } else { 1.0 };
+            let trust = [a, b].into_iter().flatten().map(|(rank, _)| self.trust[rank]).fold(0.0, f32::max);
+            (index(j), trust * heat)
+        }));
     }
 }
 
 impl Graph {
-    /// The graph of one view: the heat kernel of the distance, `exp(−‖x_i − x_j‖² / (σ_i σ_j))`, where i is among the
-    /// nearest of j or j among those of i; σ is the distance of the last of an instance's neighbours.
-    pub fn of_view(nearest: &Nearest) -> Self {
-        let n = nearest.instances();
-        let reach: Vec<f64> =
-            (0..n).map(|i| nearest.of(i).last().map_or(0.0, |(_, square)| square.sqrt())).collect();
-        let heat = |i: usize, j: usize, square: f64| {
-            let scale = reach[i] * reach[j];
-            if scale > 0.0 { (-square / scale).exp() as f32 } else { 1.0 }
+    /// The graph of one view.
+    pub fn of_view(nearest: &Nearest, watch: &Watch) -> Result<Self> {
+        Self::sum(&[BothWays::new(nearest, &vec![1.0; nearest.most()])], |_, _| 1, watch)
+    }
+
+    /// The mean of the graphs of the views, where that of a pair is over the views that show both. A link is worth what the
+    /// view's `trust` says of neighbours of its rank.
+    pub fn fused(
+        source: &dyn Source,
+        nearest: &[Nearest],
+        trust: &[Vec<f32>],
+        watch: &Watch,
+    ) -> Result<Self> {
+        let views = nearest.iter().zip(trust).map(|(nearest, trust)| BothWays::new(nearest, trust));
+        let shown = |i: usize, j: usize| {
+            let both = |view: &usize| source.is_present(*view, i) && source.is_present(*view, j);
+            (0..source.views()).filter(both).count()
         };
-        let mut offsets = vec![0; n + 1];
-        for i in 0..n {
-            for (j, _) in nearest.of(i) {
-                offsets[i + 1] += 1;
-                offsets[j + 1] += 1;
-            }
+        Self::sum(&views.collect::<Vec<_>>(), shown, watch)
+    }
+
+    /// The sum of the graphs of some views; the weight of a pair is divided by `shown`.
+    fn sum(
+        views: &[BothWays<'_>],
+        shown: impl Fn(usize, usize) -> usize + Sync,
+        watch: &Watch,
+    ) -> Result<Self> {
+        #[derive(Default)]
+        struct Part {
+            row: Vec<(u32, f32)>,
+            lengths: Vec<usize>,
+            columns: Vec<u32>,
+            weights: Vec<f32>,
         }
-        (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
-        let mut entries = vec![(0_u32, 0.0_f32); offsets[n]];
-        let mut next = offsets.clone();
-        for i in 0..n {
-            for (j, square) in nearest.of(i) {
-                let weight = heat(i, j, square);
-                for (row, column) in [(i, j), (j, i)] {
-                    entries[next[row]] = (index(column), weight);
-                    next[row] += 1;
+        let n = views[0].nearest.instances();
+        let most: usize = views.iter().map(|view| 2 * view.listed_by.len()).sum();
+        let mut links = Links { offsets: Vec::with_capacity(n + 1), columns: Vec::with_capacity(most) };
+        links.offsets.push(0);
+        let mut weights = Vec::with_capacity(most);
+        let work = |start: usize, part: &mut Part| {
+            watch.check()?;
+            let Part { row, lengths, columns, weights } = part;
+            lengths.clear();
+            columns.clear();
+            weights.clear();
+            for i in start..(start + ROWS).min(n) {
+                row.clear();
+                views.iter().for_each(|view| view.links(i, row));
+                // In the order of the views where several have the link.
+                row.sort_by_key(|entry| entry.0);
+                for same in row.chunk_by(|a, b| a.0 == b.0) {
+                    let sum: f32 = same.iter().map(|entry| entry.1).sum();
+                    columns.push(same[0].0);
+                    weights.push(sum / shown(i, same[0].0 as usize) as f32);
                 }
+                lengths.push(columns.len());
             }
-        }
-        let mut graph = Builder::new(n, entries.len());
-        for i in 0..n {
-            let row = &mut entries[offsets[i]..offsets[i + 1]];
-            // A pair that is near from both sides stands there twice, with the same weight.
-            row.sort_unstable_by_key(|entry| entry.0);
-            graph.push(row.chunk_by(|a, b| a.0 == b.0).map(|same| same[0]));
-        }
-        graph.done()
-    }
-
-    /// The mean of the graphs of the views, each times its importance, where that of a pair is over the views that show
-    /// both.
-    pub fn fused(source: &dyn Source, nearest: &[Nearest], importance: &[f64]) -> Self {
-        let mut graphs = nearest.iter().zip(importance).map(|(nearest, importance)| {
-            let mut graph = Self::of_view(nearest);
-            graph.weights.iter_mut().for_each(|weight| *weight *= *importance as f32);
-            graph
-        });
-        let first = graphs.next().expect("there is a view");
-        let mut sum = graphs.fold(first, |sum, graph| sum.plus(&graph));
-        for i in 0..sum.instances() {
-            let range = sum.range(i);
-            for (j, weight) in sum.links.columns[range.clone()].iter().zip(&mut sum.weights[range]) {
-                let both =
-                    |view: &usize| source.is_present(*view, i) && source.is_present(*view, *j as usize);
-                *weight /= (0..source.views()).filter(both).count() as f32;
-            }
-        }
-        sum
-    }
-
-    fn plus(&self, other: &Self) -> Self {
-        let mut sum = Builder::new(self.instances(), self.weights.len() + other.weights.len());
-        let mut row: Vec<(u32, f32)> = Vec::new();
-        for i in 0..self.instances() {
-            row.clear();
-            row.extend(self.row(i).chain(other.row(i)));
-            row.sort_unstable_by_key(|entry| entry.0);
-            let same = row.chunk_by(|a, b| a.0 == b.0);
-            sum.push(same.map(|same| (same[0].0, same.iter().map(|entry| entry.1).sum())));
-        }
-        sum.done()
+            Ok(())
+        };
+        ordered((0..n).step_by(ROWS), Part::default, work, |part| {
+            let before = weights.len();
+            links.offsets.extend(part.lengths.iter().map(|length| before + length));
+            links.columns.extend_from_slice(&part.columns);
+            weights.extend_from_slice(&part.weights);
+        })?;
+        links.columns.shrink_to_fit();
+        weights.shrink_to_fit();
+        Ok(Self { links: Arc::new(links), weights })
     }
 
     pub fn instances(&self) -> usize {
@@ -154,57 +193,57 @@ impl Graph {
     /// Each weight times a power of the cosine of the two rows of `along`, which is lifted to [`LEAST`], so that nobody loses
     /// all links.
     pub fn weighted(&self, along: &[&Matrix], power: i32) -> Self {
-        let unit: Vec<Matrix> = along.iter().map(|rows| unit_rows(rows)).collect();
+        let shrink = |row: &[f64]| {
+            let length = dot(row, row).sqrt();
+            if length > 0.0 { length.recip() } else { 0.0 }
+        };
+        let units: Vec<Vec<f64>> = along.iter().map(|rows| rows.iter_rows().map(shrink).collect()).collect();
         let cosine = |i: usize, j: usize| {
-            let sum: f64 = unit.iter().map(|rows| crate::matrix::dot(rows.row(i), rows.row(j))).sum();
-            (sum / unit.len() as f64).clamp(LEAST, 1.0).powi(power) as f32
+            let pairs = along.iter().zip(&units);
+            let sum: f64 = pairs.map(|(rows, unit)| unit[i] * unit[j] * dot(rows.row(i), rows.row(j))).sum();
+            (sum / along.len() as f64).clamp(LEAST, 1.0).powi(power) as f32
         };
-        let n = self.instances();
-        let weigh = |part: usize| {
-            let mut weights = Vec::new();
-            for i in part * ROWS..((part + 1) * ROWS).min(n) {
-                weights.extend(self.row(i).map(|(j, weight)| weight * cosine(i, j as usize)));
+        let mut weights = self.weights.clone();
+        let mut rest = &mut weights[..];
+        let starts = (0..self.instances()).step_by(ROWS);
+        let parts: Vec<(Range<usize>, &mut [f32])> = starts
+            .map(|start| {
+                let rows = start..(start + ROWS).min(self.instances());
+                let entries = self.links.offsets[rows.end] - self.links.offsets[rows.start];
+                (rows, rest.split_off_mut(..entries).expect("as many weights as links"))
+            })
+            .collect();
+        parts.into_par_iter().for_each(|(rows, part)| {
+            let mut own = part.iter_mut();
+            for i in rows {
+                let columns = &self.links.columns[self.range(i)];
+                columns.iter().zip(&mut own).for_each(|(&j, weight)| *weight *= cosine(i, j as usize));
             }
-            weights
-        };
-        let parts: Vec<Vec<f32>> = (0..n.div_ceil(ROWS)).into_par_iter().map(weigh).collect();
-        Self { links: Arc::clone(&self.links), weights: parts.concat() }
+        });
+        Self { links: Arc::clone(&self.links), weights }
     }
 
     /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + τ 11ᵀ/n) D^{-½}`, rows brought to length 1.
     /// Rows of instances without links are zero.
-    pub fn spectral(&self, count: usize, seed: u64) -> Matrix {
+    pub fn spectral(&self, count: usize, seed: u64, watch: &Watch) -> Result<Matrix> {
         let n = self.instances();
-        let degrees: Vec<f64> = (0..n).map(|i| self.row(i).map(|(_, w)| f64::from(w)).sum()).collect();
+        let degree = |i: usize| self.row(i).map(|(_, weight)| f64::from(weight)).sum();
+        let degrees: Vec<f64> = (0..n).into_par_iter().map(degree).collect();
         let linked = degrees.iter().filter(|degree| **degree > 0.0).count().max(1) as f64;
         let background = BACKGROUND * degrees.iter().sum::<f64>() / linked;
-        let root = |degree: &f64| if *degree > 0.0 { (degree + background).sqrt().recip() } else { 0.0 };
-        let roots: Vec<f64> = degrees.iter().map(root).collect();
-        let apply = |x: &Matrix| self.normalised_times(&roots, background / linked, x);
-        let (_, vectors) = eigen::leading(apply, n, count, seed);
-        unit_rows(&vectors)
-    }
-
-    fn normalised_times(&self, roots: &[f64], background: f64, x: &Matrix) -> Matrix {
-        let width = x.columns();
-        let mut common = vec![0.0; width];
-        for (row, root) in x.iter_rows().zip(roots) {
-            common.iter_mut().zip(row).for_each(|(sum, value)| *sum += background * root * value);
-        }
-        let mut out = Matrix::zeros(x.rows(), width);
-        let rows = out.values_mut().par_chunks_mut(ROWS * width).enumerate();
-        rows.for_each(|(part, rows)| {
-            for (i, out) in rows.chunks_exact_mut(width).enumerate() {
-                let i = part * ROWS + i;
-                out.copy_from_slice(&common);
-                for (j, weight) in self.row(i) {
-                    let factor = f64::from(weight) * roots[j as usize];
-                    out.iter_mut().zip(x.row(j as usize)).for_each(|(out, value)| *out += factor * value);
-                }
-                out.iter_mut().for_each(|out| *out *= roots[i]);
-            }
-        });
-        out
+        let root = |degree: f64| if degree > 0.0 { (degree + background).sqrt().recip() } else { 0.0 };
+        let normalised = Normalised {
+            graph: self,
+            roots: degrees.into_iter().map(root).collect(),
+            background: background / linked,
+        };
+        let mut rows = if n > SINGLE {
+            normalised.leading::<f32>(count, seed, watch)?
+        } else {
+            normalised.leading::<f64>(count, seed, watch)?
+        };
+        unit_rows(&mut rows);
+        Ok(rows)
     }
 
     /// How much more of the weight lies within clusters than would by chance: at most 1, about 0 by chance (Newman's
@@ -227,17 +266,112 @@ impl Graph {
     }
 }
 
-/// Rows brought to length 1; rows of zeros stay.
-fn unit_rows(matrix: &Matrix) -> Matrix {
-    let mut unit = matrix.clone();
-    for i in 0..unit.rows() {
-        let row = unit.row_mut(i);
-        let length = crate::matrix::dot(row, row).sqrt();
+/// `D^{-½} (A + τ 11ᵀ/n) D^{-½}`.
+struct Normalised<'a> {
+    graph: &'a Graph,
+    /// `D^{-½}`.
+    roots: Vec<f64>,
+    /// `τ/n`.
+    background: f64,
+}
+
+impl Normalised<'_> {
+    fn leading<T: Scalar>(&self, count: usize, seed: u64, watch: &Watch) -> Result<Matrix> {
+        let apply = |x: &[T], factors: [f64; 3], y: &mut [T]| {
+            watch.check()?;
+            self.times(x, factors, y);
+            Ok(())
+        };
+        Ok(eigen::leading_in_place(apply, self.graph.instances(), count, seed)?.1)
+    }
+
+    /// `Y ← a S X + b X + c Y`.
+    fn times<T: Scalar>(&self, x: &[T], factors: [f64; 3], y: &mut [T]) {
+        let width = x.len() / self.roots.len();
+        let common = self.common(x, width);
+        y.par_chunks_mut(ROWS * width).enumerate().for_each(|(part, y)| {
+            let common = &common;
+            Arch::new().dispatch(Times { of: self, x, common, factors, first: part * ROWS, y });
+        });
+    }
+
+    /// What the background adds to every row before the last factor.
+    fn common<T: Scalar>(&self, x: &[T], width: usize) -> Vec<f64> {
+        let parts = x.par_chunks(SUMMED * width).zip(self.roots.par_chunks(SUMMED)).map(|(x, roots)| {
+            let mut sum = vec![0.0; width];
+            for (row, root) in x.chunks_exact(width).zip(roots) {
+                sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += root * x.to_f64());
+            }
+            sum
+        });
+        let mut common = vec![0.0; width];
+        for part in parts.collect::<Vec<_>>() {
+            common.iter_mut().zip(part).for_each(|(common, part)| *common += self.background * part);
+        }
+        common
+    }
+}
+
+/// Numbers of a row that are summed at a time.
+const LANES: usize = 16;
+
+/// Some rows of a product with [`Normalised`].
+struct Times<'a, T> {
+    of: &'a Normalised<'a>,
+    x: &'a [T],
+    common: &'a [f64],
+    factors: [f64; 3],
+    /// The number of the first row of `y`.
+    first: usize,
+    y: &'a mut [T],
+}
+
+impl<T: Scalar> WithSimd for Times<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let width = self.common.len();
+        for (row, y) in self.y.chunks_exact_mut(width).enumerate() {
+            let i = self.first + row;
+            let range = self.of.graph.range(i);
+            let (columns, weights) =
+                (&self.of.graph.links.columns[range.clone()], &self.of.graph.weights[range]);
+            let [a, b, c] = self.factors;
+            let a = a * self.of.roots[i];
+            for (from, y) in (0..width).step_by(LANES).zip(y.chunks_mut(LANES)) {
+                let mut sums = [0.0; LANES];
+                sums[..y.len()].copy_from_slice(&self.common[from..from + y.len()]);
+                for (&j, weight) in columns.iter().zip(weights) {
+                    let factor = f64::from(*weight) * self.of.roots[j as usize];
+                    let other = &self.x[j as usize * width + from..][..y.len()];
+                    // The usual length is known to the compiler.
+                    if let Ok(other) = <&[T; LANES]>::try_from(other) {
+                        for lane in 0..LANES {
+                            sums[lane] += factor * other[lane].to_f64();
+                        }
+                    } else {
+                        sums.iter_mut().zip(other).for_each(|(sum, x)| *sum += factor * x.to_f64());
+                    }
+                }
+                let own = &self.x[i * width + from..][..y.len()];
+                for ((y, x), sum) in y.iter_mut().zip(own).zip(&sums) {
+                    *y = T::from_f64(a * sum + b * x.to_f64() + c * y.to_f64());
+                }
+            }
+        }
+    }
+}
+
+/// Brings rows to length 1; rows of zeros stay.
+fn unit_rows(matrix: &mut Matrix) {
+    for i in 0..matrix.rows() {
+        let row = matrix.row_mut(i);
+        let length = dot(row, row).sqrt();
         if length > 0.0 {
             row.iter_mut().for_each(|value| *value /= length);
         }
     }
-    unit
 }
 
 #[cfg(test)]
@@ -263,9 +397,14 @@ mod tests {
         let of = |view| {
             let scaling = Scaling::fit(source, view, Scale::Unit).unwrap();
             let lens = Lens::fit(source, view, scaling, true).unwrap();
-            search::nearest(source, view, &lens, 5, 0).unwrap()
+            search::nearest(source, view, &lens, 5, 0, &Watch::default()).unwrap()
         };
         (0..2).map(of).collect()
+    }
+
+    /// Every rank is trusted alike.
+    fn trusting(views: [f32; 2]) -> Vec<Vec<f32>> {
+        views.into_iter().map(|own| vec![own; 10]).collect()
     }
 
     fn dense(graph: &Graph) -> Matrix {
@@ -305,10 +444,10 @@ mod tests {
     fn the_fused_graph_is_the_mean_over_the_views_that_show_both() {
         let source = views(120);
         let nearest = nearest(&source);
-        let graph = Graph::fused(&source, &nearest, &[1.0, 1.0]);
+        let graph = Graph::fused(&source, &nearest, &trusting([1.0, 1.0]), &Watch::default()).unwrap();
         assert_close(&dense(&graph), &literal(&source, &nearest), 1e-6);
-        let first = Graph::fused(&source, &nearest, &[1.0, 0.0]);
-        let second = Graph::fused(&source, &nearest, &[0.0, 1.0]);
+        let first = Graph::fused(&source, &nearest, &trusting([1.0, 0.0]), &Watch::default()).unwrap();
+        let second = Graph::fused(&source, &nearest, &trusting([0.0, 1.0]), &Watch::default()).unwrap();
         let (first, second) = (dense(&first), dense(&second));
         let sum = Matrix::from_fn(120, 120, |i, j| first[(i, j)] + second[(i, j)]);
         assert_close(&dense(&graph), &sum, 1e-6);
@@ -317,7 +456,8 @@ mod tests {
     #[test]
     fn weights_are_multiplied_by_the_power_of_the_cosine() {
         let source = views(80);
-        let graph = Graph::fused(&source, &nearest(&source), &[1.0, 1.0]);
+        let graph =
+            Graph::fused(&source, &nearest(&source), &trusting([1.0, 1.0]), &Watch::default()).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut rows = || Matrix::from_fn(80, 4, |_, _| rng.random_range(-1.0..1.0));
         let (a, b) = (rows(), rows());
@@ -336,7 +476,8 @@ mod tests {
     #[test]
     fn the_spectral_rows_are_those_of_the_dense_matrix() {
         let source = views(90);
-        let graph = Graph::fused(&source, &nearest(&source), &[1.0, 1.0]);
+        let graph =
+            Graph::fused(&source, &nearest(&source), &trusting([1.0, 1.0]), &Watch::default()).unwrap();
         let all = dense(&graph);
         let degrees: Vec<f64> = all.iter_rows().map(|row| row.iter().sum()).collect();
         assert!(degrees.iter().all(|degree| *degree > 0.0));
@@ -345,8 +486,9 @@ mod tests {
             (all[(i, j)] + tau / 90.0) / ((degrees[i] + tau) * (degrees[j] + tau)).sqrt()
         });
         let (_, vectors) = linalg::symmetric_eigen(&scaled);
-        let expected = unit_rows(&Matrix::from_fn(90, 3, |i, k| vectors[(i, 89 - k)]));
-        let found = graph.spectral(3, 0);
+        let mut expected = Matrix::from_fn(90, 3, |i, k| vectors[(i, 89 - k)]);
+        unit_rows(&mut expected);
+        let found = graph.spectral(3, 0, &Watch::default()).unwrap();
         // Eigenvectors have no sign, but rows of length 1 have products.
         let products = |rows: &Matrix| linalg::product_transposed(rows, rows);
         assert_close(&products(&found), &products(&expected), 1e-6);
@@ -355,7 +497,8 @@ mod tests {
     #[test]
     fn modularity_is_high_for_clusters_and_nought_for_one() {
         let source = views(150);
-        let graph = Graph::fused(&source, &nearest(&source), &[1.0, 1.0]);
+        let graph =
+            Graph::fused(&source, &nearest(&source), &trusting([1.0, 1.0]), &Watch::default()).unwrap();
         let truth = Synthetic::new(150, 3).seed(2).truth();
         assert!(graph.modularity(&truth, 3) > 0.5);
         assert!(graph.modularity(&vec![0; 150], 1).abs() < 1e-12);

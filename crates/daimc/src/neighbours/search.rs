@@ -8,12 +8,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::project::each_block;
 use crate::kmeans::Points;
 use crate::lens::{Lens, Scratch};
-use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Source};
 use crate::views::index;
-use crate::{Error, Matrix, Result};
+use crate::watch::Watch;
+use crate::{Matrix, Result};
 
 /// Instances up to which every pair is compared.
 pub(crate) const EXACT: usize = 20_000;
@@ -22,9 +23,12 @@ pub(crate) const EXACT: usize = 20_000;
 const QUERIES: usize = 64;
 const OTHERS: usize = 256;
 
+/// Distances that are compared with what has been found at once.
+const LANES: usize = 16;
+
 /// Random trees, the instances in one of their leaves at most, and the leaves that are worked on before their results are
 /// put together.
-const TREES: usize = 4;
+const TREES: usize = 8;
 const LEAF: usize = 1024;
 const BATCH: usize = 64;
 
@@ -50,6 +54,11 @@ impl Nearest {
         self.others.len() / self.count
     }
 
+    /// Neighbours that an instance has at most.
+    pub fn most(&self) -> usize {
+        self.count
+    }
+
     /// The neighbours of an instance with their squared distances, nearest first: none if the view does not show it.
     pub fn of(&self, instance: usize) -> impl Iterator<Item = (usize, f64)> {
         let range = instance * self.count..(instance + 1) * self.count;
@@ -57,6 +66,11 @@ impl Nearest {
         others
             .take_while(|(other, _)| **other != NONE)
             .map(|(other, square)| (*other as usize, f64::from(*square)))
+    }
+
+    /// The squared distance of the last in an instance's list; what is farther is of no interest.
+    fn bar(&self, instance: usize) -> f32 {
+        self.squares[(instance + 1) * self.count - 1]
     }
 
     fn offer(&mut self, instance: usize, other: u32, square: f32) {
@@ -89,6 +103,7 @@ pub(crate) fn nearest(
     lens: &Lens,
     count: usize,
     seed: u64,
+    watch: &Watch,
 ) -> Result<Nearest> {
     let instances = source.instances();
     let present: Vec<u32> = (0..index(instances)).filter(|&i| source.is_present(view, i as usize)).collect();
@@ -97,10 +112,11 @@ pub(crate) fn nearest(
     if present.len() <= EXACT {
         let mut buffer = Buffer::default();
         let points = Points::new(source, view, lens, &present, &mut buffer)?;
-        merge(&mut all, &present, &within(&points, count));
+        merge(&mut all, &present, &within(&points, count, |_| f32::INFINITY, watch)?);
         return Ok(all);
     }
     for tree in 0..TREES {
+        watch.check()?;
         let order = leaves(source, view, lens, &present, seed, tree)?;
         let leaves: Vec<&[u32]> = order.chunks(leaf_size(order.len())).collect();
         for batch in leaves.chunks(BATCH) {
@@ -108,7 +124,8 @@ pub(crate) fn nearest(
                 let mut leaf = leaf.to_vec();
                 leaf.sort_unstable();
                 let mut buffer = Buffer::default();
-                let found = within(&Points::new(source, view, lens, &leaf, &mut buffer)?, count);
+                let points = Points::new(source, view, lens, &leaf, &mut buffer)?;
+                let found = within(&points, count, |i| all.bar(leaf[i] as usize), watch)?;
                 Ok((leaf, found))
             });
             for (leaf, found) in found.collect::<Result<Vec<_>>>()? {
@@ -128,31 +145,65 @@ fn merge(all: &mut Nearest, instances: &[u32], found: &Nearest) {
     }
 }
 
-/// The nearest of each point among the points. The distance of a pair is worked out once and offered to both.
-fn within(points: &Points<'_>, count: usize) -> Nearest {
+/// The nearest of each point among the points that are not farther than its bar. The distance of a pair is worked out once and
+/// offered to both.
+fn within(
+    points: &Points<'_>,
+    count: usize,
+    bars: impl Fn(usize) -> f32 + Sync,
+    watch: &Watch,
+) -> Result<Nearest> {
     let n = points.rows.len();
     let unit = if points.lens.sum_squares > 0.0 { points.lens.sum_squares.recip() } else { 1.0 };
     let mut all = Nearest::new(n, count);
     for first in (0..n).step_by(QUERIES) {
+        watch.check()?;
         let queries = QUERIES.min(n - first);
         let rows: Vec<Vec<f64>> = (first..first + queries).map(|i| points.values(i)).collect();
         let vectors = Matrix::from_fn(points.lens.features(), queries, |f, q| rows[q][f]);
         let operand = points.lens.operand(&points.block.rows, &vectors);
+        let query_squares = &points.squares[first..first + queries];
+        // What is farther than the last that a query has found so far need not be looked at.
+        let mut query_bars = [0.0; QUERIES];
+        for (query, bar) in query_bars[..queries].iter_mut().enumerate() {
+            *bar = bars(first + query).min(all.bar(first + query));
+        }
         let others = all.others[first * count..].par_chunks_mut(OTHERS * count);
         let lists = others.zip(all.squares[first * count..].par_chunks_mut(OTHERS * count)).enumerate();
         let found = lists.map_init(Scratch::default, |scratch, (part, (others, squares))| {
             let start = first + part * OTHERS;
             let mut own = Nearest::new(queries, count);
+            let mut own_bars = query_bars;
             let rows = &points.rows[start..(start + OTHERS).min(n)];
             points.lens.project_each(&points.block, rows, &operand, scratch, |i, products| {
                 let point = start + i;
                 let list = i * count..(i + 1) * count;
                 let (others, squares) = (&mut others[list.clone()], &mut squares[list]);
-                for (query, product) in products.iter().enumerate().take(point - first) {
-                    let square = points.squares[first + query] + points.squares[point] - 2.0 * product;
-                    let square = (square * unit).max(0.0) as f32;
-                    offer(others, squares, index(first + query), square);
-                    own.offer(query, index(point), square);
+                let mut bar = bars(point).min(squares[count - 1]);
+                let pairs = products.len().min(point - first);
+                for from in (0..pairs).step_by(LANES) {
+                    let lanes = from..(from + LANES).min(pairs);
+                    let mut near = [f32::INFINITY; LANES];
+                    let given = products[lanes.clone()].iter().zip(&query_squares[lanes.clone()]);
+                    for (near, (product, square)) in near.iter_mut().zip(given) {
+                        *near = ((square + points.squares[point] - 2.0 * product) * unit).max(0.0) as f32;
+                    }
+                    // Most pairs are near to neither, and that is found out for several at once.
+                    let own_bars = &mut own_bars[lanes.clone()];
+                    let either = near.iter().zip(&*own_bars);
+                    if !either.fold(false, |any, (near, own)| any | (*near <= bar) | (*near <= *own)) {
+                        continue;
+                    }
+                    for ((query, &square), own_bar) in lanes.zip(&near).zip(own_bars) {
+                        if square <= bar {
+                            offer(others, squares, index(first + query), square);
+                            bar = bar.min(squares[count - 1]);
+                        }
+                        if square <= *own_bar {
+                            own.offer(query, index(point), square);
+                            *own_bar = own_bar.min(own.bar(query));
+                        }
+                    }
                 }
             });
             own
@@ -164,7 +215,7 @@ fn within(points: &Points<'_>, count: usize) -> Nearest {
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// Splits of a tree until its leaves are small enough.
@@ -208,27 +259,22 @@ fn leaves(
 
 /// The products of every instance with some directions; zero where the view does not show it.
 fn project(source: &dyn Source, view: usize, lens: &Lens, directions: &Matrix) -> Result<Vec<f32>> {
-    let (instances, count) = (source.instances(), directions.columns());
-    let size = block_size(instances);
-    let mut buffer = Buffer::default();
-    let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, directions);
-    let mut all = Vec::with_capacity(instances * count);
-    ordered(
-        (0..instances).step_by(size),
-        || (Vec::new(), Buffer::default(), Scratch::default()),
-        |start, (part, buffer, scratch)| {
-            let range = start..(start + size).min(instances);
-            part.clear();
-            part.resize(range.len() * count, 0.0_f32);
-            let block = source.block(view, range.clone(), buffer)?;
-            let rows: Vec<_> = range.filter_map(|i| Some((i, block.index.row(i - start)?))).collect();
-            lens.project_each(&block, &rows, &operand, scratch, |i, products| {
-                let own = &mut part[(rows[i].0 - start) * count..][..count];
-                own.iter_mut().zip(products).for_each(|(own, product)| *own = *product as f32);
-            });
-            Ok::<_, Error>(())
+    let count = directions.columns();
+    let mut all = vec![0.0; source.instances() * count];
+    each_block(
+        (source, view, lens),
+        directions,
+        Vec::new,
+        |instances, products, part: &mut Vec<(usize, Vec<f32>)>| {
+            let rows = instances.iter().zip(products.iter_rows());
+            part.extend(rows.map(|(&i, row)| (i, row.iter().map(|&product| product as f32).collect())));
+            Ok(())
         },
-        |(part, _, _)| all.extend_from_slice(part),
+        |part| {
+            for (i, row) in part.drain(..) {
+                all[i * count..(i + 1) * count].copy_from_slice(&row);
+            }
+        },
     )?;
     Ok(all)
 }
@@ -304,7 +350,7 @@ mod tests {
             let source = views(n, 9, 3, missing);
             let scaling = Scaling::fit(&source, 0, Scale::Unit).unwrap();
             let lens = Lens::fit(&source, 0, scaling, true).unwrap();
-            let found = nearest(&source, 0, &lens, 10, 0).unwrap();
+            let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
             let rows = rows(&source, &lens);
             for i in 0..n {
                 let mut own: Vec<usize> = found.of(i).map(|(j, _)| j).collect();
@@ -321,7 +367,7 @@ mod tests {
     fn a_view_with_one_instance_has_no_neighbours() {
         let source = views(10, 4, 1, 0.9);
         let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
-        let found = nearest(&source, 0, &lens, 10, 0).unwrap();
+        let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
         assert!((0..10).all(|i| found.of(i).next().is_none()));
     }
 
@@ -330,9 +376,9 @@ mod tests {
         let n = EXACT + 5000;
         let source = views(n, 20, 7, 0.0);
         let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::Unit).unwrap(), true).unwrap();
-        let found = nearest(&source, 0, &lens, 10, 0).unwrap();
+        let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
         let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        assert_eq!(found, again.install(|| nearest(&source, 0, &lens, 10, 0)).unwrap());
+        assert_eq!(found, again.install(|| nearest(&source, 0, &lens, 10, 0, &Watch::default())).unwrap());
         let share = recall(&source, &lens, &found, &(0..n).step_by(500).collect::<Vec<_>>());
         println!("recall {share}");
         assert!(share > 0.7, "{share}");

@@ -1,0 +1,407 @@
+//! What the rows of each view say of clusters that are given: a linear discriminant of the clusters, in a space of few
+//! dimensions, is fitted to most of the instances and asked of the others, so that nobody speaks for itself.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::project::each_block;
+use crate::lens::Lens;
+use crate::matrix::dot;
+use crate::parallel::block_size;
+use crate::part::Part;
+use crate::patterns::Patterns;
+use crate::source::{Buffer, Source};
+use crate::sweep::Sweep;
+use crate::watch::Watch;
+use crate::{Matrix, Result, eigen, kmeans, linalg};
+
+/// Dimensions of the space, and instances that it is found from, at most.
+const DIMENSIONS: usize = 64;
+const SAMPLE: usize = 20_000;
+
+/// Parts of the instances; what is asked of one is learnt from the others.
+const FOLDS: usize = 5;
+
+/// The least logarithm of a probability that a view alone can give to a cluster.
+const LEAST: f64 = -30.0;
+
+/// What the views say of clusters.
+pub(super) struct Evidence<'a> {
+    source: &'a dyn Source,
+    spaces: Vec<Space<'a>>,
+    /// The part that each instance is in.
+    folds: Vec<u8>,
+}
+
+/// A view, along the directions in which it varies most.
+struct Space<'a> {
+    view: usize,
+    lens: &'a Lens,
+    /// Orthonormal columns.
+    directions: Matrix,
+}
+
+impl<'a> Evidence<'a> {
+    pub fn new(source: &'a dyn Source, lenses: &'a [Lens], seed: u64, watch: &Watch) -> Result<Self> {
+        let space = |(view, lens)| {
+            watch.check()?;
+            Space::new(source, view, lens, seed)
+        };
+        let spaces = lenses.iter().enumerate().map(space).collect::<Result<_>>()?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let folds = (0..source.instances()).map(|_| rng.random_range(0..FOLDS as u8)).collect();
+        Ok(Self { source, spaces, folds })
+    }
+
+    /// The root of the probability of each cluster for each instance, from all its views: rows of length 1.
+    pub fn of(&self, labels: &[usize], clusters: usize, watch: &Watch) -> Result<Matrix> {
+        let mut shares = vec![0.0; clusters];
+        labels.iter().for_each(|&label| shares[label] += 1.0 / labels.len() as f64);
+        let priors: Vec<f64> = shares.iter().map(|share: &f64| share.max(f64::MIN_POSITIVE).ln()).collect();
+        let mut said = Matrix::from_fn(labels.len(), clusters, |_, k| priors[k]);
+        for space in &self.spaces {
+            watch.check()?;
+            let moments = space.moments(self, labels, clusters)?;
+            let rules: Vec<Rule> = (0..FOLDS).map(|fold| Rule::without(fold, &moments)).collect();
+            space.ask(self, &rules, &priors, &mut said)?;
+        }
+        for i in 0..said.rows() {
+            let row = said.row_mut(i);
+            normalise(row);
+            row.iter_mut().for_each(|log| *log = (0.5 * *log).exp());
+        }
+        Ok(said)
+    }
+}
+
+/// Logarithms of probabilities that sum to 1.
+fn normalise(logs: &mut [f64]) {
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
+    logs.iter_mut().for_each(|log| *log -= most + sum.ln());
+}
+
+impl<'a> Space<'a> {
+    /// Random sums of rows, once multiplied with all rows: they lie almost wholly where the rows vary most.
+    fn new(source: &dyn Source, view: usize, lens: &'a Lens, seed: u64) -> Result<Self> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(view as u64 + 1);
+        let chosen = kmeans::sample(source, view, SAMPLE, &mut rng);
+        let (features, width) = (lens.features(), DIMENSIONS.min(chosen.len()));
+        if features <= width {
+            let directions = Matrix::from_fn(features, features, |i, j| f64::from(u8::from(i == j)));
+            return Ok(Self { view, lens, directions });
+        }
+        let mut buffer = Buffer::default();
+        let part = Part::of_view(source, view, &chosen, &mut buffer)?;
+        let own = [Lens::new(&part, 0, lens.scaling.clone())?];
+        let patterns = Patterns::new(&part, block_size(chosen.len()));
+        let sweep = Sweep::new(&part, &own, &patterns, width);
+        let sums = |mut factors: Matrix| -> Result<Matrix> {
+            let mut sums = sweep.run(None, &mut factors, &vec![1.0; width], true)?.cross.swap_remove(0);
+            eigen::orthonormalise(sums.values_mut(), width);
+            Ok(sums)
+        };
+        let random = sums(Matrix::from_fn(chosen.len(), width, |_, _| rng.random_range(-1.0..1.0)))?;
+        let mut products = Vec::with_capacity(chosen.len() * width);
+        each_block(
+            (&part, 0, &own[0]),
+            &random,
+            Vec::new,
+            |_, rows, part: &mut Vec<f64>| {
+                part.extend_from_slice(rows.values());
+                Ok(())
+            },
+            |part| products.append(part),
+        )?;
+        let directions = sums(Matrix::new(chosen.len(), width, products)?)?;
+        Ok(Self { view, lens, directions })
+    }
+
+    /// What is summed up of the instances of each fold.
+    fn moments(&self, of: &Evidence<'_>, labels: &[usize], clusters: usize) -> Result<Vec<Moments>> {
+        let width = self.directions.columns();
+        let none = || -> Vec<Moments> { (0..FOLDS).map(|_| Moments::new(clusters, width)).collect() };
+        let mut all = none();
+        each_block(
+            (of.source, self.view, self.lens),
+            &self.directions,
+            none,
+            |instances, rows, folds| {
+                for (fold, moments) in folds.iter_mut().enumerate() {
+                    let own = instances.iter().zip(rows.iter_rows());
+                    let own = own.filter(|(i, _)| usize::from(of.folds[**i]) == fold);
+                    moments.add(own.map(|(&i, row)| (labels[i], row)));
+                }
+                Ok(())
+            },
+            |folds| {
+                for (all, fold) in all.iter_mut().zip(folds) {
+                    all.absorb(fold);
+                    *fold = Moments::new(clusters, width);
+                }
+            },
+        )?;
+        Ok(all)
+    }
+
+    /// Adds the logarithm of the likelihood of each cluster to the rows of `said`.
+    fn ask(&self, of: &Evidence<'_>, rules: &[Rule], priors: &[f64], said: &mut Matrix) -> Result<()> {
+        let importance = self.lens.scaling.importance;
+        each_block(
+            (of.source, self.view, self.lens),
+            &self.directions,
+            Vec::new,
+            |instances, rows, part: &mut Vec<(usize, Vec<f64>)>| {
+                for (&i, row) in instances.iter().zip(rows.iter_rows()) {
+                    let mut logs = rules[usize::from(of.folds[i])].scores(row);
+                    logs.iter_mut().zip(priors).for_each(|(log, prior)| *log += prior);
+                    normalise(&mut logs);
+                    for (log, prior) in logs.iter_mut().zip(priors) {
+                        *log = importance * (log.max(LEAST) - prior);
+                    }
+                    part.push((i, logs));
+                }
+                Ok(())
+            },
+            |part| {
+                for (i, logs) in part.drain(..) {
+                    said.row_mut(i).iter_mut().zip(logs).for_each(|(said, log)| *said += log);
+                }
+            },
+        )
+    }
+}
+
+/// Sums over some instances.
+struct Moments {
+    counts: Vec<f64>,
+    /// Of the rows of each cluster: clusters × dimensions.
+    sums: Matrix,
+    /// `Σ z zᵀ`.
+    products: Matrix,
+}
+
+impl Moments {
+    fn new(clusters: usize, width: usize) -> Self {
+        Self {
+            counts: vec![0.0; clusters],
+            sums: Matrix::zeros(clusters, width),
+            products: Matrix::zeros(width, width),
+        }
+    }
+
+    fn add<'r>(&mut self, instances: impl Iterator<Item = (usize, &'r [f64])>) {
+        let mut values = Vec::new();
+        for (label, row) in instances {
+            self.counts[label] += 1.0;
+            self.sums.row_mut(label).iter_mut().zip(row).for_each(|(sum, z)| *sum += z);
+            values.extend_from_slice(row);
+        }
+        let width = self.sums.columns();
+        let rows = Matrix::new(values.len() / width, width, values).expect("whole rows");
+        let products = linalg::transposed_product(&rows, &rows);
+        self.products.values_mut().iter_mut().zip(products.values()).for_each(|(all, own)| *all += own);
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        let pairs = [(&mut self.sums, &other.sums), (&mut self.products, &other.products)];
+        for (all, own) in pairs {
+            all.values_mut().iter_mut().zip(own.values()).for_each(|(all, own)| *all += own);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(all, own)| *all += own);
+    }
+}
+
+/// A linear discriminant: clusters are normal with the same covariance.
+struct Rule {
+    /// `Σ⁻¹ μ` of each cluster: clusters × dimensions.
+    weights: Matrix,
+    /// `−½ μᵀ Σ⁻¹ μ`; −∞ for a cluster that nobody was in.
+    offsets: Vec<f64>,
+}
+
+impl Rule {
+    /// Learnt from all folds but one.
+    fn without(fold: usize, moments: &[Moments]) -> Self {
+        let (clusters, width) = (moments[0].sums.rows(), moments[0].sums.columns());
+        let mut all = Moments::new(clusters, width);
+        let others = moments.iter().enumerate().filter(|(other, _)| *other != fold);
+        others.for_each(|(_, other)| all.absorb(other));
+        let Moments { counts, sums: mut means, products: mut covariance } = all;
+        for (cluster, count) in counts.iter().enumerate() {
+            means.row_mut(cluster).iter_mut().for_each(|mean| *mean /= count.max(1.0));
+        }
+        let mut weighted = means.clone();
+        for (cluster, count) in counts.iter().enumerate() {
+            weighted.row_mut(cluster).iter_mut().for_each(|mean| *mean *= -count);
+        }
+        linalg::add_product(&mut covariance, 1.0, &transposed(&means), &weighted);
+        let instances: f64 = counts.iter().sum();
+        let divisor = (instances - clusters as f64).max(1.0);
+        covariance.values_mut().iter_mut().for_each(|entry| *entry /= divisor);
+        shrink(&mut covariance, instances);
+        let (mut values, vectors) = linalg::symmetric_eigen(&covariance);
+        linalg::lift(&mut values, 1.0);
+        let mut scaled = vectors.clone();
+        scaled.scale_columns(&values.iter().map(|value| value.recip()).collect::<Vec<_>>());
+        let weights = linalg::product_transposed(&linalg::product(&means, &scaled), &vectors);
+        let offset = |cluster: usize| {
+            let likely = -0.5 * dot(weights.row(cluster), means.row(cluster));
+            if counts[cluster] > 0.0 { likely } else { f64::NEG_INFINITY }
+        };
+        let offsets = (0..clusters).map(offset).collect();
+        Self { weights, offsets }
+    }
+
+    fn scores(&self, row: &[f64]) -> Vec<f64> {
+        let clusters = self.weights.iter_rows().zip(&self.offsets);
+        clusters.map(|(weights, offset)| dot(weights, row) + offset).collect()
+    }
+}
+
+fn transposed(matrix: &Matrix) -> Matrix {
+    Matrix::from_fn(matrix.columns(), matrix.rows(), |i, j| matrix[(j, i)])
+}
+
+/// Draws a covariance towards a multiple of the identity, by the share that is best for normal data (oracle
+/// approximating shrinkage).
+fn shrink(covariance: &mut Matrix, instances: f64) {
+    let p = covariance.rows() as f64;
+    let trace: f64 = (0..covariance.rows()).map(|i| covariance[(i, i)]).sum();
+    let squares = dot(covariance.values(), covariance.values());
+    let spread = (instances + 1.0 - 2.0 / p) * (squares - trace * trace / p);
+    let share = (1.0 - 2.0 / p) * squares + trace * trace;
+    let share = if spread > share { share / spread } else { 1.0 };
+    covariance.values_mut().iter_mut().for_each(|entry| *entry *= 1.0 - share);
+    (0..covariance.rows()).for_each(|i| covariance[(i, i)] += share * trace / p);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scale::{Scale, Scaling};
+    use crate::synthetic::Synthetic;
+    use crate::{View, Views, simulate};
+
+    const INSTANCES: usize = 300;
+    const CLUSTERS: usize = 4;
+
+    fn data() -> (Views<'static>, Vec<usize>) {
+        let data = Synthetic::new(INSTANCES, CLUSTERS).noise(1.5).seed(2);
+        let present = simulate::missing(INSTANCES, &[0.3, 0.4], 2).unwrap();
+        let view = |name, d, v: usize| data.dense::<f64>(name, d).unwrap().mask(&present[v]).unwrap();
+        (Views::new(vec![view("x", 6, 0), view("y", 9, 1)]).unwrap(), data.truth())
+    }
+
+    fn lenses(source: &Views<'_>) -> Vec<Lens> {
+        let of = |view| {
+            let scaling = Scaling::fit(source, view, Scale::None).unwrap();
+            Lens::fit(source, view, scaling, true).unwrap()
+        };
+        (0..source.len()).map(of).collect()
+    }
+
+    /// The scaled row of an instance.
+    fn row(source: &Views<'_>, view: usize, lens: &Lens, i: usize) -> Vec<f64> {
+        let mut buffer = Buffer::default();
+        let chosen = [crate::views::index(i)];
+        kmeans::Points::new(source, view, lens, &chosen, &mut buffer).unwrap().values(0)
+    }
+
+    /// The answers by their definition, cluster by cluster and feature by feature.
+    fn literal(source: &Views<'_>, lenses: &[Lens], evidence: &Evidence<'_>, labels: &[usize]) -> Matrix {
+        let share = |k: usize| labels.iter().filter(|label| **label == k).count() as f64 / INSTANCES as f64;
+        Matrix::from_fn(INSTANCES, CLUSTERS, |i, wanted| {
+            let mut logs: Vec<f64> = (0..CLUSTERS).map(|k| share(k).ln()).collect();
+            for (view, lens) in lenses.iter().enumerate().filter(|(view, _)| source.is_present(*view, i)) {
+                let d = lens.features();
+                let others: Vec<(usize, Vec<f64>)> = (0..INSTANCES)
+                    .filter(|&j| evidence.folds[j] != evidence.folds[i] && source.is_present(view, j))
+                    .map(|j| (labels[j], row(source, view, lens, j)))
+                    .collect();
+                let mean = |k: usize| {
+                    let own: Vec<_> = others.iter().filter(|other| other.0 == k).collect();
+                    let sum = |f: usize| own.iter().map(|other| other.1[f]).sum::<f64>();
+                    (0..d).map(|f| sum(f) / own.len() as f64).collect::<Vec<f64>>()
+                };
+                let means: Vec<Vec<f64>> = (0..CLUSTERS).map(mean).collect();
+                let mut covariance = Matrix::from_fn(d, d, |a, b| {
+                    let product = |(k, x): &(usize, Vec<f64>)| (x[a] - means[*k][a]) * (x[b] - means[*k][b]);
+                    others.iter().map(product).sum::<f64>() / (others.len() - CLUSTERS) as f64
+                });
+                shrink(&mut covariance, others.len() as f64);
+                let (values, vectors) = linalg::symmetric_eigen(&covariance);
+                let x = row(source, view, lens, i);
+                let mut own: Vec<f64> = (0..CLUSTERS)
+                    .map(|k| {
+                        let along =
+                            |e: usize| (0..d).map(|f| vectors[(f, e)] * (x[f] - means[k][f])).sum::<f64>();
+                        share(k).ln() - 0.5 * (0..d).map(|e| along(e).powi(2) / values[e]).sum::<f64>()
+                    })
+                    .collect();
+                normalise(&mut own);
+                (0..CLUSTERS).for_each(|k| logs[k] += own[k].max(LEAST) - share(k).ln());
+            }
+            normalise(&mut logs);
+            logs[wanted].exp().sqrt()
+        })
+    }
+
+    #[test]
+    fn answers_are_those_of_a_discriminant_of_the_other_instances() {
+        let (source, truth) = data();
+        let lenses = lenses(&source);
+        let watch = Watch::default();
+        let evidence = Evidence::new(&source, &lenses, 3, &watch).unwrap();
+        let found = evidence.of(&truth, CLUSTERS, &watch).unwrap();
+        let expected = literal(&source, &lenses, &evidence, &truth);
+        for (found, expected) in found.values().iter().zip(expected.values()) {
+            assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn what_varies_most_is_kept() {
+        // Ten directions with much variance among 200 features with little.
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let strong = Matrix::from_fn(10, 200, |_, _| rng.random_range(-1.0..1.0));
+        let values: Vec<f64> = (0..400)
+            .flat_map(|_| {
+                let own: Vec<f64> = (0..10).map(|_| rng.random_range(-1.0..1.0)).collect();
+                let noise: Vec<f64> = (0..200).map(|_| rng.random_range(-0.3..0.3)).collect();
+                (0..200).map(move |f| (own.clone(), noise[f], f)).collect::<Vec<_>>()
+            })
+            .map(|(own, noise, f)| {
+                noise + own.iter().enumerate().map(|(k, x)| x * strong[(k, f)]).sum::<f64>()
+            })
+            .collect();
+        let source = Views::new(vec![View::dense("x", 200, values).unwrap()]).unwrap();
+        let lenses = lenses(&source);
+        let space = Space::new(&source, 0, &lenses[0], 0).unwrap();
+        assert_eq!((space.directions.rows(), space.directions.columns()), (200, DIMENSIONS));
+        let gram = linalg::transposed_product(&space.directions, &space.directions);
+        for i in 0..DIMENSIONS {
+            (0..DIMENSIONS).for_each(|j| assert!((gram[(i, j)] - f64::from(u8::from(i == j))).abs() < 1e-9));
+        }
+        for k in 0..10 {
+            let along = linalg::product(&Matrix::from_fn(1, 200, |_, f| strong[(k, f)]), &space.directions);
+            let kept = dot(along.values(), along.values()) / dot(strong.row(k), strong.row(k));
+            assert!(kept > 0.99, "{k}: {kept}");
+        }
+    }
+
+    #[test]
+    fn nobody_speaks_for_itself() {
+        let (source, _) = data();
+        let lenses = lenses(&source);
+        let watch = Watch::default();
+        let evidence = Evidence::new(&source, &lenses, 3, &watch).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let drawn: Vec<usize> = (0..INSTANCES).map(|_| rng.random_range(0..CLUSTERS)).collect();
+        let said = evidence.of(&drawn, CLUSTERS, &watch).unwrap();
+        let right = drawn.iter().enumerate().map(|(i, &label)| said[(i, label)].powi(2)).sum::<f64>();
+        let share = right / INSTANCES as f64;
+        assert!((share - 0.25).abs() < 0.05, "{share}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What a fit tells beside its iterations, and how it is asked to stop wherever it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{Error, Result};
+
+/// Work that may take long and is no iteration; see [`Daimc::stages`](crate::Daimc::stages).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// α and β are chosen.
+    Penalty,
+    /// It is learned how much the views count.
+    ViewWeights,
+    /// The neighbours of each instance are looked for in a view.
+    Search {
+        /// The view's name.
+        view: String,
+    },
+    /// Clusters are cut from the graph of neighbours.
+    Cut,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Penalty => out.write_str("choosing alpha and beta"),
+            Self::ViewWeights => out.write_str("weighing the views"),
+            Self::Search { view } => write!(out, "looking for neighbours in view '{view}'"),
+            Self::Cut => out.write_str("cutting the graph of neighbours"),
+        }
+    }
+}
+
+type Listener = Arc<dyn Fn(&Stage) + Send + Sync>;
+
+/// Those who watch a fit: the flag by which they stop it, and who is told of its stages.
+#[derive(Clone, Default)]
+pub(crate) struct Watch {
+    pub stop: Option<Arc<AtomicBool>>,
+    pub listener: Option<Listener>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listened = self.listener.is_some();
+        out.debug_struct("Watch").field("stop", &self.stop).field("listened", &listened).finish()
+    }
+}
+
+impl Watch {
+    /// Whether the fit is to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Ends work that is of no use unless it is finished.
+    pub fn check(&self) -> Result<()> {
+        if self.stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    pub fn tell(&self, stage: &Stage) {
+        if let Some(listener) = &self.listener {
+            listener(stage);
+        }
+    }
+}
