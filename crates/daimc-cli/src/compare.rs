@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::data::Data;
 use crate::experiment::chart::{Chart, Kind, Lines};
+use crate::experiment::course::Course;
 use crate::experiment::ledger::Ledger;
 use crate::experiment::methods::{self, Contender, Scales};
 use crate::experiment::page::{self, Section};
@@ -17,7 +18,6 @@ use crate::experiment::sample::{Dataset, Sample};
 use crate::experiment::setting::Setting;
 use crate::experiment::table::{self, Line, Mean};
 use crate::failure::{Failure, Result};
-use crate::progress::{self, Level};
 use crate::truth::{Truth, numbers};
 
 #[derive(Args)]
@@ -53,26 +53,12 @@ pub struct Arguments {
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 
-    /// Folder for results.tsv (a row per run), table.md, plots and compare.html; what is finished there is not run again
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
-
-    /// Threads to use; the results do not depend on them [default: all]
-    #[arg(long, value_name = "NUMBER")]
-    threads: Option<usize>,
-
-    /// Print the table as JSON
-    #[arg(long)]
-    json: bool,
-
-    /// Tell nothing on standard error but errors
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    course: Course,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    crate::use_threads(arguments.threads)?;
-    let level = Level::new(arguments.quiet, false);
+    let level = arguments.course.begin()?;
     let scale = arguments.scale.as_deref().map(str::parse::<Scale>).transpose()?;
     if arguments.seeds == 0 {
         return Err(Failure::Usage("--seeds must be at least 1".into()));
@@ -88,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "version": env!("CARGO_PKG_VERSION"), "inputs": inputs, "data": arguments.data,
         "clusters": data.clusters, "truth": crate::data::sha256(&arguments.truth)?, "scale": scale,
     });
-    let ledger = Ledger::open(&arguments.output, "compare.json", &key)?;
+    let ledger = Ledger::open(&arguments.course.output, "compare.json", &key)?;
     let names: Vec<&str> = data.views.iter().map(View::name).collect();
     let sample = Sample { name: names.join("+"), data: &data, views: None };
     let scales = Scales::new(scale, Scale::Unit);
@@ -114,21 +100,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let sections = [section(&lines)];
-    page::write(&arguments.output, "compare.html", "Methods compared", &sections, &key)?;
+    page::write(&arguments.course.output, "compare.html", "Methods compared", &sections, &key)?;
     for refusal in refused {
         level.tell(format!("{} was left out: {}", refusal.method, refusal.reason));
     }
     let mut out = io::stdout().lock();
-    if arguments.json {
+    if arguments.course.json {
         writeln!(out, "{:#}", json!(lines))?;
     } else {
         write!(out, "{}", sections[0].table.markdown())?;
-        writeln!(out, "\nEvery run is in {}", arguments.output.join("results.tsv").display())?;
+        writeln!(out, "\nEvery run is in {}", arguments.course.output.join("results.tsv").display())?;
     }
-    if progress::interrupted() {
-        return Err(Failure::Failed("interrupted; the same command goes on where it stopped".into()));
-    }
-    Ok(())
+    Course::end()
 }
 
 fn dataset(arguments: &Arguments, views: daimc::Views<'static>) -> Result<Dataset> {

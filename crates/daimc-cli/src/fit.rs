@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Instant;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory};
 use daimc::metrics::Scores;
 use daimc::{
     Daimc, Initialisation, Model, Neighbours, Outcome, Penalty, Preset, Scale, Solver, ViewWeights, Views,
@@ -67,9 +69,9 @@ pub struct Options {
     pub clusters: Option<usize>,
 
     /// Where the other options start from: `default`, or `paper` for the published algorithm [default: default]
-    #[arg(long, value_name = "NAME", hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = by_name(Preset::ALL, Preset::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub preset: Option<PresetName>,
+    pub preset: Option<Preset>,
 
     /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf; for one view only:
     /// `--scale rna=z-score`. May be repeated [default: auto]
@@ -79,15 +81,15 @@ pub struct Options {
 
     /// What alpha and beta are measured by: `published`, `relative` to the data (beta, from 0 to 1, then really leaves
     /// features out), or `auto`: relative, and chosen by the prediction of hidden rows [default: published]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Penalty::ALL, Penalty::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub penalty: Option<PenaltyName>,
+    pub penalty: Option<Penalty>,
 
     /// How much the views count: `equal`, or `learned` from how well the other views predict hidden rows of a view, so that
     /// a view of noise hardly counts [default: equal]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(ViewWeights::ALL, ViewWeights::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub view_weights: Option<WeightsName>,
+    pub view_weights: Option<ViewWeights>,
 
     /// Weight of the alignment of the views' bases [default: 10; relative 1]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
@@ -115,14 +117,14 @@ pub struct Options {
     pub tol: Option<f64>,
 
     /// How the representation starts: `aligned` or `paper` [default: aligned; paper paper]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Initialisation::ALL, Initialisation::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub init: Option<InitName>,
+    pub init: Option<Initialisation>,
 
     /// How the representation is updated: `coordinate` or `multiplicative` [default: coordinate; paper multiplicative]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Solver::ALL, Solver::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub solver: Option<SolverName>,
+    pub solver: Option<Solver>,
 
     /// Fits from so many starts that are combined into one clustering; confidence is then their agreement, and features.tsv
     /// and the report tell the stability of the features [default: 1]
@@ -133,9 +135,9 @@ pub struct Options {
     /// Whether it is used who is near whom in each view: `off`, `refine` (clusters are cut from the graph of neighbours),
     /// `embed` (each view becomes the eigenvectors of its graph) or `auto` (both, where it helps) [default: auto; paper
     /// off]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Neighbours::ALL, Neighbours::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<NeighboursName>,
+    pub neighbours: Option<Neighbours>,
 
     /// Seed of every random draw [default: 0]
     #[arg(long, value_name = "NUMBER")]
@@ -153,55 +155,12 @@ pub struct Options {
     pub truth: Option<PathBuf>,
 }
 
-/// Presets by name.
-#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PresetName {
-    Default,
-    Paper,
-}
-
-/// Starts by name.
-#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum InitName {
-    Aligned,
-    Paper,
-}
-
-/// Penalties by name.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PenaltyName {
-    Published,
-    Relative,
-    Auto,
-}
-
-/// Weights of views by name.
-#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WeightsName {
-    Equal,
-    Learned,
-}
-
-/// Solvers by name.
-#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SolverName {
-    Coordinate,
-    Multiplicative,
-}
-
-/// Uses of neighbourhoods by name.
-#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NeighboursName {
-    Off,
-    Refine,
-    Embed,
-    Auto,
+/// A parser of the names of some values.
+fn by_name<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = daimc::Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.map(name)).try_map(|name| name.parse::<T>())
 }
 
 impl Options {
@@ -213,35 +172,23 @@ impl Options {
         if self.latent == Some(0) {
             return Err(Failure::Usage("--latent must be at least 1".into()));
         }
-        let mut fit = Daimc::new(clusters);
-        if let Some(PresetName::Paper) = self.preset {
-            fit = fit.preset(Preset::Paper);
-        }
+        let mut fit = with(Daimc::new(clusters), self.preset, Daimc::preset);
         for text in &self.scale {
             fit = match text.split_once('=') {
                 Some((view, scale)) => fit.scale_view(view, scale.parse::<Scale>()?),
                 None => fit.scale(text.parse::<Scale>()?),
             };
         }
-        if self.penalty == Some(PenaltyName::Auto) && (self.alpha.is_some() || self.beta.is_some()) {
+        if self.penalty == Some(Penalty::Auto) && (self.alpha.is_some() || self.beta.is_some()) {
             let reason =
                 "--penalty auto chooses alpha and beta: leave --alpha and --beta out, or take relative";
             return Err(Failure::Usage(reason.into()));
         }
-        let penalty = self.penalty.map(|penalty| match penalty {
-            PenaltyName::Published => Penalty::Published,
-            PenaltyName::Relative => Penalty::Relative,
-            PenaltyName::Auto => Penalty::Auto,
-        });
-        if penalty == Some(Penalty::Relative) {
+        if self.penalty == Some(Penalty::Relative) {
             fit = fit.alpha(1.0).beta(0.15);
         }
-        fit = with(fit, penalty, Daimc::penalty);
-        let weights = self.view_weights.map(|weights| match weights {
-            WeightsName::Equal => ViewWeights::Equal,
-            WeightsName::Learned => ViewWeights::Learned,
-        });
-        fit = with(fit, weights, Daimc::view_weights);
+        fit = with(fit, self.penalty, Daimc::penalty);
+        fit = with(fit, self.view_weights, Daimc::view_weights);
         fit = with(fit, self.alpha, Daimc::alpha);
         fit = with(fit, self.beta, Daimc::beta);
         fit = with(fit.latent(clusters), self.latent, Daimc::latent);
@@ -249,23 +196,9 @@ impl Options {
         fit = with(fit, self.tol, Daimc::tolerance);
         fit = with(fit, self.runs, Daimc::runs);
         fit = with(fit, self.seed, Daimc::seed);
-        let init = self.init.map(|init| match init {
-            InitName::Aligned => Initialisation::Aligned,
-            InitName::Paper => Initialisation::Paper,
-        });
-        fit = with(fit, init, Daimc::initialisation);
-        let solver = self.solver.map(|solver| match solver {
-            SolverName::Coordinate => Solver::Coordinate,
-            SolverName::Multiplicative => Solver::Multiplicative,
-        });
-        let neighbours = self.neighbours.map(|neighbours| match neighbours {
-            NeighboursName::Off => Neighbours::Off,
-            NeighboursName::Refine => Neighbours::Refine,
-            NeighboursName::Embed => Neighbours::Embed,
-            NeighboursName::Auto => Neighbours::Auto,
-        });
-        fit = with(fit, neighbours, Daimc::neighbours);
-        Ok(with(fit, solver, Daimc::solver))
+        fit = with(fit, self.init, Daimc::initialisation);
+        fit = with(fit, self.neighbours, Daimc::neighbours);
+        Ok(with(fit, self.solver, Daimc::solver))
     }
 
     /// Takes relative paths as relative to a folder.

@@ -15,6 +15,7 @@ use clap::Args;
 use daimc::Scale;
 use serde_json::json;
 
+use crate::experiment::course::Course;
 use crate::experiment::ledger::Ledger;
 use crate::experiment::methods;
 use crate::experiment::page::{self, Section};
@@ -27,7 +28,16 @@ use grid::Grid;
 use plan::{Experiment, Wishes};
 
 #[derive(Args)]
-#[command(after_help = "Example: daimc reproduce 3sources --data DIR --seeds 10 -o out")]
+#[command(
+    after_help = "Example: daimc reproduce 3sources --data DIR --seeds 10 -o out",
+    mut_arg("output", |own| own.value_name("OUT").help(
+        "Folder for results.tsv (a row per run), table.md, plots and reproduce.html; what is finished there is not run again"
+    )),
+    mut_arg("threads", |own| own.help(
+        "Threads to use, one fit on each; the results do not depend on them [default: all]"
+    )),
+    mut_arg("json", |own| own.help("Print the tables as JSON"))
+)]
 pub struct Arguments {
     /// The table or figure
     #[arg(value_enum)]
@@ -63,26 +73,12 @@ pub struct Arguments {
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 
-    /// Folder for results.tsv (a row per run), table.md, plots and reproduce.html; what is finished there is not run again
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
-
-    /// Threads to use, one fit on each; the results do not depend on them [default: all]
-    #[arg(long, value_name = "NUMBER")]
-    threads: Option<usize>,
-
-    /// Print the tables as JSON
-    #[arg(long)]
-    json: bool,
-
-    /// Tell nothing on standard error but errors
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    course: Course,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    crate::use_threads(arguments.threads)?;
-    let level = Level::new(arguments.quiet, false);
+    let level = arguments.course.begin()?;
     let scale = arguments.scale.as_deref().map(str::parse::<Scale>).transpose()?;
     check(arguments)?;
     let grid = Grid::read(arguments.grid.as_deref())?;
@@ -94,9 +90,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         let folder = if arguments.experiment == Experiment::All {
             level.tell(format!("{}:", part.name()));
-            arguments.output.join(part.name())
+            arguments.course.output.join(part.name())
         } else {
-            arguments.output.clone()
+            arguments.course.output.clone()
         };
         sections.extend(reproduce(part, arguments, &wishes, &folder, level)?);
         if progress::interrupted() {
@@ -104,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let mut out = io::stdout().lock();
-    if arguments.json {
+    if arguments.course.json {
         let table = |section: &Section| {
             let Section { title, notes, table, .. } = section;
             json!({"title": title, "notes": notes, "header": table.header, "rows": table.rows})
@@ -112,12 +108,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         writeln!(out, "{:#}", json!(sections.iter().map(table).collect::<Vec<_>>()))?;
     } else {
         write!(out, "{}", page::markdown(&sections))?;
-        writeln!(out, "\nEvery run, the tables and the plots are in {}", arguments.output.display())?;
+        writeln!(out, "\nEvery run, the tables and the plots are in {}", arguments.course.output.display())?;
     }
-    if progress::interrupted() {
-        return Err(Failure::Failed("interrupted; the same command goes on where it stopped".into()));
-    }
-    Ok(())
+    Course::end()
 }
 
 /// Fails if the options do not go together.

@@ -12,8 +12,9 @@ use memchr::memrchr;
 
 use crate::chunks::{Chunks, Cut, in_order};
 use crate::real::Real;
+use crate::sparse::Shape;
 use crate::transpose::transpose;
-use crate::{Error, Precision, Reading, Result, Table, input};
+use crate::{Error, Place, Precision, Reading, Result, Table, input};
 use entries::{Array, Coordinates, Entries};
 use header::{Header, Storage};
 
@@ -51,7 +52,8 @@ fn read_as<T: Real>(path: &Path, how: Reading) -> Result<Table> {
     let cells = match header.storage {
         Storage::Coordinate => {
             let entries = collect::<Coordinates<T>>(path, text, &header)?;
-            T::sparse(build::csr(entries.found, &header, how.transpose))
+            let entries = build::all(entries.found, &header, how.transpose);
+            T::sparse(Shape { rows, columns }.rows_of_entries(&Place::file(path), entries)?)
         }
         Storage::Array => {
             let entries = collect::<Array<T>>(path, text, &header)?;
@@ -90,8 +92,5 @@ fn collect<E: Entries>(path: &Path, text: impl Read + Send, header: &Header) -> 
 }
 
 fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> Error {
-    Error::Data {
-        place: crate::Place { line: Some(line), ..crate::Place::file(path) },
-        reason: reason.into(),
-    }
+    Error::Data { place: Place { line: Some(line), ..Place::file(path) }, reason: reason.into() }
 }

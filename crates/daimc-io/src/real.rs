@@ -1,17 +1,16 @@
 //! The two types of values.
 
+use std::ops::AddAssign;
+
 use fast_float2::FastFloat;
 
+use crate::number::Target;
 use crate::{Cells, Csr};
 
 /// `f32` or `f64`.
-pub(crate) trait Real: FastFloat + Send + Sync + 'static {
+pub(crate) trait Real: Target + FastFloat + AddAssign + Send + Sync + 'static {
     /// Stands for a missing value.
     const MISSING: Self;
-    /// Zero.
-    const ZERO: Self;
-    /// One.
-    const ONE: Self;
 
     /// The values of a dense table.
     fn dense(values: Vec<Self>) -> Cells;
@@ -19,8 +18,6 @@ pub(crate) trait Real: FastFloat + Send + Sync + 'static {
     fn sparse(csr: Csr<Self>) -> Cells;
     /// As `f64`.
     fn wide(self) -> f64;
-    /// From `f64`, rounded.
-    fn narrow(value: f64) -> Self;
     /// Whether it is missing.
     fn is_missing(self) -> bool;
 }
@@ -29,8 +26,6 @@ macro_rules! real {
     ($type:ident, $dense:ident, $sparse:ident) => {
         impl Real for $type {
             const MISSING: Self = $type::NAN;
-            const ZERO: Self = 0.0;
-            const ONE: Self = 1.0;
 
             fn dense(values: Vec<Self>) -> Cells {
                 Cells::$dense(values)
@@ -42,11 +37,6 @@ macro_rules! real {
 
             fn wide(self) -> f64 {
                 self.into()
-            }
-
-            #[allow(clippy::unnecessary_cast)] // For f64 it is one.
-            fn narrow(value: f64) -> Self {
-                value as $type
             }
 
             fn is_missing(self) -> bool {

@@ -12,8 +12,8 @@ const EMPTY_PER_ENTRY: usize = 1000;
 /// The shape of a sparse matrix, once it was found to be possible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    rows: usize,
-    columns: usize,
+    pub rows: usize,
+    pub columns: usize,
 }
 
 impl Shape {
@@ -34,11 +34,19 @@ impl Shape {
         Ok(Self { rows, columns })
     }
 
-    fn flipped(self) -> Self {
-        Self { rows: self.columns, columns: self.rows }
+    /// From entries in any order: row, column and value. Entries for the same place are added up.
+    pub(crate) fn rows_of_entries<T: Target + AddAssign>(
+        self,
+        place: &Place,
+        entries: Vec<(u32, u32, T)>,
+    ) -> Result<Csr<T>> {
+        let keys = entries.iter().map(|(row, ..)| *row);
+        let rows = group(place, keys, self.rows, |k| (entries[k].1, entries[k].2))?;
+        drop(entries);
+        self.rows_in_order(place, rows)
     }
 
-    /// From entries in any order, given by row and column; entries for the same place are added up.
+    /// As [`Shape::rows_of_entries`], from entries whose rows, columns and values stand apart.
     pub(crate) fn rows_of_triplets<T: Target + AddAssign>(
         self,
         place: &Place,
@@ -48,8 +56,8 @@ impl Shape {
         if rows.len() != values.len() || columns.len() != values.len() {
             return Err(place.fault("has not as many indices as values; save it anew"));
         }
-        let by_column = group(place, columns, self.columns, |k| (rows[k], values[k]))?;
-        self.rows_of_columns(place, by_column)
+        let columns = group(place, columns.iter().copied(), self.columns, |k| (rows[k], values[k]))?;
+        self.rows_of_columns(place, columns)
     }
 
     /// From compressed columns in any order within a column.
@@ -58,7 +66,7 @@ impl Shape {
         place: &Place,
         columns: Csr<T>,
     ) -> Result<Csr<T>> {
-        check(place, self.flipped(), &columns)?;
+        check(place, Self { rows: self.columns, columns: self.rows }, &columns)?;
         let mut rows = flip(place, &columns, self.rows)?;
         drop(columns);
         rows.add_up();
@@ -66,14 +74,17 @@ impl Shape {
     }
 
     /// From compressed rows in any order within a row.
-    pub(crate) fn rows_in_order<T: Target + AddAssign>(self, place: &Place, rows: Csr<T>) -> Result<Csr<T>> {
+    pub(crate) fn rows_in_order<T: Target + AddAssign>(
+        self,
+        place: &Place,
+        mut rows: Csr<T>,
+    ) -> Result<Csr<T>> {
         check(place, self, &rows)?;
-        if rows.is_sorted() {
-            return Ok(rows);
+        if !rows.is_sorted() {
+            rows.sort();
+            rows.add_up();
         }
-        let columns = flip(place, &rows, self.columns)?;
-        drop(rows);
-        self.rows_of_columns(place, columns)
+        Ok(rows)
     }
 }
 
@@ -84,6 +95,20 @@ impl<T> Csr<T> {
 }
 
 impl<T: Copy + AddAssign> Csr<T> {
+    /// Sorts each row by column. What stands at one place keeps its order, so that sums depend on the file alone.
+    fn sort(&mut self) {
+        let mut row = Vec::new();
+        for range in self.offsets.windows(2).map(|ends| ends[0]..ends[1]) {
+            let (columns, values) = (&mut self.columns[range.clone()], &mut self.values[range]);
+            row.clear();
+            row.extend(columns.iter().copied().zip(values.iter().copied()));
+            row.sort_by_key(|(column, _)| *column);
+            for (k, entry) in row.iter().enumerate() {
+                (columns[k], values[k]) = *entry;
+            }
+        }
+    }
+
     /// Adds up neighbours that stand for the same place.
     fn add_up(&mut self) {
         let mut end = 0;
@@ -133,7 +158,7 @@ fn out_of_range(place: &Place) -> crate::Error {
 /// Rows of a matrix as its columns: a stable counting sort, so that indices come out in order.
 fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T>> {
     let mut row = 0;
-    group(place, &rows.columns, columns, |k| {
+    group(place, rows.columns.iter().copied(), columns, |k| {
         while rows.offsets[row + 1] <= k {
             row += 1;
         }
@@ -144,25 +169,25 @@ fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T
 /// Groups entries by `keys`, in the order in which they come; `entry` is asked for one after the other.
 fn group<T: Target>(
     place: &Place,
-    keys: &[u32],
+    keys: impl ExactSizeIterator<Item = u32> + Clone,
     groups: usize,
     mut entry: impl FnMut(usize) -> (u32, T),
 ) -> Result<Csr<T>> {
     let mut offsets = place.room(groups + 1)?;
     offsets.resize(groups + 1, 0);
-    for &key in keys {
+    for key in keys.clone() {
         // The last offset is the end of the last group: counts start one further.
         *offsets.get_mut(key as usize + 1).ok_or_else(|| out_of_range(place))? += 1;
     }
     for i in 0..groups {
         offsets[i + 1] += offsets[i];
     }
-    let mut indices = place.room(keys.len())?;
-    let mut values = place.room(keys.len())?;
-    indices.resize(keys.len(), 0);
-    values.resize(keys.len(), T::default());
+    let count = keys.len();
+    let (mut indices, mut values) = (place.room(count)?, place.room(count)?);
+    indices.resize(count, 0);
+    values.resize(count, T::default());
     let mut next = offsets.clone();
-    for (k, &key) in keys.iter().enumerate() {
+    for (k, key) in keys.enumerate() {
         let position = &mut next[key as usize];
         (indices[*position], values[*position]) = entry(k);
         *position += 1;

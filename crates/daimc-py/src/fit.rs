@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use daimc::source::Stoppable;
 use daimc::{Daimc, Ids};
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
@@ -11,7 +12,7 @@ use crate::error::raise;
 use crate::input::{Data, Part, matrix};
 use crate::model::{Model, shares};
 use crate::options;
-use crate::watch::{Stoppable, watched};
+use crate::watch::watched;
 
 /// A model; the names of views that share no instance with another; and what each view says for the cluster of each
 /// instance.

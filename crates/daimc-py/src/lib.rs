@@ -7,6 +7,7 @@ mod fit;
 mod input;
 mod model;
 mod options;
+mod select;
 mod tools;
 mod watch;
 
@@ -21,6 +22,8 @@ mod _daimc {
     use super::model::Model;
     #[pymodule_export]
     use super::options::{options, resolve};
+    #[pymodule_export]
+    use super::select::select;
     #[pymodule_export]
     use super::tools::{digit, matching, missing, scores, synthetic};
 }

@@ -11,20 +11,13 @@ type Set = fn(Daimc, &Setting<'_, '_>) -> PyResult<Daimc>;
 
 /// In the order in which they are set: a preset comes before what it would overwrite.
 const OPTIONS: &[(&str, &str, Set)] = &[
-    ("preset", "preset", |fit, value| {
-        Ok(fit.preset(value.choice(&[("default", Preset::Default), ("paper", Preset::Paper)])?))
-    }),
-    ("penalty", "penalty", |fit, value| {
-        let known =
-            [("published", Penalty::Published), ("relative", Penalty::Relative), ("auto", Penalty::Auto)];
-        Ok(fit.penalty(value.choice(&known)?))
-    }),
+    ("preset", "preset", |fit, value| Ok(fit.preset(value.choice(Preset::ALL, Preset::name)?))),
+    ("penalty", "penalty", |fit, value| Ok(fit.penalty(value.choice(Penalty::ALL, Penalty::name)?))),
     ("view_weights", "view_weights", |fit, value| {
-        let known = [("equal", ViewWeights::Equal), ("learned", ViewWeights::Learned)];
-        Ok(fit.view_weights(value.choice(&known)?))
+        Ok(fit.view_weights(value.choice(ViewWeights::ALL, ViewWeights::name)?))
     }),
     ("neighbours", "neighbours", |fit, value| {
-        Ok(fit.neighbours(value.choice(&Neighbours::ALL.map(|one| (one.name(), one)))?))
+        Ok(fit.neighbours(value.choice(Neighbours::ALL, Neighbours::name)?))
     }),
     ("n_components", "latent", |fit, value| Ok(fit.latent(value.get("a whole number")?))),
     ("alpha", "alpha", |fit, value| Ok(fit.alpha(value.get("a number")?))),
@@ -32,13 +25,9 @@ const OPTIONS: &[(&str, &str, Set)] = &[
     ("scale", "scale", scale),
     ("equal_weight", "equal_weight", |fit, value| Ok(fit.equal_weight(value.get("True or False")?))),
     ("init", "initialisation", |fit, value| {
-        let known = [("aligned", Initialisation::Aligned), ("paper", Initialisation::Paper)];
-        Ok(fit.initialisation(value.choice(&known)?))
+        Ok(fit.initialisation(value.choice(Initialisation::ALL, Initialisation::name)?))
     }),
-    ("solver", "solver", |fit, value| {
-        let known = [("coordinate", Solver::Coordinate), ("multiplicative", Solver::Multiplicative)];
-        Ok(fit.solver(value.choice(&known)?))
-    }),
+    ("solver", "solver", |fit, value| Ok(fit.solver(value.choice(Solver::ALL, Solver::name)?))),
     ("passes", "passes", |fit, value| Ok(fit.passes(value.get("a whole number")?))),
     ("max_iter", "max_iterations", |fit, value| Ok(fit.max_iterations(value.get("a whole number")?))),
     ("tol", "tolerance", |fit, value| Ok(fit.tolerance(value.get("a number")?))),
@@ -54,6 +43,7 @@ pub fn in_python(library: &'static str) -> &'static str {
         (None, "clusters") => "n_clusters",
         (None, "threads") => "n_jobs",
         (None, "start") => "init",
+        (None, "resamples") => "n_resamples",
         (None, other) => other,
     }
 }
@@ -114,12 +104,12 @@ impl<'py> Setting<'_, 'py> {
         PyTypeError::new_err(format!("{}: must be {what}", self.words()))
     }
 
-    fn choice<T: Copy>(&self, known: &[(&str, T)]) -> PyResult<T> {
-        let names = known.iter().map(|(name, _)| format!("'{name}'")).collect::<Vec<_>>().join(" or ");
+    /// The value as one of several that have names.
+    fn choice<T: Copy, const N: usize>(&self, known: [T; N], name: fn(T) -> &'static str) -> PyResult<T> {
+        let names = known.map(|one| format!("'{}'", name(one))).join(" or ");
         let given = self.value.cast::<PyString>().map_err(|_| self.wrong(&names))?.to_string();
-        let found = known.iter().find(|(name, _)| *name == given);
         let unknown = || PyValueError::new_err(format!("{} = '{given}': must be {names}", self.name));
-        found.map(|(_, value)| *value).ok_or_else(unknown)
+        known.into_iter().find(|one| name(*one) == given).ok_or_else(unknown)
     }
 
     /// The value as the name of a scale.

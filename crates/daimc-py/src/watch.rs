@@ -1,31 +1,28 @@
 //! Long work that Python can look at and stop: it runs without Python's lock, on threads of its own.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use daimc::source::{Block, Buffer, Source};
-use daimc::{Error, Result};
+use daimc::Result;
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// How often signals are looked for while nothing is reported.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What is told after an iteration: run, iteration, objective, the share by which it changed, seconds.
-pub type News = (usize, usize, f64, f64, f64);
-
-/// The line from the work to Python.
-pub struct Watch<'a> {
+/// The line from the work to Python, for news of one kind: the arguments of a function.
+pub struct Watch<'a, News> {
     stop: &'a AtomicBool,
     news: Sender<News>,
 }
 
-impl Watch<'_> {
-    /// Tells of an iteration; breaks if the work is to end.
+impl<News> Watch<'_, News> {
+    /// Tells of a step of the work; breaks if it is to end.
     pub fn tell(&self, news: News) -> ControlFlow<()> {
         // Nobody listens once the work has been given up.
         if self.stop.load(Ordering::Relaxed) || self.news.send(news).is_err() {
@@ -37,11 +34,11 @@ impl Watch<'_> {
 
 /// Runs `work` on so many threads. The calling thread meanwhile hands news to `each` and takes signals, which Python
 /// delivers there alone; an exception from either stops the work and is raised.
-pub fn watched<T: Send>(
+pub fn watched<T: Send, News: Send + for<'py> PyCallArgs<'py>>(
     py: Python<'_>,
     threads: usize,
     each: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watch<'_>, &Arc<AtomicBool>) -> Result<T> + Send,
+    work: impl FnOnce(&Watch<'_, News>, &Arc<AtomicBool>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let pool = pool(threads)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -74,7 +71,7 @@ pub fn watched<T: Send>(
 }
 
 /// The next news. Borrowed for writing, because a receiver may go to another thread but not be shared between two.
-fn listen(heard: &mut Receiver<News>) -> std::result::Result<News, RecvTimeoutError> {
+fn listen<News: Send>(heard: &mut Receiver<News>) -> std::result::Result<News, RecvTimeoutError> {
     heard.recv_timeout(PATIENCE)
 }
 
@@ -82,61 +79,4 @@ fn listen(heard: &mut Receiver<News>) -> std::result::Result<News, RecvTimeoutEr
 pub fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| PyValueError::new_err(format!("n_jobs = {threads}: {error}")))
-}
-
-/// Rows that can no longer be read once the work is to end, so that it ends in the middle of whatever it does.
-pub struct Stoppable<'a> {
-    pub source: &'a dyn Source,
-    pub stop: &'a AtomicBool,
-}
-
-impl Stoppable<'_> {
-    fn check(&self, view: usize) -> Result<()> {
-        if !self.stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let (view, last) = (self.source.name(view).into(), self.source.instances());
-        Err(Error::Read { view, first: 0, last, source: "interrupted".into() })
-    }
-}
-
-impl Source for Stoppable<'_> {
-    fn instances(&self) -> usize {
-        self.source.instances()
-    }
-
-    fn views(&self) -> usize {
-        self.source.views()
-    }
-
-    fn name(&self, view: usize) -> &str {
-        self.source.name(view)
-    }
-
-    fn features(&self, view: usize) -> usize {
-        self.source.features(view)
-    }
-
-    fn is_present(&self, view: usize, instance: usize) -> bool {
-        self.source.is_present(view, instance)
-    }
-
-    fn id(&self, instance: usize) -> String {
-        self.source.id(instance)
-    }
-
-    fn block<'b>(
-        &'b self,
-        view: usize,
-        instances: Range<usize>,
-        buffer: &'b mut Buffer,
-    ) -> Result<Block<'b>> {
-        self.check(view)?;
-        self.source.block(view, instances, buffer)
-    }
-
-    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
-        self.check(view)?;
-        self.source.pick(view, instances, buffer)
-    }
 }

@@ -1,6 +1,7 @@
 """Python, the command line and the Rust library are one program."""
 
 import csv
+import json
 import os
 import subprocess
 
@@ -80,6 +81,32 @@ def test_tables_by_id_are_joined_alike(tmp_path, gaps):
     assert [int(label) for label in column(tmp_path / "out/labels.tsv", "cluster")] == model.labels_.tolist()
 
 
+@pytest.mark.parametrize(
+    ("params", "options", "flags"),
+    [
+        ({}, {"n_resamples": 2}, ["--resamples=2"]),
+        (
+            {"scale": {"pix": "min-max", None: "unit"}, "runs": 2},
+            {"n_resamples": 2, "hidden": 0.2},
+            ["--resamples=2", "--hidden=0.2", "--scale=unit", "--scale=pix=min-max", "--runs=2"],
+        ),
+    ],
+    ids=["default", "options"],
+)
+def test_selections_are_those_of_the_command_line(digit, folder, tmp_path, params, options, flags):
+    views = {name: np.load(folder / f"{name}.npy") for name in digit.views}
+    ours = DAIMC(random_state=5, **params).select(views, range(9, 11), **options)
+    arguments = [f"--view={name}={folder / name}.npy" for name in views]
+    theirs = json.loads(run("select", *arguments, "-k9..10", "--seed=5", *flags, "--json", cwd=tmp_path).stdout)
+    said = {"recommended": ours.n_clusters, "confidence": ours.confidence, "reason": ours.reason}
+    assert {name: theirs[name] for name in said} == said
+    for row, candidate in enumerate(theirs["candidates"]):
+        columns = {name: column[row] for name, column in ours.candidates.items()}
+        assert (candidate["clusters"], candidate["votes"]) == (columns["n_clusters"], columns["votes"])
+        for name in ("stability", "explained", "score"):
+            assert candidate[name] == {"value": columns[name], "error": columns[f"{name}_error"]}
+
+
 def test_simulated_gaps_are_those_of_the_command_line(digit, tmp_path):
     for name, view in digit.views.items():
         np.save(tmp_path / f"{name}.npy", view)
@@ -91,8 +118,6 @@ def test_simulated_gaps_are_those_of_the_command_line(digit, tmp_path):
 
 
 def test_metrics_are_those_of_the_command_line(digit, tmp_path):
-    import json
-
     from daimc import metrics
 
     labels = DAIMC(10, random_state=0).fit_predict(digit.views)

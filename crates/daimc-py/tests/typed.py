@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from daimc import DAIMC, datasets, metrics, simulate_missing
+from daimc import DAIMC, Selection, datasets, metrics, simulate_missing
 from daimc.baselines import Baseline
 
 
@@ -24,6 +24,14 @@ def compare(views: dict[str, NDArray[Any]], truth: NDArray[np.int64]) -> dict[st
     mask: NDArray[np.bool_] = simulate_missing(views, 0.3, random_state=0)
     labels: NDArray[np.int64] = Baseline("opimc", 10).fit_predict(views, mask=mask)
     return metrics.scores(truth, labels)
+
+
+def choose(views: dict[str, NDArray[Any]]) -> NDArray[np.int64]:
+    found: Selection = DAIMC(random_state=0).select(views, range(2, 13), n_resamples=5)
+    best: float = found.candidates["score"].max()
+    number: int = found.n_clusters
+    assert best >= 0 and number > 1 and found.confidence <= 1
+    return found.estimator.fit_predict(views)
 
 
 def load() -> Any:

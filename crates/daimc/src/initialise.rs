@@ -4,6 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
 use crate::kmeans::{self, Points};
 use crate::lens::Lens;
 use crate::metrics::best_assignment;
@@ -23,6 +24,8 @@ pub enum Initialisation {
     /// they come.
     Paper,
 }
+
+choice!(Initialisation, "initialisation": Aligned = "aligned", Paper = "paper");
 
 /// Added to every entry of the first V, so that none is stuck at zero.
 pub(crate) const FLOOR: f64 = 0.1;

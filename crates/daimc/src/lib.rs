@@ -31,6 +31,7 @@
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
 
 pub mod baselines;
+mod choice;
 mod combine;
 mod consolidate;
 #[cfg(feature = "digit")]

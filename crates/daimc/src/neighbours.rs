@@ -11,18 +11,16 @@ mod graph;
 mod project;
 mod search;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
 use crate::lens::Lens;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
 use crate::scale::Scale;
 use crate::source::Source;
 use crate::watch::{Stage, Watch};
-use crate::{Daimc, Error, Matrix, Result, View, Views};
+use crate::{Daimc, Matrix, Result, View, Views};
 use evidence::Evidence;
 use graph::Graph;
 pub(crate) use search::EXACT;
@@ -59,40 +57,7 @@ pub enum Neighbours {
     Auto,
 }
 
-impl Neighbours {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Off, Self::Refine, Self::Embed, Self::Auto];
-
-    /// The name under which it is asked for.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Refine => "refine",
-            Self::Embed => "embed",
-            Self::Auto => "auto",
-        }
-    }
-}
-
-impl fmt::Display for Neighbours {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
-    }
-}
-
-impl FromStr for Neighbours {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let known = Self::ALL.into_iter().find(|one| one.name() == name);
-        known.ok_or_else(|| Error::Option {
-            option: "neighbours",
-            value: name.into(),
-            reason: "must be off, refine, embed or auto".into(),
-        })
-    }
-}
+choice!(Neighbours, "neighbours": Off = "off", Refine = "refine", Embed = "embed", Auto = "auto");
 
 /// What was made of the neighbourhoods, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

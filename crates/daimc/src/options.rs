@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
 use crate::initialise::Initialisation;
 use crate::neighbours::Neighbours;
 use crate::scale::Scale;
@@ -23,6 +24,8 @@ pub enum Preset {
     Paper,
 }
 
+choice!(Preset, "preset": Default = "default", Paper = "paper");
+
 /// What α and β are measured by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,6 +43,8 @@ pub enum Penalty {
     Auto,
 }
 
+choice!(Penalty, "penalty": Published = "published", Relative = "relative", Auto = "auto");
+
 /// How much the views count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -51,6 +56,8 @@ pub enum ViewWeights {
     /// By how well the other views predict rows of the view that were hidden: a view that they cannot predict hardly counts.
     Learned,
 }
+
+choice!(ViewWeights, "view_weights": Equal = "equal", Learned = "learned");
 
 /// Everything that determines a fit, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

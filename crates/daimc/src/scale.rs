@@ -5,13 +5,11 @@
 
 mod columns;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
+use crate::choice::choice;
 use crate::source::Source;
-use crate::{Error, Result};
 use columns::Columns;
 
 /// How a view is scaled. Statistics are taken from its present rows only.
@@ -41,37 +39,17 @@ pub enum Scale {
     TfIdf,
 }
 
-/// Every scale with its name.
-const NAMES: [(Scale, &str); 8] = [
-    (Scale::Auto, "auto"),
-    (Scale::None, "none"),
-    (Scale::Unit, "unit"),
-    (Scale::MinMax, "min-max"),
-    (Scale::MinMaxUnit, "min-max-unit"),
-    (Scale::ZScore, "z-score"),
-    (Scale::ZScoreUnit, "z-score-unit"),
-    (Scale::TfIdf, "tf-idf"),
-];
-
-impl fmt::Display for Scale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(scale, _)| scale == self).map_or("?", |(_, name)| name);
-        f.pad(name)
-    }
-}
-
-impl FromStr for Scale {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let known = NAMES.iter().find(|(_, known)| *known == name);
-        known.map(|(scale, _)| *scale).ok_or_else(|| Error::Option {
-            option: "scale",
-            value: name.into(),
-            reason: format!("one of {}", NAMES.map(|(_, name)| name).join(", ")),
-        })
-    }
-}
+choice!(
+    Scale, "scale":
+    Auto = "auto",
+    None = "none",
+    Unit = "unit",
+    MinMax = "min-max",
+    MinMaxUnit = "min-max-unit",
+    ZScore = "z-score",
+    ZScoreUnit = "z-score-unit",
+    TfIdf = "tf-idf"
+);
 
 impl Scale {
     fn unit_rows(self) -> bool {

@@ -153,10 +153,23 @@ impl Select {
         views: &Views<'_>,
         each: impl FnMut(Step) -> ControlFlow<()> + Send,
     ) -> Result<Selection> {
+        self.run_until(&AtomicBool::new(false), views, each)
+    }
+
+    /// As [`Select::run_with`], and stops in the middle of a fit when `stop` is set; it also is by a callback that breaks.
+    ///
+    /// # Errors
+    /// As [`Select::run_with`].
+    pub fn run_until(
+        &self,
+        stop: &AtomicBool,
+        views: &Views<'_>,
+        each: impl FnMut(Step) -> ControlFlow<()> + Send,
+    ) -> Result<Selection> {
         self.check(views.instances())?;
         match self.fit.pool()? {
-            Some(pool) => pool.install(|| self.work(views, each)),
-            None => self.work(views, each),
+            Some(pool) => pool.install(|| self.work(stop, views, each)),
+            None => self.work(stop, views, each),
         }
     }
 
@@ -183,12 +196,16 @@ impl Select {
         Ok(())
     }
 
-    fn work(&self, views: &Views<'_>, each: impl FnMut(Step) -> ControlFlow<()> + Send) -> Result<Selection> {
+    fn work(
+        &self,
+        stop: &AtomicBool,
+        views: &Views<'_>,
+        each: impl FnMut(Step) -> ControlFlow<()> + Send,
+    ) -> Result<Selection> {
         let everybody: Vec<u32> = (0..crate::views::index(views.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..views.len()).map(|_| Buffer::default()).collect();
         let part = Part::pick(views, &everybody, &mut buffers)?;
         let of = self.resamples * self.clusters.len();
-        let stop = AtomicBool::new(false);
         let told = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
         let mut finished: Vec<Vec<Sample>> = Vec::new();
@@ -199,13 +216,13 @@ impl Select {
                     return Ok(None);
                 }
                 let fit = self.fit.clone().with(clusters, seed).alone(resample.seed());
-                let found = resample.fit(&fit, &part, &stop)?;
+                let Some(found) = resample.fit(&fit, &part, stop)? else { return Ok(None) };
                 let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;
                 if each(Step { done: *done, of }).is_break() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                Ok(found)
+                Ok(Some(found))
             };
             // The largest first: they take longest.
             let all: Vec<Option<Sample>> =
@@ -235,7 +252,7 @@ impl Select {
         let records: Vec<Records> =
             (0..self.clusters.len()).into_par_iter().map(of_clusters).collect::<Result<_>>()?;
         let mut selection = rule::recommend(&records, seed);
-        selection.cancelled = stop.into_inner();
+        selection.cancelled = stop.load(Ordering::Relaxed);
         Ok(selection)
     }
 }

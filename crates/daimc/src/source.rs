@@ -1,9 +1,12 @@
 //! Where rows come from. A sweep reads blocks of instances through [`Source`]; they need not be in memory.
 
+mod stoppable;
+
 use std::ops::Range;
 
 use crate::Result;
 use crate::kernel::Scalar;
+pub use stoppable::Stoppable;
 
 /// The entry of an index that says: this instance is missing.
 pub const MISSING: u32 = u32::MAX;

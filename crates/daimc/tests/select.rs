@@ -3,6 +3,8 @@
 mod common;
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use daimc::select::{Select, Selection};
 use daimc::synthetic::Synthetic;
@@ -151,6 +153,21 @@ fn a_stopped_selection_uses_what_is_finished() {
     let found = found.unwrap();
     assert!(found.cancelled && found.resamples < 9 && last < 27, "{found:?}");
     let error = select.run_with(&views, |_| ControlFlow::Break(())).unwrap_err();
+    assert!(matches!(error, Error::Cancelled { done: 0 }), "{error}");
+}
+
+#[test]
+fn a_selection_stops_in_the_middle_of_a_fit() {
+    let views = small();
+    let endless = Select::new(Daimc::new(2).runs(usize::MAX), 2..=4);
+    let stop = AtomicBool::new(false);
+    let error = std::thread::scope(|scope| {
+        let work = scope.spawn(|| endless.run_until(&stop, &views, |_| panic!("no fit ends")).unwrap_err());
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!work.is_finished());
+        stop.store(true, Ordering::Relaxed);
+        work.join().unwrap()
+    });
     assert!(matches!(error, Error::Cancelled { done: 0 }), "{error}");
 }
 

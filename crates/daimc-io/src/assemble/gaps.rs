@@ -53,7 +53,7 @@ impl Gaps<'_> {
         for row in rows {
             for (column, value) in values[row * width..(row + 1) * width].iter_mut().enumerate() {
                 if value.is_missing() {
-                    *value = T::narrow(self.mean(&sums, column, sums.counts[column])?);
+                    *value = T::nearest(self.mean(&sums, column, sums.counts[column])?);
                     imputed += 1;
                 }
             }
@@ -86,7 +86,7 @@ impl Gaps<'_> {
         let mut imputed = 0;
         for at in rows.into_iter().flat_map(range).filter(|at| values[*at].is_missing()).collect::<Vec<_>>() {
             let column = columns[at] as usize;
-            values[at] = T::narrow(self.mean(&sums, column, shown - gone[column])?);
+            values[at] = T::nearest(self.mean(&sums, column, shown - gone[column])?);
             imputed += 1;
         }
         Ok(ViewAccount { imputed, ..account })

@@ -96,7 +96,7 @@ impl<T: Real> Entries for Coordinates<T> {
         if header.symmetry == Symmetry::Skew && row == column {
             return Err("a skew-symmetric matrix has no entry on its diagonal".into());
         }
-        self.found.push((row, column, value.map_or(Ok(T::ONE), number)?));
+        self.found.push((row, column, value.map_or(Ok(T::nearest(1.0)), number)?));
         Ok(())
     }
 

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from daimc import metrics as metrics
     from daimc import plots as plots
     from daimc._estimator import DAIMC as DAIMC
+    from daimc._select import Selection as Selection
     from daimc._simulate import simulate_missing as simulate_missing
 
-__all__ = ["DAIMC", "baselines", "datasets", "metrics", "plots", "simulate_missing"]
+__all__ = ["DAIMC", "Selection", "baselines", "datasets", "metrics", "plots", "simulate_missing"]
 __version__ = _version("daimc")
 
 # What takes time to import, scikit-learn above all, is imported when it is first asked for.
 _MODULES = {"baselines", "datasets", "metrics", "plots"}
-_HOMES = {"DAIMC": "daimc._estimator", "simulate_missing": "daimc._simulate"}
+_HOMES = {"DAIMC": "daimc._estimator", "Selection": "daimc._select", "simulate_missing": "daimc._simulate"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ __all__ = [
     "options",
     "resolve",
     "scores",
+    "select",
     "synthetic",
 ]
 
@@ -78,6 +79,17 @@ def fit(
     threads: int,
     each: _Each | None,
 ) -> tuple[Model, list[str], NDArray[np.float64]]: ...
+def select(
+    parts: Sequence[View],
+    joined: bool,
+    clusters: list[int],
+    seed: int,
+    options: dict[str, Any],
+    resamples: int,
+    hidden: float,
+    threads: int,
+    each: Callable[[int, int], object] | None,
+) -> tuple[str, list[str]]: ...
 def ids(parts: Sequence[View], joined: bool) -> list[str] | None: ...
 def options() -> list[tuple[str, str]]: ...
 def resolve(clusters: int, seed: int, given: dict[str, Any]) -> str: ...

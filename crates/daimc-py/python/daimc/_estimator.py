@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
@@ -15,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from daimc import _daimc
 from daimc._impute import complete
-from daimc._input import Data, Known, from_slices, is_mudata, is_views, read
+from daimc._input import Data, Known, from_slices, is_mudata, is_views, read, warn_of_views_alone
 from daimc._progress import Progress, logger
+from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
 
 #: Options of a fit by their names here, with their names in the file of a model.
@@ -221,6 +223,50 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """Clusters the instances of X and returns `embedding_`."""
         return self._fit(X, mask).embedding_
 
+    def select(
+        self,
+        X: Any,
+        n_clusters: Iterable[int] = range(2, 13),
+        *,
+        mask: Any = None,
+        n_resamples: int = 10,
+        hidden: float = 0.5,
+    ) -> Selection:
+        """Recommends a number of clusters for X, without labels.
+
+        The data are resampled: instances lose some of their views, and a fit sees the rest. The number is recommended
+        whose clusters resamples agree on, and which predict what was hidden from them. The other parameters are those of
+        this estimator, which stays as it is; only `neighbours` is "off" here, and `init` may not be an array.
+
+        Parameters
+        ----------
+        X : views
+            See the notes of the class.
+        n_clusters : iterable of int, default=range(2, 13)
+            The numbers to choose among, at least two, each from 2 to below the number of instances.
+        mask : array, list, dict or DataFrame, default=None
+            As for `fit`.
+        n_resamples : int, default=10
+            How often the data are resampled, with a fit for each number of clusters.
+        hidden : float, default=0.5
+            How much a resample hides: of what an instance is seen in beyond one view, this share.
+
+        Returns
+        -------
+        Selection
+            `n_clusters` is the recommendation, `estimator` is this estimator with it, ready to be fitted.
+
+        Examples
+        --------
+        >>> from daimc import DAIMC, datasets
+        >>> data = datasets.make_views(120, 3, [10, 20], random_state=0)
+        >>> selection = DAIMC(random_state=0).select(data.views, range(2, 6), n_resamples=4)
+        >>> selection.n_clusters
+        3
+        >>> labels = selection.estimator.fit_predict(data.views)
+        """
+        return select(self, X, n_clusters, mask, n_resamples, hidden)
+
     # --- new instances ------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, *, mask: Any = None) -> NDArray[np.int64]:
@@ -330,12 +376,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             raise
         model, alone, contributions = fitted
         progress.close("converged" if model.converged else "not converged")
-        for name in alone:
-            warnings.warn(
-                f"view '{name}' shares no ID with another view; are they of the same kind in every view?",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_views_alone(alone, stacklevel=4)
         self._adopt(model)
         self.contributions_ = contributions
         self.ids_ = data.label(model.ids, len(self.labels_))

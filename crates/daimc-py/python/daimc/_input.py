@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +90,16 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
     _check_alignment(views, joined)
     apply_mask(mask, views, joined)
     return Data(views, joined, labels)
+
+
+def warn_of_views_alone(names: list[str], stacklevel: int) -> None:
+    """Warns of views that share no instance with another."""
+    for name in names:
+        warnings.warn(
+            f"view '{name}' shares no ID with another view; are they of the same kind in every view?",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def from_slices(X: Any, slices: Any, feature_names: Any, mask: Any = None) -> Data:

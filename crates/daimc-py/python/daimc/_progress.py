@@ -11,18 +11,15 @@ _WIDTH = 24
 _PAUSE = 0.1
 
 
-class Progress:
-    """Draws a bar on standard error and writes each iteration to the log.
+class _Line:
+    """A line on standard error that says how far the work is.
 
-    In a terminal and in a notebook the bar is one line that is drawn again and again; elsewhere a line is
-    written now and then, so that files stay readable. Where the largest number of iterations is not known, there is
-    no bar.
+    In a terminal and in a notebook it is drawn again and again; elsewhere a line is written now and then, so that
+    files stay readable.
     """
 
-    def __init__(self, verbose: bool, iterations: int | None = None, runs: int = 1) -> None:
+    def __init__(self, verbose: bool) -> None:
         self.verbose = verbose
-        self.iterations = iterations
-        self.runs = runs
         self._rewrites = verbose and (sys.stderr.isatty() or "ipykernel" in sys.modules)
         self._drawn = float("-inf")
         self._text = ""
@@ -31,18 +28,15 @@ class Progress:
     def wanted(self) -> bool:
         return self.verbose or logger.isEnabledFor(logging.DEBUG)
 
-    def __call__(self, run: int, number: int, objective: float, change: float, seconds: float) -> None:
-        logger.debug(
-            "run %d, iteration %d: objective %.6g, change %.2e, %.2f s", run, number, objective, change, seconds
-        )
+    def show(self, text: str, share: float | None = None) -> None:
+        """Shows what is done, with a bar where the share of it is known."""
         if not self.verbose:
             return
-        bar, most = "", ""
-        if self.iterations is not None:
-            filled = round(_WIDTH * min(1.0, number / self.iterations))
-            bar, most = "█" * filled + "░" * (_WIDTH - filled) + " ", f"/{self.iterations}"
-        runs = f"run {run}/{self.runs}, " if self.runs > 1 else ""
-        self._text = f"daimc {bar}{runs}iteration {number}{most}, J {objective:.5g}, {seconds:.1f} s"
+        bar = ""
+        if share is not None:
+            filled = round(_WIDTH * min(1.0, share))
+            bar = "█" * filled + "░" * (_WIDTH - filled) + " "
+        self._text = f"daimc {bar}{text}"
         now = time.monotonic()
         if now - self._drawn < (_PAUSE if self._rewrites else 10 * _PAUSE):
             return
@@ -63,3 +57,28 @@ class Progress:
             print(f"\r{self._text:<100}", end="", file=sys.stderr, flush=True)
         else:
             print(self._text, file=sys.stderr, flush=True)
+
+
+class Progress(_Line):
+    """Shows the iterations of a fit and writes each to the log."""
+
+    def __init__(self, verbose: bool, iterations: int | None = None, runs: int = 1) -> None:
+        super().__init__(verbose)
+        self.iterations = iterations
+        self.runs = runs
+
+    def __call__(self, run: int, number: int, objective: float, change: float, seconds: float) -> None:
+        logger.debug(
+            "run %d, iteration %d: objective %.6g, change %.2e, %.2f s", run, number, objective, change, seconds
+        )
+        share, most = (None, "") if self.iterations is None else (number / self.iterations, f"/{self.iterations}")
+        runs = f"run {run}/{self.runs}, " if self.runs > 1 else ""
+        self.show(f"{runs}iteration {number}{most}, J {objective:.5g}, {seconds:.1f} s", share)
+
+
+class Fits(_Line):
+    """Shows how many of several fits are done and writes each to the log."""
+
+    def __call__(self, done: int, of: int) -> None:
+        logger.debug("fit %d of %d", done, of)
+        self.show(f"fit {done}/{of}", done / of)

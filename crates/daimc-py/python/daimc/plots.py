@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from daimc._input import is_views, read
 from daimc._matrix import present_rows
 
-__all__ = ["contributions", "convergence", "embedding", "features", "missingness"]
+__all__ = ["contributions", "convergence", "embedding", "features", "missingness", "selection"]
 
 
 def _axes(ax: Any, **size: Any) -> Any:
@@ -116,6 +116,26 @@ def contributions(model: Any, *, ax: Any = None) -> Any:
     ax.set_yticks(np.arange(len(clusters)), [str(cluster) for cluster in clusters])
     ax.set_ylabel("cluster")
     ax.set_title("What each view says for the clusters")
+    return ax
+
+
+def selection(found: Any, *, ax: Any = None) -> Any:
+    """What `DAIMC.select` judged each number of clusters by, with standard errors; a line marks the recommended one."""
+    ax = _axes(ax)
+    columns = found.candidates
+    styles = {"stability": ("#009e73", "s", 0.5), "explained": ("#d55e00", "^", 0.5), "score": ("#3b6ea5", "o", 1.0)}
+    for name, (colour, marker, alpha) in styles.items():
+        if np.isnan(columns[name]).all():
+            continue  # no instance is seen in two views
+        errors = columns[f"{name}_error"]
+        ax.errorbar(
+            columns["n_clusters"], columns[name], errors, color=colour, marker=marker, alpha=alpha, capsize=3, label=name
+        )
+    ax.axvline(found.n_clusters, color="0.6", linestyle=":", zorder=0)
+    ax.set_xticks(columns["n_clusters"])
+    ax.set_xlabel("number of clusters")
+    ax.set_title(f"{found.n_clusters} clusters, by {found.confidence:.0%} of the bootstrap samples")
+    ax.legend(fontsize="small")
     return ax
 
 

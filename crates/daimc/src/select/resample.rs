@@ -9,8 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::held_out::{By, Hidden, explained};
 use crate::kmeans::sample_instances;
 use crate::part::Part;
-use crate::source::{Buffer, MISSING, Source};
-use crate::{Daimc, Outcome, Result};
+use crate::source::{Buffer, MISSING, Source, Stoppable};
+use crate::{Daimc, Result};
 
 /// Which part of the data a fit sees.
 pub(super) struct Resample {
@@ -56,29 +56,35 @@ impl Resample {
 
     /// Fits a model; `None` if it was stopped.
     pub fn fit(&self, fit: &Daimc, part: &Part<'_>, stop: &AtomicBool) -> Result<Option<Sample>> {
-        let each = |_: &crate::Iteration| {
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let (model, labels, explained) = match &self.kept {
+        match self.sample(fit, part, stop) {
+            // Rows were refused.
+            Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    fn sample(&self, fit: &Daimc, part: &Part<'_>, stop: &AtomicBool) -> Result<Sample> {
+        let fit =
+            |source: &Part<'_>| fit.fit_here(&Stoppable { source, stop }, |_| ControlFlow::Continue(()));
+        match &self.kept {
             Kept::Cells(hidden) => {
-                let model = fit.fit_here(&hidden.rest(part), each)?;
+                let model = fit(&hidden.rest(part))?;
                 let labels = model.labels.iter().map(|&label| crate::views::index(label)).collect();
                 let of_views = explained(&model, part, hidden, By::Cluster)?;
                 let known: Vec<f64> = of_views.into_iter().flatten().collect();
                 let mean = known.iter().sum::<f64>() / known.len() as f64;
-                (model, labels, (!known.is_empty()).then_some(mean))
+                Ok(Sample { labels, explained: (!known.is_empty()).then_some(mean) })
             }
             Kept::Instances(instances) => {
                 let mut buffers: Vec<Buffer> = (0..part.views()).map(|_| Buffer::default()).collect();
-                let model = fit.fit_here(&Part::pick(part, instances, &mut buffers)?, each)?;
+                let model = fit(&Part::pick(part, instances, &mut buffers)?)?;
                 let mut labels = vec![MISSING; part.instances()];
                 for (&i, &label) in instances.iter().zip(&model.labels) {
                     labels[i as usize] = crate::views::index(label);
                 }
-                (model, labels, None)
+                Ok(Sample { labels, explained: None })
             }
-        };
-        Ok((model.outcome != Outcome::Cancelled).then_some(Sample { labels, explained }))
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
+
 /// How the rows of V are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -19,6 +21,8 @@ pub enum Solver {
     /// `v_k ← v_k √( (r⁺_k + Σ_l G⁻_kl v_l) / (r⁻_k + Σ_l G⁺_kl v_l) )`.
     Multiplicative,
 }
+
+choice!(Solver, "solver": Coordinate = "coordinate", Multiplicative = "multiplicative");
 
 /// The two parts of G and of r that a step works with. Coordinate descent needs only their difference, which
 /// it finds in `plus`; `minus` is then empty.

@@ -1,0 +1,44 @@
+//! The number of clusters, from Python's arrays to a recommendation.
+
+use daimc::Daimc;
+use daimc::select::Select;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::input::{Data, Part};
+use crate::options::{self, Setting};
+use crate::watch::watched;
+
+/// Recommends one of several numbers of clusters; `each` is called with the fits that are done and that there are to do.
+/// The selection is JSON; the second result names views that share no instance with another.
+#[pyfunction]
+#[pyo3(signature = (parts, joined, clusters, seed, options, resamples, hidden, threads, each))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
+pub fn select(
+    py: Python<'_>,
+    parts: Vec<Part<'_>>,
+    joined: bool,
+    clusters: Vec<usize>,
+    seed: u64,
+    options: &Bound<'_, PyDict>,
+    resamples: &Bound<'_, PyAny>,
+    hidden: &Bound<'_, PyAny>,
+    threads: usize,
+    each: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, Vec<String>)> {
+    // Each fit sets the number of clusters, and the columns of V follow where they are as many: whatever `n_components` asks for, it
+    // is not as many as here.
+    let fit = options::apply(Daimc::new(usize::MAX).seed(seed), options)?;
+    let select = Select::new(fit, clusters)
+        .resamples(Setting { name: "n_resamples", value: resamples }.get("a whole number")?)
+        .hidden(Setting { name: "hidden", value: hidden }.get("a number")?);
+    let data = Data::borrow(&parts, joined)?;
+    let (selection, alone) = watched(py, threads, each.as_ref(), |watch, stop| {
+        let (views, alone) = data.views()?;
+        Ok((select.run_until(stop, &views, |step| watch.tell((step.done, step.of)))?, alone))
+    })?;
+    let selection =
+        serde_json::to_string(&selection).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((selection, alone))
+}

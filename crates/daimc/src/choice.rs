@@ -1,0 +1,77 @@
+//! Options that are one of several, each with a name.
+
+/// Gives the values of an option their names: `ALL`, `name`, and the way from a value to its name and back.
+macro_rules! choice {
+    ($type:ident, $option:literal: $($value:ident = $name:literal),+) => {
+        impl $type {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// The name under which it is asked for.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::Error;
+
+            fn from_str(name: &str) -> $crate::Result<Self> {
+                Self::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| $crate::Error::Option {
+                    option: $option,
+                    value: name.into(),
+                    reason: format!("one of {}", Self::ALL.map(Self::name).join(", ")),
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use choice;
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::{Debug, Display};
+    use std::str::FromStr;
+
+    use serde::Serialize;
+
+    use crate::{Error, Initialisation, Neighbours, Penalty, Preset, Scale, Solver, ViewWeights};
+
+    /// A value is written alike to people, to files and to the parser.
+    fn check<T>(all: impl IntoIterator<Item = T>)
+    where
+        T: Copy + Debug + PartialEq + Display + Serialize + FromStr<Err = Error>,
+    {
+        for one in all {
+            assert_eq!(one.to_string().parse::<T>().unwrap(), one);
+            assert_eq!(serde_json::to_value(one).unwrap(), one.to_string());
+        }
+    }
+
+    #[test]
+    fn every_name_leads_back_to_its_value_and_is_the_one_in_files() {
+        check(Preset::ALL);
+        check(Penalty::ALL);
+        check(ViewWeights::ALL);
+        check(Neighbours::ALL);
+        check(Initialisation::ALL);
+        check(Solver::ALL);
+        check(Scale::ALL);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_that_there_are() {
+        let error = "best".parse::<Solver>().unwrap_err();
+        assert_eq!(error.to_string(), "solver = best: one of coordinate, multiplicative");
+    }
+}
