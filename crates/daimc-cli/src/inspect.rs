@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::Args;
-use daimc::Views;
+use daimc::{Neighbours, Views};
 use serde_json::{Value, json};
 
 use crate::data::{Data, Loaded};
@@ -38,15 +38,33 @@ const ITERATIONS: f64 = 90.0;
 const FLOPS: f64 = 2e10;
 const BANDWIDTH: f64 = 1e10;
 
+/// Links of an instance in the graph of a view, and the products with the graph until its eigenvectors are found, by
+/// experience; the floating-point operations per second and thread of such a product.
+const LINKS: f64 = 16.0;
+const PRODUCTS: f64 = 100.0;
+const SCATTERED: f64 = 4e9;
+
+/// Memory and time of some work, roughly.
+#[derive(Clone, Copy)]
+struct Cost {
+    bytes: f64,
+    seconds: f64,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, clusters, threads, json } = arguments;
     crate::use_threads(*threads)?;
     let loaded = data.load()?;
     let combinations = combinations(&loaded.views);
-    let (bytes, seconds) = estimate(&loaded, *clusters);
+    let (mut fit, neighbours) = (estimate(&loaded, *clusters), neighbourhoods(&loaded, *clusters));
+    // As in a fit by default.
+    let included = loaded.views.instances() <= Neighbours::AUTO_MOST;
+    if included {
+        fit = Cost { bytes: fit.bytes + neighbours.bytes, seconds: fit.seconds + neighbours.seconds };
+    }
     let mut out = io::stdout().lock();
     if *json {
-        writeln!(out, "{:#}", to_json(&loaded, &combinations, bytes, seconds))?;
+        writeln!(out, "{:#}", to_json(&loaded, &combinations, fit, (included, neighbours)))?;
         return Ok(());
     }
     let n = loaded.views.instances();
@@ -77,9 +95,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     writeln!(
         out,
         "\nA fit of {clusters} clusters will take about {:.1} MB of memory and {} (rough).",
-        bytes / 1e6,
-        duration(seconds)
+        fit.bytes / 1e6,
+        duration(fit.seconds)
     )?;
+    if !included {
+        writeln!(
+            out,
+            "With neighbourhoods (--neighbours refine), {:.1} MB and {} more.",
+            neighbours.bytes / 1e6,
+            duration(neighbours.seconds)
+        )?;
+    }
     Ok(())
 }
 
@@ -99,8 +125,8 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     counts
 }
 
-/// Bytes and seconds of a fit, roughly.
-fn estimate(loaded: &Loaded, clusters: usize) -> (f64, f64) {
+/// What a fit costs without its neighbourhoods.
+fn estimate(loaded: &Loaded, clusters: usize) -> Cost {
     let data: f64 = loaded.inputs.iter().map(|input| input.bytes as f64).sum();
     let features: f64 = loaded.inputs.iter().map(|input| input.shape[1] as f64).sum();
     let (n, k) = (loaded.views.instances() as f64, clusters as f64);
@@ -109,7 +135,27 @@ fn estimate(loaded: &Loaded, clusters: usize) -> (f64, f64) {
     let bytes = 1.05 * data + 16.0 * n * k + 8.0 * features * k * (4.0 + 2.0 * threads) + 3e7;
     let flops = 4.0 * loaded.inputs.iter().map(|input| input.entries as f64).sum::<f64>() * k;
     let seconds = ITERATIONS * (flops / (FLOPS * threads)).max(data / BANDWIDTH);
-    (bytes, seconds)
+    Cost { bytes, seconds }
+}
+
+/// What neighbourhoods cost: the search in every view, and the eigenvectors of the fused graph.
+fn neighbourhoods(loaded: &Loaded, clusters: usize) -> Cost {
+    let (n, k) = (loaded.views.instances() as f64, clusters as f64);
+    let (views, threads) = (loaded.views.len() as f64, rayon::current_num_threads() as f64);
+    let shown = loaded.inputs.iter().zip(&loaded.account.views);
+    let search: f64 = shown
+        .map(|(input, account)| {
+            let per_row = input.entries as f64 / (input.shape[0] as f64).max(1.0);
+            2.0 * Neighbours::pairs(account.present) * per_row
+        })
+        .sum();
+    let vectors = 1.25 * k + 4.0;
+    let products = 2.0 * PRODUCTS * n * LINKS * views * vectors;
+    let seconds = search / (FLOPS * threads) + products / (SCATTERED * threads);
+    // Links with their weights, before and after V weighted them, and two blocks of eigenvectors.
+    let single = loaded.views.instances() > Neighbours::AUTO_MOST;
+    let vector_bytes = if single { 8.0 } else { 16.0 };
+    Cost { bytes: n * (12.0 * LINKS * views + vector_bytes * vectors), seconds }
 }
 
 fn duration(seconds: f64) -> String {
@@ -121,7 +167,12 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-fn to_json(loaded: &Loaded, combinations: &[(Vec<String>, usize)], bytes: f64, seconds: f64) -> Value {
+fn to_json(
+    loaded: &Loaded,
+    combinations: &[(Vec<String>, usize)],
+    fit: Cost,
+    (included, neighbours): (bool, Cost),
+) -> Value {
     let views = loaded.inputs.iter().zip(&loaded.account.views).map(|(input, account)| {
         json!({
             "name": input.name, "path": input.path, "features": input.shape[1], "values": input.values,
@@ -136,6 +187,11 @@ fn to_json(loaded: &Loaded, combinations: &[(Vec<String>, usize)], bytes: f64, s
         "dropped": loaded.account.dropped,
         "views": views.collect::<Vec<_>>(),
         "combinations": combinations.collect::<Vec<_>>(),
-        "estimate": {"memory_bytes": bytes.round(), "seconds": seconds},
+        "estimate": {
+            "memory_bytes": fit.bytes.round(), "seconds": fit.seconds,
+            "neighbours": {
+                "included": included, "memory_bytes": neighbours.bytes.round(), "seconds": neighbours.seconds,
+            },
+        },
     })
 }

@@ -23,8 +23,7 @@ use crate::watch::{Stage, Watch};
 use crate::{Daimc, Matrix, Result, View, Views};
 use evidence::Evidence;
 use graph::Graph;
-pub(crate) use search::EXACT;
-use search::Nearest;
+use search::{EXACT, Nearest};
 
 /// Neighbours of each instance in each view.
 const NEIGHBOURS: usize = 10;
@@ -58,6 +57,18 @@ pub enum Neighbours {
 }
 
 choice!(Neighbours, "neighbours": Off = "off", Refine = "refine", Embed = "embed", Auto = "auto");
+
+impl Neighbours {
+    /// Instances up to which [`Neighbours::Auto`] looks for neighbours: every pair is compared.
+    pub const AUTO_MOST: usize = EXACT;
+
+    /// Pairs that are compared in a view that shows so many instances, roughly: what a search costs is these times
+    /// the features.
+    #[must_use]
+    pub fn pairs(instances: usize) -> f64 {
+        search::pairs(instances)
+    }
+}
 
 /// What was made of the neighbourhoods, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
