@@ -363,6 +363,13 @@ pub fn cluster(
         }
     }
     level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
+    let agreement = || model.runs.iter().map(|run| 100.0 * run.agreement);
+    if let (Some(least), Some(most)) = (agreement().reduce(f64::min), agreement().reduce(f64::max)) {
+        let (runs, mean) = (model.runs.len(), agreement().sum::<f64>() / model.runs.len() as f64);
+        level.tell(format!(
+            "{runs} runs agree with the result on {least:.1} to {most:.1} % of the instances, {mean:.1} % on average"
+        ));
+    }
     if model.outcome == Outcome::IterationLimit {
         let most = model.options.max_iterations;
         level.tell(format!("not converged after {most} iterations; --max-iter allows more"));

@@ -1,6 +1,6 @@
 //! `summary.json`: what a fit was given and what came of it.
 
-use daimc::{Model, Outcome};
+use daimc::{Model, Outcome, Run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,6 +20,8 @@ pub struct Summary {
     pub clusters: usize,
     pub scaling: Value,
     pub neighbours: Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Run>,
     pub iterations: usize,
     pub converged: bool,
     pub interrupted: bool,
@@ -51,6 +53,7 @@ impl Summary {
             clusters: model.options.clusters,
             scaling: Value::Object(scaling.collect()),
             neighbours: serde_json::to_value(&model.neighbours).unwrap_or_default(),
+            runs: model.runs.clone(),
             iterations: model.iterations(),
             converged: model.outcome == Outcome::Converged,
             interrupted: model.outcome == Outcome::Cancelled,

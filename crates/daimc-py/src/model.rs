@@ -150,6 +150,13 @@ impl Model {
         (self.0.neighbours.used.name(), &self.0.neighbours.reason)
     }
 
+    /// The seed, iterations, objective and agreement of each of several runs.
+    #[getter]
+    fn runs(&self) -> Vec<(u64, usize, f64, f64)> {
+        let told = |run: &daimc::Run| (run.seed, run.iterations, run.objective, run.agreement);
+        self.0.runs.iter().map(told).collect()
+    }
+
     /// The objective of this U, V and B.
     #[getter]
     fn objective(&self) -> f64 {

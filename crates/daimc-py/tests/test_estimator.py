@@ -97,7 +97,10 @@ def test_stability_tells_which_features_lead_in_every_run(gaps):
         assert stability.shape == (known + 170, 4)
         assert ((stability >= 0) & (stability <= 1)).all()
         assert stability[:known].mean() > 10 * stability[known:].mean()
+    assert model.run_agreement_.shape == (4,)
+    assert model.run_agreement_.mean() == pytest.approx(model.confidence_.mean())
     again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.run_agreement_, model.run_agreement_)
     np.testing.assert_array_equal(again.feature_stability_[1], model.feature_stability_[1])
     np.testing.assert_array_equal(again.contributions_, model.contributions_)
 

@@ -72,6 +72,7 @@ fn the_page_says_what_confidence_is() {
     let page = |runs| Report::new(&views, &Daimc::new(3).runs(runs).fit(&views).unwrap()).render().unwrap();
     assert!(page(1).contains("1 − d₁/d₂") && !page(1).contains("runs that agree"));
     assert!(page(4).contains("the share of the 4 runs that agree") && !page(4).contains("d₁/d₂"));
+    assert!(page(4).contains("Each run agrees on"));
 }
 
 #[test]

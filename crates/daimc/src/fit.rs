@@ -374,7 +374,7 @@ impl Daimc {
         let prepare = clock.lap();
 
         let work = Work::new(self, source, &lenses, &sweep, &mut each, clock.start);
-        let (mut state, mut courses, runs) = if options.runs == 1 {
+        let (mut state, mut courses, several) = if options.runs == 1 {
             let (state, course) = work.once(options, 1)?;
             (state, vec![course], None)
         } else {
@@ -407,14 +407,15 @@ impl Daimc {
         };
         let objective = state.objective();
         let State { bases, alignments, .. } = state;
-        let (mut chosen, mut stability) = (0, None);
-        if let Some(runs) = runs {
-            stability = runs.stability(&place.labels, &alignments, &centres)?;
-            let (agreement, by_run) = runs.agreement(&place.labels)?;
+        let (mut runs, mut stability) = (Vec::new(), None);
+        if let Some(found) = several {
+            stability = found.stability(&place.labels, &alignments, &centres)?;
+            let (agreement, by_run) = found.agreement(&place.labels)?;
             place.confidence = agreement;
-            chosen =
-                (0..by_run.len()).fold(0, |best, run| if by_run[run] > by_run[best] { run } else { best });
+            runs.extend(courses.iter().zip(by_run).map(|(course, agreement)| course.told(agreement)));
         }
+        let better = |best: usize, run: usize| runs[run].agreement > runs[best].agreement;
+        let chosen = (0..runs.len()).fold(0, |best, run| if better(best, run) { run } else { best });
         let Course { history, outcome, .. } = courses.swap_remove(chosen);
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
@@ -438,6 +439,7 @@ impl Daimc {
             latent_scaling,
             centres,
             neighbours: decision,
+            runs,
             objective,
             history,
             outcome,

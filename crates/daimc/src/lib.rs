@@ -73,7 +73,7 @@ pub use fit::{Daimc, Iteration, Outcome, Timings};
 pub use initialise::Initialisation;
 pub use kernel::Scalar;
 pub use matrix::Matrix;
-pub use model::{Misfit, Model, Place, ViewModel};
+pub use model::{Misfit, Model, Place, Run, ViewModel};
 pub use neighbours::{Decision, Neighbours};
 pub use options::{Options, Penalty, Preset, ViewWeights};
 pub use scale::{Scale, Scaling};

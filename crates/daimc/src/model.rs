@@ -4,6 +4,8 @@ mod misfit;
 mod store;
 
 use crate::explain::leaders;
+use serde::{Deserialize, Serialize};
+
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
@@ -41,6 +43,8 @@ pub struct Model {
     pub centres: Matrix,
     /// What was made of the neighbourhoods.
     pub neighbours: Decision,
+    /// How each of several runs went; empty where there was one.
+    pub runs: Vec<Run>,
     /// The objective of this U, V and B.
     pub objective: Objective,
     /// The objective after each iteration until the fit converged; see [`Options::consolidate`] for what follows.
@@ -49,6 +53,20 @@ pub struct Model {
     pub outcome: Outcome,
     /// Where the time went.
     pub timings: Timings,
+}
+
+/// How one of several runs went; see [`Daimc::runs`](crate::Daimc::runs).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Run {
+    /// The seed of its start.
+    pub seed: u64,
+    /// Iterations that were run.
+    pub iterations: usize,
+    /// The objective after the last of them.
+    pub objective: f64,
+    /// The share of the instances that it puts where all runs together do.
+    pub agreement: f64,
 }
 
 /// The part of a model that belongs to one view.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Outcome, Views, metrics, simulate};
+use daimc::{Daimc, Model, Outcome, Views, metrics, simulate};
 
 fn data(noise: f64) -> (Views<'static>, Vec<usize>) {
     let data = Synthetic::new(400, 5).noise(noise).seed(2);
@@ -35,6 +35,15 @@ fn runs_find_the_clusters_and_confidence_is_their_agreement() {
             .all(|c| (c * 4.0 - (c * 4.0).round()).abs() < 1e-12 && (0.0..=1.0).contains(c))
     );
     assert!(model.confidence.iter().sum::<f64>() / 400.0 > 0.9);
+    // Instances that a run agrees on and runs that agree on an instance are counted alike.
+    assert_eq!(model.runs.len(), 4);
+    let by_run: f64 = model.runs.iter().map(|run| run.agreement).sum::<f64>() / 4.0;
+    assert!((by_run - model.confidence.iter().sum::<f64>() / 400.0).abs() < 1e-9);
+    assert_eq!(model.runs[0].seed, 0);
+    assert!(model.runs[1..].iter().all(|run| run.seed > 1000 && run.iterations > 0 && run.objective > 0.0));
+    let chosen = model.runs.iter().find(|run| run.iterations == model.iterations()).unwrap();
+    assert_eq!(chosen.objective, model.history.last().unwrap().total);
+    assert_eq!(Model::from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
     assert_eq!(model.predict(&views).unwrap(), model.labels);
 }
 

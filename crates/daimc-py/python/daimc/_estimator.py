@@ -118,6 +118,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         Whether the objective came to rest.
     neighbours_ : tuple of str
         What was made of the neighbourhoods, and why.
+    run_agreement_ : ndarray of shape (runs,)
+        The share of the samples that each of several runs puts where all together do; empty with one run. How far they are
+        apart tells how much the result depends on its start.
     view_names_ : list of str
         The names of the views.
     ids_ : ndarray of shape (n_samples,)
@@ -448,6 +451,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.n_iter_ = len(self.objective_history_)
         self.converged_ = model.converged
         self.neighbours_ = model.neighbours
+        self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
 
     def _annotate(self, mudata: Any, ids: list[str] | None) -> None:

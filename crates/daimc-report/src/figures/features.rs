@@ -63,7 +63,7 @@ impl Features {
             views: model.views.iter().take(views).map(of).collect(),
             clusters,
             top,
-            runs: model.views.iter().all(|view| view.stability.is_some()).then_some(model.options.runs),
+            runs: model.views.iter().all(|view| view.stability.is_some()).then_some(model.runs.len()),
         }
     }
 }

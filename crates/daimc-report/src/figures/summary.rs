@@ -14,8 +14,8 @@ pub struct Summary {
     pub features: usize,
     /// Clusters that were asked for.
     pub clusters: usize,
-    /// Runs that were combined.
-    pub runs: usize,
+    /// The share of the instances on which each of several runs agrees with all together; empty where there was one.
+    pub agreement: Vec<f64>,
     /// Iterations.
     pub iterations: usize,
     /// Why the fit ended.
@@ -36,7 +36,7 @@ impl Summary {
             views: views.len(),
             features: views.iter().map(daimc::View::features).sum(),
             clusters: model.options.clusters,
-            runs: model.options.runs,
+            agreement: model.runs.iter().map(|run| run.agreement).collect(),
             iterations: model.iterations(),
             outcome: model.outcome,
             objective: model.objective.total,

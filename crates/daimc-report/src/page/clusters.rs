@@ -30,13 +30,17 @@ pub(crate) fn section(figures: &Figures) -> String {
     out.push_str(
         "Boxes hold the middle half of a cluster's instances, whiskers 90% of them; the line is the median, the dot the mean. ",
     );
-    let runs = figures.summary.runs;
-    if runs == 1 {
+    let agreement = &figures.summary.agreement;
+    let runs = agreement.len();
+    if runs == 0 {
         out.push_str(
             "Confidence is 1 − d₁/d₂, from the distances to the nearest and the second nearest centre. ",
         );
     } else {
         put!(out, "Confidence is the share of the {runs} runs that agree with an instance's cluster. ");
+        let (least, most) =
+            agreement.iter().fold((1.0_f64, 0.0_f64), |(least, most), own| (least.min(*own), most.max(*own)));
+        put!(out, "Each run agrees on {:.1} to {:.1}% of the instances. ", 100.0 * least, 100.0 * most);
     }
     if clusters.silhouettes_from < figures.summary.instances {
         put!(

@@ -13,7 +13,7 @@ use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters};
 use crate::explain::leaders::Leaders;
 use crate::lens::Lens;
-use crate::model::Place;
+use crate::model::{Place, Run};
 use crate::options::Options;
 use crate::source::Source;
 use crate::state::State;
@@ -22,9 +22,18 @@ use crate::sweep::Sweep;
 
 /// How a run went.
 pub(super) struct Course {
+    pub seed: u64,
     pub history: Vec<Objective>,
     pub outcome: Outcome,
     pub timings: Timings,
+}
+
+impl Course {
+    /// As the model tells of it.
+    pub fn told(&self, agreement: f64) -> Run {
+        let objective = self.history.last().map_or(f64::NAN, |last| last.total);
+        Run { seed: self.seed, iterations: self.history.len(), objective, agreement }
+    }
 }
 
 /// What is asked after each iteration.
@@ -90,7 +99,7 @@ impl<'a> Work<'a> {
             state.settle()?;
         }
         timings.assign = clock.lap();
-        Ok((state, Course { history, outcome, timings }))
+        Ok((state, Course { seed: options.seed, history, outcome, timings }))
     }
 
     fn tell(&self, report: &Iteration) -> ControlFlow<()> {

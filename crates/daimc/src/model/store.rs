@@ -6,7 +6,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use super::{Model, ViewModel};
+use super::{Model, Run, ViewModel};
 use crate::options::Options;
 use crate::scale::{Scale, Scaling};
 use crate::steps::objective::Objective;
@@ -28,6 +28,8 @@ struct Metadata {
     ids: Option<Vec<String>>,
     #[serde(default)]
     neighbours: Decision,
+    #[serde(default)]
+    runs: Vec<Run>,
     objective: Objective,
     history: Vec<Objective>,
     outcome: Outcome,
@@ -114,6 +116,7 @@ impl Model {
                 Ids::Names(names) => Some(names.clone()),
             },
             neighbours: self.neighbours.clone(),
+            runs: self.runs.clone(),
             objective: self.objective,
             history: self.history.clone(),
             outcome: self.outcome,
@@ -256,6 +259,7 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         ids: metadata.ids.map_or(Ids::Numbers(metadata.instances), Ids::Names),
         options: metadata.options,
         neighbours: metadata.neighbours,
+        runs: metadata.runs,
         objective: metadata.objective,
         history: metadata.history,
         outcome: metadata.outcome,
