@@ -58,6 +58,11 @@ pub fn listen() {
     });
 }
 
+/// The flag that is set when the user asks to stop.
+pub fn request() -> &'static AtomicBool {
+    &STOP
+}
+
 /// Shows the iterations of a fit, and ends it when the user asks.
 pub struct Progress {
     bar: Option<ProgressBar>,

@@ -119,10 +119,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style.progress_chars("=> "));
     }
-    let selection = select.run_with(&loaded.views, |step| {
+    let selection = select.run_until(progress::request(), &loaded.views, |step| {
         bar.set_length(step.of as u64);
         bar.set_position(step.done as u64);
-        if progress::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     });
     bar.finish_and_clear();
     let selection = match selection {

@@ -130,14 +130,15 @@ impl<'a> Work<'a> {
         };
         let mut runs = Runs::default();
         let mut courses = Vec::new();
-        let all: Vec<usize> = (0..options.runs).collect();
-        for some in all.chunks(rayon::current_num_threads()) {
-            let found: Vec<_> =
-                some.par_iter().with_max_len(1).map(|&run| one(run)).collect::<Result<_>>()?;
-            for (place, leaders, course) in found.into_iter().flatten() {
+        let mut begun = 0;
+        while begun < options.runs && !self.stop.load(Ordering::Relaxed) {
+            let end = begun.saturating_add(rayon::current_num_threads()).min(options.runs);
+            let some = (begun..end).into_par_iter().with_max_len(1);
+            for (place, leaders, course) in some.map(one).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
                 runs.add(&place, leaders);
                 courses.push(course);
             }
+            begun = end;
         }
         let state = from_clusters(self.sweep, options, runs.combine(options)?)?;
         Ok((state, courses, runs))
