@@ -48,7 +48,7 @@ def test_other_threads_run_during_a_fit():
 
 
 INTERRUPTED = """
-    import signal, sys, threading, time, os
+    import os, signal
     import numpy as np
     from daimc import DAIMC, baselines
     rng = np.random.default_rng(0)
@@ -56,10 +56,8 @@ INTERRUPTED = """
     steps = []
     class Handler(__import__("logging").Handler):
         def emit(self, record):
-            steps.append(time.monotonic())
+            steps.append(record)
             if len(steps) == 3:
-                global sent
-                sent = time.monotonic()
                 os.kill(os.getpid(), signal.SIGINT)
     log = __import__("logging").getLogger("daimc")
     log.setLevel("DEBUG")
@@ -68,7 +66,7 @@ INTERRUPTED = """
     try:
         model.fit(views)
     except KeyboardInterrupt:
-        print("interrupted", time.monotonic() - sent, steps[2] - steps[1], hasattr(model, "labels_"))
+        print("interrupted", len(steps), hasattr(model, "labels_"))
     else:
         print("finished")
 """
@@ -84,11 +82,10 @@ INTERRUPTED = """
 def test_ctrl_c_stops_a_fit_within_an_iteration(model):
     code = textwrap.dedent(INTERRUPTED).format(model=model)
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True).stdout
-    word, waited, iteration, fitted = output.split()
+    word, steps, fitted = output.split()
     assert word == "interrupted" and fitted == "False"
-    if model.startswith("DAIMC"):
-        # Time for the iteration that was under way, with room for a busy machine.
-        assert float(waited) < 2 * float(iteration) + 1.0
+    # Those of 100 000 that were under way or already told when the signal came.
+    assert int(steps) < 100
 
 
 def test_an_exception_from_a_handler_of_the_log_ends_the_fit(easy):
