@@ -6,6 +6,7 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use crate::initialise::{FLOOR, Start};
 use crate::kmeans;
@@ -71,17 +72,15 @@ fn clearest(
     let patterns = Patterns::new(&some, block_size(chosen.len()));
     let sweep = Sweep::new(&some, &lenses, &patterns, options.latent);
     let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
-    let mut best = (0, f64::NEG_INFINITY);
-    for (candidate, centres) in candidates.iter().enumerate() {
+    let clarity = |centres: &Matrix| -> Result<f64> {
         let Place { latent, labels, .. } = Place::new(rows.clone(), scaling, centres)?;
         let mut state = from_clusters(&sweep, options, restart(latent, &labels, options.clusters))?;
         let (_, _, place) = Place::cluster(state.take_v(), options)?;
-        let clarity: f64 = place.confidence.iter().sum();
-        if clarity > best.1 {
-            best = (candidate, clarity);
-        }
-    }
-    Ok(best.0)
+        Ok(place.confidence.iter().sum())
+    };
+    let clarities: Vec<f64> = candidates.par_iter().map(clarity).collect::<Result<_>>()?;
+    let better = |best: usize, other: usize| clarities[other] > clarities[best];
+    Ok((1..clarities.len()).fold(0, |best, other| if better(best, other) { other } else { best }))
 }
 
 /// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration. `v` is

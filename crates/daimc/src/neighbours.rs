@@ -46,12 +46,12 @@ pub enum Neighbours {
     /// Not at all.
     #[default]
     Off,
-    /// The clusters are cut from the fused graph of the views, its links weighted by V.
+    /// The clusters are cut from the fused graph of the views, its links weighted by V and by what the views say of the
+    /// clusters.
     Refine,
     /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
     Embed,
-    /// The clusters are cut from the fused graph, its links weighted by the V of both the views and their
-    /// eigenvectors; not at all if the graph says nothing of clusters, or if there are too many instances to compare
+    /// As [`Refine`](Self::Refine), but links are weighted by the V of both the views and their eigenvectors; not at all if the graph says nothing of clusters, or if there are too many instances to compare
     /// every pair.
     Auto,
 }
@@ -202,13 +202,13 @@ pub(crate) fn clusters(
     if options.neighbours == Neighbours::Refine {
         graphs.forget();
     }
-    let evidence = Evidence::new(source, lenses, options.seed, watch)?;
     let before = fused.modularity(&plain, options.clusters);
     if options.neighbours == Neighbours::Auto && before < INFORMATIVE {
         return off(format!(
             "the views' nearest neighbours know nothing of the clusters: modularity {before:.2}, below {INFORMATIVE}"
         ));
     }
+    let evidence = Evidence::new(source, lenses, options.seed, watch)?;
     let found = if options.neighbours == Neighbours::Auto {
         cut(&fused, &[v, &graphs.embed()?], &evidence, options, watch)?
     } else {
