@@ -51,8 +51,8 @@ pub enum Neighbours {
     Refine,
     /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
     Embed,
-    /// As [`Refine`](Self::Refine), but links are weighted by the V of both the views and their eigenvectors; not at all if the graph says nothing of clusters, or if there are too many instances to compare
-    /// every pair.
+    /// As [`Refine`](Self::Refine), but links are weighted by the V of both the views and their eigenvectors; not at all if
+    /// the graph says nothing of clusters, or if there are too many instances to compare every pair.
     Auto,
 }
 
