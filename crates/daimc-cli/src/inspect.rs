@@ -7,7 +7,7 @@ use clap::Args;
 use daimc::{Neighbours, Views};
 use serde_json::{Value, json};
 
-use crate::data::{Data, Loaded};
+use crate::data::{Data, Input, Loaded};
 use crate::failure::Result;
 
 #[derive(Args)]
@@ -43,6 +43,10 @@ const BANDWIDTH: f64 = 1e10;
 const LINKS: f64 = 16.0;
 const PRODUCTS: f64 = 100.0;
 const SCATTERED: f64 = 4e9;
+
+/// Passes over the data in which views are asked about clusters, and the dimensions in which they are.
+const ASKED: f64 = 7.0;
+const DIMENSIONS: f64 = 64.0;
 
 /// Memory and time of some work, roughly.
 #[derive(Clone, Copy)]
@@ -138,7 +142,7 @@ fn estimate(loaded: &Loaded, clusters: usize) -> Cost {
     Cost { bytes, seconds }
 }
 
-/// What neighbourhoods cost: the search in every view, and the eigenvectors of the fused graph.
+/// What neighbourhoods cost: the search in every view, the eigenvectors of the fused graph, and what the views are asked.
 fn neighbourhoods(loaded: &Loaded, clusters: usize) -> Cost {
     let (n, k) = (loaded.views.instances() as f64, clusters as f64);
     let (views, threads) = (loaded.views.len() as f64, rayon::current_num_threads() as f64);
@@ -151,7 +155,9 @@ fn neighbourhoods(loaded: &Loaded, clusters: usize) -> Cost {
         .sum();
     let vectors = 1.25 * k + 4.0;
     let products = 2.0 * PRODUCTS * n * LINKS * views * vectors;
-    let seconds = search / (FLOPS * threads) + products / (SCATTERED * threads);
+    let asked = |input: &Input| ASKED * 2.0 * input.entries as f64 * DIMENSIONS.min(input.shape[1] as f64);
+    let asked: f64 = loaded.inputs.iter().map(asked).sum();
+    let seconds = (search + asked) / (FLOPS * threads) + products / (SCATTERED * threads);
     // Links with their weights, before and after V weighted them, and two blocks of eigenvectors.
     let single = loaded.views.instances() > Neighbours::AUTO_MOST;
     let vector_bytes = if single { 8.0 } else { 16.0 };

@@ -180,6 +180,11 @@ fn a_mask_hides_what_copies_lack() {
     .unwrap();
     assert_eq!(masked["combinations"], copied["combinations"]);
     assert_eq!(masked["instances"], 2000);
+    let estimate = &masked["estimate"];
+    let [all, neighbours] =
+        [&estimate["seconds"], &estimate["neighbours"]["seconds"]].map(|s| s.as_f64().unwrap());
+    assert_eq!(estimate["neighbours"]["included"], true);
+    assert!(all > neighbours && neighbours > 0.0, "{estimate}");
     // The same seed removes the same instances.
     folder.good(&format!("simulate {views} --missing 0.3 --seed 4 -o n"));
     assert_eq!(folder.text("n/mask.tsv"), mask);
