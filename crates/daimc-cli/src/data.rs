@@ -145,11 +145,16 @@ pub struct Loaded {
 impl Data {
     /// Reads the files and joins them.
     pub fn load(&self) -> Result<Loaded> {
-        self.load_with(|_, table| Ok(table))
+        self.join(false, |_, table| Ok(table))
     }
 
-    /// Reads the files, changes each table (given the name of its view), and joins them.
-    pub fn load_with(&self, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
+    /// Reads the files of new instances, changes each table (given the name of its view), and joins them. No two of them
+    /// need be of the same instances.
+    pub fn load_new(&self, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
+        self.join(true, change)
+    }
+
+    fn join(&self, apart: bool, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
         let start = Instant::now();
         let (tables, inputs) = self.read()?;
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
@@ -158,7 +163,7 @@ impl Data {
             None | Some(Nan::Error) => daimc_io::Nan::Error,
             Some(Nan::Mean) => daimc_io::Nan::Mean,
         };
-        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask: self.mask.clone() })?;
+        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask: self.mask.clone(), apart })?;
         Ok(Loaded { views, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 

@@ -329,10 +329,18 @@ pub fn done(model: &Model, output: &Path) -> Result<()> {
     if model.outcome != Outcome::Cancelled {
         return Ok(());
     }
-    let (iterations, output) = (model.iterations(), output.display());
-    Err(Failure::Failed(format!(
-        "interrupted after {iterations} iterations; what there is so far is in {output}"
-    )))
+    let output = output.display();
+    // Iterations that came to rest were not what was interrupted.
+    let last = model.history.iter().rev().map(|objective| objective.total);
+    let rested = last.clone().zip(last.skip(1)).next().is_some_and(|(now, before)| {
+        (before - now).abs() <= model.options.tolerance * before.max(f64::MIN_POSITIVE)
+    });
+    let when = match model.iterations() {
+        _ if rested => "among neighbourhoods, without which the clusters were made".into(),
+        1 => "after 1 iteration".into(),
+        iterations => format!("after {iterations} iterations"),
+    };
+    Err(Failure::Failed(format!("interrupted {when}; what there is so far is in {output}")))
 }
 
 /// Fits, with progress; and says how well the clusters agree with the truth.
@@ -365,9 +373,11 @@ pub fn cluster(
     level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
     let agreement = || model.runs.iter().map(|run| 100.0 * run.agreement);
     if let (Some(least), Some(most)) = (agreement().reduce(f64::min), agreement().reduce(f64::max)) {
-        let (runs, mean) = (model.runs.len(), agreement().sum::<f64>() / model.runs.len() as f64);
+        let (runs, asked) = (model.runs.len(), model.options.runs);
+        let mean = agreement().sum::<f64>() / runs as f64;
         level.tell(format!(
-            "{runs} runs agree with the result on {least:.1} to {most:.1} % of the instances, {mean:.1} % on average"
+            "{runs} of {asked} runs, taken by themselves, agree with the result on {least:.1} to {most:.1} % of the instances \
+             (mean {mean:.1} %)"
         ));
     }
     if model.outcome == Outcome::IterationLimit {

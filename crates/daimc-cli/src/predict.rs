@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::align::align;
 use crate::data::Data;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::folder::{spare_inputs, write_file};
 use crate::progress::Level;
 use crate::results;
@@ -45,13 +45,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { model, data, output, contributions, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
+    if output.is_some() && output == contributions {
+        let told = "--output and --contributions name the same file; give each its own";
+        return Err(Failure::Usage(told.into()));
+    }
     for output in output.iter().chain(contributions) {
         let paths = data.paths()?;
         spare_inputs(output, paths.iter().map(PathBuf::as_path).chain([model.as_path()]))?;
     }
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
     let model = results::model(&path)?;
-    let loaded = data.load_with(|view, table| align(view, table, &model))?;
+    let loaded = data.load_new(|view, table| align(view, table, &model))?;
     level.tell(&loaded.account);
     let place = model.place(&loaded.views)?;
     let ids = loaded.views.ids();

@@ -126,6 +126,20 @@ fn predicting_tells_what_each_view_contributes() {
     assert!(one.lines().skip(1).all(|line| line.ends_with("\t\t1.0000")), "{one}");
     let message = folder.bad(2, "predict out --view b=b.csv --contributions b.csv");
     assert!(message.contains("this file is read"), "{message}");
+    let message = folder.bad(2, "predict out --view b=b.csv --contributions x.tsv -o x.tsv");
+    assert!(message.contains("the same file"), "{message}");
+}
+
+#[test]
+fn new_instances_need_not_be_seen_twice() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    folder.file("new.csv", "name,p,q\nn1,9.8,0.2\nn2,0.3,4.9\n");
+    let text = folder.good("predict out --view a=a.tsv --view b=new.csv -q");
+    folder.file("found.tsv", &text);
+    let (found, fitted) = (folder.labels("found.tsv"), folder.labels("out/labels.tsv"));
+    assert_eq!(found.len(), 14);
+    assert_eq!((found["n1"], found["n2"]), (fitted["s0"], fitted["s1"]));
 }
 
 #[test]

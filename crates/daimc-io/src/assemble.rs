@@ -33,6 +33,8 @@ pub struct Assembly {
     /// view, by name. A 0 hides the instance in that view, whatever is there. A 1 shows it if the view has it: it
     /// does not conjure up an instance that the view does not list.
     pub mask: Option<PathBuf>,
+    /// Whether views may have no instance in common, as those of new instances for a model may.
+    pub apart: bool,
 }
 
 /// Joins tables, each with the name of its view. A row of which every value is missing is a missing instance.
@@ -47,7 +49,7 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
     let by_row = tables.iter().all(|(_, table)| table.ids.is_none());
     if by_row {
         check_equal_lengths(&tables)?;
-    } else {
+    } else if !how.apart {
         origin::refuse_disjoint(&tables)?;
     }
     let mask = how.mask.as_deref().map(|path| Mask::read(path, &tables)).transpose()?;

@@ -44,7 +44,7 @@ fn masked(mask: &Path) -> Assembly {
     Assembly { mask: Some(mask.into()), ..Assembly::default() }
 }
 
-const MEAN: Assembly = Assembly { nan: Nan::Mean, mask: None };
+const MEAN: Assembly = Assembly { nan: Nan::Mean, mask: None, apart: false };
 
 fn ids(views: &Views) -> Vec<String> {
     (0..views.instances()).map(|i| views.ids().get(i)).collect()

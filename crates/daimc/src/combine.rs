@@ -40,7 +40,7 @@ impl Runs {
         let (runs, latent) = (self.rows.len(), options.latent);
         let instances = self.labels[0].len();
         let mut stacked = vec![0.0_f32; instances * runs * latent];
-        // One run after the other, so that what is stacked need not be held twice.
+        // One run after the other, so that less than twice of what is stacked is held.
         for (run, rows) in self.rows.drain(..).enumerate() {
             for (stacked, row) in stacked.chunks_exact_mut(runs * latent).zip(rows.chunks_exact(latent)) {
                 stacked[run * latent..(run + 1) * latent].copy_from_slice(row);
@@ -64,21 +64,21 @@ impl Runs {
     /// For each instance, the share of the runs that agree with its cluster, and for each run, the share of the
     /// instances on which it agrees.
     pub fn agreement(&self, labels: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let mut agreement = vec![0.0; labels.len()];
+        let mut agreed = vec![0_usize; labels.len()];
         let mut by_run = Vec::with_capacity(self.labels.len());
         for own in &self.labels {
             let pairs = matching(labels, own)?;
-            let mut agreed = 0.0;
-            for ((label, own), agreement) in labels.iter().zip(own).zip(&mut agreement) {
+            let mut count = 0;
+            for ((label, own), agreed) in labels.iter().zip(own).zip(&mut agreed) {
                 if pairs.binary_search(&(*label, *own)).is_ok() {
-                    *agreement += 1.0 / self.labels.len() as f64;
-                    agreed += 1.0 / labels.len() as f64;
+                    *agreed += 1;
+                    count += 1;
                 }
             }
-            by_run.push(agreed);
+            by_run.push(f64::from(count) / labels.len() as f64);
         }
-        agreement.iter_mut().for_each(|share| *share = share.min(1.0));
-        Ok((agreement, by_run))
+        let runs = self.labels.len() as f64;
+        Ok((agreed.into_iter().map(|count| count as f64 / runs).collect(), by_run))
     }
 
     /// For each view, the share of the runs in which each feature leads each of the final clusters, given these, B and the

@@ -229,8 +229,9 @@ impl Daimc {
     /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered
     /// together, and the clusters become the start of one more iteration. The confidence of an instance is then the share
     /// of the runs that agree with its cluster, and [`ViewModel::stability`] tells in how many of them a feature leads a
-    /// cluster. `history` and `outcome` are those of the run that agrees most. As many runs as there are threads go on at
-    /// once, each needs a V of its own.
+    /// cluster. Runs are counted as they are before [neighbourhoods](Daimc::neighbours), which then see what all found
+    /// together. `history` and `outcome` are those of the run that agrees most. As many runs as there are threads go on at
+    /// once; V of each is kept in single precision until all are combined.
     #[must_use]
     pub fn runs(mut self, runs: usize) -> Self {
         self.options.runs = runs;
@@ -473,12 +474,13 @@ impl Daimc {
         self
     }
 
-    /// The same fit to part of the data: from another seed, from no start but its own, and by V alone, which is what
-    /// predicts.
+    /// The same fit to part of the data: from another seed, from no start but its own, by V alone, which is what
+    /// predicts, and without a word.
     pub(crate) fn alone(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self.options.neighbours = Neighbours::Off;
         self.start = None;
+        self.watch.listener = None;
         self
     }
 

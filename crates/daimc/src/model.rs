@@ -3,9 +3,9 @@
 mod misfit;
 mod store;
 
-use crate::explain::leaders;
 use serde::{Deserialize, Serialize};
 
+use crate::explain::leaders;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;

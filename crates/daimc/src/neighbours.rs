@@ -52,7 +52,8 @@ pub enum Neighbours {
     /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
     Embed,
     /// As [`Refine`](Self::Refine), but links are weighted by the V of both the views and their eigenvectors; not at all if
-    /// the graph says nothing of clusters, or if there are too many instances to compare every pair.
+    /// the graph says nothing of clusters, if cutting it makes them less clear, if there are too many instances to compare
+    /// every pair, or if the columns of V are not the clusters.
     Auto,
 }
 
@@ -164,7 +165,7 @@ impl<'a> Graphs<'a> {
 /// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
 ///
 /// # Errors
-/// [`Error::Interrupted`] soon after the fit was asked to stop, and when rows cannot be read.
+/// [`Error::Interrupted`](crate::Error::Interrupted) soon after the fit was asked to stop, and when rows cannot be read.
 pub(crate) fn clusters(
     source: &dyn Source,
     lenses: &[Lens],

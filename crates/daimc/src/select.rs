@@ -8,7 +8,7 @@
 //! stable. The score is the product of the two, the reproducible share of the variance. A cluster too few costs both
 //! factors about 1/K; what is won by splitting clusters that are real is less. So the smallest K is recommended whose
 //! score is within a tenth of the best. Where no instance is seen in two views, nothing can be predicted: the largest
-//! K is recommended whose stability is within a tenth of the best.
+//! K is recommended whose stability is within a twentieth of the best.
 
 mod resample;
 mod rule;
@@ -54,13 +54,13 @@ pub struct Selection {
     pub candidates: Vec<Candidate>,
     /// The recommended number of clusters.
     pub recommended: usize,
-    /// The share of 1000 bootstrap samples of the resamples that recommend it too.
+    /// The share of the bootstrap samples of the resamples (1000, less those of one resample alone) that recommend it too.
     pub confidence: f64,
     /// Why, in a sentence.
     pub reason: String,
-    /// Resamples that were made; fewer than asked for if the callback asked to stop.
+    /// Resamples that were made; fewer than asked for if it was stopped.
     pub resamples: usize,
-    /// Whether the callback asked to stop.
+    /// Whether it was stopped before all resamples were made.
     pub cancelled: bool,
 }
 
@@ -208,15 +208,18 @@ impl Select {
         let of = self.resamples * self.clusters.len();
         let told = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
+        let stopped = || stop.load(Ordering::Relaxed) || self.fit.watch.stopped();
         let mut finished: Vec<Vec<Sample>> = Vec::new();
         for number in 0..self.resamples {
             let resample = Resample::draw(&part, self.hidden, seed, number);
             let one = |&clusters: &usize| -> Result<Option<Sample>> {
-                if stop.load(Ordering::Relaxed) {
+                if stopped() {
                     return Ok(None);
                 }
                 let fit = self.fit.clone().with(clusters, seed).alone(resample.seed());
-                let Some(found) = resample.fit(&fit, &part, stop)? else { return Ok(None) };
+                let found = resample.fit(&fit, &part, stop)?;
+                // A fit that was stopped by its own flag is no more finished than one that was stopped by ours.
+                let Some(found) = found.filter(|_| !self.fit.watch.stopped()) else { return Ok(None) };
                 let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;
                 if each(Step { done: *done, of }).is_break() {
@@ -229,7 +232,7 @@ impl Select {
                 self.clusters.par_iter().rev().map(one).collect::<Result<Vec<_>>>()?;
             let all: Option<Vec<Sample>> = all.into_iter().rev().collect();
             finished.extend(all);
-            if stop.load(Ordering::Relaxed) {
+            if stopped() {
                 break;
             }
         }
@@ -252,7 +255,7 @@ impl Select {
         let records: Vec<Records> =
             (0..self.clusters.len()).into_par_iter().map(of_clusters).collect::<Result<_>>()?;
         let mut selection = rule::recommend(&records, seed);
-        selection.cancelled = stop.load(Ordering::Relaxed);
+        selection.cancelled = finished.len() < self.resamples;
         Ok(selection)
     }
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -169,6 +170,18 @@ fn a_selection_stops_in_the_middle_of_a_fit() {
         work.join().unwrap()
     });
     assert!(matches!(error, Error::Cancelled { done: 0 }), "{error}");
+}
+
+#[test]
+fn fits_that_their_own_flag_stops_do_not_count() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let select = Select::new(Daimc::new(2).interrupt(Arc::clone(&stop)), 2..=4).resamples(9);
+    let found = select.run_with(&small(), |step| {
+        stop.store(step.done > 7, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    });
+    let found = found.unwrap();
+    assert!(found.cancelled && (2..9).contains(&found.resamples), "{found:?}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         evidence of a view is how much nearer the instance's row is to what the model expects of its own cluster than to what
         it expects of the strongest other cluster, in squared distance after scaling; the contribution is the view's share
         of it. Below zero, the view speaks against the cluster. Without their signs, the contributions of an instance sum
-        to 1. Not there after `load`, which has no data: see the method `contributions`.
+        to 1, unless no view says anything: then they are 0. Not there after `load`, which has no data: see the method `contributions`.
     objective_ : float
         The objective of the result.
     objective_history_ : ndarray of shape (n_iter_,)

@@ -32,7 +32,7 @@ class Selection:
     n_clusters : int
         The recommended number of clusters.
     confidence : float
-        The share of 1000 bootstrap samples of the resamples that recommend it too.
+        The share of the bootstrap samples of the resamples that recommend it too.
     reason : str
         Why, in a sentence.
     candidates : dict of ndarray

@@ -37,7 +37,10 @@ pub(crate) fn section(figures: &Figures) -> String {
             "Confidence is 1 − d₁/d₂, from the distances to the nearest and the second nearest centre. ",
         );
     } else {
-        put!(out, "Confidence is the share of the {runs} runs that agree with an instance's cluster. ");
+        put!(
+            out,
+            "Confidence is the share of the {runs} runs that agree with an instance's cluster, each taken by itself. "
+        );
         let (least, most) =
             agreement.iter().fold((1.0_f64, 0.0_f64), |(least, most), own| (least.min(*own), most.max(*own)));
         put!(out, "Each run agrees on {:.1} to {:.1}% of the instances. ", 100.0 * least, 100.0 * most);

@@ -72,7 +72,8 @@ pub(crate) fn stability<'a>(
             for &(cluster, own) in &pairs {
                 for &(feature, is_for) in &by_cluster[own] {
                     let feature = feature as usize;
-                    if (signs[view][cluster][feature] > 0.0) == is_for {
+                    let weight = signs[view][cluster][feature];
+                    if weight != 0.0 && (weight > 0.0) == is_for {
                         out[view][(feature, cluster)] += 1.0;
                     }
                 }

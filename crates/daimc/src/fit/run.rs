@@ -113,7 +113,7 @@ impl<'a> Work<'a> {
     }
 
     /// Several runs, and one more iteration from the clusters that they find together. There are as many at a time as there
-    /// are threads, so that no more V are held.
+    /// are threads; of those that are done V is kept in single precision.
     pub fn combined(&self) -> Result<(State<'a>, Vec<Course>, Runs)> {
         let options = &self.fit.options;
         let one = |run: usize| -> Result<Option<(Place, Leaders, Course)>> {

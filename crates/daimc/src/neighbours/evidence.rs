@@ -33,21 +33,21 @@ pub(super) struct Evidence<'a> {
     folds: Vec<u8>,
 }
 
-/// A view, along the directions in which it varies most.
+/// A view, along the directions in which its rows are longest.
 struct Space<'a> {
     view: usize,
     lens: &'a Lens,
-    /// Orthonormal columns.
+    /// Orthonormal columns, as far as there are so many directions.
     directions: Matrix,
 }
 
 impl<'a> Evidence<'a> {
     pub fn new(source: &'a dyn Source, lenses: &'a [Lens], seed: u64, watch: &Watch) -> Result<Self> {
-        let space = |(view, lens)| {
+        let mut spaces = Vec::with_capacity(lenses.len());
+        for (view, lens) in lenses.iter().enumerate() {
             watch.check()?;
-            Space::new(source, view, lens, seed)
-        };
-        let spaces = lenses.iter().enumerate().map(space).collect::<Result<_>>()?;
+            spaces.extend(Space::new(source, view, lens, seed)?);
+        }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let folds = (0..source.instances()).map(|_| rng.random_range(0..FOLDS as u8)).collect();
         Ok(Self { source, spaces, folds })
@@ -57,7 +57,8 @@ impl<'a> Evidence<'a> {
     pub fn of(&self, labels: &[usize], clusters: usize, watch: &Watch) -> Result<Matrix> {
         let mut shares = vec![0.0; clusters];
         labels.iter().for_each(|&label| shares[label] += 1.0 / labels.len() as f64);
-        let priors: Vec<f64> = shares.iter().map(|share: &f64| share.max(f64::MIN_POSITIVE).ln()).collect();
+        // A cluster that nobody is in has the least of probabilities, not none, which views could not make up for.
+        let priors: Vec<f64> = shares.iter().map(|share: &f64| share.max(LEAST.exp()).ln()).collect();
         let mut said = Matrix::from_fn(labels.len(), clusters, |_, k| priors[k]);
         for space in &self.spaces {
             watch.check()?;
@@ -82,15 +83,19 @@ fn normalise(logs: &mut [f64]) {
 }
 
 impl<'a> Space<'a> {
-    /// Random sums of rows, once multiplied with all rows: they lie almost wholly where the rows vary most.
-    fn new(source: &dyn Source, view: usize, lens: &'a Lens, seed: u64) -> Result<Self> {
+    /// Random sums of rows, once multiplied with all rows, or with a sample of them: they lie almost wholly where the rows
+    /// are longest. `None` for a view that shows nobody.
+    fn new(source: &dyn Source, view: usize, lens: &'a Lens, seed: u64) -> Result<Option<Self>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(view as u64 + 1);
         let chosen = kmeans::sample(source, view, SAMPLE, &mut rng);
         let (features, width) = (lens.features(), DIMENSIONS.min(chosen.len()));
+        if width == 0 {
+            return Ok(None);
+        }
         if features <= width {
             let directions = Matrix::from_fn(features, features, |i, j| f64::from(u8::from(i == j)));
-            return Ok(Self { view, lens, directions });
+            return Ok(Some(Self { view, lens, directions }));
         }
         let mut buffer = Buffer::default();
         let part = Part::of_view(source, view, &chosen, &mut buffer)?;
@@ -115,7 +120,7 @@ impl<'a> Space<'a> {
             |part| products.append(part),
         )?;
         let directions = sums(Matrix::new(chosen.len(), width, products)?)?;
-        Ok(Self { view, lens, directions })
+        Ok(Some(Self { view, lens, directions }))
     }
 
     /// What is summed up of the instances of each fold.
@@ -154,7 +159,12 @@ impl<'a> Space<'a> {
             Vec::new,
             |instances, rows, part: &mut Vec<(usize, Vec<f64>)>| {
                 for (&i, row) in instances.iter().zip(rows.iter_rows()) {
-                    let mut logs = rules[usize::from(of.folds[i])].scores(row);
+                    let rule = &rules[usize::from(of.folds[i])];
+                    if rule.offsets.iter().all(|offset| offset.is_infinite()) {
+                        // The view shows nobody to learn from.
+                        continue;
+                    }
+                    let mut logs = rule.scores(row);
                     logs.iter_mut().zip(priors).for_each(|(log, prior)| *log += prior);
                     normalise(&mut logs);
                     for (log, prior) in logs.iter_mut().zip(priors) {
@@ -234,12 +244,14 @@ impl Rule {
         }
         let mut weighted = means.clone();
         for (cluster, count) in counts.iter().enumerate() {
-            weighted.row_mut(cluster).iter_mut().for_each(|mean| *mean *= -count);
+            weighted.row_mut(cluster).iter_mut().for_each(|mean| *mean *= count);
         }
-        linalg::add_product(&mut covariance, 1.0, &transposed(&means), &weighted);
         let instances: f64 = counts.iter().sum();
         let divisor = (instances - clusters as f64).max(1.0);
-        covariance.values_mut().iter_mut().for_each(|entry| *entry /= divisor);
+        let between = linalg::transposed_product(&means, &weighted);
+        for (entry, between) in covariance.values_mut().iter_mut().zip(between.values()) {
+            *entry = (*entry - between) / divisor;
+        }
         shrink(&mut covariance, instances);
         let (mut values, vectors) = linalg::symmetric_eigen(&covariance);
         linalg::lift(&mut values, 1.0);
@@ -258,10 +270,6 @@ impl Rule {
         let clusters = self.weights.iter_rows().zip(&self.offsets);
         clusters.map(|(weights, offset)| dot(weights, row) + offset).collect()
     }
-}
-
-fn transposed(matrix: &Matrix) -> Matrix {
-    Matrix::from_fn(matrix.columns(), matrix.rows(), |i, j| matrix[(j, i)])
 }
 
 /// Draws a covariance towards a multiple of the identity, by the share that is best for normal data (oracle
@@ -378,7 +386,7 @@ mod tests {
             .collect();
         let source = Views::new(vec![View::dense("x", 200, values).unwrap()]).unwrap();
         let lenses = lenses(&source);
-        let space = Space::new(&source, 0, &lenses[0], 0).unwrap();
+        let space = Space::new(&source, 0, &lenses[0], 0).unwrap().unwrap();
         assert_eq!((space.directions.rows(), space.directions.columns()), (200, DIMENSIONS));
         let gram = linalg::transposed_product(&space.directions, &space.directions);
         for i in 0..DIMENSIONS {
@@ -389,6 +397,26 @@ mod tests {
             let kept = dot(along.values(), along.values()) / dot(strong.row(k), strong.row(k));
             assert!(kept > 0.99, "{k}: {kept}");
         }
+    }
+
+    #[test]
+    fn an_empty_cluster_is_nowhere_and_a_lonely_view_says_nothing() {
+        let (source, truth) = data();
+        let first: Vec<bool> = (0..INSTANCES).map(|i| i == 7).collect();
+        let alone = Synthetic::new(INSTANCES, CLUSTERS).dense::<f64>("z", 5).unwrap().mask(&first).unwrap();
+        let more = Views::new(source.iter().cloned().chain([alone]).collect()).unwrap();
+        let watch = Watch::default();
+        let of = |source: &Views<'_>, clusters| {
+            let lenses = lenses(source);
+            Evidence::new(source, &lenses, 3, &watch).unwrap().of(&truth, clusters, &watch).unwrap()
+        };
+        let (plain, empty) = (of(&source, CLUSTERS), of(&source, CLUSTERS + 1));
+        for i in 0..INSTANCES {
+            assert!(empty[(i, CLUSTERS)] < 1e-6, "{i}: {:?}", empty.row(i));
+            // The covariance has a degree of freedom less.
+            (0..CLUSTERS).for_each(|k| assert!((plain[(i, k)] - empty[(i, k)]).abs() < 0.02));
+        }
+        assert_eq!(of(&more, CLUSTERS), plain);
     }
 
     #[test]

@@ -22,6 +22,9 @@ const BACKGROUND: f64 = 0.1;
 /// The least cosine that a weight is multiplied by.
 const LEAST: f64 = 0.05;
 
+/// The largest exponent of a weight: a link is never lost to rounding.
+const COLDEST: f64 = 30.0;
+
 /// Rows that one thread works on.
 const ROWS: usize = 256;
 
@@ -99,7 +102,9 @@ impl<'a> BothWays<'a> {
             // The lists of the two may differ in the last bits; a link has one weight.
             let square = a.or(b).map_or(0.0, |(_, square)| square);
             let scale = own * self.reach(j);
-            let heat = if scale > 0.0 { (-square / scale).exp() as f32 } else { 1.0 };
+            // Among copies of each other any other instance is as far as can be.
+            let far = if square > 0.0 { (square / scale).min(COLDEST) } else { 0.0 };
+            let heat = (-far).exp() as f32;
             let trust = [a, b].into_iter().flatten().map(|(rank, _)| self.trust[rank]).fold(0.0, f32::max);
             (index(j), trust * heat)
         }));
@@ -242,6 +247,11 @@ impl Graph {
         } else {
             normalised.leading::<f64>(count, seed, watch)?
         };
+        for (i, root) in normalised.roots.iter().enumerate() {
+            if *root == 0.0 {
+                rows.row_mut(i).fill(0.0);
+            }
+        }
         unit_rows(&mut rows);
         Ok(rows)
     }

@@ -392,7 +392,6 @@ mod tests {
         let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         assert_eq!(found, again.install(|| nearest(&source, 0, &lens, 10, 0, &Watch::default())).unwrap());
         let share = recall(&source, &lens, &found, &(0..n).step_by(500).collect::<Vec<_>>());
-        println!("recall {share}");
         assert!(share > 0.9, "{share}");
     }
 }

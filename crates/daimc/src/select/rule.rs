@@ -81,10 +81,8 @@ pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
     let drawn: Vec<(Vec<f64>, usize)> = draws.iter().map(|draw| decide(records, draw)).collect();
     let error = |k: usize| deviation(drawn.iter().map(|(scores, _)| scores[k]));
     let (found, chosen) = decide(records, &all);
-    let mut votes = vec![0.0; records.len()];
-    for (_, chosen) in &drawn {
-        votes[*chosen] += 1.0 / drawn.len() as f64;
-    }
+    let vote = |k: usize| drawn.iter().filter(|(_, chosen)| *chosen == k).count() as f64;
+    let votes: Vec<f64> = (0..records.len()).map(|k| vote(k) / drawn.len() as f64).collect();
     let candidates: Vec<Candidate> = records
         .iter()
         .enumerate()
