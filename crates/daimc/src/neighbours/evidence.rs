@@ -57,8 +57,8 @@ impl<'a> Evidence<'a> {
     pub fn of(&self, labels: &[usize], clusters: usize, watch: &Watch) -> Result<Matrix> {
         let mut shares = vec![0.0; clusters];
         labels.iter().for_each(|&label| shares[label] += 1.0 / labels.len() as f64);
-        // A cluster that nobody is in has the least of probabilities, not none, which views could not make up for.
-        let priors: Vec<f64> = shares.iter().map(|share: &f64| share.max(LEAST.exp()).ln()).collect();
+        // That of a cluster that nobody is in is −∞, and stays it whatever views say.
+        let priors: Vec<f64> = shares.into_iter().map(f64::ln).collect();
         let mut said = Matrix::from_fn(labels.len(), clusters, |_, k| priors[k]);
         for space in &self.spaces {
             watch.check()?;
@@ -168,7 +168,7 @@ impl<'a> Space<'a> {
                     logs.iter_mut().zip(priors).for_each(|(log, prior)| *log += prior);
                     normalise(&mut logs);
                     for (log, prior) in logs.iter_mut().zip(priors) {
-                        *log = importance * (log.max(LEAST) - prior);
+                        *log = importance * (log.max(LEAST) - prior.max(LEAST));
                     }
                     part.push((i, logs));
                 }
@@ -412,7 +412,7 @@ mod tests {
         };
         let (plain, empty) = (of(&source, CLUSTERS), of(&source, CLUSTERS + 1));
         for i in 0..INSTANCES {
-            assert!(empty[(i, CLUSTERS)] < 1e-6, "{i}: {:?}", empty.row(i));
+            assert_eq!(empty[(i, CLUSTERS)], 0.0, "{i}: {:?}", empty.row(i));
             // The covariance has a degree of freedom less.
             (0..CLUSTERS).for_each(|k| assert!((plain[(i, k)] - empty[(i, k)]).abs() < 0.02));
         }
