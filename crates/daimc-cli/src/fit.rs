@@ -354,6 +354,12 @@ pub fn cluster(
     let model = progress.watch(fit).fit_with(views, |iteration| progress.each(iteration));
     progress.finish();
     let model = model?;
+    let weighed = model.options.view_weights == ViewWeights::Learned;
+    if weighed && model.views.iter().all(|view| view.scaling.importance == 1.0) {
+        level.tell(
+            "views count alike: each is predicted by the others, or nothing could be hidden to find out",
+        );
+    }
     for view in &model.views {
         level.detail(format!("  {}: scaled by {} ({})", view.name, view.scaling.scale, view.scaling.reason));
         if view.scaling.importance < 1.0 {

@@ -8,7 +8,7 @@ use daimc::{Neighbours, Views};
 use serde_json::{Value, json};
 
 use crate::data::{Data, Input, Loaded};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -58,6 +58,9 @@ struct Cost {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, clusters, threads, json } = arguments;
     crate::use_threads(*threads)?;
+    if *clusters == 0 {
+        return Err(Failure::Usage("-k 0: there must be at least one cluster".into()));
+    }
     let loaded = data.load()?;
     let combinations = combinations(&loaded.views);
     let (mut fit, neighbours) = (estimate(&loaded, *clusters), neighbourhoods(&loaded, *clusters));

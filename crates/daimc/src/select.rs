@@ -182,7 +182,7 @@ impl Select {
             return bad("clusters", given, "give at least two numbers of clusters to choose among");
         }
         let in_range = |k: &&usize| **k < 2 || **k >= instances;
-        if let Some(wrong) = self.clusters.iter().find(in_range) {
+        if let Some(wrong) = self.clusters.iter().rev().find(in_range) {
             let reason =
                 format!("numbers to choose among go from 2 to below the number of instances, {instances}");
             return bad("clusters", wrong.to_string(), &reason);

@@ -39,7 +39,7 @@ pub(crate) fn section(figures: &Figures) -> String {
         put!(
             out,
             " The share behind a weight is its stability: of the {runs} runs, those in which the feature leads the cluster, that is, is among \
-             the {} of largest weight, on the same side. 100%: the feature does not depend on the start.",
+             the {} of largest weight, on the same side. The model shown is none of them: it was made from all. 100%: the feature does not depend on the start.",
             leading(features)
         );
     }
