@@ -42,8 +42,9 @@ pub struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Write the data to a folder instead, as files to try the other commands on: a table for each view, and truth.tsv
-    #[arg(long, value_name = "DIR")]
+    /// Write the data to a folder instead, complete, as files to try the other commands on: a table for each view, and
+    /// truth.tsv; `daimc simulate` makes gaps
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["missing", "seed", "preset", "output", "json"])]
     files: Option<PathBuf>,
 
     /// Print the summary as JSON
