@@ -61,13 +61,17 @@ impl Runs {
         Ok(restart(latent, &labels, options.clusters))
     }
 
+    /// For each run, the pairs of a final cluster and its own that belong together.
+    pub fn matched(&self, labels: &[usize]) -> Result<Vec<Vec<(usize, usize)>>> {
+        self.labels.iter().map(|own| matching(labels, own)).collect()
+    }
+
     /// For each instance, the share of the runs that agree with its cluster, and for each run, the share of the
     /// instances on which it agrees.
-    pub fn agreement(&self, labels: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub fn agreement(&self, labels: &[usize], matched: &[Vec<(usize, usize)>]) -> (Vec<f64>, Vec<f64>) {
         let mut agreed = vec![0_usize; labels.len()];
         let mut by_run = Vec::with_capacity(self.labels.len());
-        for own in &self.labels {
-            let pairs = matching(labels, own)?;
+        for (own, pairs) in self.labels.iter().zip(matched) {
             let mut count = 0;
             for ((label, own), agreed) in labels.iter().zip(own).zip(&mut agreed) {
                 if pairs.binary_search(&(*label, *own)).is_ok() {
@@ -78,21 +82,18 @@ impl Runs {
             by_run.push(f64::from(count) / labels.len() as f64);
         }
         let runs = self.labels.len() as f64;
-        Ok((agreed.into_iter().map(|count| count as f64 / runs).collect(), by_run))
+        (agreed.into_iter().map(|count| count as f64 / runs).collect(), by_run)
     }
 
-    /// For each view, the share of the runs in which each feature leads each of the final clusters, given these, B and the
-    /// centres; see [`ViewModel::stability`](crate::ViewModel::stability). `None` if there was but one run.
+    /// For each view, the share of the runs in which each feature leads each of the final clusters, given how these are
+    /// matched, B and the centres; see [`ViewModel::stability`](crate::ViewModel::stability). `None` if there was but one run.
     pub fn stability(
         &self,
-        labels: &[usize],
+        matched: &[Vec<(usize, usize)>],
         alignments: &[Matrix],
         centres: &Matrix,
-    ) -> Result<Option<Vec<Matrix>>> {
-        if self.labels.len() < 2 {
-            return Ok(None);
-        }
-        let matched = self.labels.iter().map(|own| matching(labels, own)).collect::<Result<Vec<_>>>()?;
-        Ok(Some(leaders::stability(self.leaders.iter().zip(matched), alignments, centres)))
+    ) -> Option<Vec<Matrix>> {
+        let runs = self.leaders.iter().zip(matched.iter().map(Vec::as_slice));
+        (runs.len() > 1).then(|| leaders::stability(runs, alignments, centres))
     }
 }

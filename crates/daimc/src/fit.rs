@@ -410,8 +410,9 @@ impl Daimc {
         let State { bases, alignments, .. } = state;
         let (mut runs, mut stability) = (Vec::new(), None);
         if let Some(found) = several {
-            stability = found.stability(&place.labels, &alignments, &centres)?;
-            let (agreement, by_run) = found.agreement(&place.labels)?;
+            let matched = found.matched(&place.labels)?;
+            stability = found.stability(&matched, &alignments, &centres);
+            let (agreement, by_run) = found.agreement(&place.labels, &matched);
             place.confidence = agreement;
             runs.extend(courses.iter().zip(by_run).map(|(course, agreement)| course.told(agreement)));
         }

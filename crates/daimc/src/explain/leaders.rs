@@ -56,7 +56,7 @@ fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
 /// clusters. Each run comes with the pairs of a final cluster and its own that are matched; B and the centres are the final
 /// ones.
 pub(crate) fn stability<'a>(
-    runs: impl ExactSizeIterator<Item = (&'a Leaders, Vec<(usize, usize)>)>,
+    runs: impl ExactSizeIterator<Item = (&'a Leaders, &'a [(usize, usize)])>,
     alignments: &[Matrix],
     centres: &Matrix,
 ) -> Vec<Matrix> {
@@ -69,7 +69,7 @@ pub(crate) fn stability<'a>(
         .collect();
     for (leaders, pairs) in runs {
         for (view, by_cluster) in leaders.by_view.iter().enumerate() {
-            for &(cluster, own) in &pairs {
+            for &(cluster, own) in pairs {
                 for &(feature, is_for) in &by_cluster[own] {
                     let feature = feature as usize;
                     let weight = signs[view][cluster][feature];
@@ -106,7 +106,11 @@ mod tests {
         // The third has lost cluster 1.
         let third = Leaders::of(&end, &centres);
         let pairs = [vec![(0, 0), (1, 1)], vec![(0, 1), (1, 0)], vec![(0, 0)]];
-        let found = stability([&first, &second, &third].into_iter().zip(pairs), &end, &centres);
+        let found = stability(
+            [&first, &second, &third].into_iter().zip(pairs.iter().map(Vec::as_slice)),
+            &end,
+            &centres,
+        );
         let times: Vec<f64> = found[0].values().iter().map(|share| (share * 3.0).round()).collect();
         assert_eq!(times, [3.0, 0.0, 2.0, 2.0, 0.0, 2.0]);
     }
