@@ -13,6 +13,7 @@ use crate::consolidate::{from_clusters, restart};
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
+use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
@@ -416,6 +417,7 @@ impl Daimc {
             place.confidence = agreement;
             runs.extend(courses.iter().zip(by_run).map(|(course, agreement)| course.told(agreement)));
         }
+        let missingness = Missingness::of(source, &place.labels, options.clusters, options.seed);
         let better = |best: usize, run: usize| runs[run].agreement > runs[best].agreement;
         let chosen = (0..runs.len()).fold(0, |best, run| if better(best, run) { run } else { best });
         let Course { history, outcome, .. } = courses.swap_remove(chosen);
@@ -441,6 +443,7 @@ impl Daimc {
             latent_scaling,
             centres,
             neighbours: decision,
+            missingness,
             runs,
             objective,
             history,

@@ -17,7 +17,7 @@ use crate::steps::alignment;
 use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::Objective;
 use crate::sweep::{Sweep, Update};
-use crate::{Decision, Error, Ids, Matrix, Outcome, Result, Timings, View, Views};
+use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings, View, Views};
 
 pub use misfit::Misfit;
 
@@ -43,6 +43,8 @@ pub struct Model {
     pub centres: Matrix,
     /// What was made of the neighbourhoods.
     pub neighbours: Decision,
+    /// How far the clusters go together with which views instances have.
+    pub missingness: Missingness,
     /// How each of several runs went; empty where there was one.
     pub runs: Vec<Run>,
     /// The objective of this U, V and B.

@@ -3,9 +3,11 @@
 //! In every view each instance is linked to its nearest others. A view's links count as much as its neighbours agree on the
 //! clusters that V has found, so that a view that knows nothing of them does no harm. The graphs of the views are fused,
 //! and every link is weighted by how much V agrees with it: views in which two clusters look alike link them, V tells them
-//! apart. The leading eigenvectors of that graph give clusters. Then the views are asked what they make of those: a
+//! apart. Instances that only poorly trusted views show would be left almost without links; what they lack is made up by what
+//! V and the views say of their clusters ([`anchors`]). The leading eigenvectors of that graph give clusters. Then the views are asked what they make of those: a
 //! discriminant is learnt from other instances than it is asked of. Eigenvectors and answers weight the links anew, twice.
 
+mod anchors;
 mod evidence;
 mod graph;
 mod project;
@@ -15,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::lens::Lens;
+use crate::missingness::Missingness;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
 use crate::scale::Scale;
 use crate::source::Source;
 use crate::watch::{Stage, Watch};
 use crate::{Daimc, Matrix, Result, View, Views};
+use anchors::Anchors;
 use evidence::Evidence;
 use graph::Graph;
 use search::{EXACT, Nearest};
@@ -124,7 +128,7 @@ impl<'a> Graphs<'a> {
         let Options { clusters, seed, .. } = *self.options;
         let n = self.source.instances();
         let embedded = self.nearest.iter().enumerate().map(|(view, nearest)| {
-            let rows = Graph::of_view(nearest, self.watch)?.spectral(clusters, seed, self.watch)?;
+            let rows = Graph::of_view(nearest, self.watch)?.spectral(None, clusters, seed, self.watch)?;
             let present: Vec<bool> = (0..n).map(|i| self.source.is_present(view, i)).collect();
             let (features, values) = (rows.columns(), rows.into_values());
             View::dense(self.source.name(view), features, values)?.mask(&present)
@@ -144,16 +148,15 @@ impl<'a> Graphs<'a> {
         Ok(model.latent)
     }
 
-    /// The graphs of all views together; how far they are to be trusted is told by clusters that V alone has found.
-    fn fused(&self, labels: &[usize]) -> Result<Graph> {
+    /// How far the neighbours of each rank in each view are to be trusted, which clusters that V alone has found tell.
+    fn trust(&self, labels: &[usize]) -> Vec<Vec<f32>> {
         let pairs = self.nearest.iter().zip(&self.importance);
-        let trust: Vec<Vec<f32>> = pairs
+        pairs
             .map(|(nearest, importance)| {
                 let of_ranks = trust(nearest, labels, self.options.clusters);
                 of_ranks.into_iter().map(|own| (importance * own) as f32).collect()
             })
-            .collect();
-        Graph::fused(self.source, &self.nearest, &trust, self.watch)
+            .collect()
     }
 
     /// Once the graphs are fused: the lists of neighbours weigh as much as a graph.
@@ -191,14 +194,25 @@ pub(crate) fn clusters(
         _ => {}
     }
     let mut graphs = Graphs::new(source, lenses, options, watch)?;
+    // A copy of V goes with the place: it is not kept.
+    let plain = Found::from(Place::cluster(v.clone(), options)?.2).labels;
+    let follows_missingness = |found: &Found| {
+        let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
+        of(&found.labels).exceeds(&of(&plain))
+    };
+    let missingness =
+        "the clusters of the graph of neighbours follow which views instances have, those of V do not";
     if options.neighbours == Neighbours::Embed {
         let found = Found::from(Place::cluster(graphs.embed()?, options)?.2);
+        if follows_missingness(&found) {
+            return off(missingness.into());
+        }
         let reason = "asked for: DAIMC on the eigenvectors of each view's graph".into();
         return Ok((Some(found), Decision { used: Neighbours::Embed, reason }));
     }
-    // A copy of V goes with the place: it is not kept.
-    let plain = Found::from(Place::cluster(v.clone(), options)?.2).labels;
-    let fused = graphs.fused(&plain)?;
+    let trust = graphs.trust(&plain);
+    let fused = Graph::fused(source, &graphs.nearest, &trust, watch)?;
+    let lack = lack(source, &trust);
     watch.tell(&Stage::Cut);
     if options.neighbours == Neighbours::Refine {
         graphs.forget();
@@ -211,9 +225,9 @@ pub(crate) fn clusters(
     }
     let evidence = Evidence::new(source, lenses, options.seed, watch)?;
     let found = if options.neighbours == Neighbours::Auto {
-        cut(&fused, &[v, &graphs.embed()?], &evidence, options, watch)?
+        cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?
     } else {
-        cut(&fused, &[v], &evidence, options, watch)?
+        cut(&fused, &lack, &[v], &evidence, options, watch)?
     };
     let after = fused.modularity(&found.labels, options.clusters);
     if options.neighbours == Neighbours::Auto && after < before {
@@ -221,15 +235,20 @@ pub(crate) fn clusters(
             "cutting the graph of neighbours did not make its clusters clearer: modularity {before:.2}, then {after:.2}"
         ));
     }
+    if follows_missingness(&found) {
+        return off(missingness.into());
+    }
     let reason =
         format!("modularity of the clusters in the graph of neighbours {before:.2} before, {after:.2} after");
     Ok((Some(found), Decision { used: options.neighbours, reason }))
 }
 
-/// Cuts the fused graph, its links weighted by the given rows; then, for some rounds, by the eigenvectors of the graph so
-/// weighted and by what the views say of the clusters so found.
+/// Cuts the fused graph, its links weighted by the given rows, of which the first are V; then, for some rounds, by the
+/// eigenvectors of the graph so weighted and by what the views say of the clusters so found. What instances lack in links,
+/// V and the views make up.
 fn cut(
     fused: &Graph,
+    lack: &[f64],
     along: &[&Matrix],
     evidence: &Evidence<'_>,
     options: &Options,
@@ -237,18 +256,35 @@ fn cut(
 ) -> Result<Found> {
     let Options { clusters, seed, .. } = *options;
     let mut weighted = fused.weighted(along, POWER);
-    let mut rows = weighted.spectral(clusters, seed, watch)?;
+    let mut anchors = Anchors::new(&along[..1], lack)?;
+    let mut rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
-        drop(weighted);
+        drop((weighted, anchors));
         let labels = Found::from(Place::cluster(rows.clone(), options)?.2).labels;
         let said = evidence.of(&labels, clusters, watch)?;
         weighted = fused.weighted(&[&rows, &said], POWER);
+        anchors = Anchors::new(&[along[0], &said], lack)?;
         drop((rows, said));
-        rows = weighted.spectral(clusters, seed, watch)?;
+        rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
     }
-    drop(weighted);
+    drop((weighted, anchors));
     Ok(Found::from(Place::cluster(rows, options)?.2))
+}
+
+/// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,
+/// the more the less its views are.
+fn lack(source: &dyn Source, trust: &[Vec<f32>]) -> Vec<f64> {
+    let mean =
+        |ranks: &Vec<f32>| ranks.iter().copied().map(f64::from).sum::<f64>() / ranks.len().max(1) as f64;
+    let views: Vec<f64> = trust.iter().map(mean).collect();
+    let best = views.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let of = |i: usize| {
+        let own = views.iter().enumerate().filter(|(view, _)| source.is_present(*view, i));
+        let own = own.map(|(_, trust)| *trust).fold(0.0, f64::max);
+        (1.0 - 2.0 * own / best).max(0.0)
+    };
+    (0..source.instances()).map(of).collect()
 }
 
 /// How far the neighbours of each rank are to be trusted: the square of how much more often than by chance they are in the
@@ -277,6 +313,23 @@ mod tests {
     use super::*;
     use crate::scale::Scaling;
     use crate::synthetic::Synthetic;
+
+    #[test]
+    fn instances_lack_links_where_all_their_views_are_trusted_less_than_half_as_far_as_the_best() {
+        let present =
+            [vec![true, true, false, false], vec![true, false, true, false], vec![false, false, false, true]];
+        let view = |v: usize| {
+            let values = vec![1.0; 4];
+            View::dense(format!("{v}"), 1, values).unwrap().mask(&present[v]).unwrap()
+        };
+        let source = Views::new((0..3).map(view).collect()).unwrap();
+        let of = |trust: [f32; 3]| lack(&source, &trust.map(|own| vec![own, own]));
+        assert_eq!(of([0.8, 0.8, 0.8]), [0.0; 4]);
+        assert_eq!(of([0.8, 0.4, 0.5]), [0.0; 4]);
+        let found = of([0.8, 0.1, 0.0]);
+        assert_eq!(found[..2], [0.0, 0.0]);
+        assert!((found[2] - 0.75).abs() < 1e-6 && found[3] == 1.0, "{found:?}");
+    }
 
     #[test]
     fn a_view_is_trusted_as_far_as_neighbours_agree() {

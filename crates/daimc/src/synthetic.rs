@@ -1,5 +1,7 @@
 //! Multi-view data of any size with known clusters, for tests and benchmarks.
 
+pub mod planted;
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

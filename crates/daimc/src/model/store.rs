@@ -10,7 +10,7 @@ use super::{Model, Run, ViewModel};
 use crate::options::Options;
 use crate::scale::{Scale, Scaling};
 use crate::steps::objective::Objective;
-use crate::{Decision, Error, Ids, Matrix, Outcome, Result, Timings};
+use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
 
 /// Raised whenever a file of an older version cannot be read as it is.
 const VERSION: u32 = 1;
@@ -28,6 +28,8 @@ struct Metadata {
     ids: Option<Vec<String>>,
     #[serde(default)]
     neighbours: Decision,
+    #[serde(default)]
+    missingness: Missingness,
     #[serde(default)]
     runs: Vec<Run>,
     objective: Objective,
@@ -116,6 +118,7 @@ impl Model {
                 Ids::Names(names) => Some(names.clone()),
             },
             neighbours: self.neighbours.clone(),
+            missingness: self.missingness.clone(),
             runs: self.runs.clone(),
             objective: self.objective,
             history: self.history.clone(),
@@ -259,6 +262,7 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         ids: metadata.ids.map_or(Ids::Numbers(metadata.instances), Ids::Names),
         options: metadata.options,
         neighbours: metadata.neighbours,
+        missingness: metadata.missingness,
         runs: metadata.runs,
         objective: metadata.objective,
         history: metadata.history,

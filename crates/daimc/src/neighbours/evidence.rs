@@ -19,8 +19,13 @@ use crate::{Matrix, Result, eigen, kmeans, linalg};
 const DIMENSIONS: usize = 64;
 const SAMPLE: usize = 20_000;
 
+/// How often rows are multiplied with their sums: clusters that a few of a thousand noisy features tell apart are hardly
+/// longer than the noise, and once is not enough to find them.
+const ITERATIONS: usize = 4;
+
 /// Parts of the instances; what is asked of one is learnt from the others.
 const FOLDS: usize = 5;
+const FOLD_STREAM: u64 = 1 << 41;
 
 /// The least logarithm of a probability that a view alone can give to a cluster.
 const LEAST: f64 = -30.0;
@@ -46,9 +51,11 @@ impl<'a> Evidence<'a> {
         let mut spaces = Vec::with_capacity(lenses.len());
         for (view, lens) in lenses.iter().enumerate() {
             watch.check()?;
-            spaces.extend(Space::new(source, view, lens, seed)?);
+            spaces.extend(Space::new(source, view, lens, seed, watch)?);
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        // A stream of its own: a mask that was simulated with the same seed must not be drawn from the same numbers.
+        rng.set_stream(FOLD_STREAM);
         let folds = (0..source.instances()).map(|_| rng.random_range(0..FOLDS as u8)).collect();
         Ok(Self { source, spaces, folds })
     }
@@ -83,9 +90,15 @@ fn normalise(logs: &mut [f64]) {
 }
 
 impl<'a> Space<'a> {
-    /// Random sums of rows, once multiplied with all rows, or with a sample of them: they lie almost wholly where the rows
-    /// are longest. `None` for a view that shows nobody.
-    fn new(source: &dyn Source, view: usize, lens: &'a Lens, seed: u64) -> Result<Option<Self>> {
+    /// Random sums of rows, some times multiplied with all rows, or with a sample of them (subspace iteration): they lie
+    /// almost wholly where the rows are longest. `None` for a view that shows nobody.
+    fn new(
+        source: &dyn Source,
+        view: usize,
+        lens: &'a Lens,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<Option<Self>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(view as u64 + 1);
         let chosen = kmeans::sample(source, view, SAMPLE, &mut rng);
@@ -107,19 +120,22 @@ impl<'a> Space<'a> {
             eigen::orthonormalise(sums.values_mut(), width);
             Ok(sums)
         };
-        let random = sums(Matrix::from_fn(chosen.len(), width, |_, _| rng.random_range(-1.0..1.0)))?;
-        let mut products = Vec::with_capacity(chosen.len() * width);
-        each_block(
-            (&part, 0, &own[0]),
-            &random,
-            Vec::new,
-            |_, rows, part: &mut Vec<f64>| {
-                part.extend_from_slice(rows.values());
-                Ok(())
-            },
-            |part| products.append(part),
-        )?;
-        let directions = sums(Matrix::new(chosen.len(), width, products)?)?;
+        let mut directions = sums(Matrix::from_fn(chosen.len(), width, |_, _| rng.random_range(-1.0..1.0)))?;
+        for _ in 0..ITERATIONS {
+            watch.check()?;
+            let mut products = Vec::with_capacity(chosen.len() * width);
+            each_block(
+                (&part, 0, &own[0]),
+                &directions,
+                Vec::new,
+                |_, rows, part: &mut Vec<f64>| {
+                    part.extend_from_slice(rows.values());
+                    Ok(())
+                },
+                |part| products.append(part),
+            )?;
+            directions = sums(Matrix::new(chosen.len(), width, products)?)?;
+        }
         Ok(Some(Self { view, lens, directions }))
     }
 
@@ -386,7 +402,7 @@ mod tests {
             .collect();
         let source = Views::new(vec![View::dense("x", 200, values).unwrap()]).unwrap();
         let lenses = lenses(&source);
-        let space = Space::new(&source, 0, &lenses[0], 0).unwrap().unwrap();
+        let space = Space::new(&source, 0, &lenses[0], 0, &Watch::default()).unwrap().unwrap();
         assert_eq!((space.directions.rows(), space.directions.columns()), (200, DIMENSIONS));
         let gram = linalg::transposed_product(&space.directions, &space.directions);
         for i in 0..DIMENSIONS {

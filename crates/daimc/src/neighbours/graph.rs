@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::anchors::{Anchors, Sums};
 use super::search::Nearest;
 use crate::kernel::Scalar;
 use crate::matrix::dot;
@@ -228,17 +229,30 @@ impl Graph {
         Self { links: Arc::clone(&self.links), weights }
     }
 
-    /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + τ 11ᵀ/n) D^{-½}`, rows brought to length 1.
-    /// Rows of instances without links are zero.
-    pub fn spectral(&self, count: usize, seed: u64, watch: &Watch) -> Result<Matrix> {
+    /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`, rows brought to length 1,
+    /// where S is the anchor graph. Rows of instances without links are zero.
+    pub fn spectral(
+        &self,
+        anchors: Option<&Anchors>,
+        count: usize,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<Matrix> {
         let n = self.instances();
         let degree = |i: usize| self.row(i).map(|(_, weight)| f64::from(weight)).sum();
-        let degrees: Vec<f64> = (0..n).into_par_iter().map(degree).collect();
+        let mut degrees: Vec<f64> = (0..n).into_par_iter().map(degree).collect();
         let linked = degrees.iter().filter(|degree| **degree > 0.0).count().max(1) as f64;
-        let background = BACKGROUND * degrees.iter().sum::<f64>() / linked;
+        let mean = degrees.iter().sum::<f64>() / linked;
+        if let Some(anchors) = anchors {
+            degrees.iter_mut().zip(anchors.degrees(mean)).for_each(|(degree, more)| *degree += more);
+        }
+        let linked = degrees.iter().filter(|degree| **degree > 0.0).count().max(1) as f64;
+        let background = BACKGROUND * mean;
         let root = |degree: f64| if degree > 0.0 { (degree + background).sqrt().recip() } else { 0.0 };
         let normalised = Normalised {
             graph: self,
+            anchors,
+            mean,
             roots: degrees.into_iter().map(root).collect(),
             background: background / linked,
         };
@@ -276,9 +290,12 @@ impl Graph {
     }
 }
 
-/// `D^{-½} (A + τ 11ᵀ/n) D^{-½}`.
+/// `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`.
 struct Normalised<'a> {
     graph: &'a Graph,
+    anchors: Option<&'a Anchors>,
+    /// The mean degree in A.
+    mean: f64,
     /// `D^{-½}`.
     roots: Vec<f64>,
     /// `τ/n`.
@@ -299,9 +316,10 @@ impl Normalised<'_> {
     fn times<T: Scalar>(&self, x: &[T], factors: [f64; 3], y: &mut [T]) {
         let width = x.len() / self.roots.len();
         let common = self.common(x, width);
+        let anchored = self.anchors.map(|anchors| (anchors, anchors.sums(x, &self.roots, self.mean)));
         y.par_chunks_mut(ROWS * width).enumerate().for_each(|(part, y)| {
-            let common = &common;
-            Arch::new().dispatch(Times { of: self, x, common, factors, first: part * ROWS, y });
+            let (common, anchored) = (&common, anchored.as_ref());
+            Arch::new().dispatch(Times { of: self, x, common, anchored, factors, first: part * ROWS, y });
         });
     }
 
@@ -330,6 +348,7 @@ struct Times<'a, T> {
     of: &'a Normalised<'a>,
     x: &'a [T],
     common: &'a [f64],
+    anchored: Option<&'a (&'a Anchors, Sums)>,
     factors: [f64; 3],
     /// The number of the first row of `y`.
     first: usize,
@@ -342,8 +361,13 @@ impl<T: Scalar> WithSimd for Times<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let width = self.common.len();
+        let mut common = self.common.to_vec();
         for (row, y) in self.y.chunks_exact_mut(width).enumerate() {
             let i = self.first + row;
+            if let Some((anchors, sums)) = self.anchored {
+                common.copy_from_slice(self.common);
+                anchors.add(i, sums, &mut common);
+            }
             let range = self.of.graph.range(i);
             let (columns, weights) =
                 (&self.of.graph.links.columns[range.clone()], &self.of.graph.weights[range]);
@@ -351,7 +375,7 @@ impl<T: Scalar> WithSimd for Times<'_, T> {
             let a = a * self.of.roots[i];
             for (from, y) in (0..width).step_by(LANES).zip(y.chunks_mut(LANES)) {
                 let mut sums = [0.0; LANES];
-                sums[..y.len()].copy_from_slice(&self.common[from..from + y.len()]);
+                sums[..y.len()].copy_from_slice(&common[from..from + y.len()]);
                 for (&j, weight) in columns.iter().zip(weights) {
                     let factor = f64::from(*weight) * self.of.roots[j as usize];
                     let other = &self.x[j as usize * width + from..][..y.len()];
@@ -498,7 +522,7 @@ mod tests {
         let (_, vectors) = linalg::symmetric_eigen(&scaled);
         let mut expected = Matrix::from_fn(90, 3, |i, k| vectors[(i, 89 - k)]);
         unit_rows(&mut expected);
-        let found = graph.spectral(3, 0, &Watch::default()).unwrap();
+        let found = graph.spectral(None, 3, 0, &Watch::default()).unwrap();
         // Eigenvectors have no sign, but rows of length 1 have products.
         let products = |rows: &Matrix| linalg::product_transposed(rows, rows);
         assert_close(&products(&found), &products(&expected), 1e-6);

@@ -1,0 +1,262 @@
+//! Whether clusters go together with which views instances have.
+//!
+//! They should not where views are missing at random: then a cluster of instances that lack the same view is a cluster of
+//! nothing. In real data they may, because what is measured depends on what was found. Neither can be told from the other
+//! by the data; that they go together can.
+
+use std::collections::HashMap;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::source::Source;
+
+/// Permutations that the association is compared with, and instances that are permuted, at most.
+const PERMUTATIONS: usize = 499;
+const SAMPLE: usize = 50_000;
+
+/// A share of permutations, and a difference of shares, from which on people are warned.
+const SIGNIFICANT: f64 = 0.01;
+const NOTABLE: f64 = 0.15;
+
+/// Instances that a cluster must have to be named.
+const LEAST: usize = 10;
+
+/// How far the clusters go together with the presence patterns: which views instances have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Missingness {
+    /// The mutual information of clusters and presence patterns in nats, less its mean over permutations of the patterns;
+    /// about 0 where they have nothing to do with each other. Of a sample where there are many instances.
+    pub information: f64,
+    /// The share of the permutations, itself counted, whose mutual information is as large.
+    pub p_value: f64,
+    /// The cluster that differs most from all instances in how many of it a view misses.
+    pub most: Option<Concentration>,
+}
+
+/// A cluster that a view misses more, or less, than it misses others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Concentration {
+    /// The cluster.
+    pub cluster: usize,
+    /// The view's name.
+    pub view: String,
+    /// The share of the cluster's instances that lack the view.
+    pub in_cluster: f64,
+    /// The share of all instances that lack it.
+    pub overall: f64,
+}
+
+impl Concentration {
+    fn difference(&self) -> f64 {
+        (self.in_cluster - self.overall).abs()
+    }
+}
+
+impl Default for Missingness {
+    /// Nothing goes together.
+    fn default() -> Self {
+        Self { information: 0.0, p_value: 1.0, most: None }
+    }
+}
+
+impl Missingness {
+    /// Compares clusters with presence patterns.
+    pub(crate) fn of(source: &dyn Source, labels: &[usize], clusters: usize, seed: u64) -> Self {
+        let patterns = patterns(source);
+        let kinds = patterns.iter().max().map_or(0, |last| *last as usize + 1);
+        if kinds < 2 {
+            return Self::default();
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(u64::MAX / 3);
+        let chosen: Vec<usize> = if labels.len() > SAMPLE {
+            (0..SAMPLE).map(|_| rng.random_range(0..labels.len())).collect()
+        } else {
+            (0..labels.len()).collect()
+        };
+        let labels_of: Vec<usize> = chosen.iter().map(|&i| labels[i]).collect();
+        let patterns_of: Vec<u32> = chosen.iter().map(|&i| patterns[i]).collect();
+        let of = |patterns: &[u32]| information(&labels_of, clusters, patterns, kinds);
+        let own = of(&patterns_of);
+        let permuted: Vec<f64> = (0..PERMUTATIONS)
+            .into_par_iter()
+            .map_init(
+                || patterns_of.clone(),
+                |permuted, number| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                    rng.set_stream(u64::MAX / 3 + 1 + number as u64);
+                    permuted.copy_from_slice(&patterns_of);
+                    permuted.shuffle(&mut rng);
+                    of(permuted)
+                },
+            )
+            .collect();
+        // Sums of the same cells in another order differ in their last bits.
+        let as_large = permuted.iter().filter(|other| **other >= own - 1e-12).count();
+        Self {
+            information: own - permuted.iter().sum::<f64>() / PERMUTATIONS as f64,
+            p_value: (1 + as_large) as f64 / (1 + PERMUTATIONS) as f64,
+            most: most(source, labels, clusters),
+        }
+    }
+
+    /// Whether clusters and missingness go together so far that people should know.
+    #[must_use]
+    pub fn notable(&self) -> bool {
+        let difference = self.most.as_ref().map_or(0.0, Concentration::difference);
+        self.p_value <= SIGNIFICANT && difference >= NOTABLE
+    }
+
+    /// What people should know, in a sentence or two; `None` where there is nothing.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let most = self.most.as_ref().filter(|_| self.notable())?;
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        Some(format!(
+            "clusters go together with which views instances have (p = {:.3}): {} of cluster {} lack view '{}', of all \
+             instances {}. That may be true, where what is missing depends on the class, or an artefact: look at the \
+             clusters of the instances that have every view",
+            self.p_value,
+            percent(most.in_cluster),
+            most.cluster,
+            most.view,
+            percent(most.overall),
+        ))
+    }
+
+    /// Whether these clusters follow missingness where others, of the same instances, do not.
+    pub(crate) fn exceeds(&self, other: &Self) -> bool {
+        self.notable() && self.information > 2.0 * other.information.max(0.0)
+    }
+}
+
+/// The number of each instance's presence pattern, in the order in which they first appear.
+fn patterns(source: &dyn Source) -> Vec<u32> {
+    let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+    let mut key = Vec::new();
+    let number = |i: usize| {
+        key.clear();
+        key.resize(source.views().div_ceil(64), 0_u64);
+        (0..source.views())
+            .filter(|view| source.is_present(*view, i))
+            .for_each(|v| key[v / 64] |= 1 << (v % 64));
+        if let Some(number) = known.get(&key) {
+            return *number;
+        }
+        let next = known.len() as u32;
+        known.insert(key.clone(), next);
+        next
+    };
+    (0..source.instances()).map(number).collect()
+}
+
+/// The mutual information of clusters and patterns.
+fn information(labels: &[usize], clusters: usize, patterns: &[u32], kinds: usize) -> f64 {
+    let mut table = vec![0.0; clusters * kinds];
+    let (mut rows, mut columns) = (vec![0.0; clusters], vec![0.0; kinds]);
+    for (&label, &pattern) in labels.iter().zip(patterns) {
+        table[label * kinds + pattern as usize] += 1.0;
+        rows[label] += 1.0;
+        columns[pattern as usize] += 1.0;
+    }
+    let all = labels.len() as f64;
+    let mut sum = 0.0;
+    for (cells, row) in table.chunks_exact(kinds).zip(&rows) {
+        for (cell, column) in cells.iter().zip(&columns).filter(|(cell, _)| **cell > 0.0) {
+            sum += cell / all * (cell * all / (row * column)).ln();
+        }
+    }
+    sum
+}
+
+fn most(source: &dyn Source, labels: &[usize], clusters: usize) -> Option<Concentration> {
+    let mut sizes = vec![0_usize; clusters];
+    labels.iter().for_each(|&label| sizes[label] += 1);
+    let mut found: Option<Concentration> = None;
+    for view in 0..source.views() {
+        let mut lacking = vec![0_usize; clusters];
+        labels
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !source.is_present(view, *i))
+            .for_each(|(_, &k)| lacking[k] += 1);
+        let overall = lacking.iter().sum::<usize>() as f64 / labels.len() as f64;
+        for cluster in (0..clusters).filter(|k| sizes[*k] >= LEAST) {
+            let in_cluster = lacking[cluster] as f64 / sizes[cluster] as f64;
+            let own = Concentration { cluster, view: source.name(view).into(), in_cluster, overall };
+            if found.as_ref().is_none_or(|most| own.difference() > most.difference()) {
+                found = Some(own);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{View, Views, simulate};
+
+    const INSTANCES: usize = 600;
+
+    /// Two views whose values do not matter.
+    fn source(present: &[Vec<bool>]) -> Views<'static> {
+        let view = |v: usize| {
+            let values = vec![1.0; INSTANCES];
+            View::dense(format!("view {v}"), 1, values).unwrap().mask(&present[v]).unwrap()
+        };
+        Views::new((0..present.len()).map(view).collect()).unwrap()
+    }
+
+    #[test]
+    fn clusters_that_have_nothing_to_do_with_missingness_are_like_permuted_ones() {
+        let mut significant = 0;
+        for seed in 0..40 {
+            let source = source(&simulate::missing(INSTANCES, &[0.3, 0.4], seed).unwrap());
+            let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 5).collect();
+            let found = Missingness::of(&source, &labels, 5, seed);
+            assert!(found.information.abs() < 0.02 && !found.notable(), "{found:?}");
+            significant += usize::from(found.p_value <= 0.1);
+        }
+        // A tenth of them, by chance.
+        assert!(significant <= 10, "{significant}");
+    }
+
+    #[test]
+    fn a_cluster_of_those_that_lack_a_view_is_named() {
+        let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
+        let lacks = |i: usize| if i % 3 == 1 { i % 5 != 0 } else { i % 10 == 0 };
+        let source = source(&[vec![true; INSTANCES], (0..INSTANCES).map(|i| !lacks(i)).collect()]);
+        let found = Missingness::of(&source, &labels, 3, 0);
+        assert!(found.notable() && found.p_value < 0.005 && found.information > 0.1, "{found:?}");
+        let most = found.most.as_ref().unwrap();
+        assert_eq!((most.cluster, most.view.as_str()), (1, "view 1"));
+        assert!((most.in_cluster - 0.8).abs() < 1e-12);
+        let told = found.warning().unwrap();
+        assert!(told.contains("80 % of cluster 1 lack view 'view 1'") && told.contains("33 %"), "{told}");
+        assert!(found.exceeds(&Missingness { information: 0.01, ..found.clone() }));
+        assert!(!found.exceeds(&found));
+    }
+
+    #[test]
+    fn complete_views_have_nothing_to_go_with() {
+        let source = source(&vec![vec![true; INSTANCES]; 2]);
+        let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
+        let found = Missingness::of(&source, &labels, 3, 0);
+        assert_eq!((found.information, found.p_value, found.warning()), (0.0, 1.0, None));
+    }
+
+    #[test]
+    fn the_information_is_that_of_the_definition() {
+        let (labels, patterns) = ([0, 0, 0, 1, 1, 1, 1, 0], [0, 0, 1, 1, 1, 1, 0, 0]);
+        // Cells 3, 1, 1, 3 of 8; margins are halves.
+        let expected = 2.0 * (3.0 / 8.0 * (1.5_f64).ln() + 1.0 / 8.0 * (0.5_f64).ln());
+        assert!((information(&labels, 2, &patterns, 2) - expected).abs() < 1e-12);
+    }
+}
