@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_cluster_of_those_that_lack_a_view_is_named() {
         let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
-        let lacks = |i: usize| if i % 3 == 1 { i % 5 != 0 } else { i % 10 == 0 };
+        let lacks = |i: usize| i.is_multiple_of(if i % 3 == 1 { 5 } else { 10 }) != (i % 3 == 1);
         let source = source(&[vec![true; INSTANCES], (0..INSTANCES).map(|i| !lacks(i)).collect()]);
         let found = Missingness::of(&source, &labels, 3, 0);
         assert!(found.notable() && found.p_value < 0.005 && found.information > 0.1, "{found:?}");
