@@ -104,7 +104,7 @@ def select(estimator: DAIMC, X: Any, n_clusters: Any, mask: Any, n_resamples: An
         raise
     selection = _selection(json.loads(found), clone(estimator).set_params(random_state=seed))
     progress.close(f"{selection.n_clusters} clusters")
-    warn_of_views_alone(alone, stacklevel=4)
+    warn_of_views_alone(alone if data.by_id else [], stacklevel=4)
     logger.info("%d clusters: %s", selection.n_clusters, selection.reason)
     return selection
 
