@@ -33,8 +33,8 @@ FOREIGN = {
     "xarray": (xarray, r"is a xarray.DataArray, .*: give its to_pandas\(\)$"),
     "pyarrow": (pyarrow, r"is a pyarrow.Table, .*: give its to_pandas\(\)$"),
     "polars, lazy": (lambda frame: pl.from_pandas(frame).lazy(), r"is a polars.LazyFrame, .*: give its collect\(\)"),
-    "pandas, a column": (lambda frame: frame["f0"], r"is a Series, one column: give its to_frame\(\)"),
-    "polars, a column": (lambda frame: pl.from_pandas(frame)["f0"], r"is a Series, one column: give its to_frame\(\)"),
+    "pandas, a column": (lambda frame: frame["f0"], r"is a Series: give its to_frame\(\)"),
+    "polars, a column": (lambda frame: pl.from_pandas(frame)["f0"], r"is a Series: give its to_frame\(\)"),
 }
 
 

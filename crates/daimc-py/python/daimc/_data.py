@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +34,7 @@ class Data:
     def __init__(self, views: list[View], names: Names, by_id: bool = False) -> None:
         self.views = views
         self.names = names
+        #: Whether instances are joined by ID rather than row by row.
         self.by_id = by_id
         self._place = {text: number for number, text in enumerate(names.texts or [])} if by_id else {}
         #: Whether any view shows an instance.
@@ -55,12 +58,20 @@ class Data:
             rows[here] = here
         return rows
 
+    def without_empty_views(self) -> Data:
+        """The same instances without the views that show none of them."""
+        views = [view for view in self.views if present_rows(view).any()]
+        self.views = views or self.views
+        return self
+
     def settle_unseen(self, handle_unseen: Any) -> Data:
         """Decides about instances that no view shows: they are an error, or they are kept out of the library's sight."""
         keep = unseen_of(handle_unseen) == "keep"
         if self.seen.all():
             return self
-        if not keep or not self.seen.any():
+        if keep and not self.seen.any():
+            raise ValueError("no view shows any instance: every row is missing in every view")
+        if not keep:
             first = int(np.flatnonzero(~self.seen)[0])
             raise ValueError(
                 f"instance '{self.names.given[first]}' is missing in every view; {np.count_nonzero(~self.seen)} such "
@@ -113,6 +124,36 @@ def join_names(views: list[View], given: list[Sequence[Hashable]], indexes: list
         whole = len(first) == len(indexes[0])
         names.index = indexes[0] if whole else indexes[0].append(indexes[1:])[list(first.values())]
     return names
+
+
+def alike(views: list[View]) -> str | None:
+    """A sentence about IDs of different views that differ in case, blanks and leading zeros only, if there are such."""
+    counts = Counter(text for view in views for text in view.ids or [])
+    first: dict[str, str] = {}
+    pairs = []
+    for text, count in counts.items():
+        if count < len(views):  # whoever is in every view has met its like
+            other = first.setdefault(_canonical(text), text)
+            if other != text:
+                pairs.append((other, text))
+    if not pairs:
+        return None
+    lists = [set(view.ids or []) for view in views]
+    pairs = [pair for pair in pairs if not any(own.issuperset(pair) for own in lists)]
+    if not pairs:
+        return None
+    one, other = pairs[0]
+    homes = [next(view.name for view, own in zip(views, lists) if text in own) for text in pairs[0]]
+    return (
+        f"IDs that look alike are taken for different instances: '{one}' in view '{homes[0]}' and '{other}' in view "
+        f"'{homes[1]}' ({len(pairs)} such pair(s)); write them alike if they are the same"
+    )
+
+
+def _canonical(text: str) -> str:
+    """An ID without what spreadsheets and programs change about it."""
+    text = re.sub(r"\.0+$", "", text.strip().casefold())
+    return re.sub(r"\d+", lambda digits: digits.group().lstrip("0") or "0", text)
 
 
 def array_of(ids: Sequence[Hashable]) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from daimc import _daimc
 from daimc._data import Data, array_of, own_names
 from daimc._impute import complete
-from daimc._input import Known, from_slices, is_mudata, is_views, read, refuse_one, warn_of_views_alone
+from daimc._input import Known, from_slices, is_mudata, is_views, read, refuse_one, warn_of_ids
 from daimc._mask import refuse_mask_as_y
 from daimc._progress import Progress, logger
 from daimc._select import Selection, select
@@ -403,7 +403,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             raise
         model, alone, contributions = fitted
         progress.close("converged" if model.converged else "not converged")
-        warn_of_views_alone(alone if data.by_id else [], stacklevel=4)
+        warn_of_ids(data, alone, stacklevel=4)
         self._adopt(model, data)
         self.contributions_ = data.spread(contributions, np.nan)
         self.ids_ = array_of(data.names.given)
@@ -442,7 +442,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
                     del self.feature_names_in_
             else:
                 features = {name: self._model.features(name) for name in self.view_names_}
-                data = read(X, mask, self.id_column, Known(self.view_names_, features))
+                data = read(X, mask, self.id_column, Known(self.view_names_, features)).without_empty_views()
             return data.settle_unseen(self.handle_unseen)
         refuse_one(X)
         X, ids, index = split_ids(X, self.id_column)
@@ -456,6 +456,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         )
         names = None if ids is None else own_names(ids, index)
         data = from_slices(X, self.view_slices, getattr(self, "feature_names_in_", None), names, mask)
+        if not reset:
+            data = data.without_empty_views()
         return data.settle_unseen(self.handle_unseen)
 
     def _place(self, X: Any, mask: Any) -> tuple[Data, NDArray[np.float64], NDArray[np.int64]]:

@@ -6,12 +6,13 @@ import sys
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from daimc._data import Data, Names, join_names, row_numbers
+from daimc._data import Data, Names, alike, join_names, row_numbers
 from daimc._mask import apply_mask
 from daimc._matrix import View, from_matrix
 from daimc._tables import is_annotated, is_foreign, is_series, is_table, read_table, refuse_foreign, text_of
@@ -33,13 +34,21 @@ def is_views(X: Any) -> bool:
         return True
     if isinstance(X, (Iterator, ValuesView)):
         raise TypeError(f"X is a {type(X).__name__}, not a list of views: give list(X)")
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        return any(_is_view(part) for part in X)
+    if isinstance(X, (str, PathLike)) or (isinstance(X, (list, tuple)) and any(isinstance(x, (str, PathLike)) for x in X)):
+        raise TypeError("X names files: give what is in them, as pandas.read_csv or numpy.load read it")
     if not isinstance(X, (list, tuple)):
         return False
     if not X:
         raise ValueError("no view was given: at least one is needed")
-    return any(
-        part is None or is_table(part) or is_series(part) or is_foreign(part) or _dimensions(part) > 1 for part in X
-    )
+    # Vectors are the rows of one matrix, unless they cannot be.
+    lengths = {len(part) if _dimensions(part) == 1 else 0 for part in X}
+    return len(lengths) > 1 or any(_is_view(part) for part in X)
+
+
+def _is_view(part: Any) -> bool:
+    return part is None or is_table(part) or is_series(part) or is_foreign(part) or _dimensions(part) > 1
 
 
 def is_mudata(X: Any) -> bool:
@@ -83,9 +92,14 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
     return Data(views, names, joined)
 
 
-def warn_of_views_alone(names: list[str], stacklevel: int) -> None:
-    """Warns of views that share no instance with another."""
-    for name in names:
+def warn_of_ids(data: Data, alone: list[str], stacklevel: int) -> None:
+    """Warns of views that share no instance with another, and of IDs that seem to be the same."""
+    if not data.by_id:
+        return
+    like = alike(data.views)
+    if like is not None:
+        warnings.warn(like, UserWarning, stacklevel=stacklevel)
+    for name in alone:
         warnings.warn(
             f"view '{name}' shares no ID with another view; are they of the same kind in every view?",
             UserWarning,

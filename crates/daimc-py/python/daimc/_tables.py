@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from daimc._matrix import is_number
+
 
 @dataclass
 class Table:
@@ -69,7 +71,9 @@ def is_foreign(X: Any) -> bool:
 def refuse_foreign(X: Any, what: str) -> None:
     """Refuses what would be read by position though it has IDs, and says what to give instead."""
     if is_series(X):
-        raise TypeError(f"{what} is a Series, one column: give its to_frame(), which keeps the IDs")
+        raise TypeError(
+            f"{what} is a Series: give its to_frame() if it is a column, its to_frame().T if it is the row of one instance"
+        )
     if not is_foreign(X):
         return
     kind = f"{type(X).__module__.split('.')[0]}.{type(X).__name__}"
@@ -79,14 +83,18 @@ def refuse_foreign(X: Any, what: str) -> None:
     raise TypeError(f"{what} is a {kind}, whose IDs would be lost: give {advice}{lazy}")
 
 
-def split_ids(X: Any, id_column: str | None) -> tuple[Any, Sequence[Hashable] | None, Any]:
+def split_ids(X: Any, id_column: str | None, what: str = "X") -> tuple[Any, Sequence[Hashable] | None, Any]:
     """One table without its column of IDs; the IDs, if it has any; and these as an index of pandas."""
     if not (is_pandas(X) or is_polars(X)):
         return X, None, None
     if id_column is None:
         return X, list(X.index) if is_pandas(X) else None, X.index if is_pandas(X) else None
+    if is_pandas(X) and X.index.name == id_column and id_column not in X.columns:
+        return X, list(X.index), X.index
     if id_column not in X.columns:
-        raise ValueError(f"X has no column '{id_column}', which id_column names")
+        raise ValueError(f"{what} has no column '{id_column}', which id_column names")
+    if list(X.columns).count(id_column) > 1:
+        raise ValueError(f"{what} has several columns '{id_column}', which id_column names")
     if is_polars(X):
         return X.drop(id_column), X[id_column].to_list(), None
     index = sys.modules["pandas"].Index(X[id_column])
@@ -99,21 +107,20 @@ def read_table(X: Any, name: str, id_column: str | None, known: list[str] | None
         if known is not None:
             X = X[:, _in_order([str(feature) for feature in X.var_names], name, known)]
         return Table(X.X, [str(feature) for feature in X.var_names], list(X.obs_names), X.obs_names)
-    if id_column is not None and id_column not in X.columns:
-        raise ValueError(f"view '{name}' has no column '{id_column}', which id_column names")
     return (_pandas if is_pandas(X) else _polars)(X, name, id_column, known)
 
 
 def _pandas(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
-    X, ids, index = split_ids(X, id_column)
+    X, ids, index = split_ids(X, id_column, f"view '{name}'")
     features = [str(column) for column in X.columns]
     if known is not None and features != known:
         X = X.iloc[:, _in_order(features, name, known)]
         features = known
-    for feature, dtype in zip(features, X.dtypes):
-        # Objects may be numbers all the same; which cell is not one is said later.
-        if dtype.kind not in "fiub" and dtype != object:
-            raise TypeError(f"view '{name}', column '{feature}': {dtype} are not numbers")
+    for number, (feature, dtype) in enumerate(zip(features, X.dtypes)):
+        if dtype == object:
+            _check_objects(X.iloc[:, number].to_numpy(), name, feature, ids)
+        elif dtype.kind not in "fiub":
+            raise TypeError(_not_numbers(name, feature, dtype))
     if any(not isinstance(dtype, np.dtype) for dtype in X.dtypes):
         matrix = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
@@ -122,13 +129,30 @@ def _pandas(X: Any, name: str, id_column: str | None, known: list[str] | None) -
 
 
 def _polars(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
-    X, ids, _ = split_ids(X, id_column)
+    X, ids, _ = split_ids(X, id_column, f"view '{name}'")
     if known is not None:
         X = X.select([X.columns[i] for i in _in_order(X.columns, name, known)])
     for feature, dtype in X.schema.items():
         if not dtype.is_numeric() and str(dtype) != "Boolean":
-            raise TypeError(f"view '{name}', column '{feature}': {dtype} are not numbers")
+            raise TypeError(_not_numbers(name, feature, dtype))
     return Table(X.to_numpy(), list(X.columns), ids)
+
+
+def _not_numbers(name: str, feature: str, dtype: Any) -> str:
+    return (
+        f"view '{name}', column '{feature}' has dtype {dtype}, which are not numbers: leave the column out, or make numbers "
+        "of it, such as a column of 0 and 1 for each category"
+    )
+
+
+def _check_objects(column: Any, name: str, feature: str, ids: Any) -> None:
+    """Refuses a column of objects of which one is not a number, by its name."""
+    for row, value in enumerate(column):
+        if not is_number(value):
+            raise TypeError(
+                f"view '{name}', row {row} (instance '{ids[row]}'), column '{feature}': {value!r} is not a number; "
+                "pandas.to_numeric makes numbers of text"
+            )
 
 
 def _in_order(features: list[str], name: str, known: list[str]) -> list[int]:
@@ -138,7 +162,10 @@ def _in_order(features: list[str], name: str, known: list[str]) -> list[int]:
     place = {feature: number for number, feature in enumerate(features)}
     if len(place) < len(features):
         twice = next(feature for number, feature in enumerate(features) if place[feature] != number)
-        raise ValueError(f"view '{name}' has two columns '{twice}' and others than the model's: which is which is unknown")
+        raise ValueError(
+            f"view '{name}' has several columns '{twice}', and its columns are not those of the model in their order: "
+            "which is which cannot be told"
+        )
     absent = [feature for feature in known if feature not in place]
     if absent:
         raise ValueError(f"view '{name}' lacks column '{absent[0]}' of the model ({len(absent)} in all)")
