@@ -117,6 +117,23 @@ def test_ids_that_look_alike_are_warned_of(ids, pairs):
         DAIMC(random_state=0).select(tables, [2, 3], n_resamples=2)
 
 
+@pytest.mark.parametrize("blank", [None, np.nan, pd.NA, pd.NaT])
+def test_a_row_without_an_id_is_refused(blank):
+    index = pd.Index([*IDS[:5], blank, *IDS[6:]], dtype=object)
+    with pytest.raises(ValueError, match="view 'view1', row 5 has no ID"):
+        fit([table(0), table(1).set_axis(index)])
+
+
+def test_indexes_of_different_kinds_come_out_together():
+    levels = pd.MultiIndex.from_product([["a", "b"], range(60)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for first, second in [(levels, IDS), (IDS, levels), (range(120), IDS), (pd.date_range("2020", periods=120), IDS)]:
+            tables = [table(0).set_axis(first), table(1).set_axis(second)]
+            rows = DAIMC(3, random_state=0).set_output(transform="pandas").fit_transform(tables)
+            assert list(rows.index) == [*tables[0].index, *tables[1].index]
+
+
 def test_ids_that_one_table_tells_apart_are_not_warned_of():
     ids = [*(f"p{i}" for i in range(60)), *(f"P{i}" for i in range(60))]
     with warnings.catch_warnings():
@@ -134,6 +151,18 @@ def test_new_instances_may_all_lack_a_view():
         model.contributions([VIEWS[0], blank]), model.contributions([VIEWS[0], None])
     )
     np.testing.assert_array_equal(model.impute([VIEWS[0], blank])[1], model.impute([VIEWS[0], None])[1])
+    # The order is that of the tables all the same.
+    tables = fit([table(0), table(1)])
+    gone = table(0)[::-1] * np.nan
+    np.testing.assert_array_equal(tables.predict([gone, table(1)]), tables.predict([None, table(1)])[::-1])
+    completed = tables.impute([gone, table(1)])
+    pd.testing.assert_frame_equal(completed[1], table(1)[::-1])
+    pd.testing.assert_frame_equal(completed[0], tables.impute([None, table(1)])[0][::-1])
+    assert tables.instance_ids([gone, table(1)]).tolist() == IDS[::-1]
+    kept = tables.set_params(handle_unseen="keep")
+    labels = kept.predict([gone, table(1).iloc[:100]])
+    assert (labels[:20] == -1).all()
+    np.testing.assert_array_equal(labels[20:], kept.predict([None, table(1)])[:100][::-1])
     # One row of one matrix has no other way to say it.
     sliced = fit(np.hstack(VIEWS), view_slices=[slice(0, 6), slice(6, None)])
     row = np.hstack([VIEWS[0][:1], blank[:1]])

@@ -41,6 +41,8 @@ class Data:
         self.seen = np.zeros(len(names.given), dtype=bool)
         for view in views:
             self.seen |= self.rows(view) >= 0
+        #: The instances that the library sees, in its order.
+        self._found = np.flatnonzero(self.seen)
 
     @property
     def joined(self) -> bool:
@@ -61,7 +63,11 @@ class Data:
     def without_empty_views(self) -> Data:
         """The same instances without the views that show none of them."""
         views = [view for view in self.views if present_rows(view).any()]
-        self.views = views or self.views
+        if 0 < len(views) < len(self.views):
+            self.views = views
+            if self.by_id:  # the library goes by the order of the views that are left
+                listed = dict.fromkeys(self._place[text] for view in views for text in view.ids or [])
+                self._found = np.array([place for place in listed if self.seen[place]], dtype=np.intp)
         return self
 
     def settle_unseen(self, handle_unseen: Any) -> Data:
@@ -84,11 +90,11 @@ class Data:
         return self
 
     def spread(self, found: NDArray[Any], blank: float) -> NDArray[Any]:
-        """What was found for the instances that are seen, with blanks for the others."""
-        if self.seen.all():
+        """What the library found for the instances that are seen, in the order of results, with blanks for the others."""
+        if np.array_equal(self._found, np.arange(len(self.seen))):
             return found
         spread = np.full((len(self.seen), *found.shape[1:]), blank, dtype=found.dtype)
-        spread[self.seen] = found
+        spread[self._found] = found
         return spread
 
 

@@ -41,11 +41,10 @@ def complete(
 def _whole(model: _daimc.Model, name: str, view: View | None, data: Data, latent: NDArray[np.float64]) -> Any:
     """A view with a row for every instance."""
     if view is None:
-        return data.spread(model.reconstruct(name, latent[data.seen]), np.nan)
+        return _made(model, name, data.seen, latent)
     rows = data.rows(view)
     here = rows >= 0
-    made = np.full((np.count_nonzero(~here), view.shape[1]), np.nan)
-    made[data.seen[~here]] = model.reconstruct(name, latent[~here & data.seen])
+    made = _made(model, name, data.seen[~here], latent[~here])
     if sparse.issparse(view.matrix):
         stacked = sparse.vstack([view.matrix[rows[here]], sparse.csr_matrix(made)], format="csr")
         order = np.empty(len(here), dtype=np.intp)
@@ -55,6 +54,14 @@ def _whole(model: _daimc.Model, name: str, view: View | None, data: Data, latent
     whole[here] = view.matrix[rows[here]]
     whole[~here] = made
     return whole
+
+
+def _made(model: _daimc.Model, name: str, seen: NDArray[np.bool_], latent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a view would show of instances, where any view shows them."""
+    shown = model.reconstruct(name, latent[seen])
+    made = np.full((len(seen), shown.shape[1]), np.nan)
+    made[seen] = shown
+    return made
 
 
 def _like(like: Any, rows: Any, features: list[str] | None, data: Data, id_column: str | None) -> Any:

@@ -181,7 +181,8 @@ def text_of(view: str, row: int, value: Hashable) -> str:
         return value
     if isinstance(value, tuple):  # of a MultiIndex
         return str(tuple(text_of(view, row, part) for part in value))
-    if value is None or value is getattr(sys.modules.get("pandas"), "NaT", None) or value != value or value is getattr(sys.modules.get("pandas"), "NA", None):
+    # What pandas calls NA is neither equal nor unequal to itself.
+    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value != value:
         raise ValueError(f"view '{view}', row {row} has no ID: it is {value!r}")
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
