@@ -253,10 +253,10 @@ fn a_mask_hides_and_never_conjures_up() {
     files[0].1 = folder.file("a.csv", "id,p,q\nx,1,2\ny,NA,4\nz,5,6\n");
     let mask = folder.file("mask.tsv", "id\tb\ta\nw\t0\t1\nx\t1\t1\ny\t1\t0\nz\t1\t1\n");
     let (views, account) = joined_as(&files, Reading::default(), &masked(&mask)).unwrap();
-    assert_eq!(ids(&views), ["x", "z", "y"]);
+    assert_eq!(ids(&views), ["x", "y", "z"]);
     assert_eq!(
         (presence(&views, 0), presence(&views, 1)),
-        (vec![true, true, false], vec![false, true, true])
+        (vec![true, false, true], vec![false, true, true])
     );
     assert_eq!((account.views[0].masked, account.views[1].masked), (1, 1));
     assert_eq!(account.dropped, ["w"]);

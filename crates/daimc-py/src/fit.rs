@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use daimc::Daimc;
 use daimc::source::Stoppable;
-use daimc::{Daimc, Ids};
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::raise;
 use crate::input::{Data, Part, matrix};
 use crate::model::{Model, shares};
 use crate::options;
@@ -54,16 +53,4 @@ pub fn fit<'py>(
         Ok((model, alone, contributions))
     })?;
     Ok((Model(model), alone, shares(py, &contributions)?))
-}
-
-/// The IDs of the instances of some views, in the order of results; `None` where they are row numbers.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
-pub fn ids(py: Python<'_>, parts: Vec<Part<'_>>, joined: bool) -> PyResult<Option<Vec<String>>> {
-    let data = Data::borrow(&parts, joined)?;
-    py.detach(|| match data.views()?.0.ids() {
-        Ids::Numbers(_) => Ok(None),
-        Ids::Names(names) => Ok(Some(names.clone())),
-    })
-    .map_err(raise)
 }

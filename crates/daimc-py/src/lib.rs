@@ -17,7 +17,7 @@ mod _daimc {
     #[pymodule_export]
     use super::baselines::{baseline, baseline_options};
     #[pymodule_export]
-    use super::fit::{fit, ids};
+    use super::fit::fit;
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

@@ -86,8 +86,10 @@ def test_a_fit_does_not_copy_its_array(order):
         for start in range(0, len(x), 4096):
             x[start : start + 4096] = rng.random((4096, 512), dtype=np.float32)
             x[start : start + 4096, : 128] += start // 4096 % 4
+        x[: 32768] = np.nan
+        known = np.ones((len(x), 1), dtype=np.float32)
         before = peak()
-        DAIMC(4, random_state=0, max_iter=3, n_jobs=2).fit([x])
+        DAIMC(4, random_state=0, max_iter=3, n_jobs=2).fit([x, known])
         print((peak() - before) / x.nbytes)
     """
     assert float(python(code, "-W", "ignore")) < 0.25

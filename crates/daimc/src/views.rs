@@ -129,7 +129,8 @@ impl<'a> Views<'a> {
     }
 
     /// Views whose rows are told apart by ID: an instance that a view does not list is missing there.
-    /// Instances come in the order in which their IDs are first met. The [`Account`] says what matched.
+    /// Instances come in the order in which their IDs are first listed, whether the row is missing there or not; those
+    /// that no view shows are dropped. The [`Account`] says what matched.
     ///
     /// # Errors
     /// As [`Views::new`], and when a view has no IDs.

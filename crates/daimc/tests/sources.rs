@@ -633,6 +633,38 @@ fn views_that_are_joined_give_the_model_of_views_that_are_aligned() {
 }
 
 #[test]
+fn joined_views_give_results_in_the_order_of_their_ids_also_where_rows_are_missing() {
+    let n = 300;
+    let truth = Synthetic::new(n, 4).seed(3).truth();
+    let (a, b) = (around(&truth, 9, 0.5, 1), around(&truth, 6, 0.5, 2));
+    let all: Vec<usize> = (0..n).collect();
+    let mut present = simulate::missing(n, &[0.4, 0.4], 8).unwrap();
+    let views = |present: &[Vec<bool>], with_ids: bool| {
+        let views =
+            [("a", 9, &a), ("b", 6, &b)].into_iter().zip(present).map(|((name, features, x), present)| {
+                let view = View::dense(name, features, x.clone()).unwrap().mask(present).unwrap();
+                if with_ids { view.ids(names(&all)).unwrap() } else { view }
+            });
+        views.collect::<Vec<_>>()
+    };
+    let (joined, _) = Views::join(views(&present, true)).unwrap();
+    assert_eq!(joined.ids(), &daimc::Ids::Names(names(&all)));
+    let aligned = Views::new(views(&present, false)).unwrap();
+    assert_same(&Daimc::new(4).fit(&joined).unwrap(), &Daimc::new(4).fit(&aligned).unwrap());
+
+    // Whom no view shows is left out, and the others keep their order.
+    for view in &mut present {
+        (view[7], view[40]) = (false, false);
+    }
+    let (joined, account) = Views::join(views(&present, true)).unwrap();
+    let others: Vec<usize> = all.iter().copied().filter(|i| ![7, 40].contains(i)).collect();
+    assert_eq!(joined.ids(), &daimc::Ids::Names(names(&others)));
+    let mut dropped = names(&[7, 40]);
+    dropped.sort();
+    assert_eq!(account.dropped, dropped);
+}
+
+#[test]
 fn the_rows_of_a_joined_view_can_stand_in_any_order() {
     let n = 500;
     let truth = Synthetic::new(n, 4).seed(3).truth();

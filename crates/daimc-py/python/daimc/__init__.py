@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from daimc._estimator import DAIMC as DAIMC
     from daimc._select import Selection as Selection
     from daimc._simulate import simulate_missing as simulate_missing
+    from daimc._warnings import MissingnessWarning as MissingnessWarning
 
-__all__ = ["DAIMC", "Selection", "baselines", "datasets", "metrics", "plots", "simulate_missing"]
+__all__ = ["DAIMC", "MissingnessWarning", "Selection", "baselines", "datasets", "metrics", "plots", "simulate_missing"]
 __version__ = _version("daimc")
 
 # What takes time to import, scikit-learn above all, is imported when it is first asked for.
 _MODULES = {"baselines", "datasets", "metrics", "plots"}
-_HOMES = {"DAIMC": "daimc._estimator", "Selection": "daimc._select", "simulate_missing": "daimc._simulate"}
+_HOMES = {
+    "DAIMC": "daimc._estimator",
+    "MissingnessWarning": "daimc._warnings",
+    "Selection": "daimc._select",
+    "simulate_missing": "daimc._simulate",
+}
 
 
 def __getattr__(name: str) -> Any:

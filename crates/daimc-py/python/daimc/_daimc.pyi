@@ -15,7 +15,6 @@ __all__ = [
     "baseline_options",
     "digit",
     "fit",
-    "ids",
     "matching",
     "missing",
     "options",
@@ -92,7 +91,6 @@ def select(
     threads: int,
     each: Callable[[int, int], object] | None,
 ) -> tuple[str, list[str]]: ...
-def ids(parts: Sequence[View], joined: bool) -> list[str] | None: ...
 def options() -> list[tuple[str, str]]: ...
 def resolve(clusters: int, seed: int, given: dict[str, Any]) -> str: ...
 def baseline(

@@ -12,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from daimc import _daimc
+from daimc._data import Data, array_of, own_names
 from daimc._impute import complete
-from daimc._input import Data, Known, from_slices, is_mudata, is_views, read, warn_of_views_alone
+from daimc._input import Known, from_slices, is_mudata, is_views, read, refuse_one, warn_of_ids
+from daimc._mask import refuse_mask_as_y
 from daimc._progress import Progress, logger
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
+from daimc._tables import split_ids
 
 #: Options of a fit by their names here, with their names in the file of a model.
 OPTIONS = dict(_daimc.options())
@@ -78,7 +82,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         Where X is one matrix: its views, each a slice or a list of columns (numbers or names); a dictionary also names
         them. By default the matrix is one view.
     id_column : str, default=None
-        Where views are DataFrames: the column with the IDs of instances. By default the index of pandas.
+        Where views are DataFrames: the column with the IDs of instances. By default the index of pandas. It is no feature,
+        and `view_slices` does not count it.
+    handle_unseen : {"error", "keep"}, default="error"
+        What becomes of an instance that no view shows: it is an error, or it is kept in its place without a cluster. Its
+        label is then -1, its confidence 0, and its rows of `embedding_` and `contributions_` are NaN, as are those that
+        `transform`, `contributions` and `impute` return. Nothing else depends on it, and it is not in the file of a model.
     random_state : int, Generator, RandomState or None, default=None
         Where every random draw comes from. An integer is the seed that the command line and the Rust library take.
     n_jobs : int, default=None
@@ -89,7 +98,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each instance.
+        The cluster of each instance. Instances stand in the order of the rows; where views are joined by ID, in the order
+        in which the views first list them, which is the order of the index where all views have the same.
     embedding_ : ndarray of shape (n_samples, n_components)
         V.
     confidence_ : ndarray of shape (n_samples,)
@@ -124,7 +134,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     view_names_ : list of str
         The names of the views.
     ids_ : ndarray of shape (n_samples,)
-        The IDs of the instances, in the order of `labels_`; row numbers where none were given.
+        The IDs of the instances, in the order of `labels_`: the index of pandas, also where X is one DataFrame, or
+        what `id_column` names; row numbers where none were given.
     seed_ : int
         The seed that `random_state` came to.
     n_features_in_ : int
@@ -136,6 +147,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     DataFrames, whose rows are joined by ID; a MuData, which a fit gives `.obs["daimc"]`, `.obs["daimc_confidence"]` and
     `.obsm["X_daimc"]`; or one matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
     Missing is a row of NaN, an ID that a table does not have, or what `mask` says; a row that is partly NaN is an error.
+    Tables of other libraries (Dask, Modin, cuDF, Spark, pyarrow, xarray) are refused: as arrays they would lose their IDs.
+    After `set_output(transform="pandas")` the DataFrames that come out have the index of the tables.
+
+    A `MissingnessWarning` tells that the clusters go together with which views show an instance.
 
     References
     ----------
@@ -174,6 +189,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         penalty: str | None = None,
         view_slices: Any = None,
         id_column: str | None = None,
+        handle_unseen: str = "error",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -197,6 +213,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.penalty = penalty
         self.view_slices = view_slices
         self.id_column = id_column
+        self.handle_unseen = handle_unseen
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -211,20 +228,23 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         X : views
             See the notes of the class.
         y : ignored
-            For scikit-learn.
+            For scikit-learn. What looks like a mask is refused here.
         mask : array of shape (n_samples, n_views), list, dict or DataFrame, default=None
             `True` where a view shows an instance. A list has a vector for each view, a dictionary one by name. Where views
             are joined by ID, a DataFrame has IDs as index and views as columns.
         """
-        return self._fit(X, mask)
+        self._fit(X, y, mask)
+        return self
 
     def fit_predict(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.int64]:
         """Clusters the instances of X and returns `labels_`."""
-        return self._fit(X, mask).labels_
+        self._fit(X, y, mask)
+        return self.labels_
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.float64]:
         """Clusters the instances of X and returns `embedding_`."""
-        return self._fit(X, mask).embedding_
+        data = self._fit(X, y, mask)
+        return self._framed(self.embedding_, data)
 
     def select(
         self,
@@ -277,11 +297,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
         A list has `None` in the place of a view that is absent; a dictionary may leave it out.
         """
-        return self._place(X, mask)[1]
+        return self._place(X, mask)[2]
 
     def transform(self, X: Any, *, mask: Any = None) -> NDArray[np.float64]:
         """The rows of V of new instances, with the bases fixed."""
-        return self._place(X, mask)[0]
+        data, rows, _ = self._place(X, mask)
+        return self._framed(rows, data)
 
     def contributions(self, X: Any, *, mask: Any = None) -> NDArray[np.float64]:
         """What each view says for the clusters of new instances, as `contributions_` does for those of the fit.
@@ -290,7 +311,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """
         check_is_fitted(self)
         data = self._read(X, mask, reset=False)
-        return self._model.contributions(data.views, data.joined, threads_of(self.n_jobs))
+        found = self._model.contributions(data.views, data.joined, threads_of(self.n_jobs))
+        return data.spread(found, np.nan)
 
     def impute(self, X: Any, *, mask: Any = None) -> Any:
         """X with the missing rows of each view filled in by what the model makes of the instances.
@@ -298,23 +320,21 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         The result is of the form of X: a list, a dictionary or one matrix, and DataFrames where X has DataFrames. Rows stand
         in the order of `instance_ids(X)`; a view that is absent in X comes out whole.
         """
-        check_is_fitted(self)
-        data = self._read(X, mask, reset=False)
-        latent, _, _ = self._model.place(data.views, data.joined, threads_of(self.n_jobs))
+        data, latent, _ = self._place(X, mask)
         return complete(self._model, X, data, latent, self.view_slices, self.id_column)
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None) -> float:
         """The share of the (scaled) data that the model explains: 1 − Σ‖x − Uv‖² / Σ‖x‖², at most 1."""
         check_is_fitted(self)
         data = self._read(X, mask, reset=False)
+        refuse_mask_as_y(y, data.views)
         error, square = self._model.misfit(data.views, data.joined, threads_of(self.n_jobs))
         return 1.0 - error / square if square > 0 else 0.0
 
     def instance_ids(self, X: Any, *, mask: Any = None) -> NDArray[Any]:
         """The IDs of the instances of X, in the order in which results are given."""
         check_is_fitted(self)
-        data = self._read(X, mask, reset=False)
-        return data.label(data.ids(), data.views[0].shape[0])
+        return array_of(self._read(X, mask, reset=False).names.given)
 
     def feature_weights(self, view: str) -> NDArray[np.float64]:
         """What each feature of a view says for each cluster: an array of features × clusters."""
@@ -343,7 +363,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
         """Reads a model that `save` or `daimc fit` wrote.
 
-        What is no option of the fit is not in the file: give `view_slices`, `id_column`, `n_jobs` as `params`.
+        What is no option of the fit is not in the file: give `view_slices`, `id_column`, `handle_unseen`, `n_jobs` as
+        `params`.
         """
         model = _daimc.Model.load(path)
         stored = json.loads(model.options)
@@ -353,22 +374,25 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         if stored["view_scales"]:
             options["scale"] = {None: stored["scale"], **stored["view_scales"]}
         loaded = cls(stored["clusters"], **{"random_state": stored["seed"], **options, **params})
-        loaded._adopt(model)
+        loaded._adopt(model, None)
         loaded.n_features_in_ = sum(len(basis) for basis in loaded.basis_)
-        loaded.ids_ = Data([]).label(model.ids, len(loaded.labels_))
+        loaded.ids_ = np.arange(len(loaded.labels_)) if model.ids is None else array_of(model.ids)
         return loaded
 
     # --- the inside ---------------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, mask: Any) -> DAIMC:
+    def _fit(self, X: Any, y: Any, mask: Any) -> Data:
         """What `fit` and its kin do, one call above it, where warnings point to."""
         clusters, seed, threads = clusters_of(self.n_clusters), seed_of(self.random_state), threads_of(self.n_jobs)
         options, start = self._options()
         resolved = json.loads(_daimc.resolve(clusters, seed, options))
         data = self._read(X, mask, reset=True)
-        if not data.joined and data.views[0].shape[0] < clusters:
-            instances = data.views[0].shape[0]
+        refuse_mask_as_y(y, data.views)
+        instances = int(np.count_nonzero(data.seen))
+        if instances < clusters:
             raise ValueError(f"n_samples={instances} should be >= n_clusters={clusters}")
+        if start is not None and len(start) == len(data.seen):
+            start = start[data.seen]
 
         progress = Progress(bool(self.verbose), resolved["max_iterations"], resolved["runs"])
         each = progress if progress.wanted else None
@@ -379,13 +403,13 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             raise
         model, alone, contributions = fitted
         progress.close("converged" if model.converged else "not converged")
-        warn_of_views_alone(alone, stacklevel=4)
-        self._adopt(model)
-        self.contributions_ = contributions
-        self.ids_ = data.label(model.ids, len(self.labels_))
+        warn_of_ids(data, alone, stacklevel=4)
+        self._adopt(model, data)
+        self.contributions_ = data.spread(contributions, np.nan)
+        self.ids_ = array_of(data.names.given)
         logger.info(
             "%d instances in %d view(s): %s after %d iterations, objective %.6g",
-            len(self.labels_),
+            instances,
             len(self.view_names_),
             "converged" if self.converged_ else "not converged",
             self.n_iter_,
@@ -398,8 +422,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
                 stacklevel=3,
             )
         if is_mudata(X):
-            self._annotate(X, model.ids)
-        return self
+            self._annotate(X, data)
+        return data
 
     def _options(self) -> tuple[dict[str, Any], NDArray[np.float64] | None]:
         """The options that were given, and V where it is given to start from."""
@@ -411,14 +435,17 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     def _read(self, X: Any, mask: Any, reset: bool) -> Data:
         if is_views(X):
-            if not reset:
+            if reset:
+                data = read(X, mask, self.id_column)
+                self.n_features_in_ = sum(view.shape[1] for view in data.views)
+                if hasattr(self, "feature_names_in_"):
+                    del self.feature_names_in_
+            else:
                 features = {name: self._model.features(name) for name in self.view_names_}
-                return read(X, mask, self.id_column, Known(self.view_names_, features))
-            data = read(X, mask, self.id_column)
-            self.n_features_in_ = sum(view.shape[1] for view in data.views)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            return data
+                data = read(X, mask, self.id_column, Known(self.view_names_, features)).without_empty_views()
+            return data.settle_unseen(self.handle_unseen)
+        refuse_one(X)
+        X, ids, index = split_ids(X, self.id_column)
         X = validate_data(
             self,
             X,
@@ -427,19 +454,39 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )
-        return from_slices(X, self.view_slices, getattr(self, "feature_names_in_", None), mask)
+        names = None if ids is None else own_names(ids, index)
+        data = from_slices(X, self.view_slices, getattr(self, "feature_names_in_", None), names, mask)
+        if not reset:
+            data = data.without_empty_views()
+        return data.settle_unseen(self.handle_unseen)
 
-    def _place(self, X: Any, mask: Any) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    def _place(self, X: Any, mask: Any) -> tuple[Data, NDArray[np.float64], NDArray[np.int64]]:
+        """New instances with their rows of V and their clusters."""
         check_is_fitted(self)
         data = self._read(X, mask, reset=False)
-        return self._model.place(data.views, data.joined, threads_of(self.n_jobs))
+        latent, labels, _ = self._model.place(data.views, data.joined, threads_of(self.n_jobs))
+        return data, data.spread(latent, np.nan), data.spread(labels, -1)
 
-    def _adopt(self, model: _daimc.Model) -> None:
+    def _framed(self, rows: NDArray[np.float64], data: Data) -> NDArray[np.float64]:
+        """Rows of V with the index of the tables where pandas is wanted: scikit-learn knows that of one DataFrame only."""
+        if data.names.index is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return rows
+        import pandas
+
+        frame: NDArray[np.float64] = pandas.DataFrame(rows, index=data.names.index)
+        return frame
+
+    def _adopt(self, model: _daimc.Model, data: Data | None) -> None:
+        """Takes what a model says of its instances, and of those of `data` that it did not see."""
+
+        def spread(found: NDArray[Any], blank: float) -> NDArray[Any]:
+            return found if data is None else data.spread(found, blank)
+
         self._model = model
         self.view_names_ = model.views
-        self.labels_ = model.labels
-        self.embedding_ = model.latent
-        self.confidence_ = model.confidence
+        self.labels_: NDArray[np.int64] = spread(model.labels, -1)
+        self.embedding_: NDArray[np.float64] = spread(model.latent, np.nan)
+        self.confidence_: NDArray[np.float64] = spread(model.confidence, 0.0)
         self.basis_ = [model.basis(view) for view in self.view_names_]
         self.alignment_ = [model.alignment(view) for view in self.view_names_]
         self.feature_relevance_ = [model.relevance(view) for view in self.view_names_]
@@ -454,8 +501,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
 
-    def _annotate(self, mudata: Any, ids: list[str] | None) -> None:
-        place = {text: row for row, text in enumerate(ids or [])}
+    def _annotate(self, mudata: Any, data: Data) -> None:
+        place = {text: row for row, text in enumerate(data.names.texts or []) if data.seen[row]}
         rows = np.array([place.get(str(name), -1) for name in mudata.obs_names])
         here = rows >= 0
         labels = np.full(len(rows), None, dtype=object)

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from daimc import _daimc
+from daimc._data import Data, Names, alike, join_names, row_numbers
 from daimc._mask import apply_mask
-from daimc._matrix import View as View
-from daimc._matrix import from_matrix
-from daimc._tables import is_table, read_table, text_of
-
-
-@dataclass
-class Data:
-    """Views of the same instances: row by row, or joined by ID."""
-
-    views: list[View]
-    joined: bool = False
-    #: The IDs as they were given, by their text.
-    labels: dict[str, Hashable] = field(default_factory=dict)
-
-    def ids(self) -> list[str] | None:
-        """The IDs in the order of results; `None` where they are row numbers."""
-        return _daimc.ids(self.views, self.joined) if self.joined else None
-
-    def label(self, ids: list[str] | None, instances: int) -> NDArray[Any]:
-        """The IDs as they were given, row numbers where none were."""
-        if ids is None:
-            return np.arange(instances)
-        labels = [self.labels.get(text, text) for text in ids]
-        array: NDArray[Any] = np.empty(len(labels), dtype=object)
-        array[:] = labels
-        kinds = {type(label) for label in labels}
-        return np.asarray(labels) if len(kinds) == 1 and kinds <= {int, str, np.int64} else array
+from daimc._matrix import View, from_matrix
+from daimc._tables import is_annotated, is_foreign, is_series, is_table, read_table, refuse_foreign, text_of
 
 
 @dataclass
@@ -57,11 +32,23 @@ def is_views(X: Any) -> bool:
         return False  # though one in DOK format is a dictionary
     if isinstance(X, Mapping) or is_mudata(X):
         return True
+    if isinstance(X, (Iterator, ValuesView)):
+        raise TypeError(f"X is a {type(X).__name__}, not a list of views: give list(X)")
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        return any(_is_view(part) for part in X)
+    if isinstance(X, (str, PathLike)) or (isinstance(X, (list, tuple)) and any(isinstance(x, (str, PathLike)) for x in X)):
+        raise TypeError("X names files: give what is in them, as pandas.read_csv or numpy.load read it")
     if not isinstance(X, (list, tuple)):
         return False
     if not X:
         raise ValueError("no view was given: at least one is needed")
-    return any(part is None or is_table(part) or _dimensions(part) > 1 for part in X)
+    # Vectors are the rows of one matrix, unless they cannot be.
+    lengths = {len(part) if _dimensions(part) == 1 else 0 for part in X}
+    return len(lengths) > 1 or any(_is_view(part) for part in X)
+
+
+def _is_view(part: Any) -> bool:
+    return part is None or is_table(part) or is_series(part) or is_foreign(part) or _dimensions(part) > 1
 
 
 def is_mudata(X: Any) -> bool:
@@ -69,12 +56,24 @@ def is_mudata(X: Any) -> bool:
     return module is not None and isinstance(X, module.MuData)
 
 
+def refuse_one(X: Any) -> None:
+    """Refuses what is no matrix but would pass for one."""
+    refuse_foreign(X, "X")
+    if is_annotated(X):
+        raise TypeError(
+            "X is an AnnData, which is one view: give several, such as {'rna': adata.to_df(), 'protein': other.to_df()}, "
+            "or a MuData; adata.to_df() alone is one matrix, which view_slices cuts into views"
+        )
+
+
 def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | None = None) -> Data:
     """Views from a list, a dictionary or a MuData."""
     parts = _by_name(X.mod if is_mudata(X) else X, known)
     views: list[View] = []
-    labels: dict[str, Hashable] = {}
+    given: list[Sequence[Hashable]] = []
+    indexes: list[Any] = []
     for name, part in parts.items():
+        refuse_foreign(part, f"view '{name}'")
         if not is_table(part):
             views.append(from_matrix(part, name))
             continue
@@ -83,18 +82,24 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
         view.features = table.features
         if table.ids is not None:
             view.ids = [text_of(name, row, value) for row, value in enumerate(table.ids)]
-            for text, value in zip(view.ids, table.ids):
-                labels.setdefault(text, value)
+            given.append(table.ids)
+            indexes.append(table.index)
         views.append(view)
     joined = any(view.ids is not None for view in views)
     _check_alignment(views, joined)
+    names = join_names(views, given, indexes) if joined else row_numbers(views[0].shape[0])
     apply_mask(mask, views, joined)
-    return Data(views, joined, labels)
+    return Data(views, names, joined)
 
 
-def warn_of_views_alone(names: list[str], stacklevel: int) -> None:
-    """Warns of views that share no instance with another."""
-    for name in names:
+def warn_of_ids(data: Data, alone: list[str], stacklevel: int) -> None:
+    """Warns of views that share no instance with another, and of IDs that seem to be the same."""
+    if not data.by_id:
+        return
+    like = alike(data.views)
+    if like is not None:
+        warnings.warn(like, UserWarning, stacklevel=stacklevel)
+    for name in alone:
         warnings.warn(
             f"view '{name}' shares no ID with another view; are they of the same kind in every view?",
             UserWarning,
@@ -102,17 +107,19 @@ def warn_of_views_alone(names: list[str], stacklevel: int) -> None:
         )
 
 
-def from_slices(X: Any, slices: Any, feature_names: Any, mask: Any = None) -> Data:
+def from_slices(X: Any, slices: Any, feature_names: Any, names_of_rows: Names | None, mask: Any = None) -> Data:
     """Views that are columns of one matrix."""
+    rows = row_numbers(X.shape[0]) if names_of_rows is None else names_of_rows
     names = None if feature_names is None else [str(name) for name in feature_names]
     views = []
     for name, columns in columns_of(slices, X.shape[1], names).items():
         view = from_matrix(X[:, columns], name)
+        view.ids = rows.texts
         if names is not None:
             view.features = [names[i] for i in np.arange(X.shape[1])[columns]]
         views.append(view)
     apply_mask(mask, views, False)
-    return Data(views)
+    return Data(views, rows)
 
 
 def columns_of(slices: Any, features: int, names: list[str] | None) -> dict[str, Any]:

@@ -9,25 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daimc._matrix import View
-from daimc._tables import is_pandas, text_of
+from daimc._tables import is_foreign, is_pandas, is_polars, is_range, is_series, refuse_foreign, text_of
 
 
 def apply_mask(mask: Any, views: list[View], joined: bool) -> None:
     """Tells the views what a mask says: `True` or 1 where an instance is there."""
     if mask is None:
         return
-    if is_pandas(mask) and (joined or set(mask.columns) == {view.name for view in views}):
-        _by_name(mask, views, joined)
+    if not is_series(mask):
+        refuse_foreign(mask, "mask")
+    named = is_pandas(mask) or is_polars(mask)
+    if named and (set(mask.columns) == {view.name for view in views} or (is_pandas(mask) and joined)):
+        _known([str(column) for column in mask.columns], views)
+        for view in views:
+            if view.name in mask.columns:
+                _tell(view, mask[view.name], joined)
     elif isinstance(mask, Mapping):
         _known(list(mask), views)
         for view in views:
             if view.name in mask:
-                view.present = _bits(mask[view.name], view, np.shape(mask[view.name]))
-    elif isinstance(mask, (list, tuple)) and all(isinstance(part, np.ndarray) and part.ndim == 1 for part in mask):
+                _tell(view, mask[view.name], joined)
+    elif isinstance(mask, (list, tuple)) and all(_is_vector(part) for part in mask):
         if len(mask) != len(views):
             raise ValueError(f"mask has {len(mask)} vectors for {len(views)} view(s): give one for each view")
         for view, part in zip(views, mask):
-            view.present = _bits(part, view, part.shape)
+            _tell(view, part, joined)
     elif joined:
         raise ValueError(
             "mask: views that are joined by ID need a mask by ID: a DataFrame with their IDs as index and a column "
@@ -39,25 +45,62 @@ def apply_mask(mask: Any, views: list[View], joined: bool) -> None:
         if whole.shape != expected:
             raise ValueError(f"mask has shape {whole.shape}, but must be instances × views, {expected}")
         for number, view in enumerate(views):
-            view.present = _bits(whole[:, number], view, whole[:, number].shape)
+            _tell(view, mask.iloc[:, number] if is_pandas(mask) else whole[:, number], joined)
 
 
-def _by_name(mask: Any, views: list[View], joined: bool) -> None:
-    """A DataFrame: a column for each view, and IDs as index where views are joined."""
-    _known([str(column) for column in mask.columns], views)
-    rows = {text_of("mask", row, value): row for row, value in enumerate(mask.index)}
-    for view in views:
-        if view.name not in mask.columns:
-            continue
-        bits = mask[view.name].to_numpy()
-        if joined:
-            absent = [text for text in view.ids or [] if text not in rows]
-            if absent:
-                raise ValueError(
-                    f"mask has no row for instance '{absent[0]}' of view '{view.name}' ({len(absent)} in all)"
-                )
-            bits = bits[[rows[text] for text in view.ids or []]]
-        view.present = _bits(bits, view, bits.shape)
+def refuse_mask_as_y(y: Any, views: list[View]) -> None:
+    """Refuses a `y` that looks like a mask, which would be ignored. Classes, which scikit-learn hands on, do not."""
+    if y is not None and _looks_like_mask(y, views):
+        raise TypeError("y looks like a mask of the views, and y is ignored: give it by name, mask=")
+
+
+def _looks_like_mask(y: Any, views: list[View]) -> bool:
+    if isinstance(y, Mapping) or {str(column) for column in getattr(y, "columns", ())} == {view.name for view in views}:
+        return True
+    if is_foreign(y):
+        return False  # what is not in memory is not fetched for this
+    if isinstance(y, (list, tuple)) and len(y) and all(_is_vector(part) for part in y):
+        return len(y) == len(views) and all(_is_binary(np.asarray(part)) for part in y)
+    if isinstance(y, (list, tuple)) and not (len(y) and isinstance(y[0], (list, tuple))):
+        return False  # one class for each instance, whatever they are
+    try:
+        table = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        return False
+    if table.ndim != 2 or len(views) not in table.shape or not _is_binary(table):
+        return False
+    # A column of 0 and 1 beside one view is a vector of classes; of True and False, nobody's.
+    return len(views) > 1 or table.dtype == bool
+
+
+def _is_vector(part: Any) -> bool:
+    return is_series(part) or (isinstance(part, np.ndarray) and part.ndim == 1)
+
+
+def _is_binary(values: NDArray[Any]) -> bool:
+    if values.dtype.kind not in "biufO":
+        return False
+    return values.dtype == bool or all(_is_bit(value) for value in values.ravel().tolist())
+
+
+def _is_bit(value: Any) -> bool:
+    return isinstance(value, (bool, int, float)) and value in (0, 1)
+
+
+def _tell(view: View, bits: Any, joined: bool) -> None:
+    """Tells a view which of its rows are there; a Series of pandas says it by ID where the view has IDs."""
+    index = getattr(bits, "index", None) if is_series(bits) else None
+    if index is not None and not callable(index) and view.ids is not None and (joined or not is_range(index)):
+        rows: dict[str, int] = {}
+        for row, value in enumerate(index):
+            text = text_of("mask", row, value)
+            if rows.setdefault(text, row) != row:
+                raise ValueError(f"mask has two rows for instance '{text}', {rows[text]} and {row}")
+        absent = [text for text in view.ids if text not in rows]
+        if absent:
+            raise ValueError(f"mask has no row for instance '{absent[0]}' of view '{view.name}' ({len(absent)} in all)")
+        bits = bits.iloc[[rows[text] for text in view.ids]]
+    view.present = _bits(np.asarray(bits), view)
 
 
 def _known(names: list[str], views: list[View]) -> None:
@@ -67,12 +110,11 @@ def _known(names: list[str], views: list[View]) -> None:
         raise ValueError(f"mask names '{strange[0]}', but the views are {known}")
 
 
-def _bits(given: Any, view: View, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    bits = np.asarray(given)
-    if shape != view.shape[:1]:
-        raise ValueError(f"mask of view '{view.name}' has shape {shape}, but the view has {view.shape[0]} rows")
+def _bits(bits: NDArray[Any], view: View) -> NDArray[np.bool_]:
+    if bits.shape != view.shape[:1]:
+        raise ValueError(f"mask of view '{view.name}' has shape {bits.shape}, but the view has {view.shape[0]} rows")
     if bits.dtype != bool:
-        wrong = [row for row, value in enumerate(bits.tolist()) if value not in (0, 1)]
+        wrong = [row for row, value in enumerate(bits.tolist()) if not _is_bit(value)]
         if wrong:
             raise ValueError(
                 f"mask of view '{view.name}', row {wrong[0]}: {bits[wrong[0]]!r}; write True or 1 where the instance is "

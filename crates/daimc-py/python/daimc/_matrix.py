@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+#: Rows that are picked from an array at once.
+_BLOCK = 1024
+
 
 @dataclass
 class View:
@@ -43,7 +46,10 @@ def present_rows(view: View) -> NDArray[np.bool_]:
             gone[row] = np.isnan(matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]).all()
     else:
         gone = np.isnan(matrix[:, 0])
-        gone[gone] = np.isnan(matrix[gone]).all(axis=1)
+        candidates = np.flatnonzero(gone)
+        for start in range(0, len(candidates), _BLOCK):  # picked rows are copied, so few at a time
+            rows = candidates[start : start + _BLOCK]
+            gone[rows] = np.isnan(matrix[rows]).all(axis=1)
     here: NDArray[np.bool_] = ~gone
     return here if view.present is None else here & view.present
 
@@ -56,9 +62,15 @@ def from_matrix(X: Any, name: str) -> View:
 def _dense(X: Any, name: str) -> View:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.promote_types(X.dtype, np.float32)), np.nan)
-    X = np.asarray(X)
+    given = type(X).__name__
+    try:
+        X = np.asarray(X)
+    except ValueError as error:  # the rows of a list are of different lengths
+        raise ValueError(f"view '{name}': expected a matrix, found a {given} that is none: {error}") from None
+    if X.ndim == 0:
+        raise ValueError(f"view '{name}': expected a matrix, found a {given}")
     if X.ndim != 2:
-        hint = "; reshape(-1, 1) makes one column of it" if X.ndim == 1 else ""
+        hint = "; reshape(-1, 1) makes one column of it, reshape(1, -1) one row" if X.ndim == 1 else ""
         raise ValueError(f"view '{name}': expected a matrix, found an array with {X.ndim} dimension(s){hint}")
     X = _numbers(X, name)
     shape = (int(X.shape[0]), int(X.shape[1]))
@@ -120,13 +132,22 @@ def _numbers(X: NDArray[Any], name: str) -> NDArray[Any]:
     raise TypeError(f"view '{name}' has dtype {X.dtype}, which are not numbers")
 
 
+def is_number(value: Any) -> bool:
+    """Whether an object is a number, or stands for one that is missing."""
+    return _is_absent(value) or (isinstance(value, (Number, np.bool_)) and not isinstance(value, complex))
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
+
+
 def _objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
     numbers = np.empty(X.shape)
     for place, value in np.ndenumerate(X):
-        if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):
+        if _is_absent(value):
             numbers[place] = np.nan
-        elif isinstance(value, (Number, np.bool_)) and not isinstance(value, complex):
-            numbers[place] = float(value)  # type: ignore[arg-type]
+        elif is_number(value):
+            numbers[place] = float(value)
         else:
             where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"stored value {place[0]}"
             raise TypeError(f"view '{name}', {where}: {value!r} is not a number")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from daimc import _daimc
-from daimc._input import warn_of_views_alone
+from daimc._input import warn_of_ids
 from daimc._progress import Fits, logger
 from daimc._settings import clusters_of, seed_of, threads_of
 
@@ -104,7 +104,7 @@ def select(estimator: DAIMC, X: Any, n_clusters: Any, mask: Any, n_resamples: An
         raise
     selection = _selection(json.loads(found), clone(estimator).set_params(random_state=seed))
     progress.close(f"{selection.n_clusters} clusters")
-    warn_of_views_alone(alone, stacklevel=4)
+    warn_of_ids(data, alone, stacklevel=4)
     logger.info("%d clusters: %s", selection.n_clusters, selection.reason)
     return selection
 

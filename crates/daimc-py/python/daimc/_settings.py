@@ -53,3 +53,10 @@ def clusters_of(n_clusters: Any) -> int:
     if clusters < 1:
         raise ValueError(f"n_clusters = {clusters}: must be at least 1")
     return clusters
+
+
+def unseen_of(handle_unseen: Any) -> str:
+    """What is done with instances that no view shows, if it is something."""
+    if handle_unseen not in ("error", "keep"):
+        raise ValueError(f"handle_unseen = {handle_unseen!r}: must be 'error' or 'keep'")
+    return str(handle_unseen)

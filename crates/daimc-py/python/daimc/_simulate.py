@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daimc import _daimc
+from daimc._input import is_views
 from daimc._settings import seed_of
 
 
@@ -29,6 +30,8 @@ def simulate_missing(X: Any, missing: Any, random_state: Any = None) -> NDArray[
     mask : ndarray of shape (n_samples, n_views)
         `True` where an instance is there; for `fit(X, mask=mask)`.
     """
+    if not is_views(X):
+        raise TypeError("X is one matrix: give a list or a dictionary of views")
     views = list(X.values()) if isinstance(X, dict) else list(X)
     lengths = {int(np.shape(view)[0]) for view in views}
     if len(lengths) != 1:

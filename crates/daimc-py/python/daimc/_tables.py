@@ -1,13 +1,17 @@
-"""Tables with named columns and IDs: pandas, polars and the modalities of a MuData. None of them is imported here."""
+"""Tables with named columns and IDs: pandas, polars and the modalities of a MuData. None of them is imported here.
+Tables of other libraries are refused, since as arrays they would lose their IDs without a word.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from daimc._matrix import is_number
 
 
 @dataclass
@@ -17,6 +21,8 @@ class Table:
     matrix: Any
     features: list[str]
     ids: Sequence[Hashable] | None
+    #: The IDs as an index of pandas, if they come from pandas.
+    index: Any = None
 
 
 def is_pandas(X: Any) -> bool:
@@ -38,51 +44,128 @@ def is_table(X: Any) -> bool:
     return is_pandas(X) or is_polars(X) or is_annotated(X)
 
 
+def is_series(X: Any) -> bool:
+    """Whether X is one column of a table."""
+    return any(
+        (module := sys.modules.get(name)) is not None and isinstance(X, module.Series) for name in ("pandas", "polars")
+    )
+
+
+def is_range(index: Any) -> bool:
+    """Whether an index of pandas is that of a table to which nobody gave one."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+#: What makes a pandas or polars DataFrame of a table of another library.
+_CONVERSIONS = ("to_pandas", "toPandas", "compute", "collect")
+
+
+def is_foreign(X: Any) -> bool:
+    """Whether X is a table of a library that is not read here: Dask, Modin, cuDF, Spark, pyarrow, xarray, a lazy frame."""
+    if is_table(X) or is_series(X) or isinstance(X, (np.ndarray, Mapping, Sequence)):
+        return False
+    # Of its class: to ask a lazy table itself may cost.
+    return any(hasattr(type(X), name) for name in ("__dataframe__", "columns", "to_pandas", "toPandas", "collect_schema"))
+
+
+def refuse_foreign(X: Any, what: str) -> None:
+    """Refuses what would be read by position though it has IDs, and says what to give instead."""
+    if is_series(X):
+        raise TypeError(
+            f"{what} is a Series: give its to_frame() if it is a column, its to_frame().T if it is the row of one instance"
+        )
+    if not is_foreign(X):
+        return
+    kind = f"{type(X).__module__.split('.')[0]}.{type(X).__name__}"
+    conversion = next((name for name in _CONVERSIONS if hasattr(type(X), name)), None)
+    advice = "a pandas or polars DataFrame" if conversion is None else f"its {conversion}()"
+    lazy = ", which reads all of it into memory" if conversion in ("toPandas", "compute", "collect") else ""
+    raise TypeError(f"{what} is a {kind}, whose IDs would be lost: give {advice}{lazy}")
+
+
+def split_ids(X: Any, id_column: str | None, what: str = "X") -> tuple[Any, Sequence[Hashable] | None, Any]:
+    """One table without its column of IDs; the IDs, if it has any; and these as an index of pandas."""
+    if not (is_pandas(X) or is_polars(X)):
+        return X, None, None
+    if id_column is None:
+        return X, list(X.index) if is_pandas(X) else None, X.index if is_pandas(X) else None
+    if is_pandas(X) and X.index.name == id_column and id_column not in X.columns:
+        return X, list(X.index), X.index
+    if id_column not in X.columns:
+        raise ValueError(f"{what} has no column '{id_column}', which id_column names")
+    if list(X.columns).count(id_column) > 1:
+        raise ValueError(f"{what} has several columns '{id_column}', which id_column names")
+    if is_polars(X):
+        return X.drop(id_column), X[id_column].to_list(), None
+    index = sys.modules["pandas"].Index(X[id_column])
+    return X.drop(columns=id_column), list(index), index
+
+
 def read_table(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
     """The table of a view; `known` are the columns that a model was fitted to, whatever their order here."""
     if is_annotated(X):
         if known is not None:
             X = X[:, _in_order([str(feature) for feature in X.var_names], name, known)]
-        return Table(X.X, [str(feature) for feature in X.var_names], list(X.obs_names))
-    if id_column is not None and id_column not in X.columns:
-        raise ValueError(f"view '{name}' has no column '{id_column}', which id_column names")
+        return Table(X.X, [str(feature) for feature in X.var_names], list(X.obs_names), X.obs_names)
     return (_pandas if is_pandas(X) else _polars)(X, name, id_column, known)
 
 
 def _pandas(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
-    ids = X.index if id_column is None else X[id_column]
-    if id_column is not None:
-        X = X.drop(columns=id_column)
+    X, ids, index = split_ids(X, id_column, f"view '{name}'")
     features = [str(column) for column in X.columns]
     if known is not None and features != known:
         X = X.iloc[:, _in_order(features, name, known)]
         features = known
-    for feature, dtype in zip(features, X.dtypes):
-        # Objects may be numbers all the same; which cell is not one is said later.
-        if dtype.kind not in "fiub" and dtype != object:
-            raise TypeError(f"view '{name}', column '{feature}': {dtype} are not numbers")
+    for number, (feature, dtype) in enumerate(zip(features, X.dtypes)):
+        if dtype == object:
+            _check_objects(X.iloc[:, number].to_numpy(), name, feature, ids)
+        elif dtype.kind not in "fiub":
+            raise TypeError(_not_numbers(name, feature, dtype))
     if any(not isinstance(dtype, np.dtype) for dtype in X.dtypes):
         matrix = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         matrix = X.to_numpy()
-    return Table(matrix, features, list(ids))
+    return Table(matrix, features, ids, index)
 
 
 def _polars(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
-    ids = None if id_column is None else X[id_column].to_list()
-    if id_column is not None:
-        X = X.drop(id_column)
+    X, ids, _ = split_ids(X, id_column, f"view '{name}'")
     if known is not None:
         X = X.select([X.columns[i] for i in _in_order(X.columns, name, known)])
     for feature, dtype in X.schema.items():
         if not dtype.is_numeric() and str(dtype) != "Boolean":
-            raise TypeError(f"view '{name}', column '{feature}': {dtype} are not numbers")
+            raise TypeError(_not_numbers(name, feature, dtype))
     return Table(X.to_numpy(), list(X.columns), ids)
+
+
+def _not_numbers(name: str, feature: str, dtype: Any) -> str:
+    return (
+        f"view '{name}', column '{feature}' has dtype {dtype}, which are not numbers: leave the column out, or make numbers "
+        "of it, such as a column of 0 and 1 for each category"
+    )
+
+
+def _check_objects(column: Any, name: str, feature: str, ids: Any) -> None:
+    """Refuses a column of objects of which one is not a number, by its name."""
+    for row, value in enumerate(column):
+        if not is_number(value):
+            raise TypeError(
+                f"view '{name}', row {row} (instance '{ids[row]}'), column '{feature}': {value!r} is not a number; "
+                "pandas.to_numeric makes numbers of text"
+            )
 
 
 def _in_order(features: list[str], name: str, known: list[str]) -> list[int]:
     """Where the columns of the model stand in a table."""
+    if features == known:
+        return list(range(len(known)))
     place = {feature: number for number, feature in enumerate(features)}
+    if len(place) < len(features):
+        twice = next(feature for number, feature in enumerate(features) if place[feature] != number)
+        raise ValueError(
+            f"view '{name}' has several columns '{twice}', and its columns are not those of the model in their order: "
+            "which is which cannot be told"
+        )
     absent = [feature for feature in known if feature not in place]
     if absent:
         raise ValueError(f"view '{name}' lacks column '{absent[0]}' of the model ({len(absent)} in all)")
@@ -96,7 +179,10 @@ def text_of(view: str, row: int, value: Hashable) -> str:
     """An ID as text, by which views are joined: 1, 1.0 and '1' are one ID."""
     if isinstance(value, str):
         return value
-    if value is None or value != value or value is getattr(sys.modules.get("pandas"), "NA", None):
+    if isinstance(value, tuple):  # of a MultiIndex
+        return str(tuple(text_of(view, row, part) for part in value))
+    # What pandas calls NA is neither equal nor unequal to itself.
+    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value != value:
         raise ValueError(f"view '{view}', row {row} has no ID: it is {value!r}")
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from daimc import _daimc
-from daimc._input import is_views, read
+from daimc._data import array_of
+from daimc._input import is_views, read, refuse_one
+from daimc._mask import refuse_mask_as_y
 from daimc._progress import Progress
 from daimc._settings import clusters_of, seed_of, threads_of
 
@@ -33,6 +35,9 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Options of the method; `METHODS[method]` names them.
     id_column : str, default=None
         Where views are DataFrames: the column with the IDs of instances.
+    handle_unseen : {"error", "keep"}, default="error"
+        What becomes of an instance that no view shows: it is an error, or it is kept in its place with the label -1 and a
+        row of NaN.
     random_state : int, Generator, RandomState or None, default=None
         Where every random draw comes from.
     n_jobs : int, default=None
@@ -59,6 +64,7 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         *,
         options: dict[str, Any] | None = None,
         id_column: str | None = None,
+        handle_unseen: str = "error",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -67,6 +73,7 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_clusters = n_clusters
         self.options = options
         self.id_column = id_column
+        self.handle_unseen = handle_unseen
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -74,11 +81,13 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> Baseline:
         """Clusters the instances of X, a list or dictionary of views as `DAIMC.fit` takes them."""
         if not is_views(X):
+            refuse_one(X)
             raise TypeError("X is one matrix: give a list or a dictionary of views")
-        data = read(X, mask, self.id_column)
+        data = read(X, mask, self.id_column).settle_unseen(self.handle_unseen)
+        refuse_mask_as_y(y, data.views)
         progress = Progress(bool(self.verbose))
         try:
-            self.labels_, self.embedding_, self.objective_history_ = _daimc.baseline(
+            labels, embedding, self.objective_history_ = _daimc.baseline(
                 self.method,
                 data.views,
                 data.joined,
@@ -92,9 +101,11 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
         progress.close("done")
-        self.ids_ = data.label(data.ids(), len(self.labels_))
+        self.labels_ = data.spread(labels, -1)
+        self.embedding_ = data.spread(embedding, np.nan)
+        self.ids_ = array_of(data.names.given)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.int64]:
         """Clusters the instances of X and returns `labels_`."""
-        return self.fit(X, mask=mask).labels_
+        return self.fit(X, y, mask=mask).labels_

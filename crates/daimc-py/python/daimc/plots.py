@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daimc._input import is_views, read
-from daimc._matrix import present_rows
 
 __all__ = ["contributions", "convergence", "embedding", "features", "missingness", "selection"]
 
@@ -28,15 +27,7 @@ def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: A
     if not is_views(X):
         raise TypeError("X is one matrix: give a list or a dictionary of views")
     data = read(X, mask, id_column)
-    ids = data.ids()
-    shown = np.zeros((len(ids) if ids is not None else data.views[0].shape[0], len(data.views)), dtype=bool)
-    for number, view in enumerate(data.views):
-        here = present_rows(view)
-        if ids is None:
-            shown[:, number] = here
-        else:
-            own = {text for text, there in zip(view.ids or [], here) if there}
-            shown[:, number] = [text in own for text in ids]
+    shown = np.column_stack([data.rows(view) >= 0 for view in data.views])
     patterns, counts = np.unique(shown, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     names = [view.name for view in data.views]
@@ -64,13 +55,15 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
 def embedding(model: Any, labels: Any = None, *, ax: Any = None) -> Any:
     """The rows of V, scaled to length 1, along their first two principal axes; coloured by cluster or by `labels`."""
     ax = _axes(ax)
-    rows = model.embedding_
+    seen = ~np.isnan(model.embedding_).any(axis=1)
+    given = np.asarray(model.labels_ if labels is None else labels)
+    if len(given) != len(seen):
+        raise ValueError(f"labels has {len(given)} entries for {len(seen)} instances")
+    rows = model.embedding_[seen]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0, lengths, 1.0)
     plane = _plane(rows - rows.mean(axis=0))
-    names, codes = np.unique(np.asarray(model.labels_ if labels is None else labels), return_inverse=True)
-    if len(codes) != len(rows):
-        raise ValueError(f"labels has {len(codes)} entries for {len(rows)} instances")
+    names, codes = np.unique(given[seen], return_inverse=True)
     for code, name in enumerate(names):
         own = plane[codes == code]
         ax.scatter(own[:, 0], own[:, 1], s=6, label=str(name), color=_colour(code))
@@ -102,7 +95,7 @@ def contributions(model: Any, *, ax: Any = None) -> Any:
     """What each view contributes to each cluster, on average over the instances that it shows; red speaks against it."""
     if not hasattr(model, "contributions_"):
         raise ValueError("the model was loaded from a file, which has no contributions: fit it")
-    clusters = np.unique(model.labels_)
+    clusters = np.unique(model.labels_[model.labels_ >= 0])
     means = np.full((len(clusters), len(model.view_names_)), np.nan)
     for row, cluster in enumerate(clusters):
         own = model.contributions_[model.labels_ == cluster]

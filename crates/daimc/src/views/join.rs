@@ -33,26 +33,26 @@ pub(super) fn unique(view: &View<'_>) -> Result<()> {
 
 /// The joined IDs, for each view the row of each of them, and the account.
 pub(super) fn join(views: &[View<'_>]) -> Result<(Vec<String>, Vec<Vec<u32>>, Account)> {
-    let mut position: HashMap<&str, usize> = HashMap::new();
-    let mut names: Vec<&str> = Vec::new();
-    let mut listed: Vec<&str> = Vec::new();
+    // Every ID in the order in which it is first listed, and whether some view shows it. A row that is missing keeps its
+    // place: views that list the same IDs alike give results in that order.
+    let mut listed: Vec<(&str, bool)> = Vec::new();
+    let mut place: HashMap<&str, usize> = HashMap::new();
     for view in views {
         let ids = view.id_names().ok_or_else(|| Error::NoIds { view: view.name().into() })?;
         unique(view)?;
         for (row, id) in ids.iter().enumerate() {
-            if view.is_row_present(row) {
-                position.entry(id).or_insert_with(|| {
-                    names.push(id);
-                    names.len() - 1
-                });
-            } else {
-                listed.push(id);
-            }
+            let number = *place.entry(id).or_insert_with(|| {
+                listed.push((id, false));
+                listed.len() - 1
+            });
+            listed[number].1 |= view.is_row_present(row);
         }
     }
-    let mut dropped: Vec<&str> = listed.into_iter().filter(|id| !position.contains_key(id)).collect();
+    let (shown, hidden): (Vec<_>, Vec<_>) = listed.into_iter().partition(|(_, shown)| *shown);
+    let names: Vec<&str> = shown.into_iter().map(|(id, _)| id).collect();
+    let position: HashMap<&str, usize> = names.iter().enumerate().map(|(i, id)| (*id, i)).collect();
+    let mut dropped: Vec<&str> = hidden.into_iter().map(|(id, _)| id).collect();
     dropped.sort_unstable();
-    dropped.dedup();
 
     let mut rows = vec![vec![MISSING; names.len()]; views.len()];
     let mut shown = vec![0_usize; names.len()];

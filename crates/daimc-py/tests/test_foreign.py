@@ -1,0 +1,203 @@
+"""What is not a list of views, a table or a mask where one is wanted is refused, and never read by position or ignored."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from daimc import DAIMC, baselines, plots, simulate_missing
+
+
+def tables(views):
+    ids = [f"p{i:03}" for i in range(300)]
+    return [pd.DataFrame(view, index=ids, columns=[f"f{i}" for i in range(view.shape[1])]) for view in views]
+
+
+def dask(frame):
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+def xarray(frame):
+    return pytest.importorskip("xarray").DataArray(frame)
+
+
+def pyarrow(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+FOREIGN = {
+    "dask": (dask, r"is a dask.DataFrame, .*: give its compute\(\), which reads all of it into memory"),
+    "xarray": (xarray, r"is a xarray.DataArray, .*: give its to_pandas\(\)$"),
+    "pyarrow": (pyarrow, r"is a pyarrow.Table, .*: give its to_pandas\(\)$"),
+    "polars, lazy": (lambda frame: pl.from_pandas(frame).lazy(), r"is a polars.LazyFrame, .*: give its collect\(\)"),
+    "pandas, a column": (lambda frame: frame["f0"], r"is a Series: give its to_frame\(\)"),
+    "polars, a column": (lambda frame: pl.from_pandas(frame)["f0"], r"is a Series: give its to_frame\(\)"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.filterwarnings("error")
+def test_tables_of_other_libraries_are_refused_with_what_to_give(easy, kind):
+    make, words = FOREIGN[kind]
+    one, other = tables(easy[0])
+    model = DAIMC(4, random_state=0).fit([one, other])
+    foreign = make(one.iloc[::-1])
+    for views in ([foreign, make(other)], [foreign, other], {"view0": foreign, "view1": other}):
+        for call in (DAIMC(4).fit, baselines.Baseline("single", 4).fit, model.predict, model.impute, plots.missingness):
+            with pytest.raises(TypeError, match=f"view 'view0' {words}"):
+                call(views)
+    with pytest.raises(TypeError, match=f"X {words}"):
+        DAIMC(4).fit(foreign)
+    with pytest.raises(TypeError, match=f"X {words}"):
+        baselines.Baseline("single", 4).fit(foreign)
+    if "column" not in kind:
+        with pytest.raises(TypeError, match=f"mask {words}"):
+            DAIMC(4).fit([one, other], mask=foreign)
+
+
+def test_what_is_said_to_be_given_is_taken(easy):
+    one, other = tables(easy[0])
+    plain = DAIMC(4, random_state=0).fit([one, other])
+    turned = other.iloc[::-1]
+    for given in (dask(turned).compute(), xarray(turned).to_pandas(), pyarrow(turned).to_pandas()):
+        np.testing.assert_array_equal(DAIMC(4, random_state=0).fit([one, given]).embedding_, plain.embedding_)
+    columns = DAIMC(4, random_state=0).fit([one["f0"].to_frame(), other])
+    np.testing.assert_array_equal(
+        columns.embedding_, DAIMC(4, random_state=0).fit([one.to_numpy()[:, :1], other.to_numpy()]).embedding_
+    )
+
+
+def test_an_anndata_is_told_what_to_do(easy):
+    anndata = pytest.importorskip("anndata")
+    one, other = tables(easy[0])
+    with pytest.raises(TypeError, match=r"X is an AnnData, which is one view: .*adata.to_df\(\).*MuData"):
+        DAIMC(4).fit(anndata.AnnData(one))
+    with pytest.raises(TypeError, match="X is an AnnData"):
+        baselines.Baseline("single", 4).fit(anndata.AnnData(one))
+    parts = {"rna": anndata.AnnData(one).to_df(), "protein": anndata.AnnData(other).to_df()}
+    assert DAIMC(4, random_state=0).fit(parts).ids_.tolist() == one.index.tolist()
+
+
+@pytest.mark.parametrize("make", [iter, lambda views: (view for view in views), lambda views: dict(enumerate(views)).values()])
+def test_views_that_can_be_read_but_once_are_refused(easy, make):
+    with pytest.raises(TypeError, match=r"not a list of views: give list\(X\)"):
+        DAIMC(4).fit(make(easy[0]))
+
+
+def masks(mask):
+    return {
+        "matrix": mask,
+        "numbers": mask.astype(float),
+        "list of rows": mask.tolist(),
+        "vectors": [mask[:, 0], mask[:, 1]],
+        "by name": {"view0": mask[:, 0], "view1": mask[:, 1]},
+        "frame": pd.DataFrame(mask, columns=["view0", "view1"]),
+        "polars": pl.DataFrame(mask.astype(int), schema=["view0", "view1"]),
+        "frame without names": pd.DataFrame(mask),
+        "series": [pd.Series(mask[:, 0]), pd.Series(mask[:, 1])],
+        "upside down": mask.T,
+    }
+
+
+@pytest.mark.parametrize("kind", masks(np.ones((1, 2))))
+def test_a_mask_in_the_place_of_y_is_refused(gaps, kind):
+    views, mask, _, _ = gaps
+    y = masks(mask)[kind]
+    model = DAIMC(4, random_state=0)
+    other = baselines.Baseline("single", 4, random_state=0)
+    calls = [model.fit, model.fit_predict, model.fit_transform, other.fit, other.fit_predict]
+    calls.append(DAIMC(4, random_state=0).fit(views).score)
+    for call in calls:
+        with pytest.raises(TypeError, match="y looks like a mask of the views, and y is ignored: give it by name, mask="):
+            call(views, y)
+    sliced = DAIMC(4, view_slices=[slice(0, 30), slice(30, None)])
+    with pytest.raises(TypeError, match="give it by name, mask="):
+        sliced.fit(np.hstack(views), y)
+
+
+def test_classes_are_ignored_as_everywhere(easy):
+    views, target = easy
+    plain = DAIMC(4, random_state=0).fit(views)
+    rng = np.random.default_rng(0)
+    classes = {
+        "numbers": target,
+        "list": target.tolist(),
+        "two": target == 0,
+        "two, as a list": (target == 0).tolist(),
+        "text": [f"class {kind}" for kind in target],
+        "objects": np.array(["a", None] * 150, dtype=object),
+        "series": pd.Series(target, index=[f"p{i}" for i in range(300)]),
+        "polars": pl.Series(target),
+        "column": target[:, None],
+        "frame": pd.DataFrame({"class": target == 0}),
+        "several targets": rng.normal(size=(300, 2)),
+        "tuples": [("a", 1)] * 300,
+        "of different lengths": [[1], [0, 1]] * 150,
+    }
+    for name, y in classes.items():
+        model = DAIMC(4, random_state=0).fit(views, y)
+        np.testing.assert_array_equal(model.embedding_, plain.embedding_, err_msg=name)
+        assert model.score(views, y) == plain.score(views), name
+    slices = [slice(0, 30), slice(30, None)]
+    together = np.hstack(views)
+    search = GridSearchCV(DAIMC(view_slices=slices, random_state=0), {"n_clusters": [1, 4]}, cv=2)
+    assert search.fit(together, target == 0).best_params_ == {"n_clusters": 4}
+    pipeline = make_pipeline(FunctionTransformer(), DAIMC(4, view_slices=slices, random_state=0))
+    np.testing.assert_array_equal(pipeline.fit(together, target)[-1].embedding_, plain.embedding_)
+    one = DAIMC(4, random_state=0).fit(together)
+    np.testing.assert_array_equal(DAIMC(4, random_state=0).fit(together, (target == 0).astype(int)[:, None]).labels_, one.labels_)
+
+
+def test_masks_meet_the_rows_that_they_name(gaps):
+    views, mask, with_nan, _ = gaps
+    plain = DAIMC(4, random_state=0).fit(with_nan)
+    one, other = tables(views)
+    turned = np.random.default_rng(0).permutation(300)
+    series = {f"view{v}": pd.Series(mask[:, v], index=one.index).iloc[turned] for v in (0, 1)}
+    frame = pd.DataFrame(series).iloc[turned]
+    slices = [slice(0, 30), slice(30, None)]
+    together = pd.DataFrame(np.hstack(views), index=one.index, columns=[f"f{i}" for i in range(80)])
+    for X, given in [
+        ([one, other], series),
+        ([one, other], list(series.values())),
+        ([one, other], {"view0": series["view0"].astype("boolean"), "view1": mask[:, 1]}),
+        (together, frame),
+        (together, frame.set_axis([0, 1], axis=1)),
+        (together, pd.DataFrame(mask)),
+        (views, pl.DataFrame(mask[:, ::-1], schema=["view1", "view0"])),
+        (views, pd.DataFrame(mask[:, ::-1], columns=["view1", "view0"])),
+    ]:
+        model = DAIMC(4, random_state=0, view_slices=slices).fit(X, mask=given)
+        np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+    for wrong, words in [
+        ({"view0": series["view0"].drop("p004")}, "mask has no row for instance 'p004' of view 'view0'"),
+        ({"view0": pd.concat([series["view0"]] * 2)}, "mask has two rows for instance"),
+        ({"view0": series["view0"].astype("boolean").where(series["view0"].index != "p000")}, "row 0: <NA>; write True or 1"),
+        ({"view0": pd.Series(mask[:, 0])}, "mask has no row for instance 'p000'"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            DAIMC(4).fit([one, other], mask=wrong)
+
+
+def test_gaps_are_made_in_views_only(easy):
+    with pytest.raises(TypeError, match="X is one matrix"):
+        simulate_missing(easy[0][0], 0.3)
+
+
+def test_the_warning_of_missingness_points_to_the_fit():
+    from daimc import MissingnessWarning
+    from daimc._warnings import _warn_missingness
+
+    class Model:
+        def fit(self):
+            self._fit()
+
+        def _fit(self):
+            _warn_missingness("clusters follow missingness")
+
+    with pytest.warns(MissingnessWarning, match="^clusters follow missingness$") as caught:
+        Model().fit()
+    assert caught[0].filename == __file__ and issubclass(MissingnessWarning, UserWarning)
