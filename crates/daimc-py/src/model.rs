@@ -150,6 +150,14 @@ impl Model {
         (self.0.neighbours.used.name(), &self.0.neighbours.reason)
     }
 
+    /// How far clusters go together with which views instances have: the information beyond chance, its p-value, and what
+    /// people should know.
+    #[getter]
+    fn missingness(&self) -> (f64, f64, Option<String>) {
+        let found = &self.0.missingness;
+        (found.information, found.p_value, found.warning())
+    }
+
     /// The seed, iterations, objective and agreement of each of several runs.
     #[getter]
     fn runs(&self) -> Vec<(u64, usize, f64, f64)> {

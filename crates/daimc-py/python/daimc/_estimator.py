@@ -24,6 +24,7 @@ from daimc._progress import Progress, logger
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
 from daimc._tables import split_ids
+from daimc._warnings import _warn_missingness
 
 #: Options of a fit by their names here, with their names in the file of a model.
 OPTIONS = dict(_daimc.options())
@@ -128,6 +129,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         Whether the objective came to rest.
     neighbours_ : tuple of str
         What was made of the neighbourhoods, and why.
+    missingness_ : dict
+        How far the clusters go together with which views instances have: `information`, the mutual information of the two
+        in nats less its mean over permutations of the presence patterns, and `p_value`, the share of the permutations that
+        have as much. Where they go together so far that it matters, `fit` gives a :class:`MissingnessWarning`.
     run_agreement_ : ndarray of shape (runs,)
         The share of the samples that each of several runs puts where all together do; empty with one run. How far they are
         apart tells how much the result depends on its start.
@@ -421,6 +426,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        *_, missingness = model.missingness
+        if missingness is not None:
+            _warn_missingness(missingness)
         if is_mudata(X):
             self._annotate(X, data)
         return data
@@ -498,6 +506,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.n_iter_ = len(self.objective_history_)
         self.converged_ = model.converged
         self.neighbours_ = model.neighbours
+        information, p_value, _ = model.missingness
+        self.missingness_ = {"information": information, "p_value": p_value}
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
 
