@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::Args;
-use daimc::{Neighbours, Views};
+use daimc::Views;
+use daimc::estimate::{Cost, Estimate, Shape};
 use serde_json::{Value, json};
 
 use crate::data::{Data, Input, Loaded};
@@ -31,30 +32,6 @@ pub struct Arguments {
 /// Combinations of views that are listed, at most.
 const LISTED: usize = 20;
 
-/// Iterations that a fit takes, its start included, by experience.
-const ITERATIONS: f64 = 90.0;
-
-/// Floating-point operations of a sweep per second and thread, and bytes of memory per second, on ordinary machines.
-const FLOPS: f64 = 2e10;
-const BANDWIDTH: f64 = 1e10;
-
-/// Links of an instance in the graph of a view, and the products with the graph until its eigenvectors are found, by
-/// experience; the floating-point operations per second and thread of such a product.
-const LINKS: f64 = 16.0;
-const PRODUCTS: f64 = 100.0;
-const SCATTERED: f64 = 4e9;
-
-/// Passes over the data in which views are asked about clusters, and the dimensions in which they are.
-const ASKED: f64 = 7.0;
-const DIMENSIONS: f64 = 64.0;
-
-/// Memory and time of some work, roughly.
-#[derive(Clone, Copy)]
-struct Cost {
-    bytes: f64,
-    seconds: f64,
-}
-
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, clusters, threads, json } = arguments;
     crate::use_threads(*threads)?;
@@ -63,11 +40,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let loaded = data.load()?;
     let combinations = combinations(&loaded.views);
-    let (mut fit, neighbours) = (estimate(&loaded, *clusters), neighbourhoods(&loaded, *clusters));
+    let Estimate { data, mut fit, neighbours } = estimate(&loaded, *clusters);
+    fit.bytes += data;
     // As in a fit by default.
-    let included = loaded.views.instances() <= Neighbours::AUTO_MOST;
+    let included = Estimate::includes_neighbours(loaded.views.instances());
     if included {
-        fit = Cost { bytes: fit.bytes + neighbours.bytes, seconds: fit.seconds + neighbours.seconds };
+        fit.bytes += neighbours.bytes;
+        fit.seconds += neighbours.seconds;
     }
     let mut out = io::stdout().lock();
     if *json {
@@ -132,39 +111,17 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     counts
 }
 
-/// What a fit costs without its neighbourhoods.
-fn estimate(loaded: &Loaded, clusters: usize) -> Cost {
-    let data: f64 = loaded.inputs.iter().map(|input| input.bytes as f64).sum();
-    let features: f64 = loaded.inputs.iter().map(|input| input.shape[1] as f64).sum();
-    let (n, k) = (loaded.views.instances() as f64, clusters as f64);
-    let threads = rayon::current_num_threads() as f64;
-    // V and what its clustering needs; bases, alignments and sums of each thread; the program itself.
-    let bytes = 1.05 * data + 16.0 * n * k + 8.0 * features * k * (4.0 + 2.0 * threads) + 3e7;
-    let flops = 4.0 * loaded.inputs.iter().map(|input| input.entries as f64).sum::<f64>() * k;
-    let seconds = ITERATIONS * (flops / (FLOPS * threads)).max(data / BANDWIDTH);
-    Cost { bytes, seconds }
-}
-
-/// What neighbourhoods cost: the search in every view, the eigenvectors of the fused graph, and what the views are asked.
-fn neighbourhoods(loaded: &Loaded, clusters: usize) -> Cost {
-    let (n, k) = (loaded.views.instances() as f64, clusters as f64);
-    let (views, threads) = (loaded.views.len() as f64, rayon::current_num_threads() as f64);
-    let shown = loaded.inputs.iter().zip(&loaded.account.views);
-    let search: f64 = shown
-        .map(|(input, account)| {
-            let per_row = input.entries as f64 / (input.shape[0] as f64).max(1.0);
-            2.0 * Neighbours::pairs(account.present) * per_row
-        })
-        .sum();
-    let vectors = 1.25 * k + 4.0;
-    let products = 2.0 * PRODUCTS * n * LINKS * views * vectors;
-    let asked = |input: &Input| ASKED * 2.0 * input.entries as f64 * DIMENSIONS.min(input.shape[1] as f64);
-    let asked: f64 = loaded.inputs.iter().map(asked).sum();
-    let seconds = (search + asked) / (FLOPS * threads) + products / (SCATTERED * threads);
-    // Links with their weights, before and after V weighted them, and two blocks of eigenvectors.
-    let single = loaded.views.instances() > Neighbours::AUTO_MOST;
-    let vector_bytes = if single { 8.0 } else { 16.0 };
-    Cost { bytes: n * (12.0 * LINKS * views + vector_bytes * vectors), seconds }
+/// What a fit will take.
+fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
+    let shape = |(view, input): (usize, &Input)| Shape {
+        present: loaded.account.views[view].present,
+        features: input.shape[1],
+        entries: input.entries,
+        value: if input.values.ends_with("f32") { 4 } else { 8 },
+        sparse: input.values.starts_with("sparse"),
+    };
+    let shapes: Vec<Shape> = loaded.inputs.iter().enumerate().map(shape).collect();
+    Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
 }
 
 fn duration(seconds: f64) -> String {

@@ -2,14 +2,12 @@
 //! weights of a graph: a block of vectors is sharpened by a polynomial that is small on the eigenvalues not wanted
 //! (Chebyshev's) and large above them, and turned to the best vectors of its span, until they are eigenvectors.
 
-use std::convert::Infallible;
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::kernel::Scalar;
-use crate::{Matrix, linalg};
+use crate::{Matrix, Result, linalg};
 
 /// Up to this order all eigenvectors are worked out.
 const SMALL: usize = 300;
@@ -21,34 +19,36 @@ const RESIDUAL: f64 = 1e-6;
 const ROWS: usize = 4096;
 
 /// The `count` largest eigenvalues, descending, and their eigenvectors in columns. `apply` multiplies n × anything.
+///
+/// # Errors
+/// When eigenvalues cannot be found.
 pub(crate) fn leading(
     apply: impl Fn(&Matrix) -> Matrix,
     n: usize,
     count: usize,
     seed: u64,
-) -> (Vec<f64>, Matrix) {
+) -> Result<(Vec<f64>, Matrix)> {
     let into = |x: &[f64], [a, b, c]: [f64; 3], y: &mut [f64]| {
-        let image = apply(&Matrix::new(n, x.len() / n, x.to_vec()).expect("whole rows"));
+        let image = apply(&Matrix::new(n, x.len() / n, x.to_vec())?);
         for ((y, x), image) in y.iter_mut().zip(x).zip(image.values()) {
             *y = a * image + b * x + c * *y;
         }
-        Ok::<_, Infallible>(())
+        Ok(())
     };
-    let Ok(found) = leading_in_place(into, n, count, seed);
-    found
+    leading_in_place(into, n, count, seed)
 }
 
 /// As [`leading`], with two blocks of vectors in all, each n × some width and row by row: `apply(X, [a, b, c], Y)` is
 /// `Y ← a S X + b X + c Y`. They are kept as `T`; sums are `f64`.
 ///
 /// # Errors
-/// The first of `apply`.
-pub(crate) fn leading_in_place<T: Scalar, E>(
-    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<(), E>,
+/// The first of `apply`, and when the eigenvalues of a small matrix cannot be found.
+pub(crate) fn leading_in_place<T: Scalar>(
+    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<()>,
     n: usize,
     count: usize,
     seed: u64,
-) -> Result<(Vec<f64>, Matrix), E> {
+) -> Result<(Vec<f64>, Matrix)> {
     let width = count + 4 + count / 4;
     if n <= SMALL.max(2 * width) {
         let count = count.min(n);
@@ -56,7 +56,7 @@ pub(crate) fn leading_in_place<T: Scalar, E>(
             (0..n * n).map(|at| T::from_f64(f64::from(u8::from(at / n == at % n)))).collect();
         let mut image = vec![T::default(); n * n];
         apply(&identity, [1.0, 0.0, 0.0], &mut image)?;
-        let (values, vectors) = linalg::symmetric_eigen(&wide(&image, n));
+        let (values, vectors) = linalg::symmetric_eigen(&wide(&image, n))?;
         let largest = (0..count).map(|k| values[n - 1 - k]).collect();
         return Ok((largest, Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)])));
     }
@@ -65,9 +65,9 @@ pub(crate) fn leading_in_place<T: Scalar, E>(
     let mut image = vec![T::default(); n * width];
     let mut values = Vec::new();
     for round in 0..MOST_ROUNDS {
-        orthonormalise(&mut block, width);
+        orthonormalise(&mut block, width)?;
         apply(&block, [1.0, 0.0, 0.0], &mut image)?;
-        let (ascending, turn) = linalg::symmetric_eigen(&transposed_product(&block, &image, width));
+        let (ascending, turn) = linalg::symmetric_eigen(&transposed_product(&block, &image, width))?;
         let turn = Matrix::from_fn(width, width, |i, k| turn[(i, width - 1 - k)]);
         values = ascending.into_iter().rev().collect::<Vec<_>>();
         multiply(&mut block, &turn);
@@ -103,12 +103,12 @@ fn residual<T: Scalar>(image: &[T], block: &[T], values: &[f64], count: usize) -
 
 /// The Chebyshev polynomial of the operator, stretched from −1 … 1 to −1 … `bound`, times the block, in its place. The image
 /// of the block is given and lost.
-fn sharpen<T: Scalar, E>(
-    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<(), E>,
+fn sharpen<T: Scalar>(
+    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<()>,
     block: &mut [T],
     image: &mut [T],
     bound: f64,
-) -> Result<(), E> {
+) -> Result<()> {
     // An interval of some length, and short of the eigenvalue 1 that a connected graph has.
     let bound = bound.clamp(-0.9, 0.9999);
     let (centre, half) = (f64::midpoint(bound, -1.0), f64::midpoint(bound, 1.0));
@@ -128,13 +128,14 @@ fn sharpen<T: Scalar, E>(
 
 /// Makes the columns orthonormal without changing their span: twice through the eigenvectors of their products, which is
 /// enough for columns that are not too nearly the same.
-pub(crate) fn orthonormalise<T: Scalar>(block: &mut [T], width: usize) {
+pub(crate) fn orthonormalise<T: Scalar>(block: &mut [T], width: usize) -> Result<()> {
     for _ in 0..2 {
-        let (mut values, mut turn) = linalg::symmetric_eigen(&transposed_product(block, block, width));
+        let (mut values, mut turn) = linalg::symmetric_eigen(&transposed_product(block, block, width))?;
         linalg::lift(&mut values, 1.0);
         turn.scale_columns(&values.iter().map(|value| value.sqrt().recip()).collect::<Vec<_>>());
         multiply(block, &turn);
     }
+    Ok(())
 }
 
 /// Whole rows in double precision.
@@ -166,12 +167,13 @@ fn multiply<T: Scalar>(a: &mut [T], turn: &Matrix) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     /// A symmetric matrix with known leading eigenvectors: a few planted, noise below them.
     fn planted(n: usize) -> (Matrix, Vec<f64>) {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut vectors = Matrix::from_fn(n, 40, |_, _| rng.random_range(-1.0..1.0));
-        orthonormalise(vectors.values_mut(), 40);
+        orthonormalise(vectors.values_mut(), 40).unwrap();
         let values: Vec<f64> = (0..40)
             .map(|k| {
                 let k = f64::from(k);
@@ -187,7 +189,7 @@ mod tests {
     fn the_largest_eigenvalues_are_found_above_and_below_the_small_order() {
         for n in [60, SMALL, 900] {
             let (matrix, expected) = planted(n);
-            let (values, vectors) = leading(|x| linalg::product(&matrix, x), n, 6, 1);
+            let (values, vectors) = leading(|x| linalg::product(&matrix, x), n, 6, 1).unwrap();
             for k in 0..6 {
                 assert!((values[k] - expected[k]).abs() < 1e-9, "{n}: {values:?}");
             }
@@ -208,10 +210,10 @@ mod tests {
             for ((y, x), image) in y.iter_mut().zip(x).zip(image.values()) {
                 *y = (a * image + b * f64::from(*x) + c * f64::from(*y)) as f32;
             }
-            Ok::<_, Infallible>(())
+            Ok(())
         };
-        let Ok((values, single)) = leading_in_place(apply, n, 6, 1);
-        let (_, double) = leading(|x| linalg::product(&matrix, x), n, 6, 1);
+        let (values, single) = leading_in_place(apply, n, 6, 1).unwrap();
+        let (_, double) = leading(|x| linalg::product(&matrix, x), n, 6, 1).unwrap();
         for k in 0..6 {
             assert!((values[k] - expected[k]).abs() < 1e-7, "{values:?}");
             let cosine: f64 = (0..n).map(|i| single[(i, k)] * double[(i, k)]).sum();
@@ -227,9 +229,9 @@ mod tests {
             for (at, (y, x)) in y.iter_mut().zip(x).enumerate() {
                 *y = (a * (at % 900) as f64 / 900.0 + b) * x + c * *y;
             }
-            if calls.get() == 5 { Err("enough") } else { Ok(()) }
+            if calls.get() == 5 { Err(Error::Interrupted) } else { Ok(()) }
         };
-        assert_eq!(leading_in_place(apply, 900, 6, 1).err(), Some("enough"));
+        assert!(matches!(leading_in_place(apply, 900, 6, 1), Err(Error::Interrupted)));
         assert_eq!(calls.get(), 5);
     }
 
@@ -247,7 +249,7 @@ mod tests {
             }
             Matrix::from_fn(n, x.columns(), |i, k| sums[(i % groups, k)])
         };
-        let (values, vectors) = leading(apply, n, groups, 0);
+        let (values, vectors) = leading(apply, n, groups, 0).unwrap();
         assert!(values.iter().all(|value| (value - 1.0).abs() < 1e-9), "{values:?}");
         for i in groups..n {
             for k in 0..groups {

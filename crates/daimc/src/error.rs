@@ -128,6 +128,16 @@ pub enum Error {
     )]
     OutOfRange,
 
+    /// The eigenvalues of a matrix were not found.
+    #[error(
+        "the eigenvalues of a {order} × {order} matrix were not found: scale the views (for example with unit rows), or \
+         try another seed"
+    )]
+    NoConvergence {
+        /// Rows of the matrix.
+        order: usize,
+    },
+
     /// An ID occurs twice in one view.
     #[error("view '{view}': the ID '{id}' occurs in row {first} and again in row {second}")]
     DuplicateId {

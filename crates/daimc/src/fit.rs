@@ -20,7 +20,7 @@ use crate::options::{Options, Penalty, Preset, ViewWeights};
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
 use crate::scale::{Scale, Scaling};
-use crate::source::Source;
+use crate::source::{Checked, Source, validate};
 use crate::state::State;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
@@ -300,7 +300,7 @@ impl Daimc {
         views: &Views<'_>,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
-        let mut model = self.fit_source(views, each)?;
+        let mut model = self.fit_anywhere(views, each)?;
         model.ids = views.ids().clone();
         for (own, view) in model.views.iter_mut().zip(views.iter()) {
             own.feature_names = view.names().map(<[String]>::to_vec);
@@ -308,11 +308,22 @@ impl Daimc {
         Ok(model)
     }
 
-    /// Fits a model to rows that need not be in memory.
+    /// Fits a model to rows that need not be in memory. What the source says of its shape and of who is present is asked
+    /// once; rows that do not fit to it are an error.
     ///
     /// # Errors
-    /// As [`Daimc::fit`], and when rows cannot be read.
+    /// As [`Daimc::fit`], when the views of the source are none that [`Views::new`] would take, and when rows cannot be
+    /// read.
     pub fn fit_source(
+        &self,
+        source: &dyn Source,
+        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Model> {
+        self.fit_anywhere(&Checked::new(source)?, each)
+    }
+
+    /// Fits on threads of its own, if it was told how many.
+    fn fit_anywhere(
         &self,
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
@@ -351,9 +362,7 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
-        if source.views() == 0 {
-            return Err(Error::NoViews);
-        }
+        validate(source)?;
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
         if self.options.penalty == Penalty::Auto {

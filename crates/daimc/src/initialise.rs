@@ -83,7 +83,7 @@ fn label(
         let mean = points.mean();
         points = points.with_extra(mean, share * missing as f64);
     }
-    let found = points.cluster(latent, starts, seed.wrapping_add(view as u64));
+    let found = points.cluster(latent, starts, seed.wrapping_add(view as u64))?;
     let centres = found.centres;
     let mut labels = vec![if fill { found.extra_label } else { MISSING }; source.instances()];
     if sampled.len() == present {

@@ -1,15 +1,16 @@
 //! K-means on the rows of a view, or of V: k-means++ starts, several of them, with repair of empty clusters.
 //! Rows are seen through a [`Lens`], so scaled data are clustered without being written, sparse rows as they are.
 
+use std::sync::{Mutex, PoisonError};
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::lens::{Lens, Scratch};
-use crate::linalg::column_squares;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Block, Buffer, MISSING, Source};
-use crate::{Matrix, Result};
+use crate::{Error, Matrix, Result};
 
 /// Rows whose distances are computed together.
 const TILE: usize = 128;
@@ -33,6 +34,7 @@ pub(crate) struct Points<'a> {
     pub block: Block<'a>,
     /// Instance and row of each point.
     pub rows: Vec<(usize, usize)>,
+    /// Their squared distances from the centre of the lens, or from the origin if it has none.
     pub squares: Vec<f64>,
     /// One more point, given by its scaled values, that counts as often as its weight says.
     extra: Option<Extra>,
@@ -40,12 +42,11 @@ pub(crate) struct Points<'a> {
 
 struct Extra {
     row: Vec<f64>,
-    square: f64,
     weight: f64,
 }
 
 /// What k-means found: centres in the columns of a d × K matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Clustering {
     pub centres: Matrix,
     /// The cluster of each point.
@@ -90,8 +91,8 @@ impl<'a> Points<'a> {
         let block = source.pick(view, instances, buffer)?;
         let row = |(i, &instance): (usize, &u32)| Some((instance as usize, block.index.row(i)?));
         let rows: Vec<(usize, usize)> = instances.iter().enumerate().filter_map(row).collect();
-        let zero = lens.square_of_zero();
-        let squares = rows.iter().map(|&at| lens.square(&block, at, zero)).collect();
+        let from_centre = lens.measure();
+        let squares = rows.iter().map(|&at| from_centre.square(&block, at)).collect();
         Ok(Self { lens, block, rows, squares, extra: None })
     }
 
@@ -110,8 +111,7 @@ impl<'a> Points<'a> {
 
     /// Adds a point that counts `weight` times.
     pub fn with_extra(mut self, row: Vec<f64>, weight: f64) -> Self {
-        let square = row.iter().map(|x| x * x).sum();
-        self.extra = Some(Extra { row, square, weight });
+        self.extra = Some(Extra { row, weight });
         self
     }
 
@@ -128,55 +128,76 @@ impl<'a> Points<'a> {
         let Some(&at) = self.rows.get(i) else {
             return self.extra.as_ref().map(|extra| extra.row.clone()).unwrap_or_default();
         };
-        let mut values = vec![0.0; self.lens.features()];
-        self.lens.add_row(&self.block, at, 1.0, &mut values);
-        self.lens.finish_row(self.lens.full_factor(at.0), &mut values);
-        values
+        self.lens.values(&self.block, at)
     }
 
     /// Calls `visit(i, squared distances of point i to the columns of centres)` for every point.
     fn distances(&self, centres: &Matrix, scratch: &mut Scratch, mut visit: impl FnMut(usize, &[f64])) {
-        let count = centres.columns();
-        let operand = self.lens.operand(&self.block.rows, centres);
-        let centre_squares = column_squares(centres);
+        let targets = self.lens.targets(&self.block.rows, centres);
         for start in (0..self.rows.len()).step_by(TILE) {
             let rows = &self.rows[start..(start + TILE).min(self.rows.len())];
-            self.lens.project_each(&self.block, rows, &operand, scratch, |i, products| {
-                to_distances(products, self.squares[start + i], &centre_squares);
+            self.lens.project_each(&self.block, rows, &targets.operand, scratch, |i, products| {
+                targets.distances(self.squares[start + i], products);
                 visit(start + i, products);
             });
         }
         if let Some(extra) = &self.extra {
-            let mut products = vec![0.0; count];
+            let mut distances = vec![0.0; centres.columns()];
             for (x, centre) in extra.row.iter().zip(centres.iter_rows()) {
-                products.iter_mut().zip(centre).for_each(|(product, c)| *product += x * c);
+                distances.iter_mut().zip(centre).for_each(|(distance, c)| *distance += (x - c).powi(2));
             }
-            to_distances(&mut products, extra.square, &centre_squares);
-            visit(self.rows.len(), &products);
+            visit(self.rows.len(), &distances);
         }
     }
 
     /// Clusters the points: the best of `starts` starts.
-    pub fn cluster(&self, clusters: usize, starts: usize, seed: u64) -> Clustering {
-        let runs = self.cluster_all(clusters, starts, seed);
-        runs.into_iter().next().expect("there is at least one start")
+    ///
+    /// # Errors
+    /// When there is no point.
+    pub fn cluster(&self, clusters: usize, starts: usize, seed: u64) -> Result<Clustering> {
+        let found = self.cluster_all(clusters, starts, seed, |best, run| run <= best + SAME * best)?;
+        Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// Clusters the points from each of `starts` starts, best first. Start s draws from stream s of the seed.
-    pub fn cluster_all(&self, clusters: usize, starts: usize, seed: u64) -> Vec<Clustering> {
+    /// Clusters the points from each of `starts` starts, at least one, best first. Start s draws from stream s of the
+    /// seed. Given the inertia of the best so far, `keep` says of that of another whether it is still of interest: the
+    /// centres of many starts in a wide view are much memory.
+    ///
+    /// # Errors
+    /// When there is no point.
+    pub fn cluster_all(
+        &self,
+        clusters: usize,
+        starts: usize,
+        seed: u64,
+        keep: impl Fn(f64, f64) -> bool + Sync,
+    ) -> Result<Vec<Clustering>> {
+        if self.len() == 0 {
+            return Err(Error::EmptyInput { what: "k-means".into() });
+        }
         let distinct = clusters.min(self.len()).max(1);
-        let start = |stream: usize| {
+        let runs = Mutex::new(Vec::<(usize, Clustering)>::new());
+        let best = |runs: &[(usize, Clustering)]| {
+            runs.iter().map(|(_, run)| run.inertia).fold(f64::INFINITY, f64::min)
+        };
+        (0..starts.max(1)).into_par_iter().with_max_len(1).for_each(|stream| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(stream as u64);
             let mut room = Scratch::default();
             let centres = self.seeds(distinct, &mut rng, &mut room);
-            self.lloyd(centres, &mut room)
-        };
-        let mut runs: Vec<Clustering> = (0..starts.max(1)).into_par_iter().map(start).collect();
+            let run = self.lloyd(centres, &mut room);
+            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.push((stream, run));
+            let best = best(&runs);
+            runs.retain(|(_, run)| run.inertia == best || keep(best, run.inertia));
+        });
+        let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        runs.sort_by_key(|(stream, _)| *stream);
         // Starts that found the same clusters differ by rounding only: the earliest of them comes first.
-        let best = runs.iter().map(|run| run.inertia).fold(f64::INFINITY, f64::min);
+        let best = best(&runs);
         let inertia = |run: &Clustering| if run.inertia - best <= SAME * best { best } else { run.inertia };
-        runs.sort_by(|a, b| inertia(a).total_cmp(&inertia(b)));
+        runs.sort_by(|(_, a), (_, b)| inertia(a).total_cmp(&inertia(b)));
+        let mut runs: Vec<Clustering> = runs.into_iter().map(|(_, run)| run).collect();
         if distinct < clusters {
             // Fewer points than clusters: the others sit at the mean and have no members.
             let mean = self.mean();
@@ -185,7 +206,7 @@ impl<'a> Points<'a> {
                 run.centres = Matrix::from_fn(mean.len(), clusters, centre);
             }
         }
-        runs
+        Ok(runs)
     }
 
     /// Greedy k-means++: each new centre is the best of a few points, drawn in proportion to their squared
@@ -226,7 +247,7 @@ impl<'a> Points<'a> {
         let (count, d) = (centres.columns(), centres.rows());
         let mut labels = vec![MISSING; self.len()];
         let mut own = vec![0.0; self.len()];
-        let mut sums = Sums::new(count, d);
+        let mut sums = Sums::new(count, d, self.extra.is_some());
         let mut inertia = f64::INFINITY;
         for _ in 0..MOST_ITERATIONS {
             let mut now = 0.0;
@@ -293,14 +314,17 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// The mean of each cluster; one without points keeps its centre.
+    /// The mean of each cluster; one without points keeps its centre. Feature by feature, since a wide view has many.
     fn centres(&self, sums: &Sums, centres: &mut Matrix) {
-        let mut row = vec![0.0; centres.rows()];
-        for k in (0..centres.columns()).filter(|&k| sums.counts[k] > 0.0) {
-            row.copy_from_slice(sums.values.row(k));
-            self.lens.finish_row(sums.factors[k], &mut row);
-            for (f, (value, extra)) in row.iter().zip(sums.extra.row(k)).enumerate() {
-                centres[(f, k)] = (value + extra) / sums.counts[k];
+        for f in 0..centres.rows() {
+            for (k, centre) in
+                centres.row_mut(f).iter_mut().enumerate().filter(|(k, _)| sums.counts[*k] > 0.0)
+            {
+                let mut value = self.lens.finish(f, sums.factors[k], sums.values[(k, f)]);
+                if self.extra.is_some() {
+                    value += sums.extra[(k, f)];
+                }
+                *centre = value / sums.counts[k];
             }
         }
     }
@@ -315,20 +339,13 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(count: usize, features: usize) -> Self {
+    fn new(count: usize, features: usize, extra: bool) -> Self {
         Self {
             values: Matrix::zeros(count, features),
-            extra: Matrix::zeros(count, features),
+            extra: Matrix::zeros(if extra { count } else { 0 }, features),
             factors: vec![0.0; count],
             counts: vec![0.0; count],
         }
-    }
-}
-
-/// `‖x‖² + ‖c‖² − 2 x·c`, in place of the products.
-fn to_distances(products: &mut [f64], square: f64, centre_squares: &[f64]) {
-    for (product, centre) in products.iter_mut().zip(centre_squares) {
-        *product = (square + centre - 2.0 * *product).max(0.0);
     }
 }
 
@@ -385,7 +402,7 @@ pub(crate) fn candidates(
     let chosen = sample(source, 0, sample_size(clusters), &mut rng);
     let mut buffer = Buffer::default();
     let points = Points::new(source, 0, lens, &chosen, &mut buffer)?;
-    let mut runs = points.cluster_all(clusters, starts, seed.wrapping_sub(1));
+    let mut runs = points.cluster_all(clusters, starts, seed.wrapping_sub(1), |_, _| true)?;
     runs.dedup_by(|b, a| b.inertia - a.inertia <= SAME * a.inertia);
     Ok(runs.into_iter().map(|run| run.centres).collect())
 }
@@ -493,8 +510,8 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
     let (instances, d, count) = (source.instances(), centres.rows(), centres.columns());
     let size = block_size(instances);
     let mut buffer = Buffer::default();
-    let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, centres);
-    let (squares, zero) = (column_squares(centres), lens.square_of_zero());
+    let targets = lens.targets(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, centres);
+    let from_centre = lens.measure();
     let mut total = Pass::new(count, d, sum);
     total.labels.reserve_exact(instances);
     total.confidence.reserve_exact(if sum { 0 } else { instances });
@@ -509,9 +526,9 @@ fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bo
             let row = |i: usize| Some((i, block.index.row(i - start)?));
             let here: Vec<(usize, usize)> = range.filter_map(row).collect();
             for rows in here.chunks(TILE) {
-                lens.project_each(&block, rows, &operand, scratch, |i, products| {
+                lens.project_each(&block, rows, &targets.operand, scratch, |i, products| {
                     let at = rows[i];
-                    to_distances(products, lens.square(&block, at, zero), &squares);
+                    targets.distances(from_centre.square(&block, at), products);
                     let (label, distance) = nearest(products);
                     pass.labels[at.0 - start] = label;
                     if sum {
@@ -536,4 +553,76 @@ fn margin(distances: &[f64], label: u32, distance: f64) -> f64 {
     let others = distances.iter().enumerate().filter(|(k, _)| *k != label as usize);
     let second = others.map(|(_, &d)| d).fold(f64::INFINITY, f64::min);
     if second > 0.0 { 1.0 - (distance / second).sqrt() } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::ari;
+    use crate::scale::{Scale, Scaling};
+    use crate::source::Rows;
+    use crate::synthetic::Synthetic;
+    use crate::{View, Views};
+
+    const N: usize = 500;
+    const D: usize = 12;
+
+    /// Values of single precision with an offset that all share, and the same values in double precision.
+    fn both(offset: f32) -> [Views<'static>; 2] {
+        let data = Synthetic::new(N, 5).noise(1.0).seed(3);
+        let plain = Views::new(vec![data.dense::<f32>("x", D).unwrap()]).unwrap();
+        let mut buffer = Buffer::default();
+        let Rows::DenseF32(values) = plain.block(0, 0..N, &mut buffer).unwrap().rows else {
+            panic!("dense rows")
+        };
+        let single: Vec<f32> = values.iter().map(|value| value + offset).collect();
+        let double: Vec<f64> = single.iter().map(|value| f64::from(*value)).collect();
+        let view = |view: View<'static>| Views::new(vec![view]).unwrap();
+        [view(View::dense("x", D, single).unwrap()), view(View::dense("x", D, double).unwrap())]
+    }
+
+    fn with_points<T>(source: &Views<'_>, scale: Scale, work: impl FnOnce(&Points<'_>) -> T) -> T {
+        let lens = Lens::fit(source, 0, Scaling::fit(source, 0, scale).unwrap(), true).unwrap();
+        let all: Vec<u32> = (0..crate::views::index(source.instances())).collect();
+        let mut buffer = Buffer::default();
+        work(&Points::new(source, 0, &lens, &all, &mut buffer).unwrap())
+    }
+
+    #[test]
+    fn an_offset_changes_no_clusters() {
+        for scale in [Scale::None, Scale::Unit, Scale::ZScore] {
+            for offset in [0.0, 100.0, 3000.0, 1e4, 1e6] {
+                let [single, double] = both(offset)
+                    .map(|source| with_points(&source, scale, |points| points.cluster(5, 10, 1).unwrap()));
+                let labels =
+                    |of: &Clustering| of.labels.iter().map(|&label| label as usize).collect::<Vec<_>>();
+                let same = ari(&labels(&single), &labels(&double)).unwrap();
+                assert!(same > 0.98, "{scale} at {offset}: {same}");
+                let ratio = single.inertia / double.inertia;
+                assert!((ratio - 1.0).abs() < 1e-3, "{scale} at {offset}: {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_start_is_that_of_all() {
+        let [source, _] = both(0.0);
+        with_points(&source, Scale::None, |points| {
+            for clusters in [1, 3, 9, N + 3] {
+                let all = points.cluster_all(clusters, 8, 2, |_, _| true).unwrap();
+                let best = points.cluster(clusters, 8, 2).unwrap();
+                assert_eq!((&best.centres, &best.labels), (&all[0].centres, &all[0].labels));
+                assert!(all.windows(2).all(|two| two[0].inertia <= two[1].inertia * (1.0 + SAME)));
+            }
+        });
+    }
+
+    #[test]
+    fn no_point_is_an_error() {
+        let [source, _] = both(0.0);
+        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
+        let mut buffer = Buffer::default();
+        let points = Points::new(&source, 0, &lens, &[], &mut buffer).unwrap();
+        assert!(matches!(points.cluster(3, 2, 0), Err(Error::EmptyInput { .. })));
+    }
 }

@@ -10,17 +10,27 @@
 //! so the scaling costs O(dK) per sweep and a sparse view stays sparse. Where the subtraction would lose digits (a
 //! feature whose mean is thousands of times its spread, in `f32`) the rows of a tile are scaled one by one into
 //! a buffer instead.
+//!
+//! Rows that lie far from the origin and close together (values with an offset) would lose their differences in every
+//! product. Such a view has a *centre* μ, a point among its scaled rows: dense rows are multiplied as `x' − μ`, what μ
+//! contributes is added in double precision, and distances are measured from it, see [`Lens::targets`]. A sparse row
+//! cannot have μ subtracted and stay sparse: its products are those of `x'`, but with vectors from which μ is
+//! subtracted, which leaves an error in proportion to the offset instead of to its square.
 
+mod distances;
 mod lanes;
+mod norms;
 mod products;
+mod queries;
 
 use crate::kernel::Scalar;
-use crate::parallel::{block_size, ordered};
 use crate::scale::Scaling;
 use crate::source::{Block, Buffer, Csr, Rows, Source};
 use crate::{Error, Result};
 pub(crate) use lanes::{Members, Right};
+use norms::Norms;
 pub(crate) use products::{Operand, Scratch, Sums, Total};
+pub(crate) use queries::{MOST as MOST_QUERIES, Queries};
 
 /// The scaled rows of one view.
 #[derive(Debug)]
@@ -31,6 +41,10 @@ pub(crate) struct Lens {
     factors: Vec<f64>,
     /// Rows are scaled one by one, before the products.
     by_row: bool,
+    /// μ, a point that all scaled rows are near to as seen from the origin; empty: they are not.
+    centre: Vec<f64>,
+    /// `‖(x − m) ∘ c‖²` of a row of zeros.
+    square_of_zero: f64,
     /// `Σ_j ‖x'_j‖²` over the present instances.
     pub sum_squares: f64,
     /// Bytes of all rows.
@@ -52,25 +66,12 @@ fn longest<T: Scalar>() -> f64 {
     if T::EPSILON > 1e-10 { 1e15 } else { 1e100 }
 }
 
-/// What the rows of a block contribute to a [`Lens`].
-#[derive(Default)]
-struct Norms {
-    factors: Vec<f64>,
-    sum_squares: f64,
-    /// Largest and smallest nonzero length of a row as it is stored, as far as they matter.
-    largest: f64,
-    smallest: f64,
-    too_large: Option<usize>,
-    bytes: usize,
-    buffer: Buffer,
-}
-
 impl Lens {
     /// Looks at a view of `source` through `scaling`; `equal_weight` sets the weight of the view so that its
     /// mean squared row length is 1.
     pub fn fit(source: &dyn Source, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
         // A weight that is still to come may bring rows of any length into range.
-        let mut lens = Self::look(source, view, scaling, equal_weight)?;
+        let (mut lens, norms) = Self::look(source, view, scaling, equal_weight)?;
         let lengths = lens.factors.iter().filter(|factor| **factor > 0.0).map(|factor| 1.0 / factor);
         let (count, sum) = lengths.fold((0.0, 0.0), |(count, sum), length| (count + 1.0, sum + length));
         if count > 0.0 && (sum / count).is_finite() {
@@ -78,12 +79,12 @@ impl Lens {
         }
         if equal_weight {
             let present = (0..source.instances()).filter(|&i| source.is_present(view, i)).count();
-            let weight = (present as f64 / lens.sum_squares).sqrt();
             // A view of zeros keeps its weight.
-            if weight.is_finite() && lens.sum_squares > 0.0 {
+            if let Some(weight) = norms.squares.weight_for(present as f64) {
                 lens.scaling.weight *= weight;
                 lens.factors.iter_mut().for_each(|factor| *factor *= weight);
-                lens.sum_squares *= weight * weight;
+                lens.centre.iter_mut().for_each(|value| *value *= weight);
+                lens.sum_squares = norms.squares.value(weight);
             }
         }
         Ok(lens)
@@ -95,24 +96,30 @@ impl Lens {
         self.scaling.importance *= importance;
         self.scaling.weight *= factor;
         self.factors.iter_mut().for_each(|own| *own *= factor);
+        self.centre.iter_mut().for_each(|value| *value *= factor);
         self.sum_squares *= importance;
     }
 
     /// Looks at a view of `source` through a scaling that is complete, such as that of a model.
     pub fn new(source: &dyn Source, view: usize, scaling: Scaling) -> Result<Self> {
-        Self::look(source, view, scaling, false)
+        Self::look(source, view, scaling, false).map(|(lens, _)| lens)
     }
 
-    fn look(source: &dyn Source, view: usize, scaling: Scaling, any_length: bool) -> Result<Self> {
+    fn look(source: &dyn Source, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
         let features = source.features(view);
-        let instances = source.instances();
-        let unit = scaling.unit_rows();
-        let size = block_size(instances);
-        let mut factors = Vec::with_capacity(if unit { instances } else { 0 });
-        let (mut sum_squares, mut largest, mut smallest) = (0.0, 0.0_f64, f64::INFINITY);
-        let (mut too_large, mut bytes) = (None, 0);
+        let square_of_zero = square_of_zero(&scaling);
+        let mut lens = Self {
+            scaling,
+            features,
+            factors: Vec::new(),
+            by_row: false,
+            centre: Vec::new(),
+            square_of_zero,
+            sum_squares: 0.0,
+            bytes: 0,
+        };
         let mut buffer = Buffer::default();
-        let kind = source.block(view, 0..instances.min(1), &mut buffer)?.rows;
+        let kind = source.block(view, 0..source.instances().min(1), &mut buffer)?.rows;
         let limit = match kind {
             _ if any_length => f64::MAX.sqrt(),
             Rows::DenseF32(_) | Rows::SparseF32(_) => longest::<f32>(),
@@ -124,64 +131,23 @@ impl Lens {
             Rows::SparseF32(_) => longest::<f32>(),
             Rows::SparseF64(_) => longest::<f64>(),
         };
-        let mut lens =
-            Self { scaling, features, factors: Vec::new(), by_row: false, sum_squares: 0.0, bytes: 0 };
-        let square_of_zero = lens.square_of_zero();
-        ordered(
-            (0..instances).step_by(size),
-            Norms::default,
-            |start, norms| {
-                let range = start..(start + size).min(instances);
-                let mut buffer = std::mem::take(&mut norms.buffer);
-                *norms = Norms { smallest: f64::INFINITY, ..Norms::default() };
-                let block = source.block(view, range.clone(), &mut buffer)?;
-                for i in 0..range.len() {
-                    let Some(row) = block.index.row(i) else {
-                        norms.factors.push(0.0);
-                        continue;
-                    };
-                    let (stored, scaled) = lens.lengths(&block, row, square_of_zero);
-                    let factor = if unit { reciprocal(scaled) } else { 1.0 } * lens.scaling.weight;
-                    let square = (scaled * factor).powi(2);
-                    if scaled * factor > limit || stored > stored_limit || square.is_nan() {
-                        norms.too_large.get_or_insert(range.start + i);
-                    }
-                    norms.factors.push(factor);
-                    norms.bytes += block.rows.bytes(row, features);
-                    norms.sum_squares += square;
-                    norms.largest = norms.largest.max(stored);
-                    if stored > 0.0 {
-                        norms.smallest = norms.smallest.min(stored);
-                    }
-                }
-                norms.buffer = buffer;
-                Ok::<_, Error>(())
-            },
-            |norms| {
-                if unit {
-                    factors.extend_from_slice(&norms.factors);
-                }
-                sum_squares += norms.sum_squares;
-                bytes += norms.bytes;
-                largest = largest.max(norms.largest);
-                smallest = smallest.min(norms.smallest);
-                too_large = too_large.or(norms.too_large);
-            },
-        )?;
-        if !sum_squares.is_finite() {
-            too_large = too_large.or(Some(0));
+        lens.centre = lens.pilot(source, view)?;
+        let mut norms = lens.norms(source, view, (limit, stored_limit))?;
+        if let Some(row) = norms.refused(any_length) {
+            return Err(not_finite(source, view, row)?.unwrap_or_else(|| Error::TooLarge {
+                view: source.name(view).into(),
+                row,
+                id: source.id(row),
+            }));
         }
-        if let Some(row) = too_large {
-            return Err(Error::TooLarge { view: source.name(view).into(), row, id: source.id(row) });
-        }
-        lens.factors = factors;
-        lens.sum_squares = sum_squares;
-        lens.bytes = bytes;
-        let (far, dense) = match kind {
-            Rows::DenseF32(_) => (lens.is_far::<f32>(), true),
-            Rows::DenseF64(_) => (lens.is_far::<f64>(), true),
-            Rows::SparseF32(_) => (lens.is_far::<f32>(), false),
-            Rows::SparseF64(_) => (lens.is_far::<f64>(), false),
+        lens.factors = std::mem::take(&mut norms.factors);
+        lens.sum_squares = norms.squares.value(1.0);
+        lens.bytes = norms.bytes;
+        let (far, offset, extreme, dense) = match kind {
+            Rows::DenseF32(_) => lens.traps::<f32>(&norms, true),
+            Rows::DenseF64(_) => lens.traps::<f64>(&norms, true),
+            Rows::SparseF32(_) => lens.traps::<f32>(&norms, false),
+            Rows::SparseF64(_) => lens.traps::<f64>(&norms, false),
         };
         if far && !dense {
             return Err(Error::Scaling {
@@ -193,12 +159,19 @@ impl Lens {
                         .into(),
             });
         }
-        let extreme = match kind {
-            Rows::DenseF32(_) | Rows::SparseF32(_) => lens.is_extreme::<f32>(smallest, largest),
-            Rows::DenseF64(_) | Rows::SparseF64(_) => lens.is_extreme::<f64>(smallest, largest),
-        };
-        lens.by_row = dense && (far || extreme);
-        Ok(lens)
+        if !offset {
+            lens.centre = Vec::new();
+        }
+        lens.by_row = dense && (far || offset || extreme);
+        Ok((lens, norms))
+    }
+
+    /// What would cost digits: a shift that is far larger than the spread, an offset of the scaled rows, magnitudes that
+    /// leave the range of the type; and whether rows are dense.
+    fn traps<T: Scalar>(&self, norms: &Norms, dense: bool) -> (bool, bool, bool, bool) {
+        let offset = norms.from_centre.root() < norms.squares.root() / tolerable_shift::<T>().sqrt();
+        let extreme = self.is_extreme::<T>(norms.smallest, norms.largest);
+        (self.is_far::<T>(), offset, extreme, dense)
     }
 
     /// Bytes that the view stores per row, on average.
@@ -231,19 +204,13 @@ impl Lens {
         if self.factors.is_empty() { self.scaling.weight } else { self.factors[instance] }
     }
 
-    /// `‖(x − m) ∘ c‖²` of a row of zeros, which [`Lens::square`] needs; compute it once.
-    pub fn square_of_zero(&self) -> f64 {
-        let shift = self.scaling.shift.iter().enumerate();
-        shift.map(|(f, m)| scaled(0.0, *m, self.scaling.factor[f]).powi(2)).sum()
-    }
-
     /// `‖x‖` and `‖(x − m) ∘ c‖` of a row.
-    fn lengths(&self, block: &Block<'_>, row: usize, square_of_zero: f64) -> (f64, f64) {
+    fn lengths(&self, block: &Block<'_>, row: usize) -> (f64, f64) {
         match block.rows {
             Rows::DenseF32(x) => self.dense_lengths(&x[row * self.features..][..self.features]),
             Rows::DenseF64(x) => self.dense_lengths(&x[row * self.features..][..self.features]),
-            Rows::SparseF32(csr) => self.sparse_lengths(csr, row, square_of_zero),
-            Rows::SparseF64(csr) => self.sparse_lengths(csr, row, square_of_zero),
+            Rows::SparseF32(csr) => self.sparse_lengths(csr, row),
+            Rows::SparseF64(csr) => self.sparse_lengths(csr, row),
         }
     }
 
@@ -258,7 +225,7 @@ impl Lens {
         (stored, scaled)
     }
 
-    fn sparse_lengths<T: Scalar>(&self, csr: Csr<'_, T>, row: usize, square_of_zero: f64) -> (f64, f64) {
+    fn sparse_lengths<T: Scalar>(&self, csr: Csr<'_, T>, row: usize) -> (f64, f64) {
         let Scaling { shift, factor, .. } = &self.scaling;
         let (columns, values) = csr.row(row);
         let stored = length_of(values, |_, x| x);
@@ -272,7 +239,7 @@ impl Lens {
             let (m, c) = (shift[f as usize], factor[f as usize]);
             scaled(value.to_f64(), m, c).powi(2) - scaled(0.0, m, c).powi(2)
         });
-        (stored, (square_of_zero + changes.sum::<f64>()).max(0.0).sqrt())
+        (stored, (self.square_of_zero + changes.sum::<f64>()).max(0.0).sqrt())
     }
 
     /// Adds `weight · x'_i` to `target`, without the shift: see [`Lens::finish_row`].
@@ -283,8 +250,12 @@ impl Lens {
         weight: f64,
         target: &mut [f64],
     ) {
+        self.add_stored(block, row, weight * self.full_factor(instance), target);
+    }
+
+    /// Adds `weight · x` of a row as it is stored to `target`.
+    fn add_stored(&self, block: &Block<'_>, row: usize, weight: f64, target: &mut [f64]) {
         let d = self.features;
-        let weight = weight * self.full_factor(instance);
         match block.rows {
             Rows::DenseF32(x) => add_dense(&x[row * d..(row + 1) * d], weight, target),
             Rows::DenseF64(x) => add_dense(&x[row * d..(row + 1) * d], weight, target),
@@ -295,24 +266,58 @@ impl Lens {
 
     /// Turns `Σ f x` and `Σ f` into `Σ x'`.
     pub fn finish_row(&self, total_factor: f64, target: &mut [f64]) {
-        let Scaling { shift, factor, .. } = &self.scaling;
-        for (value, m) in target.iter_mut().zip(shift) {
-            *value -= total_factor * m;
-        }
-        for (value, c) in target.iter_mut().zip(factor) {
-            *value = if *c == 0.0 { 0.0 } else { *value * c };
+        for (f, value) in target.iter_mut().enumerate() {
+            *value = self.finish(f, total_factor, *value);
         }
     }
 
+    /// Turns `Σ f x` of one feature and `Σ f` into `Σ x'`.
+    #[inline]
+    pub fn finish(&self, feature: usize, total_factor: f64, value: f64) -> f64 {
+        let Scaling { shift, factor, .. } = &self.scaling;
+        let shifted = shift.get(feature).map_or(value, |m| value - total_factor * m);
+        factor.get(feature).map_or(shifted, |&c| if c == 0.0 { 0.0 } else { shifted * c })
+    }
+
     /// `‖x'‖²` of an instance, from its stored values.
-    pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize), square_of_zero: f64) -> f64 {
-        let factor = self.full_factor(instance);
-        (self.lengths(block, row, square_of_zero).1 * factor).powi(2)
+    pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
+        (self.lengths(block, row).1 * self.full_factor(instance)).powi(2)
     }
 
     pub fn features(&self) -> usize {
         self.features
     }
+}
+
+/// The error that names a value which is not finite in the row of an instance, if there is one.
+fn not_finite(source: &dyn Source, view: usize, instance: usize) -> Result<Option<Error>> {
+    fn find<T: Scalar>(values: &[T]) -> Option<(usize, f64)> {
+        values.iter().map(|value| value.to_f64()).enumerate().find(|(_, value)| !value.is_finite())
+    }
+    let d = source.features(view);
+    let mut buffer = Buffer::default();
+    let block = source.block(view, instance..instance + 1, &mut buffer)?;
+    let Some(row) = block.index.row(0) else { return Ok(None) };
+    let found = match block.rows {
+        Rows::DenseF32(x) => find(&x[row * d..(row + 1) * d]),
+        Rows::DenseF64(x) => find(&x[row * d..(row + 1) * d]),
+        Rows::SparseF32(csr) => find(csr.row(row).1).map(|(i, value)| (csr.row(row).0[i] as usize, value)),
+        Rows::SparseF64(csr) => find(csr.row(row).1).map(|(i, value)| (csr.row(row).0[i] as usize, value)),
+    };
+    Ok(found.map(|(column, value)| Error::NotFinite {
+        view: source.name(view).into(),
+        row: instance,
+        id: source.id(instance),
+        column,
+        feature: column.to_string(),
+        value,
+    }))
+}
+
+/// `‖(x − m) ∘ c‖²` of a row of zeros.
+fn square_of_zero(scaling: &Scaling) -> f64 {
+    let shift = scaling.shift.iter().zip(&scaling.factor);
+    shift.map(|(m, c)| scaled(0.0, *m, *c).powi(2)).sum()
 }
 
 /// `1/length`, and 1 for a row of zeros, which stays a row of zeros.
@@ -331,15 +336,22 @@ pub(crate) fn scaled(x: f64, m: f64, c: f64) -> f64 {
 #[inline(always)]
 fn length_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
     let square = sum_of(row, |i, x| term(i, x).powi(2));
-    if square.is_finite() && square > 1e-280 {
+    if square.is_nan() || square.is_finite() && square > 1e-280 {
         return square.sqrt();
     }
-    let terms = || row.iter().enumerate().map(|(i, value)| term(i, value.to_f64()));
-    let largest = terms().map(f64::abs).fold(0.0, f64::max);
+    let terms = row.iter().enumerate().map(|(i, value)| term(i, value.to_f64()));
+    let largest = terms.map(f64::abs).fold(0.0, f64::max);
     if largest == 0.0 || !largest.is_finite() {
         return largest;
     }
-    largest * terms().map(|term| (term / largest).powi(2)).sum::<f64>().sqrt()
+    // A power of two: the digits are those that the same row has at another magnitude.
+    let unit = power_near(largest);
+    sum_of(row, |i, x| (term(i, x) / unit).powi(2)).sqrt() * unit
+}
+
+/// A power of two within a factor of two of a positive number, but for numbers at the ends of the range.
+pub(crate) fn power_near(value: f64) -> f64 {
+    2.0_f64.powi(value.log2().clamp(-1000.0, 1000.0) as i32)
 }
 
 #[inline(always)]

@@ -38,6 +38,7 @@ mod consolidate;
 pub mod datasets;
 mod eigen;
 mod error;
+pub mod estimate;
 mod explain;
 mod fit;
 mod held_out;

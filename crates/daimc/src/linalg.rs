@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
-use crate::Matrix;
+use crate::{Error, Matrix, Result};
 
 fn view(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(matrix.values(), matrix.rows(), matrix.columns())
@@ -42,14 +42,20 @@ pub(crate) fn add_product(c: &mut Matrix, factor: f64, a: &Matrix, b: &Matrix) {
 
 /// The eigenvalues λ of a symmetric matrix and its eigenvectors, one per column: `A = Q diag(λ) Qᵀ`.
 ///
-/// A matrix that holds NaN or does not converge is taken as diagonal; callers guard the values they get.
-pub(crate) fn symmetric_eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
+/// # Errors
+/// [`Error::OutOfRange`] where the matrix has entries that are no numbers or infinite, [`Error::NoConvergence`] where
+/// the iterations do not end.
+pub(crate) fn symmetric_eigen(a: &Matrix) -> Result<(Vec<f64>, Matrix)> {
     let n = a.rows();
-    let Ok(eigen) = view(a).self_adjoint_eigen(Side::Lower) else {
-        let identity = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
-        return ((0..n).map(|i| a[(i, i)]).collect(), identity);
-    };
-    ((0..n).map(|i| eigen.S()[i]).collect(), Matrix::from_fn(n, n, |i, j| eigen.U()[(i, j)]))
+    if a.values().iter().any(|value| !value.is_finite()) {
+        return Err(Error::OutOfRange);
+    }
+    let eigen = view(a).self_adjoint_eigen(Side::Lower).map_err(|_| Error::NoConvergence { order: n })?;
+    let values: Vec<f64> = (0..n).map(|i| eigen.S()[i]).collect();
+    let vectors = Matrix::from_fn(n, n, |i, j| eigen.U()[(i, j)]);
+    // Entries near the largest number may leave the range on the way.
+    let sound = values.iter().chain(vectors.values()).all(|value| value.is_finite());
+    if sound { Ok((values, vectors)) } else { Err(Error::OutOfRange) }
 }
 
 /// Eigenvalues that cannot be divided by are lifted to this share of the largest.
@@ -77,4 +83,23 @@ pub(crate) fn column_squares(matrix: &Matrix) -> Vec<f64> {
         }
     }
     squares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_without_eigenvalues_is_an_error_and_not_a_diagonal_one() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for (i, j) in [(0, 0), (1, 1), (1, 0), (0, 1)] {
+                let mut a = Matrix::from_fn(3, 3, |i, j| if i == j { 2.0 } else { 1.0 });
+                a[(i, j)] = bad;
+                assert!(matches!(symmetric_eigen(&a), Err(Error::OutOfRange)), "{bad} at {i}, {j}");
+            }
+        }
+        let (values, _) =
+            symmetric_eigen(&Matrix::from_fn(2, 2, |i, j| if i == j { 2.0 } else { 1.0 })).unwrap();
+        assert!((values[0] - 1.0).abs() < 1e-12 && (values[1] - 3.0).abs() < 1e-12, "{values:?}");
+    }
 }

@@ -7,9 +7,9 @@ mod columns;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::choice::choice;
 use crate::source::Source;
+use crate::{Error, Result};
 use columns::Columns;
 
 /// How a view is scaled. Statistics are taken from its present rows only.
@@ -123,11 +123,12 @@ impl Scaling {
             }
             Scale::Auto | Scale::None | Scale::Unit => {}
         }
-        // A mean or range beyond all numbers: the feature is left out.
-        for (shift, factor) in scaling.shift.iter_mut().zip(&mut scaling.factor) {
-            if !(shift.is_finite() && factor.is_finite()) {
-                (*shift, *factor) = (0.0, 0.0);
-            }
+        let range = |f: &usize| columns.max[*f] - columns.min[*f];
+        if let Some(f) = (0..scaling.shift.len()).find(|f| !range(f).is_finite()) {
+            let reason = format!(
+                "the values of feature {f} (from 0) differ by more than the largest number; divide the view by a constant first"
+            );
+            return Err(Error::Scaling { view: source.name(view).into(), scale: scale.to_string(), reason });
         }
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();
@@ -154,10 +155,12 @@ impl Scaling {
     }
 }
 
+/// A spread below this is none: what it is divided by it could leave the range of numbers.
+const SMALLEST_SPREAD: f64 = 1e-290;
+
 /// `1 / value`, or zero for a feature that is constant: it carries nothing, and new data must not blow it up.
 fn reciprocal(value: f64) -> f64 {
-    let reciprocal = 1.0 / value;
-    if value > 0.0 && reciprocal.is_finite() { reciprocal } else { 0.0 }
+    if value > SMALLEST_SPREAD { 1.0 / value } else { 0.0 }
 }
 
 fn choose(columns: &Columns) -> (Scale, String) {

@@ -1,11 +1,13 @@
 //! Where rows come from. A sweep reads blocks of instances through [`Source`]; they need not be in memory.
 
+mod checked;
 mod stoppable;
 
 use std::ops::Range;
 
-use crate::Result;
 use crate::kernel::Scalar;
+use crate::{Error, Result};
+pub(crate) use checked::{Checked, validate};
 pub use stoppable::Stoppable;
 
 /// The entry of an index that says: this instance is missing.
@@ -57,9 +59,18 @@ pub trait Source: Sync {
             let start = first as usize;
             let end = (start + PICK_BLOCK).min(self.instances());
             let (now, later) = rest.split_at(rest.partition_point(|&i| (i as usize) < end));
+            let unreadable = |reason: String| {
+                let source = reason.into();
+                Error::Read { view: self.name(view).into(), first: start, last: end, source }
+            };
+            if now.is_empty() {
+                return Err(unreadable(format!("there are only {} instances", self.instances())));
+            }
             let block = self.block(view, start..end, &mut part)?;
+            let features = self.features(view);
+            checked::fits(&block, end - start, features).map_err(unreadable)?;
             for &i in now {
-                kept.push(&block, i as usize - start, self.features(view));
+                kept.push(&block, i as usize - start, features);
             }
             kind = Some(block.rows.kind());
             rest = later;
@@ -89,7 +100,7 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     DenseF32,
     DenseF64,

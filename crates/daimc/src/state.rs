@@ -34,14 +34,15 @@ impl<'a> State<'a> {
         if bases.is_empty() {
             let none = |cross: &Matrix| Matrix::zeros(cross.rows(), cross.columns());
             let views = statistics.gram.iter().zip(&statistics.cross);
-            bases = views.map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0)).collect();
+            let fitted = views.map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0));
+            bases = fitted.collect::<Result<_>>()?;
         }
         let (alpha, beta) = (options.alpha, options.beta);
         let alignments = bases.iter().map(|basis| match options.penalty {
             Penalty::Published => alignment::start(basis, beta),
             Penalty::Relative | Penalty::Auto => alignment::select(basis, beta),
         });
-        let alignments = alignments.collect();
+        let alignments = alignments.collect::<Result<_>>()?;
         let alphas = (0..bases.len()).map(|view| match options.penalty {
             Penalty::Published => alpha,
             Penalty::Relative | Penalty::Auto => alpha * sweep.sum_squares(view) / options.latent as f64,
@@ -55,13 +56,14 @@ impl<'a> State<'a> {
         let options = self.options;
         let views = self.bases.par_iter_mut().zip(&mut self.alignments).zip(&self.alphas);
         let given = self.statistics.gram.par_iter().zip(&self.statistics.cross);
-        views.zip(given).for_each(|(((own, aligned), alpha), (gram, cross))| {
-            *own = basis::update(gram, cross, aligned, *alpha);
+        views.zip(given).try_for_each(|(((own, aligned), alpha), (gram, cross))| {
+            *own = basis::update(gram, cross, aligned, *alpha)?;
             *aligned = match options.penalty {
-                Penalty::Published => alignment::update(own, aligned, options.beta),
-                Penalty::Relative | Penalty::Auto => alignment::select(own, options.beta),
+                Penalty::Published => alignment::update(own, aligned, options.beta)?,
+                Penalty::Relative | Penalty::Auto => alignment::select(own, options.beta)?,
             };
-        });
+            Ok::<_, Error>(())
+        })?;
         let passes = Passes { most: options.passes, tolerance: 0.0 };
         let update = Update { bases: &self.bases, solver: options.solver, passes };
         self.statistics = self.sweep.run(Some(&update), &mut self.v, &self.scale, true)?;

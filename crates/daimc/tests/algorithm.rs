@@ -192,8 +192,8 @@ proptest! {
                 let s = matrix(&naive::mul(&naive::transpose(&data.v0), &wv));
                 let c = matrix(&naive::mul(&data.xs[i], &wv));
                 let none = Matrix::zeros(c.rows(), v0.columns());
-                let b = alignment::start(&basis::update(&s, &c, &none, 0.0), beta);
-                plain(&basis::update(&s, &c, &b, alpha))
+                let b = alignment::start(&basis::update(&s, &c, &none, 0.0).unwrap(), beta).unwrap();
+                plain(&basis::update(&s, &c, &b, alpha).unwrap())
             })
             .collect();
         let before = naive::loss(&data.xs, &ws, &us, &data.v0);

@@ -99,9 +99,9 @@ proptest! {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let basis = Matrix::from_fn(d, k, |_, _| rng.random_range(-1.0..1.0));
         let square = |row: &[f64]| row.iter().map(|b| b * b).sum::<f64>();
-        let exact = alignment::select(&basis, 0.0);
+        let exact = alignment::select(&basis, 0.0).unwrap();
         let largest = exact.iter_rows().map(square).fold(0.0, f64::max);
-        let found = alignment::select(&basis, beta);
+        let found = alignment::select(&basis, beta).unwrap();
         let mut kept = 0;
         for (own, exact) in found.iter_rows().zip(exact.iter_rows()) {
             let large = square(exact) > beta * beta * largest;

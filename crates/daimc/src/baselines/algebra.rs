@@ -43,9 +43,11 @@ pub(super) fn unit_rows(a: &Matrix) -> Matrix {
 }
 
 /// `(A + ridge · I)⁻¹` of a symmetric, positive semi-definite matrix; a direction that the sum does not know is
-/// lifted, not divided by zero.
+/// lifted, not divided by zero. Where it cannot be found its entries are no numbers, which no clustering takes.
 pub(super) fn inverse(a: &Matrix, ridge: f64) -> Matrix {
-    let (mut values, vectors) = linalg::symmetric_eigen(a);
+    let Ok((mut values, vectors)) = linalg::symmetric_eigen(a) else {
+        return Matrix::from_fn(a.rows(), a.columns(), |_, _| f64::NAN);
+    };
     values.iter_mut().for_each(|value| *value = value.max(0.0) + ridge);
     linalg::lift(&mut values, 1.0);
     let mut scaled = vectors.clone();

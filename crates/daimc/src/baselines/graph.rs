@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::algebra::add;
 use crate::matrix::dot;
-use crate::{Matrix, eigen, linalg};
+use crate::{Matrix, Result, eigen, linalg};
 
 /// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
 /// zero.
@@ -161,7 +161,10 @@ impl Graph {
 
     /// The spectral embedding into `clusters` dimensions: the eigenvectors of `I − D^{-½} A D^{-½}` with the smallest
     /// eigenvalues, its rows times `D^{-½}`. An instance without neighbours gets a row of zeros.
-    pub fn embed(&self, clusters: usize, seed: u64) -> Matrix {
+    ///
+    /// # Errors
+    /// When the eigenvectors cannot be found.
+    pub fn embed(&self, clusters: usize, seed: u64) -> Result<Matrix> {
         let root = |degree: &f64| if *degree > 0.0 { degree.sqrt().recip() } else { 0.0 };
         let roots: Vec<f64> = self.degrees.iter().map(root).collect();
         let scale = |q: &mut Matrix| {
@@ -176,9 +179,9 @@ impl Graph {
             scale(&mut out);
             out
         };
-        let (_, mut embedding) = eigen::leading(apply, roots.len(), clusters, seed);
+        let (_, mut embedding) = eigen::leading(apply, roots.len(), clusters, seed)?;
         scale(&mut embedding);
-        embedding
+        Ok(embedding)
     }
 }
 
@@ -478,8 +481,8 @@ mod tests {
     fn leading_eigenvectors_are_those_of_the_full_decomposition() {
         let n = 400;
         let graph = Graph::nearest(&random(n, 3, 4), 4.0);
-        let (_, found) = eigen::leading(|q| graph.times(q), n, 5, 0);
-        let (values, vectors) = linalg::symmetric_eigen(&weights(&graph));
+        let (_, found) = eigen::leading(|q| graph.times(q), n, 5, 0).unwrap();
+        let (values, vectors) = linalg::symmetric_eigen(&weights(&graph)).unwrap();
         for k in 0..5 {
             assert!(values[n - 1 - k] - values[n - 2 - k] > 1e-4, "the example has clear eigenvectors");
             let cosine: f64 = (0..n).map(|i| found[(i, k)] * vectors[(i, n - 1 - k)]).sum();

@@ -118,7 +118,7 @@ impl Method for Img {
                 break;
             }
         }
-        let stacked = state.graph.embed(clusters, seed);
+        let stacked = state.graph.embed(clusters, seed)?;
         let (labels, _) = cluster(&stacked, clusters, seed)?;
         let (embedding, labels) = pair.unstack(&stacked, &labels);
         Ok(Clustering { labels, embedding, history })

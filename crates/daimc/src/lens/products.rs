@@ -16,7 +16,11 @@ impl Lens {
         let factor = |f: usize| if fold { factor.get(f).copied().unwrap_or(1.0) } else { 1.0 };
         let latent = vectors.columns();
         let mut offset = vec![0.0; latent];
-        if fold {
+        if self.by_row {
+            // Rows are multiplied without the centre, whose share is known exactly.
+            offset = self.along_centre(vectors);
+            offset.iter_mut().for_each(|offset| *offset = -*offset);
+        } else {
             for (f, m) in shift.iter().enumerate() {
                 for (offset, u) in offset.iter_mut().zip(vectors.row(f)) {
                     *offset += m * factor(f) * u;
@@ -135,7 +139,7 @@ impl Lens {
         scratch: &mut Scratch,
     ) {
         let given = Weights { members, v, stride, latent: sums.latent };
-        if !self.scaling.shift.is_empty() {
+        if !self.scaling.shift.is_empty() || !self.centre.is_empty() {
             given.add_up(&mut sums.weights);
         }
         let Scratch { f32, f64, numbers } = scratch;
@@ -207,7 +211,8 @@ impl Lens {
             copies.extend(row.iter().enumerate().map(|(f, value)| {
                 let m = shift.get(f).copied().unwrap_or(0.0);
                 let c = factor.get(f).copied().unwrap_or(1.0);
-                T::from_f64(scaled(value.to_f64(), m, c) * whole)
+                let centre = self.centre.get(f).copied().unwrap_or(0.0);
+                T::from_f64(scaled(value.to_f64(), m, c) * whole - centre)
             }));
         }
         copies.chunks(length).collect()
@@ -284,7 +289,7 @@ fn gather_sparse<T: Scalar>(
 }
 
 #[derive(Debug)]
-enum Typed {
+pub(super) enum Typed {
     F32(Aligned<f32>),
     F64(Aligned<f64>),
 }
@@ -295,8 +300,8 @@ pub(crate) struct Operand {
     latent: usize,
     /// The K numbers of a feature stand side by side; else the features of each vector do.
     by_feature: bool,
-    values: Typed,
-    /// `mᵀ(c ∘ U)`.
+    pub(super) values: Typed,
+    /// `mᵀ(c ∘ U)`; where rows are scaled one by one, `−μᵀU`.
     offset: Vec<f64>,
 }
 
@@ -425,7 +430,7 @@ impl Total {
         Matrix::from_fn(d, latent, |f, k| {
             let sum = self.values[at(f, k)];
             if lens.by_row {
-                return sum;
+                return sum + lens.centre.get(f).map_or(0.0, |centre| centre * self.weights[k]);
             }
             let shift = shift.get(f).map_or(0.0, |m| m * self.weights[k]);
             (sum - shift) * factor.get(f).copied().unwrap_or(1.0)

@@ -71,7 +71,7 @@ impl Misfit {
         let mut buffer = Buffer::default();
         let kind = source.block(view, 0..instances.min(1), &mut buffer)?.rows;
         let operand = lens.operand(&kind, basis);
-        let (size, zero) = (block_size(instances), lens.square_of_zero());
+        let size = block_size(instances);
         let mut total = Self::default();
         ordered(
             (0..instances).step_by(size),
@@ -88,7 +88,7 @@ impl Misfit {
                 for rows in here.chunks(TILE) {
                     lens.project_each(&block, rows, &operand, scratch, |i, products| {
                         let v = latent.row(rows[i].0);
-                        let square = lens.square(&block, rows[i], zero);
+                        let square = lens.square(&block, rows[i]);
                         // ‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v
                         let made: f64 = gram.iter_rows().zip(v).map(|(row, v_k)| v_k * dot(row, v)).sum();
                         part.square[rows[i].0 - start] = square;

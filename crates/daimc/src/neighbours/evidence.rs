@@ -70,7 +70,8 @@ impl<'a> Evidence<'a> {
         for space in &self.spaces {
             watch.check()?;
             let moments = space.moments(self, labels, clusters)?;
-            let rules: Vec<Rule> = (0..FOLDS).map(|fold| Rule::without(fold, &moments)).collect();
+            let rules = (0..FOLDS).map(|fold| Rule::without(fold, &moments));
+            let rules = rules.collect::<Result<Vec<_>>>()?;
             space.ask(self, &rules, &priors, &mut said)?;
         }
         for i in 0..said.rows() {
@@ -117,7 +118,7 @@ impl<'a> Space<'a> {
         let sweep = Sweep::new(&part, &own, &patterns, width);
         let sums = |mut factors: Matrix| -> Result<Matrix> {
             let mut sums = sweep.run(None, &mut factors, &vec![1.0; width], true)?.cross.swap_remove(0);
-            eigen::orthonormalise(sums.values_mut(), width);
+            eigen::orthonormalise(sums.values_mut(), width)?;
             Ok(sums)
         };
         let mut directions = sums(Matrix::from_fn(chosen.len(), width, |_, _| rng.random_range(-1.0..1.0)))?;
@@ -249,7 +250,7 @@ struct Rule {
 
 impl Rule {
     /// Learnt from all folds but one.
-    fn without(fold: usize, moments: &[Moments]) -> Self {
+    fn without(fold: usize, moments: &[Moments]) -> Result<Self> {
         let (clusters, width) = (moments[0].sums.rows(), moments[0].sums.columns());
         let mut all = Moments::new(clusters, width);
         let others = moments.iter().enumerate().filter(|(other, _)| *other != fold);
@@ -269,7 +270,7 @@ impl Rule {
             *entry = (*entry - between) / divisor;
         }
         shrink(&mut covariance, instances);
-        let (mut values, vectors) = linalg::symmetric_eigen(&covariance);
+        let (mut values, vectors) = linalg::symmetric_eigen(&covariance)?;
         linalg::lift(&mut values, 1.0);
         let mut scaled = vectors.clone();
         scaled.scale_columns(&values.iter().map(|value| value.recip()).collect::<Vec<_>>());
@@ -279,7 +280,7 @@ impl Rule {
             if counts[cluster] > 0.0 { likely } else { f64::NEG_INFINITY }
         };
         let offsets = (0..clusters).map(offset).collect();
-        Self { weights, offsets }
+        Ok(Self { weights, offsets })
     }
 
     fn scores(&self, row: &[f64]) -> Vec<f64> {
@@ -355,7 +356,7 @@ mod tests {
                     others.iter().map(product).sum::<f64>() / (others.len() - CLUSTERS) as f64
                 });
                 shrink(&mut covariance, others.len() as f64);
-                let (values, vectors) = linalg::symmetric_eigen(&covariance);
+                let (values, vectors) = linalg::symmetric_eigen(&covariance).unwrap();
                 let x = row(source, view, lens, i);
                 let mut own: Vec<f64> = (0..CLUSTERS)
                     .map(|k| {

@@ -6,7 +6,8 @@ use crate::source::{Buffer, Source};
 use crate::{Matrix, Result};
 
 /// Calls `work` with an accumulator, the instances of a block that the view shows and their products with the directions, a row
-/// for each; `merge` is given the accumulators in the order of the blocks, and must reset them.
+/// for each; `merge` is given the accumulators in the order of the blocks, and must reset them. In a view that has a centre
+/// the products are those of the rows less the centre: whoever looks along directions compares rows with each other.
 pub(super) fn each_block<A: Send>(
     (source, view, lens): (&dyn Source, usize, &Lens),
     directions: &Matrix,
@@ -18,6 +19,7 @@ pub(super) fn each_block<A: Send>(
     let size = block_size(instances);
     let mut buffer = Buffer::default();
     let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, directions);
+    let along = lens.along_centre(directions);
     ordered(
         (0..instances).step_by(size),
         || (new(), Buffer::default(), Scratch::default()),
@@ -27,11 +29,58 @@ pub(super) fn each_block<A: Send>(
             let rows: Vec<_> = range.filter_map(|i| Some((i, block.index.row(i - start)?))).collect();
             let mut products = Matrix::zeros(rows.len(), count);
             lens.project_each(&block, &rows, &operand, scratch, |i, own| {
-                products.row_mut(i).copy_from_slice(own);
+                let row = products.row_mut(i).iter_mut().zip(own.iter().zip(&along));
+                row.for_each(|(out, (own, along))| *out = own - along);
             });
             let shown: Vec<usize> = rows.iter().map(|row| row.0).collect();
             work(&shown, &products, part)
         },
         |(part, _, _)| merge(part),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::kmeans::Points;
+    use crate::scale::{Scale, Scaling};
+    use crate::{View, Views};
+
+    /// All products, and the covariance of each pair of directions, as sums and squares of products would give it.
+    #[test]
+    fn covariances_of_products_keep_their_digits_under_an_offset() {
+        let (n, d) = (400, 20);
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let values: Vec<f32> = (0..n * d).map(|_| 1e5 + rng.random_range(-1.0..1.0_f32)).collect();
+        let source = Views::new(vec![View::dense("x", d, values).unwrap()]).unwrap();
+        let directions = Matrix::from_fn(d, 3, |_, _| rng.random_range(-1.0..1.0));
+        for scale in [Scale::None, Scale::Unit] {
+            let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, scale).unwrap(), true).unwrap();
+            let mut products = Vec::new();
+            let keep = |_: &[usize], rows: &Matrix, part: &mut Vec<f64>| {
+                part.extend_from_slice(rows.values());
+                Ok(())
+            };
+            each_block((&source, 0, &lens), &directions, Vec::new, keep, |part| products.append(part))
+                .unwrap();
+            let products = Matrix::new(n, 3, products).unwrap();
+            let all: Vec<u32> = (0..n as u32).collect();
+            let mut buffer = Buffer::default();
+            let points = Points::new(&source, 0, &lens, &all, &mut buffer).unwrap();
+            let literal = Matrix::from_fn(n, 3, |i, k| {
+                points.values(i).iter().zip(directions.iter_rows()).map(|(x, u)| x * u[k]).sum()
+            });
+            let mean = |of: &Matrix, k: usize| of.iter_rows().map(|row| row[k]).sum::<f64>() / n as f64;
+            for k in 0..3 {
+                let (own, expected) = (mean(&products, k), mean(&literal, k));
+                let raw = products.iter_rows().map(|row| row[k] * row[k]).sum::<f64>() / n as f64 - own * own;
+                let deviation = |row: &[f64]| (row[k] - expected).powi(2);
+                let exact = literal.iter_rows().map(deviation).sum::<f64>() / n as f64;
+                assert!((raw / exact - 1.0).abs() < 1e-4, "{scale}, direction {k}: {raw:e}, {exact:e}");
+            }
+        }
+    }
 }

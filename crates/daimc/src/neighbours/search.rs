@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::project::each_block;
 use crate::kmeans::Points;
-use crate::lens::{Lens, Scratch};
+use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
 use crate::source::{Buffer, Source};
 use crate::views::index;
 use crate::watch::Watch;
@@ -19,8 +19,7 @@ use crate::{Matrix, Result};
 /// Instances up to which every pair is compared.
 pub(crate) const EXACT: usize = 20_000;
 
-/// Points whose distances to others are worked out together, and the others that one thread takes at a time.
-const QUERIES: usize = 64;
+/// Others that one thread compares with some points at a time.
 const OTHERS: usize = 256;
 
 /// Distances that are compared with what has been found at once.
@@ -156,15 +155,16 @@ fn within(
     let n = points.rows.len();
     let unit = if points.lens.sum_squares > 0.0 { points.lens.sum_squares.recip() } else { 1.0 };
     let mut all = Nearest::new(n, count);
-    for first in (0..n).step_by(QUERIES) {
+    let mut taken = Queries::new(points.lens, &points.block.rows);
+    let step = taken.count();
+    for first in (0..n).step_by(step) {
         watch.check()?;
-        let queries = QUERIES.min(n - first);
-        let rows: Vec<Vec<f64>> = (first..first + queries).map(|i| points.values(i)).collect();
-        let vectors = Matrix::from_fn(points.lens.features(), queries, |f, q| rows[q][f]);
-        let operand = points.lens.operand(&points.block.rows, &vectors);
-        let query_squares = &points.squares[first..first + queries];
+        let queries = step.min(n - first);
+        let (operand, along) = taken.take(&points.block, &points.rows[first..first + queries]);
+        let own = points.squares[first..first + queries].iter().zip(along);
+        let query_squares: Vec<f64> = own.map(|(square, along)| square + 2.0 * along).collect();
         // What is farther than the last that a query has found so far need not be looked at.
-        let mut query_bars = [0.0; QUERIES];
+        let mut query_bars = [0.0; MOST_QUERIES];
         for (query, bar) in query_bars[..queries].iter_mut().enumerate() {
             *bar = bars(first + query).min(all.bar(first + query));
         }
@@ -175,7 +175,7 @@ fn within(
             let mut own = Nearest::new(queries, count);
             let mut own_bars = query_bars;
             let rows = &points.rows[start..(start + OTHERS).min(n)];
-            points.lens.project_each(&points.block, rows, &operand, scratch, |i, products| {
+            points.lens.project_each(&points.block, rows, operand, scratch, |i, products| {
                 let point = start + i;
                 let list = i * count..(i + 1) * count;
                 let (others, squares) = (&mut others[list.clone()], &mut squares[list]);
@@ -314,8 +314,9 @@ fn split(order: &mut [u32], leaf: usize, level: usize, coordinates: &[f32], leve
 mod tests {
     use super::*;
     use crate::scale::{Scale, Scaling};
+    use crate::source::Rows;
     use crate::synthetic::Synthetic;
-    use crate::{Views, simulate};
+    use crate::{View, Views, simulate};
 
     fn views(n: usize, d: usize, seed: u64, missing: f64) -> Views<'static> {
         let data = Synthetic::new(n, 5).seed(seed);
@@ -372,6 +373,71 @@ mod tests {
                 expected.sort_unstable();
                 assert_eq!(own, expected, "instance {i} of {n}");
             }
+        }
+    }
+
+    /// Clusters in single precision with an offset that all values share.
+    fn offset_views(n: usize, offset: f32) -> Views<'static> {
+        let data = Synthetic::new(n, 5).noise(1.0).seed(11);
+        let plain = Views::new(vec![data.dense::<f32>("x", 20).unwrap()]).unwrap();
+        let mut buffer = Buffer::default();
+        let Rows::DenseF32(values) = plain.block(0, 0..n, &mut buffer).unwrap().rows else {
+            panic!("dense rows")
+        };
+        let values: Vec<f32> = values.iter().map(|value| value + offset).collect();
+        Views::new(vec![View::dense("x", 20, values).unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn an_offset_costs_no_neighbours() {
+        for scale in [Scale::None, Scale::Unit, Scale::MinMax] {
+            for offset in [0.0, 100.0, 3000.0, 1e4, 1e6] {
+                let source = offset_views(500, offset);
+                let scaling = Scaling::fit(&source, 0, scale).unwrap();
+                let lens = Lens::fit(&source, 0, scaling, true).unwrap();
+                let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+                let share = recall(&source, &lens, &found, &(0..500).collect::<Vec<_>>());
+                assert!(share > 0.995, "{scale} at {offset}: {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_offset_costs_the_trees_no_neighbours() {
+        let source = offset_views(EXACT + 1000, 1e5);
+        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::Unit).unwrap(), true).unwrap();
+        let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+        let plain = offset_views(EXACT + 1000, 0.0);
+        let own = Lens::fit(&plain, 0, Scaling::fit(&plain, 0, Scale::None).unwrap(), true).unwrap();
+        let expected = nearest(&plain, 0, &own, 10, 0, &Watch::default()).unwrap();
+        let among: Vec<usize> = (0..EXACT).step_by(400).collect();
+        let (share, without) =
+            (recall(&source, &lens, &found, &among), recall(&plain, &own, &expected, &among));
+        assert!(share > without - 0.1, "{share}, {without} without the offset");
+    }
+
+    #[test]
+    fn a_sparse_view_with_an_offset_keeps_most_neighbours() {
+        // One column that every row stores, far from zero, among few others.
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let (n, d) = (400, 30_u32);
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::<f32>::new());
+        for _ in 0..n {
+            columns.push(0);
+            values.push(20_000.0 + rng.random_range(-1.0..1.0_f32));
+            for f in (1..d).filter(|_| rng.random_range(0..5) == 0).collect::<Vec<_>>() {
+                columns.push(f);
+                values.push(rng.random_range(0.5..1.5));
+            }
+            offsets.push(columns.len());
+        }
+        let view = View::sparse("x", d as usize, offsets, columns, values).unwrap();
+        let source = Views::new(vec![view]).unwrap();
+        for scale in [Scale::None, Scale::Unit] {
+            let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, scale).unwrap(), true).unwrap();
+            let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+            let share = recall(&source, &lens, &found, &(0..n).collect::<Vec<_>>());
+            assert!(share > 0.98, "{scale}: {share}");
         }
     }
 

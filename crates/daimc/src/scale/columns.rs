@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::kernel::Scalar;
+use crate::lens::power_near;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Csr, Rows, Source};
 
@@ -19,7 +20,18 @@ pub(super) struct Columns {
     pub counts: bool,
 }
 
-/// Sums over some rows, of the distances from a pilot value so that a large mean costs no digits.
+/// What values are measured by: a power of two for each feature, so that squares stay in the range of numbers, and a
+/// pilot value in that unit, so that a large mean costs no digits.
+struct Measure {
+    /// One over the unit.
+    per_unit: Vec<f64>,
+    pilot: Vec<f64>,
+}
+
+/// Spreads whose squares, and many of them together, are in the range of numbers as they are.
+const ORDINARY: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
+
+/// Sums over some rows, of the distances from the pilot.
 #[derive(Clone, Default)]
 struct Sums {
     rows: f64,
@@ -45,12 +57,12 @@ impl Sums {
         }
     }
 
-    fn add_dense<T: Scalar>(&mut self, row: &[T], pilot: &[f64]) {
+    fn add_dense<T: Scalar>(&mut self, row: &[T], Measure { per_unit, pilot }: &Measure) {
         self.rows += 1.0;
         let mut other = false;
-        for (f, (&value, &pilot)) in row.iter().zip(pilot).enumerate() {
+        for (f, ((&value, &pilot), &per_unit)) in row.iter().zip(pilot).zip(per_unit).enumerate() {
             let x = value.to_f64();
-            let y = x - pilot;
+            let y = x * per_unit - pilot;
             self.sum[f] += y;
             self.squares[f] += y * y;
             self.min[f] = self.min[f].min(x);
@@ -62,13 +74,14 @@ impl Sums {
     }
 
     /// The zeros that are not stored are added by [`Sums::add_zeros`].
-    fn add_sparse<T: Scalar>(&mut self, row: usize, csr: &Csr<'_, T>) {
+    fn add_sparse<T: Scalar>(&mut self, row: usize, csr: &Csr<'_, T>, per_unit: &[f64]) {
         self.rows += 1.0;
         let (columns, values) = csr.row(row);
         for (&f, value) in columns.iter().zip(values) {
             let (f, x) = (f as usize, value.to_f64());
-            self.sum[f] += x;
-            self.squares[f] += x * x;
+            let y = x * per_unit[f];
+            self.sum[f] += y;
+            self.squares[f] += y * y;
             self.min[f] = self.min[f].min(x);
             self.max[f] = self.max[f].max(x);
             self.nonzero[f] += f64::from(u8::from(x != 0.0));
@@ -101,17 +114,30 @@ impl Sums {
         self.other |= other.other;
     }
 
-    fn finish(self, pilot: &[f64]) -> Columns {
+    /// What to measure features by whose squares have left the range of numbers; `None` if there are no such.
+    fn units(&self) -> Option<Vec<f64>> {
+        let unit = |(min, max): (&f64, &f64)| match max - min {
+            spread if spread == 0.0 || ORDINARY.contains(&spread) => 1.0,
+            spread if spread.is_finite() => power_near(spread),
+            _ => power_near(max.max(-min)),
+        };
+        let units: Vec<f64> = self.min.iter().zip(&self.max).map(unit).collect();
+        units.iter().any(|unit| *unit != 1.0).then_some(units)
+    }
+
+    fn finish(self, Measure { per_unit, pilot }: &Measure) -> Columns {
         let n = self.rows.max(1.0);
         let offsets: Vec<f64> = self.sum.iter().map(|sum| sum / n).collect();
         let variance = |(squares, offset): (&f64, &f64)| (squares / n - offset * offset).max(0.0);
         // A constant feature has no spread, whatever rounding says.
         let varies = self.min.iter().zip(&self.max).map(|(min, max)| min < max);
         let deviation = self.squares.iter().zip(&offsets).map(variance).zip(varies);
+        let deviation = deviation.map(|(v, varies)| if varies { v.sqrt() } else { 0.0 });
+        let mean = offsets.iter().zip(pilot).map(|(offset, pilot)| offset + pilot);
         Columns {
             rows: self.rows,
-            deviation: deviation.map(|(v, varies)| if varies { v.sqrt() } else { 0.0 }).collect(),
-            mean: offsets.iter().zip(pilot).map(|(offset, pilot)| offset + pilot).collect(),
+            deviation: deviation.zip(per_unit).map(|(deviation, per_unit)| deviation / per_unit).collect(),
+            mean: mean.zip(per_unit).map(|(mean, per_unit)| mean / per_unit).collect(),
             min: self.min,
             max: self.max,
             nonzero: self.nonzero,
@@ -121,54 +147,70 @@ impl Sums {
 }
 
 impl Columns {
-    /// One pass over the present rows of a view.
+    /// One pass over the present rows of a view; a second one where values are so large or so small that their squares
+    /// leave the range of numbers.
     pub(super) fn gather(source: &dyn Source, view: usize) -> Result<Self> {
         let (instances, features) = (source.instances(), source.features(view));
-        let size = block_size(instances);
         let first = (0..instances).find(|&i| source.is_present(view, i)).unwrap_or(0);
-        let mut pilot = vec![0.0; features];
+        let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![0.0; features] };
         let mut buffer = Buffer::default();
-        let block = source.block(view, first..first + 1, &mut buffer)?;
+        let block = source.block(view, first..(first + 1).min(instances), &mut buffer)?;
         let dense = match block.rows {
-            Rows::DenseF32(x) => fill(&mut pilot, x, block.index.row(0)),
-            Rows::DenseF64(x) => fill(&mut pilot, x, block.index.row(0)),
+            Rows::DenseF32(x) => fill(&mut measure.pilot, x, block.index.row(0)),
+            Rows::DenseF64(x) => fill(&mut measure.pilot, x, block.index.row(0)),
             Rows::SparseF32(_) | Rows::SparseF64(_) => false,
         };
-        let mut total = Sums::new(features);
-        let gather = |start: usize, sums: &mut Sums, buffer: &mut Buffer| -> Result<()> {
+        let mut sums = Sums::of(source, view, dense, &measure)?;
+        if let Some(units) = sums.units() {
+            measure.per_unit = units.iter().map(|unit| unit.recip()).collect();
+            measure.pilot.iter_mut().zip(&units).for_each(|(pilot, unit)| *pilot /= unit);
+            sums = Sums::of(source, view, dense, &measure)?;
+        }
+        Ok(sums.finish(&measure))
+    }
+}
+
+impl Sums {
+    /// The sums over all present rows of a view.
+    fn of(source: &dyn Source, view: usize, dense: bool, measure: &Measure) -> Result<Self> {
+        let (instances, features) = (source.instances(), source.features(view));
+        let size = block_size(instances);
+        let mut total = Self::new(features);
+        let gather = |start: usize, sums: &mut Self, buffer: &mut Buffer| -> Result<()> {
             let range = start..(start + size).min(instances);
             let block = source.block(view, range.clone(), buffer)?;
             let rows = (0..range.len()).filter_map(|i| block.index.row(i));
             match block.rows {
                 Rows::DenseF32(x) => {
-                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], &pilot));
+                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], measure));
                 }
                 Rows::DenseF64(x) => {
-                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], &pilot));
+                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], measure));
                 }
-                Rows::SparseF32(csr) => rows.for_each(|r| sums.add_sparse(r, &csr)),
-                Rows::SparseF64(csr) => rows.for_each(|r| sums.add_sparse(r, &csr)),
+                Rows::SparseF32(csr) => rows.for_each(|r| sums.add_sparse(r, &csr, &measure.per_unit)),
+                Rows::SparseF64(csr) => rows.for_each(|r| sums.add_sparse(r, &csr, &measure.per_unit)),
             }
             Ok(())
         };
         if dense {
             ordered(
                 (0..instances).step_by(size),
-                || (Sums::new(features), Buffer::default()),
+                || (Self::new(features), Buffer::default()),
                 |start, (sums, buffer)| {
-                    *sums = Sums::new(features);
+                    *sums = Self::new(features);
                     gather(start, sums, buffer)
                 },
                 |(sums, _)| total.merge(sums),
             )?;
         } else {
             // Adding up d numbers per block would cost more than the few values that a block stores.
+            let mut buffer = Buffer::default();
             for start in (0..instances).step_by(size) {
                 gather(start, &mut total, &mut buffer)?;
             }
             total.add_zeros();
         }
-        Ok(total.finish(&pilot))
+        Ok(total)
     }
 }
 

@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::held_out::{By, Hidden, explained};
-use crate::kmeans::sample_instances;
+use crate::kmeans::{sample, sample_instances};
 use crate::part::Part;
 use crate::source::{Buffer, MISSING, Source, Stoppable};
 use crate::{Daimc, Result};
@@ -43,7 +43,16 @@ impl Resample {
         let kept = Hidden::draw(part, share, seed).map_or_else(
             || {
                 let kept = ((1.0 - LEFT_OUT * share) * part.instances() as f64).ceil() as usize;
-                Kept::Instances(sample_instances(part, kept, &mut ChaCha8Rng::seed_from_u64(seed)))
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let mut kept = sample_instances(part, kept, &mut rng);
+                // A view that shows few instances may have lost them all: it keeps one.
+                for view in 0..part.views() {
+                    if !kept.iter().any(|&i| part.is_present(view, i as usize)) {
+                        kept.extend(sample(part, view, 1, &mut rng));
+                    }
+                }
+                kept.sort_unstable();
+                Kept::Instances(kept)
             },
             Kept::Cells,
         );

@@ -1,8 +1,8 @@
 //! The B step.
 
-use crate::Matrix;
 use crate::linalg::{lift, product, product_transposed, symmetric_eigen, transposed_product};
 use crate::matrix::dot;
+use crate::{Matrix, Result};
 
 /// Keeps the norm of a row of B away from zero: `‖b‖ ≈ √(‖b‖² + η)`.
 pub const ETA: f64 = 1e-10;
@@ -16,8 +16,10 @@ pub const ETA: f64 = 1e-10;
 ///
 /// where `b_j` are the rows of the present B. O(d K²), and nothing cancels; the difference in Eq. 26 as it is
 /// printed loses every digit on unscaled data.
-#[must_use]
-pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Matrix {
+///
+/// # Errors
+/// When the eigenvalues of the K × K matrix cannot be found.
+pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Result<Matrix> {
     let mut weighted = basis.clone();
     for (j, row) in alignment.iter_rows().enumerate() {
         let norm = row_norm(row);
@@ -27,8 +29,10 @@ pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Matrix {
 }
 
 /// The B to start from: the B step with D = I, a ridge regression.
-#[must_use]
-pub fn start(basis: &Matrix, beta: f64) -> Matrix {
+///
+/// # Errors
+/// As [`update`].
+pub fn start(basis: &Matrix, beta: f64) -> Result<Matrix> {
     solve(basis, basis, beta)
 }
 
@@ -42,9 +46,11 @@ pub fn start(basis: &Matrix, beta: f64) -> Matrix {
 /// With β = 0 no feature is left out, with β = 1 all are. Every feature is judged by itself: in the published form
 /// features that say the same compete, and at most K² rows can stay. And nothing is shrunk: where the features that
 /// are left suffice, `BᵀU = I`, and the alignment does not pull at the basis.
-#[must_use]
-pub fn select(basis: &Matrix, beta: f64) -> Matrix {
-    let exact = solve(basis, basis, 0.0);
+///
+/// # Errors
+/// As [`update`].
+pub fn select(basis: &Matrix, beta: f64) -> Result<Matrix> {
+    let exact = solve(basis, basis, 0.0)?;
     let squares: Vec<f64> = exact.iter_rows().map(|row| dot(row, row)).collect();
     let threshold = beta * beta * squares.iter().copied().fold(0.0, f64::max);
     let mut kept = basis.clone();
@@ -55,8 +61,8 @@ pub fn select(basis: &Matrix, beta: f64) -> Matrix {
 }
 
 /// `W (UᵀW + (β/2) I)⁻¹`, where `W = D⁻¹U`, so that `UᵀW` is symmetric and not negative.
-fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Matrix {
-    let (mut eigenvalues, q) = symmetric_eigen(&transposed_product(basis, weighted));
+fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Result<Matrix> {
+    let (mut eigenvalues, q) = symmetric_eigen(&transposed_product(basis, weighted))?;
     for value in &mut eigenvalues {
         *value = value.max(0.0) + 0.5 * beta;
     }
@@ -64,7 +70,7 @@ fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Matrix {
     let mut scaled = product(weighted, &q);
     let reciprocals: Vec<f64> = eigenvalues.iter().map(|value| 1.0 / value).collect();
     scaled.scale_columns(&reciprocals);
-    product_transposed(&scaled, &q)
+    Ok(product_transposed(&scaled, &q))
 }
 
 /// `√(‖b‖² + η)`, the norm of a row of B as the objective and the step take it.

@@ -1,9 +1,9 @@
 //! The U step.
 
-use crate::Matrix;
 use crate::linalg::{
     add_product, column_squares, lift, product, product_transposed, symmetric_eigen, transposed_product,
 };
+use crate::{Matrix, Result};
 
 /// Solves Eq. 14 for the basis U of one view, given the alignment B (d × K) and the statistics of the latent
 /// matrix, `S = Σ_j w_j v_j v_jᵀ` (K × K) and `C = Σ_j w_j x_j v_jᵀ` (d × K):
@@ -22,9 +22,11 @@ use crate::linalg::{
 /// and for the part of it that is `α B` the same reads `U = α B Z ( (Zᵀ Q) ∘ E ) Qᵀ`, where nothing cancels
 /// however small λ is. O(d K²); no d × d matrix. One step of iterative refinement takes care of the digits that
 /// cancel in the first form when γ ≫ λ. Eigenvalues of S near zero (a cluster that died) are lifted.
-#[must_use]
-pub fn update(gram: &Matrix, cross: &Matrix, alignment: &Matrix, alpha: f64) -> Matrix {
-    let equation = Sylvester::new(gram, alignment, alpha);
+///
+/// # Errors
+/// When the eigenvalues of S or of the products of B cannot be found.
+pub fn update(gram: &Matrix, cross: &Matrix, alignment: &Matrix, alpha: f64) -> Result<Matrix> {
+    let equation = Sylvester::new(gram, alignment, alpha)?;
     let mut basis = equation.solve(cross);
     let from_alignment = equation.solve_alignment();
     for (u, own) in basis.values_mut().iter_mut().zip(from_alignment.values()) {
@@ -36,7 +38,7 @@ pub fn update(gram: &Matrix, cross: &Matrix, alignment: &Matrix, alpha: f64) -> 
             *u += correction;
         }
     }
-    basis
+    Ok(basis)
 }
 
 /// Columns of B Z shorter than this share of the longest are rounding.
@@ -56,8 +58,8 @@ struct Sylvester<'a> {
 }
 
 impl<'a> Sylvester<'a> {
-    fn new(gram: &Matrix, alignment: &'a Matrix, alpha: f64) -> Self {
-        let (_, z) = symmetric_eigen(&transposed_product(alignment, alignment));
+    fn new(gram: &Matrix, alignment: &'a Matrix, alpha: f64) -> Result<Self> {
+        let (_, z) = symmetric_eigen(&transposed_product(alignment, alignment))?;
         let mut bz = product(alignment, &z);
         // ‖B z‖² is known to more digits than the eigenvalue, and what is rounding of zero must be zero: it would be
         // divided by λ.
@@ -68,11 +70,11 @@ impl<'a> Sylvester<'a> {
         squares.iter_mut().for_each(|square| *square *= alpha * real(*square));
         let gamma = squares;
 
-        let (mut lambda, q) = symmetric_eigen(gram);
+        let (mut lambda, q) = symmetric_eigen(gram)?;
         lift(&mut lambda, alpha * largest);
         let mut scaled = q.clone();
         scaled.scale_columns(&lambda);
-        Self { alignment, alpha, gram: product_transposed(&scaled, &q), lambda, q, gamma, bz, z }
+        Ok(Self { alignment, alpha, gram: product_transposed(&scaled, &q), lambda, q, gamma, bz, z })
     }
 
     /// `A ∘ E`.

@@ -1,0 +1,272 @@
+//! What a fit will take, told before it is made: memory and time, from the shape of the data alone.
+//!
+//! Time is counted in floating-point operations of each stage, by kind, and turned into seconds by what this machine
+//! does of the first kind in a few milliseconds. How many iterations there are is known by experience only, so that
+//! the time is right within a factor of two or so. Memory is the largest that any stage holds at once.
+
+use std::time::Instant;
+
+use crate::kernel::dense;
+use crate::kmeans::sample_size;
+use crate::neighbours::Neighbours;
+use crate::{Daimc, Options};
+
+/// The shape of a view.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Instances that it shows.
+    pub present: usize,
+    /// Features.
+    pub features: usize,
+    /// Values that are stored.
+    pub entries: usize,
+    /// Bytes of a value: 4 or 8.
+    pub value: usize,
+    /// Whether only values that are not zero are stored.
+    pub sparse: bool,
+}
+
+/// Memory and time of some work.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Memory, beside the data.
+    pub bytes: f64,
+    /// Time, if the machine has nothing else to do.
+    pub seconds: f64,
+}
+
+/// What a fit with the default options takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The data themselves, in memory.
+    pub data: f64,
+    /// A fit without neighbourhoods.
+    pub fit: Cost,
+    /// What [neighbourhoods](Daimc::neighbours) add to it.
+    pub neighbours: Cost,
+}
+
+/// Iterations of a fit and of one start of k-means in a view, by experience.
+const ITERATIONS: f64 = 25.0;
+const LLOYD: f64 = 15.0;
+
+/// Passes over a row until its V is optimal, for each cluster; never more than the limit.
+const SETTLE: f64 = 6.0;
+const MOST_SETTLE: f64 = 1000.0;
+
+/// Clusterings of V that are compared when the iterations have ended, as a share of the starts.
+const CANDIDATES: f64 = 0.8;
+
+/// Links of an instance in the graph of a view, and products with a graph until its eigenvectors are found.
+const LINKS: f64 = 16.0;
+const PRODUCTS: f64 = 100.0;
+
+/// Dimensions in which views are asked about clusters, and passes over the data in which they are.
+const DIMENSIONS: f64 = 64.0;
+const ASKED: f64 = 8.0;
+
+/// Passes over d × K numbers in the U and B steps of one iteration, in one of k-means, and over as many as there are
+/// dimensions when those are found.
+const SOLVE_PASSES: f64 = 40.0;
+const LLOYD_PASSES: f64 = 4.0;
+const SPACE_PASSES: f64 = 30.0;
+
+/// Operations of a dense product in single precision, of many vectors with rows that are in the cache, that take as long as
+/// one of another kind: of a sweep, of a sparse product (more where features are too many for the cache), of small
+/// matrices, of the V step, of distances between rows of V, of a product with a graph, and of a pass over numbers.
+const SWEEP: f64 = 2.0;
+const SPARSE: f64 = 5.0;
+const CACHED: f64 = 2e4;
+const SMALL: f64 = 4.0;
+const STEP: f64 = 3.0;
+const SHORT: f64 = 5.0;
+const GRAPH: f64 = 10.0;
+const PASS: f64 = 100.0;
+
+/// The program itself.
+const PROGRAM: f64 = 1e7;
+
+impl Estimate {
+    /// What a default fit of this many clusters to views of these shapes takes on so many threads.
+    #[must_use]
+    pub fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
+        let work = Work {
+            n: instances as f64,
+            k: clusters as f64,
+            sample: sample_size(clusters).min(instances) as f64,
+            restarts: Daimc::new(clusters).options().restarts as f64,
+            threads: threads as f64,
+            // As many accumulators as there are blocks, and two for each thread.
+            held: instances.div_ceil(crate::parallel::block_size(instances)).min(2 * threads) as f64,
+        };
+        let Options { passes, .. } = *Daimc::new(clusters).options();
+        let data = views.iter().map(Shape::bytes).sum::<f64>() + PROGRAM;
+        let fit = work.fit(views, passes as f64);
+        // The eigenvectors of each view's graph are views of as many features as there are clusters.
+        let embedded: Vec<Shape> = views
+            .iter()
+            .map(|view| Shape {
+                features: clusters,
+                entries: view.present * clusters,
+                value: 8,
+                sparse: false,
+                ..*view
+            })
+            .collect();
+        let again = work.fit(&embedded, passes as f64);
+        let own = work.neighbours(views);
+        let rows: f64 = embedded.iter().map(Shape::bytes).sum();
+        // What the fit took before is not all given back.
+        let beyond = own.bytes.max(rows + again.bytes) + work.lists(views);
+        let operations = work.threads * rate();
+        let time = |cost: Cost| Cost { seconds: cost.seconds / operations, ..cost };
+        let neighbours = Cost { bytes: beyond, seconds: own.seconds + again.seconds };
+        Self { data, fit: time(fit), neighbours: time(neighbours) }
+    }
+
+    /// Whether a fit uses neighbourhoods by default.
+    #[must_use]
+    pub fn includes_neighbours(instances: usize) -> bool {
+        instances <= Neighbours::AUTO_MOST
+    }
+}
+
+impl Shape {
+    fn bytes(&self) -> f64 {
+        let index = if self.sparse { 4 } else { 0 };
+        (self.entries * (self.value + index)) as f64
+    }
+
+    /// Values of a row.
+    fn per_row(&self) -> f64 {
+        self.entries as f64 / self.present.max(1) as f64
+    }
+
+    /// What an operation of a product with rows costs, dense single precision being 1.
+    fn price(&self) -> f64 {
+        let wide = (self.features as f64 / CACHED).min(3.0);
+        if self.sparse { SPARSE * (1.0 + wide) } else { self.value as f64 / 4.0 }
+    }
+}
+
+/// The numbers that all stages depend on.
+struct Work {
+    n: f64,
+    k: f64,
+    sample: f64,
+    restarts: f64,
+    threads: f64,
+    held: f64,
+}
+
+impl Work {
+    /// Operations of k-means, from all starts, on so many rows of V.
+    fn cluster(&self, rows: f64) -> f64 {
+        let iterations = 8.0 + 0.6 * self.k;
+        self.restarts * iterations * SHORT * 2.0 * rows.min(self.sample) * self.k * self.k
+    }
+
+    /// Bytes, and operations instead of seconds.
+    fn fit(&self, views: &[Shape], passes: f64) -> Cost {
+        let Self { n, k, sample, restarts, threads, held } = *self;
+        let settle = (SETTLE * k).min(MOST_SETTLE);
+        let candidates = (CANDIDATES * restarts).max(1.0);
+        let step = 2.0 * STEP * k * k;
+        // V of the sample is clustered for every candidate; that of all once, then compared with its means a few times.
+        let mut operations = step * n * (ITERATIONS * passes + settle)
+            + candidates * (step * sample * (settle + passes) + self.cluster(sample))
+            + self.cluster(n)
+            + 10.0 * SHORT * 2.0 * n * k * k;
+        let (mut always, mut iterating, mut starting) = (24.0 * n * k, 0.0, 0.0_f64);
+        for view in views {
+            let (d, value, entries) = (view.features as f64, view.value as f64, view.entries as f64);
+            let rows = sample.min(view.present as f64) * view.per_row();
+            let (sweep, product) = (SWEEP * view.price(), 2.0 * view.price());
+            let solve = SMALL * 20.0 * d * k * k + SOLVE_PASSES * PASS * d * k;
+            let seeds = k * (2.0 + k.ln().max(0.0)) * (product * rows + 2.0 * PASS * d);
+            operations += restarts * (LLOYD * (product * rows * k + LLOYD_PASSES * PASS * d * k) + seeds)
+                + (ITERATIONS + 6.0) * (4.0 * sweep * entries * k + solve)
+                + candidates * (12.0 * sweep * rows * k + solve)
+                + 24.0 * SWEEP * entries;
+            // Bases, alignments and statistics; then what the steps or the sums of threads need, or k-means.
+            always += 24.0 * d * k;
+            iterating += d * k * f64::max(40.0, 8.0 + value * (1.0 + held));
+            starting = starting.max(d * k * (threads * (24.0 + value) + 16.0));
+        }
+        Cost { bytes: always + starting.max(iterating), seconds: operations }
+    }
+
+    /// The lists of neighbours and the graphs, which are held to the end.
+    fn lists(&self, views: &[Shape]) -> f64 {
+        self.n * (80.0 + 12.0 * LINKS) * views.len() as f64
+    }
+
+    /// The search in every view, the eigenvectors of its graph and of the fused one, and what the views are asked.
+    fn neighbours(&self, views: &[Shape]) -> Cost {
+        let Self { n, k, held, .. } = *self;
+        let vectors = 1.25 * k + 4.0;
+        let (mut operations, mut bytes) = (3.0 * self.cluster(n), 16.0 * n * vectors + 24.0 * n * k);
+        for view in views {
+            let (d, value, entries) = (view.features as f64, view.value as f64, view.entries as f64);
+            let width = DIMENSIONS.min(d);
+            operations += 2.0 * view.price() * Neighbours::pairs(view.present) * view.per_row()
+                + ASKED * 2.0 * SWEEP * view.price() * entries * width;
+            if d > DIMENSIONS {
+                operations += SMALL * 8.0 * d * width * width + SPACE_PASSES * PASS * d * width;
+            }
+            let search = if view.sparse { 16e6 } else { 64.0 * d * (16.0 + value) };
+            bytes = bytes.max(search).max(d * width * (24.0 + held * value));
+        }
+        // One graph for each view, and three times the fused one.
+        let links = n * LINKS * views.len() as f64;
+        operations += 4.0 * GRAPH * 2.0 * PRODUCTS * links * vectors;
+        operations += 4.0 * SMALL * 8.0 * 12.0 * n * vectors * vectors;
+        Cost { bytes, seconds: operations }
+    }
+}
+
+/// Operations of a dense product in single precision that one thread does in a second, measured in a few milliseconds.
+fn rate() -> f64 {
+    const ROWS: usize = 64;
+    const FEATURES: usize = 512;
+    const VECTORS: usize = 16;
+    let values = vec![0.5_f32; ROWS * FEATURES];
+    let rows: Vec<&[f32]> = values.chunks(FEATURES).collect();
+    let vectors = vec![0.25_f32; VECTORS * dense::padded::<f32>(FEATURES)];
+    let mut out = vec![0.0_f32; ROWS * VECTORS];
+    let once = || {
+        let begun = Instant::now();
+        dense::project(&rows, &vectors, VECTORS, &mut out);
+        begun.elapsed().as_secs_f64()
+    };
+    let fastest = std::iter::repeat_with(once).take(30).fold(f64::INFINITY, f64::min);
+    2.0 * (ROWS * FEATURES * VECTORS) as f64 / fastest.max(1e-7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(present: usize, features: usize, entries: usize, sparse: bool) -> Shape {
+        Shape { present, features, entries, value: 4, sparse }
+    }
+
+    #[test]
+    fn more_of_anything_takes_more() {
+        let cost = |n: usize, d: usize, k: usize| {
+            let Estimate { data, fit, neighbours } = Estimate::new(n, &[shape(n, d, n * d, false)], k, 2);
+            (data + fit.bytes + neighbours.bytes, fit.bytes)
+        };
+        let (all, fit) = cost(2000, 100, 10);
+        for (more, more_fit) in [cost(4000, 100, 10), cost(2000, 1000, 10), cost(2000, 100, 30)] {
+            assert!(more > all && more_fit > fit);
+        }
+    }
+
+    #[test]
+    fn a_wide_sparse_view_is_known_by_its_features() {
+        let estimate = Estimate::new(5000, &[shape(5000, 200_000, 1_000_000, true)], 20, 2);
+        // Bases and sums of 200 000 × 20, and sums of 200 000 × 64.
+        assert!(estimate.fit.bytes > 2e8 && estimate.neighbours.bytes > 1e8, "{estimate:?}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Distances between scaled rows and vectors, measured from the centre of the view so that an offset that all rows share
+//! costs no digits:
+//!
+//! ```text
+//! ‖x' − c‖² = ‖x' − μ‖² + ‖c − μ‖² − 2 (x' − μ)ᵀ(c − μ)
+//! ```
+
+use super::{Lens, Operand, length_of, scaled};
+use crate::Matrix;
+use crate::kernel::Scalar;
+use crate::linalg::column_squares;
+use crate::matrix::dot;
+use crate::source::{Block, Csr, Rows};
+
+/// Vectors that rows are compared with.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    /// For the products `x'ᵀ(c − μ)`.
+    pub operand: Operand,
+    /// `‖c − μ‖² + 2 μᵀ(c − μ)`.
+    pub squares: Vec<f64>,
+}
+
+impl Targets {
+    /// Turns the products of a row, whose squared distance from the centre is given, into its squared distances from the
+    /// vectors.
+    pub fn distances(&self, square: f64, products: &mut [f64]) {
+        for (product, own) in products.iter_mut().zip(&self.squares) {
+            *product = (square + own - 2.0 * *product).max(0.0);
+        }
+    }
+}
+
+impl Lens {
+    /// Prepares vectors, the columns of a d × K matrix, for distances.
+    pub fn targets(&self, rows: &Rows<'_>, vectors: &Matrix) -> Targets {
+        if self.centre.is_empty() {
+            return Targets { operand: self.operand(rows, vectors), squares: column_squares(vectors) };
+        }
+        let vectors =
+            Matrix::from_fn(vectors.rows(), vectors.columns(), |f, k| vectors[(f, k)] - self.centre[f]);
+        let mut squares = column_squares(&vectors);
+        let along = self.along_centre(&vectors);
+        squares.iter_mut().zip(along).for_each(|(square, along)| *square += 2.0 * along);
+        Targets { operand: self.operand(rows, &vectors), squares }
+    }
+
+    /// `μᵀu` of the columns of a d × K matrix; zero without a centre.
+    pub fn along_centre(&self, vectors: &Matrix) -> Vec<f64> {
+        let mut along = vec![0.0; vectors.columns()];
+        for (value, row) in self.centre.iter().zip(vectors.iter_rows()) {
+            along.iter_mut().zip(row).for_each(|(along, u)| *along += value * u);
+        }
+        along
+    }
+
+    /// What measures how far rows are from the centre, or from the origin where there is none.
+    pub fn measure(&self) -> FromCentre<'_> {
+        let shift = self.scaling.shift.iter().zip(&self.scaling.factor);
+        FromCentre {
+            lens: self,
+            square: dot(&self.centre, &self.centre),
+            zero: shift.zip(&self.centre).map(|((m, c), centre)| scaled(0.0, *m, *c) * centre).sum(),
+        }
+    }
+}
+
+/// Distances of rows from the centre.
+pub(crate) struct FromCentre<'a> {
+    lens: &'a Lens,
+    /// `‖μ‖²`.
+    square: f64,
+    /// `(−m ∘ c)ᵀμ`: what a row of zeros has along μ.
+    zero: f64,
+}
+
+impl FromCentre<'_> {
+    /// `‖x' − μ‖²` of an instance.
+    pub fn square(&self, block: &Block<'_>, at: (usize, usize)) -> f64 {
+        let square = || self.lens.square(block, at);
+        if self.lens.centre.is_empty() {
+            return square();
+        }
+        self.length(block, at.1, self.lens.full_factor(at.0), || square().sqrt()).powi(2)
+    }
+
+    /// `‖x' − μ‖` of a row with this factor and this `‖x'‖`.
+    pub(super) fn length(
+        &self,
+        block: &Block<'_>,
+        row: usize,
+        factor: f64,
+        length: impl FnOnce() -> f64,
+    ) -> f64 {
+        let d = self.lens.features;
+        match block.rows {
+            Rows::DenseF32(x) => self.dense(&x[row * d..(row + 1) * d], factor),
+            Rows::DenseF64(x) => self.dense(&x[row * d..(row + 1) * d], factor),
+            Rows::SparseF32(csr) => self.sparse(csr, row, factor, length()),
+            Rows::SparseF64(csr) => self.sparse(csr, row, factor, length()),
+        }
+    }
+
+    fn dense<T: Scalar>(&self, row: &[T], whole: f64) -> f64 {
+        let Lens { scaling, centre, .. } = self.lens;
+        let (shift, factor) = (&scaling.shift, &scaling.factor);
+        match (shift.is_empty(), factor.is_empty()) {
+            (_, true) => length_of(row, |f, x| x * whole - centre[f]),
+            (true, false) => length_of(row, |f, x| x * factor[f] * whole - centre[f]),
+            (false, false) => length_of(row, |f, x| scaled(x, shift[f], factor[f]) * whole - centre[f]),
+        }
+    }
+
+    /// From the stored values alone, in double precision.
+    fn sparse<T: Scalar>(&self, csr: Csr<'_, T>, row: usize, whole: f64, length: f64) -> f64 {
+        let Lens { scaling, centre, .. } = self.lens;
+        let (columns, values) = csr.row(row);
+        let along = columns.iter().zip(values).map(|(&f, value)| {
+            let f = f as usize;
+            value.to_f64() * scaling.factor.get(f).copied().unwrap_or(1.0) * centre[f]
+        });
+        let along = whole * (along.sum::<f64>() + self.zero);
+        (length * length - 2.0 * along + self.square).max(0.0).sqrt()
+    }
+}
