@@ -100,17 +100,18 @@ impl Opened {
     /// Hands the file to whoever needs any part of it at any time. What comes through a pipe is kept whole for that; a
     /// file on a disk is hashed beside its reader, from the same handle, and must not change meanwhile.
     pub(crate) fn at_random<T: Send>(&mut self, read: impl FnOnce(Random) -> Result<T> + Send) -> Result<T> {
-        let Some(length) = self.length() else {
-            return read(Random::in_memory(self.whole()?));
+        // Whoever asks for the rest of the bytes finds that all were read.
+        let (file, before) = match std::mem::replace(&mut self.source, Source::Stream(Box::new(io::empty())))
+        {
+            Source::Disk(file, about) if about.len() > 0 => (file, about),
+            other => {
+                self.source = other;
+                return read(Random::in_memory(self.whole()?));
+            }
         };
-        // Whoever asks for the rest of the bytes will find that all were read.
         self.taken = self.start.len();
-        let empty = Source::Stream(Box::new(io::empty()));
-        let Source::Disk(file, before) = std::mem::replace(&mut self.source, empty) else {
-            return Err(self.place.fault("cannot be read in parts"));
-        };
         let unreadable = |error| self.place.unreadable(error);
-        let random = Random::on_disk(file, length);
+        let random = Random::on_disk(file, before.len());
         let mut digest = self.digest.take();
         let hash = || match &mut digest {
             Some(digest) => digest.update_from(random.clone()),

@@ -335,3 +335,29 @@ impl Error {
 
 /// A result whose error is this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Daimc, View, Views};
+
+    #[test]
+    fn the_kind_says_whether_the_data_are_at_fault() {
+        let views = Views::new(vec![View::dense("a", 2, vec![1.0; 8]).unwrap()]).unwrap();
+        let kind = |fit: Daimc| fit.fit(&views).unwrap_err().kind();
+        assert_eq!(kind(Daimc::new(5)), ErrorKind::Data);
+        assert_eq!(kind(Daimc::new(0)), ErrorKind::Usage);
+        assert_eq!(kind(Daimc::new(2).alpha(-1.0)), ErrorKind::Usage);
+        let model = Daimc::new(2).fit(&views).unwrap();
+        assert_eq!(model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
+        assert_eq!(Error::Cancelled { done: 1 }.kind(), ErrorKind::Interrupted);
+        assert_eq!(Error::Threads { threads: 9, reason: "no".into() }.kind(), ErrorKind::Failed);
+    }
+
+    #[test]
+    fn names_are_told_in_one_short_line() {
+        let id = "\u{1b}[2J\n".to_owned() + &"x".repeat(3_000_000);
+        let error = Error::DuplicateId { view: id.clone(), id, first: 0, second: 1 }.to_string();
+        assert!(error.starts_with(r"view '\u{1b}[2J\nxxx") && error.len() < 300, "{error}");
+    }
+}
