@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use daimc::Model;
+use daimc::text::{list, plain, quoted};
 use daimc_io::{Cells, Csr, Table};
 
 use crate::failure::{Failure, Result};
@@ -12,8 +13,8 @@ use crate::failure::{Failure, Result};
 pub fn align(view: &str, mut table: Table, model: &Model) -> Result<Table> {
     let wrong = |reason: String| Err(Failure::Data(format!("{}: {reason}", table.path.display())));
     let Some(own) = model.views.iter().find(|own| own.name == view) else {
-        let known = model.views.iter().map(|own| own.name.as_str()).collect::<Vec<_>>().join(", ");
-        return wrong(format!("the model has no view '{view}': it has {known}; write --view NAME=PATH"));
+        let (view, known) = (quoted(view), list(model.views.iter().map(|own| plain(&own.name))));
+        return wrong(format!("the model has no view {view}: it has {known}; write --view NAME=PATH"));
     };
     let expected = own.basis.rows();
     let (Some(known), Some(found)) = (&own.feature_names, &table.features) else {
@@ -22,8 +23,9 @@ pub fn align(view: &str, mut table: Table, model: &Model) -> Result<Table> {
         }
         let hint = if table.rows == expected { "; if instances are in columns, use --transpose" } else { "" };
         return wrong(format!(
-            "{} features, but view '{view}' of the model has {expected}{hint}",
-            table.columns
+            "{} features, but view {} of the model has {expected}{hint}",
+            table.columns,
+            quoted(view)
         ));
     };
     if known == found {
@@ -34,16 +36,19 @@ pub fn align(view: &str, mut table: Table, model: &Model) -> Result<Table> {
         known.iter().map(String::as_str).filter(|name| !place.contains_key(name)).collect();
     if missing.len() == known.len() {
         return wrong(format!(
-            "none of its features is one of view '{view}' of the model, such as '{}': is it another view, or has it \
-             instances in columns (--transpose)?",
-            known[0]
+            "none of its features is one of view {} of the model, such as {}: is it another view, or has it instances in \
+             columns (--transpose)?",
+            quoted(view),
+            quoted(&known[0])
         ));
     }
     if let Some(first) = missing.first() {
         let others =
             if missing.len() > 1 { format!(" and {} others are", missing.len() - 1) } else { " is".into() };
         return wrong(format!(
-            "feature '{first}'{others} missing, which view '{view}' of the model was fitted to: add every one"
+            "feature {}{others} missing, which view {} of the model was fitted to: add every one",
+            quoted(first),
+            quoted(view)
         ));
     }
     if place.len() < found.len() {

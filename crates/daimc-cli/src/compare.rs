@@ -1,13 +1,12 @@
 //! `daimc compare`: every method on the same data and masks.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use clap::Args;
 use daimc::{Scale, View};
 use serde_json::json;
 
-use crate::data::Data;
+use crate::data::{Data, utf8};
 use crate::experiment::chart::{Chart, Kind, Lines};
 use crate::experiment::course::Course;
 use crate::experiment::ledger::Ledger;
@@ -18,6 +17,7 @@ use crate::experiment::sample::{Dataset, Sample};
 use crate::experiment::setting::Setting;
 use crate::experiment::table::{self, Line, Mean};
 use crate::failure::{Failure, Result};
+use crate::terminal::clean;
 use crate::truth::{Truth, numbers};
 
 #[derive(Args)]
@@ -25,9 +25,10 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
 
-    /// A table of IDs and true classes; no method sees it
-    #[arg(long, value_name = "FILE")]
-    truth: PathBuf,
+    /// A table of IDs and true classes; `::COLUMN` names the column where there are several, as in `clinical.csv::stage`. No
+    /// method sees it
+    #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
+    truth: String,
 
     /// Number of clusters [default: the number of classes]
     #[arg(short = 'k', long, value_name = "K")]
@@ -39,8 +40,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
 
-    /// Shares of instances that are removed from every view, one experiment each, separated by commas; 0 leaves the data as
-    /// they are
+    /// Shares of the instances of each view that are removed from it, one experiment each, separated by commas; 0 leaves the
+    /// data as they are, and every instance keeps a view
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0")]
     missing: Vec<f64>,
 
@@ -64,15 +65,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::Usage("--seeds must be at least 1".into()));
     }
     methods::check(&arguments.methods, methods::names())?;
+    arguments.data.check_truth(&arguments.truth)?;
     let loaded = arguments.data.load()?;
     level.tell(&loaded.account);
-    let data = dataset(arguments, loaded.views)?;
+    let truth = Truth::read(&arguments.truth, &loaded.views)?;
+    let data = dataset(arguments, loaded.views, &truth);
+    for &rate in &arguments.missing {
+        // Whether so much can go does not depend on the seed.
+        data.present(rate, 0)?;
+    }
 
     // What is finished counts only for the same data and options.
     let inputs: Vec<_> = loaded.inputs.iter().map(|input| json!([input.name, input.sha256])).collect();
     let key = json!({
         "version": env!("CARGO_PKG_VERSION"), "inputs": inputs, "data": arguments.data,
-        "clusters": data.clusters, "truth": crate::data::sha256(&arguments.truth)?, "scale": scale,
+        "clusters": data.clusters, "truth": truth.sha256, "scale": scale,
     });
     let ledger = Ledger::open(&arguments.course.output, "compare.json", &key)?;
     let names: Vec<&str> = data.views.iter().map(View::name).collect();
@@ -108,20 +115,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.course.json {
         writeln!(out, "{:#}", json!(lines))?;
     } else {
-        write!(out, "{}", sections[0].table.markdown())?;
+        write!(out, "{}", clean(&sections[0].table.markdown()))?;
         writeln!(out, "\nEvery run is in {}", arguments.course.output.join("results.tsv").display())?;
     }
     Course::end()
 }
 
-fn dataset(arguments: &Arguments, views: daimc::Views<'static>) -> Result<Dataset> {
-    let truth = Truth::read(&arguments.truth, &views)?;
+fn dataset(arguments: &Arguments, views: daimc::Views<'static>, truth: &Truth) -> Dataset {
     let known: Vec<&str> = truth.classes.iter().flatten().map(String::as_str).collect();
     let mut numbers = numbers(&known).into_iter();
     let classes: Vec<Option<usize>> =
         truth.classes.iter().map(|class| class.as_ref().and_then(|_| numbers.next())).collect();
     let count = classes.iter().flatten().max().map_or(0, |most| most + 1);
-    Ok(Dataset { views, classes, clusters: arguments.clusters.unwrap_or(count) })
+    Dataset { views, classes, clusters: arguments.clusters.unwrap_or(count) }
 }
 
 /// The table, and for each score a line for each method, or a bar where there is but one share of missing instances.

@@ -1,16 +1,15 @@
 //! The options that say where the data are, and reading them.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use daimc::Views;
-use daimc_io::{Account, Assembly, Cells, Location, Reading, Table};
+use daimc::text::{list, plain, quoted};
+use daimc_io::{Account, Assembly, Cells, Column, Location, Reading, Table};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
 
@@ -18,17 +17,17 @@ use crate::failure::{Failure, Result};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV, .npy, .npz, .mat, .mtx, .parquet); `::VARIABLE` picks an array in a
-    /// container, as in `digits.mat::X{2}`. Repeat for each view
-    #[arg(long, value_name = "NAME=PATH[::VARIABLE]")]
+    /// A view: its name and its file (CSV, TSV, .npy, .npz, .mat, .mtx, .parquet), or `-` for standard input; `::VARIABLE`
+    /// picks an array in a container, as in `digits.mat::X{2}`. Repeat for each view
+    #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub view: Vec<String>,
 
     /// A table of IDs and, for each view by name, 1 where it shows the instance and 0 where it is to be hidden
     /// [default: nothing is hidden]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mask: Option<PathBuf>,
+    pub mask: Option<String>,
 
     /// Files have instances in columns and features in rows; for some views only: `--transpose=rna,protein` [default: no]
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
@@ -39,6 +38,11 @@ pub struct Data {
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ids: Option<Which>,
+
+    /// Let a view have no instance in common with another; otherwise IDs that never meet are taken for a mistake
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_disjoint: bool,
 
     /// What to do with a row in which some values are missing: `error`, or `mean` to fill in the mean of the feature
     /// [default: error]
@@ -85,8 +89,8 @@ impl Which {
         match names.iter().find(|name| views.iter().all(|view| view.name != **name)) {
             None => Ok(()),
             Some(unknown) => {
-                let known = views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>().join(", ");
-                Err(Failure::Usage(format!("{option} names '{unknown}', but the views are {known}")))
+                let known = list(views.iter().map(|view| plain(&view.name)));
+                Err(Failure::Usage(format!("{option} names {}, but the views are {known}", quoted(unknown))))
             }
         }
     }
@@ -145,7 +149,7 @@ pub struct Loaded {
 impl Data {
     /// Reads the files and joins them.
     pub fn load(&self) -> Result<Loaded> {
-        self.join(false, |_, table| Ok(table))
+        self.join(self.allow_disjoint, |_, table| Ok(table))
     }
 
     /// Reads the files of new instances, changes each table (given the name of its view), and joins them. No two of them
@@ -163,7 +167,8 @@ impl Data {
             None | Some(Nan::Error) => daimc_io::Nan::Error,
             Some(Nan::Mean) => daimc_io::Nan::Mean,
         };
-        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask: self.mask.clone(), apart })?;
+        let mask = self.mask.as_ref().map(PathBuf::from);
+        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart })?;
         Ok(Loaded { views, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 
@@ -182,9 +187,7 @@ impl Data {
                     Some(Precision::F64) => Some(daimc_io::Precision::F64),
                 },
             };
-            let read = || daimc_io::read(&path, variable.as_deref(), how);
-            let (table, sha256) = rayon::join(read, || sha256(&path));
-            let (table, sha256) = (table?, sha256?);
+            let (table, sha256) = daimc_io::read_hashed(&path, variable.as_deref(), how)?;
             let shape = [table.rows, table.columns];
             let (values, entries, bytes) = kind(&table);
             inputs.push(Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 });
@@ -201,17 +204,24 @@ impl Data {
     /// The files that are read.
     pub fn paths(&self) -> Result<Vec<PathBuf>> {
         let views = self.locations()?.into_iter().map(|location| location.path);
-        Ok(views.chain(self.mask.clone()).collect())
+        Ok(views.chain(self.mask.as_ref().map(PathBuf::from)).collect())
+    }
+
+    /// Fails if a table of classes cannot be read beside the views.
+    pub fn check_truth(&self, truth: &str) -> Result<()> {
+        let Column { path, .. } = truth.parse()?;
+        read_once(self.paths()?.iter().map(PathBuf::as_path).chain([path.as_path()]))
     }
 
     /// Takes relative paths as relative to a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
-        let absolute = |Location { name, path, variable }: Location| {
+        for (view, Location { name, path, variable }) in self.locations()?.into_iter().enumerate() {
             let variable = variable.map_or_else(String::new, |variable| format!("::{variable}"));
-            format!("{name}={}{variable}", folder.join(path).display())
-        };
-        self.view = self.locations()?.into_iter().map(absolute).collect();
-        self.mask = self.mask.as_ref().map(|mask| folder.join(mask));
+            self.view[view] = format!("{name}={}{variable}", in_folder(folder, &path)?);
+        }
+        if let Some(mask) = &mut self.mask {
+            *mask = in_folder(folder, Path::new(mask))?;
+        }
         Ok(())
     }
 
@@ -223,13 +233,44 @@ impl Data {
         for (i, location) in locations.iter().enumerate() {
             if locations[..i].iter().any(|other| other.name == location.name) {
                 let reason = "two views have this name: write NAME=PATH with another name";
-                return Err(Failure::Usage(format!("--view '{}': {reason}", location.name)));
+                return Err(Failure::Usage(format!("--view {}: {reason}", quoted(&location.name))));
             }
         }
+        let files = locations.iter().map(|location| location.path.as_path());
+        read_once(files.chain(self.mask.as_ref().map(Path::new)))?;
         Which::check(self.transpose.as_ref(), "--transpose", &locations)?;
         Which::check(self.no_ids.as_ref(), "--no-ids", &locations)?;
         Ok(locations)
     }
+}
+
+/// A parser of paths that become part of what a fit writes down, which is UTF-8.
+pub fn utf8() -> impl TypedValueParser<Value = String> {
+    let refused =
+        |_| "the path is not UTF-8, as what is written down about a fit is: rename the file, or link to it";
+    OsStringValueParser::new().try_map(move |path| path.into_string().map_err(refused))
+}
+
+/// Fails if standard input is to be read twice.
+pub fn read_once<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    if files.into_iter().filter(|file| is_standard_input(file)).count() < 2 {
+        return Ok(());
+    }
+    let reason = "standard input can be read once: write '-' for one file, and name the others";
+    Err(Failure::Usage(reason.into()))
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A path that is relative to a folder, as a configuration writes it. Standard input is in no folder.
+pub fn in_folder(folder: &Path, path: &Path) -> Result<String> {
+    let path = if is_standard_input(path) { path.to_owned() } else { folder.join(path) };
+    path.into_os_string().into_string().map_err(|path| {
+        let reason = "the path is not UTF-8, and options are: rename the folder, or work in it";
+        Failure::Usage(format!("{}: {reason}", path.display()))
+    })
 }
 
 /// What a table is made of, how many values it stores, and the bytes they take.
@@ -241,23 +282,4 @@ fn kind(table: &Table) -> (String, usize, usize) {
         Cells::SparseF64(csr) => ("sparse f64", csr.values.len(), 12),
     };
     (kind.into(), entries, entries * size)
-}
-
-/// The SHA-256 of a file.
-pub fn sha256(path: &Path) -> Result<String> {
-    let digest = || -> io::Result<String> {
-        let mut file = File::open(path)?;
-        let mut hash = Sha256::new();
-        let mut part = vec![0; 1 << 20];
-        loop {
-            let count = file.read(&mut part)?;
-            if count == 0 {
-                break;
-            }
-            hash.update(&part[..count]);
-        }
-        let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16));
-        Ok(hash.finalize().iter().flat_map(digits).flatten().collect())
-    };
-    digest().map_err(|error| Failure::Data(format!("{}: cannot be read: {error}", path.display())))
 }

@@ -68,25 +68,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let views = views.into_iter().zip(&present).map(|(view, present)| view.mask(present));
     let views = Views::new(views.collect::<Result<_, _>>()?)?;
     if !json {
-        describe(&mut out, &views)?;
+        // Whoever does not listen gets the results all the same.
+        let _ = describe(&mut out, &views);
     }
 
     let mut fit = Daimc::new(10).seed(*seed);
     if preset == "paper" {
         fit = fit.preset(Preset::Paper);
     }
-    let truth = Truth { classes: classes.iter().map(|class| Some(class.to_string())).collect() };
+    let truth =
+        Truth { classes: classes.iter().map(|class| Some(class.to_string())).collect(), ..Truth::default() };
     let start = Instant::now();
     let level = if *json { Level::Quiet } else { Level::Normal };
     let (model, scores) = fit::cluster(&fit, &views, Some(&truth), level)?;
     let seconds = start.elapsed().as_secs_f64();
 
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
-    let mut summary = Summary::new(options, &[], 0.0, &model);
+    let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     fit::write(output, force, &views, &model, Some(&truth), &mut summary)?;
     if *json {
-        writeln!(out, "{}", summary.text())?;
+        writeln!(out, "{}", summary.text()?)?;
         return fit::done(&model, output);
     }
     let scores = scores.ok_or_else(|| Failure::Failed("the demo has lost its classes".into()))?;

@@ -1,22 +1,28 @@
 //! `daimc evaluate`: how well clusters agree with classes.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use clap::Args;
 use daimc::metrics;
+use daimc::text::quoted;
+use daimc_io::Column;
 
+use crate::data::{read_once, utf8};
 use crate::failure::{Failure, Result};
+use crate::terminal::tell;
 use crate::truth;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The clusters: labels.tsv of a fit, or any table of IDs and labels
-    labels: PathBuf,
+    /// The clusters: labels.tsv of a fit, or any table of IDs and labels; `::COLUMN` names the column where there are
+    /// several
+    #[arg(value_name = "LABELS[::COLUMN]", value_parser = utf8())]
+    labels: String,
 
-    /// The classes: a table of IDs and labels
-    #[arg(long, value_name = "FILE")]
-    truth: PathBuf,
+    /// The classes: a table of IDs and classes; `::COLUMN` names the column where there are several, as in
+    /// `clinical.csv::stage`
+    #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
+    truth: String,
 
     /// Print the metrics as JSON
     #[arg(long)]
@@ -24,23 +30,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { labels: path, truth, json } = arguments;
-    let labels = daimc_io::read_labels(path)?;
-    let classes = daimc_io::read_labels(truth)?;
+    let Arguments { labels, truth, json } = arguments;
+    let (found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
+    read_once([found.path.as_path(), known.path.as_path()])?;
+    let (path, truth) = (found.path.display(), known.path.display());
+    let labels = daimc_io::read_labels(&found.path, found.column.as_deref())?;
+    let classes = daimc_io::read_labels(&known.path, known.column.as_deref())?;
     let both = labels.ids.iter().filter_map(|id| Some((labels.get(id)?, classes.get(id)?)));
     let (clusters, known): (Vec<&str>, Vec<&str>) = both.unzip();
     if known.is_empty() {
         return Err(Failure::Data(format!(
-            "{} and {} have no ID in common: '{}' here, '{}' there",
-            path.display(),
-            truth.display(),
-            labels.ids[0],
-            classes.ids[0]
+            "{path} and {truth} have no ID in common: {} here, {} there",
+            quoted(&labels.ids[0]),
+            quoted(&classes.ids[0])
         )));
     }
     let left_out = labels.len() - known.len();
     if left_out > 0 {
-        eprintln!("{left_out} of {} instances have no class in {}", labels.len(), truth.display());
+        tell(format!("{left_out} of {} instances have no class in {truth}", labels.len()));
     }
     let scores = metrics::scores(&truth::numbers(&known), &truth::numbers(&clusters))?;
     let mut out = io::stdout().lock();

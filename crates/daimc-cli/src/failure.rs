@@ -4,6 +4,10 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use daimc::ErrorKind;
+
+use crate::terminal::tell;
+
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
 pub enum Failure {
@@ -21,6 +25,16 @@ pub enum Failure {
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
+    /// An error of a library.
+    fn new(kind: ErrorKind, text: String) -> Self {
+        match kind {
+            ErrorKind::Usage => Self::Usage(text),
+            ErrorKind::Data => Self::Data(text),
+            // Whoever asked to stop knows; what was asked for is not done.
+            _ => Self::Failed(text),
+        }
+    }
+
     /// Standard output, or a file that is written, failed.
     pub fn output(what: &str, error: &io::Error) -> Self {
         match error.kind() {
@@ -37,7 +51,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Data(_) => 3,
         };
-        eprintln!("daimc: {self}");
+        tell(format!("daimc: {self}"));
         ExitCode::from(code)
     }
 }
@@ -53,25 +67,13 @@ impl fmt::Display for Failure {
 
 impl From<daimc::Error> for Failure {
     fn from(error: daimc::Error) -> Self {
-        use daimc::Error as E;
-        match &error {
-            // Whether there can be so many clusters is a matter of the data; the other options are not.
-            E::Option { option: "clusters" | "latent" | "ids" | "features", .. } => {
-                Self::Data(error.to_string())
-            }
-            E::Option { .. } | E::Simulation { .. } => Self::Usage(error.to_string()),
-            _ => Self::Data(error.to_string()),
-        }
+        Self::new(error.kind(), error.to_string())
     }
 }
 
 impl From<daimc_io::Error> for Failure {
     fn from(error: daimc_io::Error) -> Self {
-        match error {
-            daimc_io::Error::Views(error) => error.into(),
-            daimc_io::Error::Location { .. } => Self::Usage(error.to_string()),
-            _ => Self::Data(error.to_string()),
-        }
+        Self::new(error.kind(), error.to_string())
     }
 }
 

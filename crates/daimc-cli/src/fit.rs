@@ -8,17 +8,19 @@ use std::time::Instant;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory};
 use daimc::metrics::Scores;
+use daimc::text::{list, plain, quoted};
 use daimc::{
     Daimc, Initialisation, Model, Neighbours, Outcome, Penalty, Preset, Scale, Solver, ViewWeights, Views,
 };
+use daimc_io::Column;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Data, Input};
+use crate::data::{Data, Input, in_folder, utf8};
 use crate::failure::{Failure, Result};
 use crate::folder::Folder;
 use crate::progress::{Level, Progress};
 use crate::results;
-use crate::summary::Summary;
+use crate::summary::{self, Summary};
 use crate::truth::{self, Truth};
 
 #[derive(Args)]
@@ -149,10 +151,11 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
 
-    /// A table of IDs and true classes: adds metrics, and a comparison to the report. The fit does not see it
-    #[arg(long, value_name = "FILE")]
+    /// A table of IDs and true classes: adds metrics, and a comparison to the report; `::COLUMN` names the column where
+    /// there are several, as in `clinical.csv::stage`. The fit does not see it
+    #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub truth: Option<PathBuf>,
+    pub truth: Option<String>,
 }
 
 /// A parser of the names of some values.
@@ -207,7 +210,9 @@ impl Options {
             return Ok(());
         }
         if let Some(truth) = &mut self.truth {
-            *truth = folder.join(&*truth);
+            let Column { path, column } = truth.parse()?;
+            let column = column.map_or_else(String::new, |column| format!("::{column}"));
+            *truth = in_folder(folder, &path)? + &column;
         }
         self.data.in_folder(folder)
     }
@@ -219,8 +224,8 @@ impl Options {
             if let Some((view, _)) = text.split_once('=')
                 && !names.iter().any(|name| name == view)
             {
-                let known = names.join(", ");
-                return Err(Failure::Usage(format!("--scale '{text}': the views are {known}")));
+                let known = list(names.iter().map(|name| plain(name)));
+                return Err(Failure::Usage(format!("--scale {}: the views are {known}", quoted(text))));
             }
         }
         Ok(())
@@ -250,7 +255,7 @@ impl Options {
         let known = command.find_subcommand("fit").into_iter().flat_map(clap::Command::get_arguments);
         let known: Vec<&str> = known.filter_map(clap::Arg::get_long).chain(["k"]).collect();
         if let Some(unknown) = table.keys().find(|key| !known.contains(&key.as_str())) {
-            return Err(wrong(format!("there is no option '{unknown}'; see daimc fit --help")));
+            return Err(wrong(format!("there is no option {}; see daimc fit --help", quoted(unknown))));
         }
         for other in ["config", "output", "force", "json", "quiet", "verbose"] {
             if table.contains_key(other) {
@@ -295,6 +300,10 @@ pub fn run(arguments: Arguments) -> Result<()> {
     crate::use_threads(options.threads)?;
     let fit = options.fit()?;
     options.check_names()?;
+    if let Some(truth) = &options.truth {
+        options.data.check_truth(truth)?;
+    }
+    let told = summary::json(&options)?;
     Folder::probe(&output, force)?;
 
     let loaded = options.data.load()?;
@@ -307,17 +316,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
     let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
-    let mut summary = Summary::new(
-        serde_json::to_value(&options).unwrap_or_default(),
-        &loaded.inputs,
-        loaded.seconds,
-        &model,
-    );
+    let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     write(&output, force, &loaded.views, &model, truth.as_ref(), &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
-        writeln!(out, "{}", summary.text())?;
+        writeln!(out, "{}", summary.text()?)?;
     } else {
         print(&mut out, &model, scores.as_ref(), &output)?;
     }
@@ -361,11 +365,12 @@ pub fn cluster(
         );
     }
     for view in &model.views {
-        level.detail(format!("  {}: scaled by {} ({})", view.name, view.scaling.scale, view.scaling.reason));
+        let name = plain(&view.name);
+        level.detail(format!("  {name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason));
         if view.scaling.importance < 1.0 {
             level.tell(format!(
-                "{}: counts {:.1e} of a view that the others predict well",
-                view.name, view.scaling.importance
+                "{name}: counts {:.1e} of a view that the others predict well",
+                view.scaling.importance
             ));
         }
     }
@@ -373,7 +378,8 @@ pub fn cluster(
         let (alpha, beta) = (model.options.alpha, model.options.beta);
         level.tell(format!("relative alpha = {alpha}, beta = {beta}; features that are not left out:"));
         for view in &model.views {
-            level.tell(format!("  {}: {} of {}", view.name, view.selected().len(), view.basis.rows()));
+            let (name, kept, all) = (plain(&view.name), view.selected().len(), view.basis.rows());
+            level.tell(format!("  {name}: {kept} of {all}"));
         }
     }
     level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
@@ -427,10 +433,11 @@ pub fn write(
     folder.write("features.tsv", |out| results::features(out, model))?;
     let path = folder.path("model.safetensors");
     model.save(&path).map_err(|error| Failure::Failed(error.to_string()))?;
-    let page = results::report(views, model, truth, &summary.value())?;
+    let page = results::report(views, model, truth, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
-    folder.write("summary.json", |out| writeln!(out, "{}", summary.text()))?;
+    let text = summary.text()?;
+    folder.write("summary.json", |out| writeln!(out, "{text}"))?;
     folder.finish()
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use clap::Args;
 use daimc::Views;
 use daimc::estimate::{Cost, Estimate, Shape};
+use daimc::text::{list, plain};
 use serde_json::{Value, json};
 
 use crate::data::{Data, Input, Loaded};
@@ -54,21 +55,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     let n = loaded.views.instances();
-    let longest = loaded.inputs.iter().map(|input| input.name.chars().count()).max().unwrap_or(0).max(4);
+    let name = |name: &str| plain(name).to_string();
+    let longest =
+        loaded.inputs.iter().map(|input| name(&input.name).chars().count()).max().unwrap_or(0).max(4);
     writeln!(out, "{:<longest$}   features   instances   missing   alone   values", "view")?;
     for (input, account) in loaded.inputs.iter().zip(&loaded.account.views) {
         let missing = 100.0 * (n - account.present) as f64 / n as f64;
         writeln!(
             out,
             "{:<longest$}   {:>8}   {:>9}   {missing:>5.1} %   {:>5}   {}",
-            input.name, input.shape[1], account.present, account.alone, input.values
+            name(&input.name),
+            input.shape[1],
+            account.present,
+            account.alone,
+            input.values
         )?;
     }
     writeln!(out, "\n{n} instances, {} of them in every view", loaded.account.in_every_view)?;
     if loaded.views.len() > 1 {
         writeln!(out, "\ninstances   seen in")?;
         for (views, count) in combinations.iter().take(LISTED) {
-            writeln!(out, "{count:>9}   {}", views.join(", "))?;
+            writeln!(out, "{count:>9}   {}", list(views.iter().map(|view| plain(view))))?;
         }
         if combinations.len() > LISTED {
             let rest: usize = combinations[LISTED..].iter().map(|(_, count)| count).sum();

@@ -1,5 +1,8 @@
 //! The `daimc` program: arguments, then a plan that is checked, then the work.
 
+// These end the program where standard output or standard error is closed: see `terminal`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod align;
 mod compare;
 mod data;
@@ -19,6 +22,7 @@ mod select;
 mod shell;
 mod simulate;
 mod summary;
+mod terminal;
 mod truth;
 
 use std::process::ExitCode;
@@ -55,7 +59,7 @@ enum Command {
     Predict(predict::Arguments),
     /// Compare clusters with true classes: AC, NMI, ARI, purity, F
     Evaluate(evaluate::Arguments),
-    /// Remove instances from complete views at random: writes mask.tsv and incomplete copies
+    /// Remove instances from views at random: writes mask.tsv and incomplete copies
     Simulate(simulate::Arguments),
     /// Run every method on the same data and masks, against true classes: a table, plots, and every run
     Compare(compare::Arguments),
@@ -87,12 +91,26 @@ fn main() -> ExitCode {
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
-/// From now on, all work is done by so many threads.
+/// From now on, all work is done by so many threads; where no number is given, by one for each processor.
 fn use_threads(threads: Option<usize>) -> Result<()> {
-    let Some(threads) = threads else { return Ok(()) };
-    if threads == 0 {
-        return Err(Failure::Usage("--threads must be at least 1".into()));
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let most = MOST_THREADS.max(4 * processors);
+    match threads {
+        Some(0) => return Err(Failure::Usage("--threads must be at least 1".into())),
+        Some(threads) if threads > most => {
+            let reason = format!("at most {most} can be used here, where {processors} run at once");
+            return Err(Failure::Usage(format!("--threads {threads}: {reason}")));
+        }
+        _ => {}
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    pool.map_err(|error| Failure::Failed(format!("threads cannot be started: {error}")))
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global();
+    pool.map_err(|error| {
+        let told = "threads cannot be started";
+        Failure::Failed(format!(
+            "{told} ({error}): allow more processes or memory, or ask for fewer with --threads"
+        ))
+    })
 }
+
+/// So many threads can be asked for on any machine.
+const MOST_THREADS: usize = 256;

@@ -9,6 +9,8 @@ use std::time::Duration;
 use daimc::{Daimc, Iteration};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
+use crate::terminal::tell;
+
 /// How much is told on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -29,14 +31,14 @@ impl Level {
     /// Tells people something, unless they want quiet.
     pub fn tell(self, text: impl std::fmt::Display) {
         if self > Self::Quiet {
-            eprintln!("{text}");
+            tell(text);
         }
     }
 
     /// Tells people more than they need.
     pub fn detail(self, text: impl std::fmt::Display) {
         if self == Self::Verbose {
-            eprintln!("{text}");
+            tell(text);
         }
     }
 }
@@ -53,7 +55,7 @@ pub fn listen() {
             if STOP.swap(true, Ordering::SeqCst) {
                 std::process::exit(1);
             }
-            eprintln!("\ndaimc: stopping after the work at hand; once more to stop at once");
+            tell("\ndaimc: stopping after the work at hand; once more to stop at once");
         });
     });
 }

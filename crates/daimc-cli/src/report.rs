@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
-use crate::data::{self, Input};
+use crate::data::{Input, utf8};
 use crate::failure::{Failure, Result};
 use crate::fit::Options;
 use crate::folder::{spare_inputs, write_file};
 use crate::results;
+use crate::terminal::tell;
 use crate::truth::Truth;
 
 #[derive(Args)]
@@ -17,9 +18,10 @@ pub struct Arguments {
     /// The folder of the fit; its files of data must still be where they were
     folder: PathBuf,
 
-    /// A table of IDs and true classes to compare with [default: that of the fit, if it had one]
-    #[arg(long, value_name = "FILE")]
-    truth: Option<PathBuf>,
+    /// A table of IDs and true classes to compare with; `::COLUMN` names the column where there are several, as in
+    /// `clinical.csv::stage` [default: that of the fit, if it had one]
+    #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
+    truth: Option<String>,
 
     /// File for the report [default: report.html in the folder]
     #[arg(short, long, value_name = "FILE")]
@@ -28,6 +30,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { folder, truth, output } = arguments;
+    crate::use_threads(None)?;
     let path = folder.join("summary.json");
     let wrong = |reason: String| Failure::Data(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -41,19 +44,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     earlier.in_folder(&directory)?;
     let inputs = summary.get("inputs").cloned().unwrap_or_default();
     let inputs: Vec<Input> = serde_json::from_value(inputs).map_err(|error| wrong(error.to_string()))?;
-    for input in &inputs {
-        if data::sha256(&directory.join(&input.path))? != input.sha256 {
-            let reason = "has changed since the fit: fit again";
-            return Err(Failure::Data(format!("{}: {reason}", input.path.display())));
-        }
-    }
     let model = results::model(&folder.join("model.safetensors"))?;
     let loaded = earlier.data.load()?;
+    for (now, then) in loaded.inputs.iter().zip(&inputs) {
+        if now.sha256 != then.sha256 {
+            let reason = "has changed since the fit: fit again";
+            return Err(Failure::Data(format!("{}: {reason}", then.path.display())));
+        }
+    }
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
     let page = results::report(&loaded.views, &model, truth.as_ref(), &summary)?;
     let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
     spare_inputs(&output, inputs.iter().map(|input| input.path.as_path()))?;
     write_file(Some(&output), |out| out.write_all(page.as_bytes()))?;
-    eprintln!("The report is {}", output.display());
+    tell(format!("The report is {}", output.display()));
     Ok(())
 }

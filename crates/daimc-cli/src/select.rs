@@ -125,10 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
-    let selection = match selection {
-        Err(error @ daimc::Error::Cancelled { .. }) => return Err(Failure::Failed(error.to_string())),
-        other => other?,
-    };
+    let selection = selection?;
 
     if let Some(output) = &arguments.output {
         let mut folder = Folder::begin(output, arguments.force)?;

@@ -32,7 +32,12 @@ pub fn man(arguments: &Man) -> Result<()> {
         None => program,
         Some(name) => match program.find_subcommand(name) {
             Some(command) => command.clone(),
-            None => return Err(crate::failure::Failure::Usage(format!("there is no command '{name}'"))),
+            None => {
+                return Err(crate::failure::Failure::Usage(format!(
+                    "there is no command {}",
+                    daimc::text::quoted(name)
+                )));
+            }
         },
     };
     let mut text = Vec::new();

@@ -1,10 +1,11 @@
-//! `daimc simulate`: removes instances from complete views.
+//! `daimc simulate`: removes instances from views, which may lack some already.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use daimc::text::{plain, quoted};
 use daimc_io::{Cells, Csr, Table};
 
 use crate::data::Data;
@@ -17,7 +18,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
 
-    /// Share of the instances that is removed from every view, 0 to 1; for one view only: `--missing rna=0.3`. Every
+    /// Share of its instances that is removed from every view, 0 to 1; for one view only: `--missing rna=0.3`. Every
     /// instance keeps at least one view
     #[arg(long, value_name = "[VIEW=]SHARE", required = true)]
     missing: Vec<String>,
@@ -42,10 +43,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, missing, output, seed, force, json } = arguments;
     Folder::check(output, *force)?;
+    crate::use_threads(None)?;
     let (tables, _) = data.read()?;
     let rates = rates(missing, &tables)?;
-    let ids = common_ids(&tables)?;
-    let present = daimc::simulate::missing(ids.len(), &rates, *seed)?;
+    let Instances { ids, place, shown } = instances(&tables, data.mask.as_deref())?;
+    let present = daimc::simulate::missing_within(&shown, &rates, *seed)?;
 
     let mut names: Vec<String> = Vec::new();
     for (name, table) in &tables {
@@ -63,10 +65,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
     let mut folder = Folder::begin(output, *force)?;
     folder.write("mask.tsv", |out| mask(out, &tables, &ids, &present))?;
-    let place: HashMap<&str, usize> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-    for ((name, table), present) in tables.iter().zip(&present) {
-        let shown: Vec<usize> =
-            (0..table.rows).filter(|&row| present[place[id(table, row).as_str()]]).collect();
+    for ((name, table), (present, place)) in tables.iter().zip(present.iter().zip(&place)) {
+        let shown: Vec<usize> = (0..table.rows).filter(|&row| present[place[row]]).collect();
         let file = file_name(name);
         match &table.cells {
             Cells::DenseF32(values) => {
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     folder.finish()?;
-    print(&tables, &present, output, *json)
+    print(&tables, &shown, &present, output, *json)
 }
 
 /// The share to remove from each view.
@@ -89,7 +89,7 @@ fn rates(missing: &[String], tables: &[(String, Table)]) -> Result<Vec<f64>> {
     for text in missing {
         let (view, share) =
             text.split_once('=').map_or((None, text.as_str()), |(view, share)| (Some(view), share));
-        let wrong = |reason| Failure::Usage(format!("--missing '{text}': {reason}"));
+        let wrong = |reason| Failure::Usage(format!("--missing {}: {reason}", quoted(text)));
         let share = share.parse().ok().filter(|share| (0.0..1.0).contains(share));
         let share: f64 = share.ok_or_else(|| wrong("the share must be a number from 0 to below 1"))?;
         let Some(view) = view else {
@@ -104,32 +104,42 @@ fn rates(missing: &[String], tables: &[(String, Table)]) -> Result<Vec<f64>> {
     Ok(rates)
 }
 
-/// The IDs, which every view must have.
-fn common_ids(tables: &[(String, Table)]) -> Result<Vec<String>> {
-    let Some((_, first)) = tables.first() else { return Ok(Vec::new()) };
-    let ids: Vec<String> = (0..first.rows).map(|row| id(first, row)).collect();
-    let known: HashMap<&str, usize> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-    let incomplete = |path: &std::path::Path, id: &str| {
-        let reason = "every view must be complete before instances are removed";
-        Failure::Data(format!(
-            "{}: instance '{id}' is not in every view, or twice in one; {reason}",
-            path.display()
-        ))
-    };
-    for (_, table) in tables {
-        let mut seen = vec![false; ids.len()];
-        for row in 0..table.rows {
-            let own = id(table, row);
-            match known.get(own.as_str()) {
-                Some(&place) if !seen[place] => seen[place] = true,
-                _ => return Err(incomplete(&table.path, &own)),
-            }
+/// The instances of all views.
+struct Instances {
+    /// In the order in which they come first.
+    ids: Vec<String>,
+    /// For each view, the instance of each row.
+    place: Vec<Vec<usize>>,
+    /// For each view, whether it shows each instance.
+    shown: Vec<Vec<bool>>,
+}
+
+fn instances(tables: &[(String, Table)], mask: Option<&str>) -> Result<Instances> {
+    let rows = daimc_io::shown(tables, mask.map(Path::new))?;
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let (mut ids, mut place) = (Vec::new(), Vec::new());
+    for (view, table) in tables {
+        let own = (0..table.rows).map(|row| {
+            let id = id(table, row);
+            *known.entry(id.clone()).or_insert_with(|| {
+                ids.push(id);
+                ids.len() - 1
+            })
+        });
+        let own: Vec<usize> = own.collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = own.iter().find(|instance| !seen.insert(**instance)) {
+            let (path, view, id) = (table.path.display(), quoted(view), quoted(&ids[*twice]));
+            let reason = "an instance has one row in a view, so rename or delete the others";
+            return Err(Failure::Data(format!("{path}: the ID {id} occurs twice in view {view}: {reason}")));
         }
-        if let Some(place) = seen.iter().position(|seen| !seen) {
-            return Err(incomplete(&table.path, &ids[place]));
-        }
+        place.push(own);
     }
-    Ok(ids)
+    let mut shown = vec![vec![false; ids.len()]; tables.len()];
+    for (view, (place, rows)) in place.iter().zip(rows).enumerate() {
+        place.iter().zip(rows).for_each(|(&instance, row)| shown[view][instance] = row);
+    }
+    Ok(Instances { ids, place, shown })
 }
 
 fn id(table: &Table, row: usize) -> String {
@@ -211,20 +221,22 @@ fn feature(table: &Table, f: usize) -> String {
 
 fn print(
     tables: &[(String, Table)],
+    shown: &[Vec<bool>],
     present: &[Vec<bool>],
-    output: &std::path::Path,
+    output: &Path,
     json: bool,
 ) -> Result<()> {
     let mut out = io::stdout().lock();
-    let kept = present.iter().map(|present| present.iter().filter(|here| **here).count());
+    let count = |present: &Vec<bool>| present.iter().filter(|here| **here).count();
+    let kept = present.iter().map(count);
     if json {
         let views = tables.iter().zip(kept).map(|((name, _), kept)| (name.clone(), kept.into()));
         let views: serde_json::Map<String, serde_json::Value> = views.collect();
         writeln!(out, "{:#}", serde_json::json!({"instances": present[0].len(), "kept": views}))?;
         return Ok(());
     }
-    for ((name, _), kept) in tables.iter().zip(kept) {
-        writeln!(out, "  {name}: {kept} of {} instances kept", present[0].len())?;
+    for (((name, _), kept), shown) in tables.iter().zip(kept).zip(shown) {
+        writeln!(out, "  {}: {kept} of {} instances kept", plain(name), count(shown))?;
     }
     writeln!(out, "The mask and the copies are in {}", output.display())?;
     Ok(())

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::data::Input;
+use crate::failure::{Failure, Result};
 
 /// Everything that is needed to repeat a fit, and its outcome.
 #[derive(Clone, Debug, Serialize)]
@@ -12,7 +13,7 @@ pub struct Summary {
     pub version: &'static str,
     pub options: Value,
     /// The folder that relative paths are relative to.
-    pub directory: Option<std::path::PathBuf>,
+    pub directory: Option<String>,
     pub resolved: Value,
     pub inputs: Vec<Input>,
     pub seed: u64,
@@ -34,7 +35,7 @@ pub struct Summary {
 
 impl Summary {
     /// `options` are what the user said, `read` the seconds it took to read the inputs; those in force are taken from the model.
-    pub fn new(options: Value, inputs: &[Input], read: f64, model: &Model) -> Self {
+    pub fn new(options: Value, inputs: &[Input], read: f64, model: &Model) -> Result<Self> {
         let scaling = model.views.iter().map(|view| {
             let scaling = &view.scaling;
             let scaling =
@@ -42,17 +43,17 @@ impl Summary {
             (view.name.clone(), scaling)
         });
         let timings = &model.timings;
-        Self {
+        Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             options,
-            directory: std::env::current_dir().ok(),
-            resolved: serde_json::to_value(&model.options).unwrap_or_default(),
+            directory: directory(),
+            resolved: json(&model.options)?,
             inputs: inputs.to_vec(),
             seed: model.options.seed,
             instances: model.labels.len(),
             clusters: model.options.clusters,
             scaling: Value::Object(scaling.collect()),
-            neighbours: serde_json::to_value(&model.neighbours).unwrap_or_default(),
+            neighbours: json(&model.neighbours)?,
             runs: model.runs.clone(),
             iterations: model.iterations(),
             converged: model.outcome == Outcome::Converged,
@@ -65,7 +66,7 @@ impl Summary {
             }),
             peak_memory_bytes: peak_memory(),
             metrics: None,
-        }
+        })
     }
 
     /// When all else is written.
@@ -74,13 +75,25 @@ impl Summary {
         self.peak_memory_bytes = peak_memory();
     }
 
-    pub fn value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+    pub fn value(&self) -> Result<Value> {
+        json(self)
     }
 
-    pub fn text(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
+    pub fn text(&self) -> Result<String> {
+        Ok(format!("{:#}", self.value()?))
     }
+}
+
+/// A value as JSON.
+pub fn json(value: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(value)
+        .map_err(|error| Failure::Failed(format!("cannot be written as JSON: {error}")))
+}
+
+/// The current folder. One whose name is not UTF-8 cannot be written down: relative paths then stay relative to the folder
+/// in which the fit is repeated.
+fn directory() -> Option<String> {
+    std::env::current_dir().ok()?.into_os_string().into_string().ok()
 }
 
 /// The most memory that the program has held, where the system tells.

@@ -1,36 +1,41 @@
 //! True classes of instances, and how well clusters agree with them.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use daimc::metrics::{self, Scores};
+use daimc::text::quoted;
 use daimc::{Ids, Views};
+use daimc_io::Column;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
 
 /// The class of each instance, as far as it is known.
+#[derive(Default)]
 pub struct Truth {
     pub classes: Vec<Option<String>>,
+    /// The SHA-256 of the file.
+    pub sha256: String,
 }
 
 impl Truth {
-    /// Reads classes and joins them to the instances by ID.
-    pub fn read(path: &Path, views: &Views<'_>) -> Result<Self> {
-        let labels = daimc_io::read_labels(path)?;
+    /// Reads classes from a column of a table, `FILE[::COLUMN]`, and joins them to the instances by ID.
+    pub fn read(place: &str, views: &Views<'_>) -> Result<Self> {
+        let Column { path, column } = place.parse()?;
+        let labels = daimc_io::read_labels(&path, column.as_deref())?;
         let id = |i| views.ids().get(i);
         let classes: Vec<Option<String>> =
             (0..views.instances()).map(|i| labels.get(&id(i)).map(str::to_owned)).collect();
         if classes.iter().any(Option::is_some) {
-            return Ok(Self { classes });
+            return Ok(Self { classes, sha256: labels.sha256 });
         }
         let numbered = matches!(views.ids(), Ids::Numbers(_));
         let hint = if numbered { " (the views have no IDs, so their rows are numbered from 0)" } else { "" };
         Err(Failure::Data(format!(
-            "{}: none of its IDs is among those of the views{hint}: '{}' here, '{}' there",
+            "{}: none of its IDs is among those of the views{hint}: {} here, {} there",
             path.display(),
-            labels.ids.first().map_or("", String::as_str),
-            id(0)
+            quoted(labels.ids.first().map_or("", String::as_str)),
+            quoted(&id(0))
         )))
     }
 

@@ -1,13 +1,13 @@
 //! Reads a table and prints what is in it, the seconds, and the peak of the memory (on Linux).
 //!
 //! ```text
-//! cargo run --release -p daimc-io --example read -- table.csv [--transpose] [--no-ids] [--f32]
+//! cargo run --release -p daimc-io --example read -- table.csv [--transpose] [--no-ids] [--f32] [--hash]
 //! ```
 
 use std::path::Path;
 use std::time::Instant;
 
-use daimc_io::{Precision, Reading, read};
+use daimc_io::{Precision, Reading, read, read_hashed};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +22,13 @@ fn main() {
         precision: given("--f32").then_some(Precision::F32),
     };
     let start = Instant::now();
-    match read(Path::new(path), None, how) {
+    let path = Path::new(path);
+    let table = if given("--hash") {
+        read_hashed(path, None, how).map(|(table, _)| table)
+    } else {
+        read(path, None, how)
+    };
+    match table {
         Ok(table) => {
             let seconds = start.elapsed().as_secs_f64();
             println!("{} rows, {} columns, {seconds:.2} s, {}", table.rows, table.columns, peak());

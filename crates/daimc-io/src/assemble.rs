@@ -5,7 +5,7 @@ mod gaps;
 mod mask;
 mod origin;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use account::{Account, ViewAccount};
 use daimc::{View, Views};
@@ -33,7 +33,7 @@ pub struct Assembly {
     /// view, by name. A 0 hides the instance in that view, whatever is there. A 1 shows it if the view has it: it
     /// does not conjure up an instance that the view does not list.
     pub mask: Option<PathBuf>,
-    /// Whether views may have no instance in common, as those of new instances for a model may.
+    /// Whether a view may have no instance in common with another, as those of new instances for a model may.
     pub apart: bool,
 }
 
@@ -77,6 +77,23 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
     };
     let account = Account::of(&views, accounts, dropped);
     Ok((views, account))
+}
+
+/// Which rows of each table show an instance: those that hold a value, and that the mask does not hide.
+///
+/// # Errors
+/// When the tables have no IDs and not as many rows, and when the mask does not fit them.
+pub fn shown(tables: &[(String, Table)], mask: Option<&Path>) -> Result<Vec<Vec<bool>>> {
+    if tables.iter().all(|(_, table)| table.ids.is_none()) {
+        check_equal_lengths(tables)?;
+    }
+    let mask = mask.map(|path| Mask::read(path, tables)).transpose()?;
+    let shown = |(v, (_, table)): (usize, &(String, Table))| {
+        let mut rows = mask.as_ref().map_or_else(|| vec![true; table.rows], |mask| mask.rows(v, table));
+        rows.iter_mut().enumerate().for_each(|(row, shown)| *shown = *shown && !gaps::is_empty(table, row));
+        rows
+    };
+    Ok(tables.iter().enumerate().map(shown).collect())
 }
 
 /// The ID of a row, or its number.

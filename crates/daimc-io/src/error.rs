@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use daimc::ErrorKind;
+use daimc::text::{path as path_shown, plain, quoted};
+
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -26,9 +29,9 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        write!(f, "{}", path_shown(&self.path.to_string_lossy()))?;
         if let Some(variable) = &self.variable {
-            write!(f, "::{variable}")?;
+            write!(f, "::{}", plain(variable))?;
         }
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
@@ -45,7 +48,7 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum Error {
     /// The file cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {source}", path_shown(&path.to_string_lossy()))]
     Io {
         /// The file.
         path: PathBuf,
@@ -61,7 +64,7 @@ pub enum Error {
         reason: String,
     },
     /// What was said about where a view is makes no sense.
-    #[error("'{text}': {reason}")]
+    #[error("{}: {reason}", quoted(text))]
     Location {
         /// What was said.
         text: String,
@@ -74,6 +77,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// What kind of error it is. A file that cannot be read is one of the data.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } | Self::Data { .. } => ErrorKind::Data,
+            Self::Location { .. } => ErrorKind::Usage,
+            Self::Views(error) => error.kind(),
+        }
+    }
+
     /// Something is wrong with a file as a whole.
     pub(crate) fn in_file(path: &Path, reason: impl Into<String>) -> Self {
         Self::Data { place: Place::file(path), reason: reason.into() }

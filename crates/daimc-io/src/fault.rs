@@ -1,6 +1,5 @@
 //! Errors, made where a reader knows the place they belong to.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -26,19 +25,6 @@ impl Place {
             }
             _ => Error::Io { path: self.path.clone(), source: error },
         }
-    }
-
-    /// Opens the file; with it comes its length, which bounds what its headers may claim.
-    pub(crate) fn open(&self) -> Result<(File, u64)> {
-        let file = File::open(&self.path).map_err(|error| self.unreadable(error))?;
-        let data = file.metadata().map_err(|error| self.unreadable(error))?;
-        if data.is_dir() {
-            return Err(self.fault("is a folder; name a file in it"));
-        }
-        if data.len() == 0 {
-            return Err(self.fault("is empty; copy it again or save it anew"));
-        }
-        Ok((file, data.len()))
     }
 
     /// An empty vector with room for `count` values, or an error where the system has not that much memory.

@@ -1,46 +1,218 @@
-//! Opens files of text, compressed or not.
+//! Opens a file, once: what is parsed and what is hashed are the same bytes, whether they lie on a disk or come through
+//! a pipe.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+mod digest;
+mod random;
+
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
+use bytes::Bytes;
+use digest::Digest;
+pub use digest::sha256;
 use flate2::bufread::MultiGzDecoder;
+pub(crate) use random::Random;
 
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
+
+/// The path that stands for standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
+
+/// How many bytes are looked at to tell a format: the header of a `.mat` file ends here.
+const START: u64 = 1 << 10;
+
+/// A file that was opened. Reading it reads its bytes as they are, in their order.
+pub(crate) struct Opened {
+    /// The file.
+    pub place: Place,
+    /// The first bytes, which are read a second time by whoever reads.
+    start: Vec<u8>,
+    /// How many of the first bytes were read a second time.
+    taken: usize,
+    source: Source,
+    digest: Option<Digest>,
+}
+
+enum Source {
+    /// A file on a disk, and what was known about it when it was opened.
+    Disk(File, Metadata),
+    /// A pipe, a device, or a file that the system makes up as it is read.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Opened {
+    /// Opens a file; `hashed` if its [SHA-256](Self::sha256) will be asked for.
+    pub(crate) fn new(path: &Path, hashed: bool) -> Result<Self> {
+        let place = Place::file(path);
+        let unreadable = |error| place.unreadable(error);
+        let mut source = if path.as_os_str() == STANDARD_INPUT {
+            Source::Stream(Box::new(io::stdin()))
+        } else {
+            let file = File::open(path).map_err(unreadable)?;
+            let about = file.metadata().map_err(unreadable)?;
+            if about.is_dir() {
+                return Err(place.fault("is a folder; name a file in it"));
+            }
+            if about.is_file() { Source::Disk(file, about) } else { Source::Stream(Box::new(file)) }
+        };
+        let mut start = Vec::new();
+        source.by_ref().take(START).read_to_end(&mut start).map_err(unreadable)?;
+        Ok(Self { place, start, taken: 0, source, digest: hashed.then(Digest::default) })
+    }
+
+    /// The first bytes.
+    pub(crate) fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// The text of the file, decompressed. What it is compressed with is told by its first bytes and not by its name,
+    /// because programs that fetch files often decompress them and leave the name.
+    pub(crate) fn text(&mut self) -> Result<Input<'_>> {
+        let size = self.length();
+        let path = self.place.path.clone();
+        self.hash_beside();
+        let opened = || {
+            let mut file = BufReader::with_capacity(1 << 16, self);
+            let start = file.fill_buf()?;
+            Ok(if start.starts_with(&[0x1f, 0x8b]) {
+                // Several members, one after another, are one file: bgzip writes them.
+                Input { reader: Box::new(MultiGzDecoder::new(file)), size: None }
+            } else if is_zstandard(start) {
+                Input { reader: Box::new(zstd::Decoder::with_buffer(file)?), size: None }
+            } else {
+                Input { reader: Box::new(file), size }
+            })
+        };
+        opened().map_err(|error| failed(&path, error))
+    }
+
+    /// The bytes of a file in their order, and how many there are, which bounds what its headers may claim.
+    pub(crate) fn in_order(&mut self) -> Result<(Box<dyn Read + Send + '_>, u64)> {
+        if let Some(length) = self.length() {
+            self.hash_beside();
+            return Ok((Box::new(BufReader::new(self)), length));
+        }
+        let bytes = self.whole()?;
+        Ok((Box::new(Cursor::new(bytes.clone())), bytes.len() as u64))
+    }
+
+    /// Hands the file to whoever needs any part of it at any time. What comes through a pipe is kept whole for that; a
+    /// file on a disk is hashed beside its reader, from the same handle, and must not change meanwhile.
+    pub(crate) fn at_random<T: Send>(&mut self, read: impl FnOnce(Random) -> Result<T> + Send) -> Result<T> {
+        // Whoever asks for the rest of the bytes finds that all were read.
+        let (file, before) = match std::mem::replace(&mut self.source, Source::Stream(Box::new(io::empty())))
+        {
+            Source::Disk(file, about) if about.len() > 0 => (file, about),
+            other => {
+                self.source = other;
+                return read(Random::in_memory(self.whole()?));
+            }
+        };
+        self.taken = self.start.len();
+        let unreadable = |error| self.place.unreadable(error);
+        let random = Random::on_disk(file, before.len());
+        let mut digest = self.digest.take();
+        let hash = || match &mut digest {
+            Some(digest) => digest.update_from(random.clone()),
+            None => Ok(()),
+        };
+        let (found, hashed) = rayon::join(|| read(random.clone()), hash);
+        let (found, ()) = (found?, hashed.map_err(unreadable)?);
+        self.digest = digest;
+        let after = random.metadata().map_err(unreadable)?;
+        if after.is_some_and(|after| {
+            (after.len(), after.modified().ok()) != (before.len(), before.modified().ok())
+        }) {
+            return Err(self.place.fault("was changed while it was read; read it when it is finished"));
+        }
+        Ok(found)
+    }
+
+    /// The SHA-256 of the file in hexadecimal digits: of all bytes that were read, and those that nobody asked for.
+    /// Empty unless it was said that it would be asked for.
+    pub(crate) fn sha256(mut self) -> Result<String> {
+        let rest = io::copy(&mut self, &mut io::sink());
+        rest.map_err(|error| self.place.unreadable(error))?;
+        Ok(self.digest.map(Digest::finish).unwrap_or_default())
+    }
+
+    /// How long a file on a disk is. Files that the system makes up say 0.
+    fn length(&self) -> Option<u64> {
+        match &self.source {
+            Source::Disk(_, about) => Some(about.len()).filter(|length| *length > 0),
+            Source::Stream(_) => None,
+        }
+    }
+
+    /// All bytes of a file that has no length.
+    fn whole(&mut self) -> Result<Bytes> {
+        let mut bytes = Vec::new();
+        self.read_to_end(&mut bytes).map_err(|error| self.place.unreadable(error))?;
+        if bytes.is_empty() {
+            return Err(self.place.fault("is empty; copy it again or save it anew"));
+        }
+        Ok(bytes.into())
+    }
+
+    /// Hashes what is read from now on in a thread beside the reader.
+    fn hash_beside(&mut self) {
+        self.digest = self.digest.take().map(Digest::beside);
+    }
+}
+
+impl Read for Opened {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut start = &self.start[self.taken..];
+        let count = if start.is_empty() { self.source.read(buffer)? } else { start.read(buffer)? };
+        self.taken = self.start.len().min(self.taken + count);
+        if let Some(digest) = &mut self.digest {
+            digest.update(&buffer[..count]);
+        }
+        Ok(count)
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Disk(file, _) => file.read(buffer),
+            Self::Stream(stream) => stream.read(buffer),
+        }
+    }
+}
 
 /// The text of a file, decompressed.
-pub(crate) struct Input {
-    reader: Box<dyn Read + Send>,
+pub(crate) struct Input<'a> {
+    reader: Box<dyn Read + Send + 'a>,
     /// How many bytes of text there are, where that is known: of a plain file.
     pub size: Option<u64>,
 }
 
-impl Read for Input {
+impl Input<'_> {
+    /// Whether the text starts with these bytes; they stay to be read.
+    pub(crate) fn starts_with(&mut self, expected: &[u8]) -> io::Result<bool> {
+        let mut start = Vec::new();
+        self.by_ref().take(expected.len() as u64).read_to_end(&mut start)?;
+        let starts = start == expected;
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(start).chain(rest));
+        Ok(starts)
+    }
+}
+
+impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buffer)
     }
 }
 
-/// Opens a file. What it is compressed with is told by its first bytes and not by its name, because programs
-/// that fetch files often decompress them and leave the name.
-pub(crate) fn open(path: &Path) -> Result<Input> {
-    let opened = || {
-        let file = File::open(path)?;
-        // Pipes have no size, and files that the system makes up say 0.
-        let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|about| about.len());
-        let size = size.filter(|size| *size > 0);
-        let mut file = BufReader::with_capacity(1 << 16, file);
-        let start = file.fill_buf()?;
-        Ok(if start.starts_with(&[0x1f, 0x8b]) {
-            // Several members, one after another, are one file: bgzip writes them.
-            Input { reader: Box::new(MultiGzDecoder::new(file)), size: None }
-        } else if is_zstandard(start) {
-            Input { reader: Box::new(zstd::Decoder::with_buffer(file)?), size: None }
-        } else {
-            Input { reader: Box::new(file), size }
-        })
-    };
-    opened().map_err(|error| failed(path, error))
+/// The whole text of a small file, decompressed, and the SHA-256 of the file.
+pub(crate) fn text(path: &Path) -> Result<(Vec<u8>, String)> {
+    let mut text = Vec::new();
+    let mut opened = Opened::new(path, true)?;
+    opened.text()?.read_to_end(&mut text).map_err(|error| failed(path, error))?;
+    Ok((text, opened.sha256()?))
 }
 
 /// Whether a frame of Zstandard starts here, or one that is to be skipped, as pzstd writes first.
@@ -61,4 +233,28 @@ pub(crate) fn failed(path: &Path, error: io::Error) -> Error {
         format!("the compressed data are damaged ({error}): copy or download the file again")
     };
     Error::in_file(path, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_while_parts_of_it_are_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        std::fs::write(&path, "before").unwrap();
+        let mut file = Opened::new(&path, true).unwrap();
+        let error =
+            file.at_random(|_| std::fs::write(&path, "afterwards").map_err(|error| failed(&path, error)));
+        assert!(
+            error
+                .unwrap_err()
+                .to_string()
+                .ends_with("was changed while it was read; read it when it is finished")
+        );
+        let mut file = Opened::new(&path, true).unwrap();
+        file.at_random(|_| Ok(())).unwrap();
+        assert_eq!(file.sha256().unwrap(), sha256(b"afterwards"));
+    }
 }

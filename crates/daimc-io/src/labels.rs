@@ -3,10 +3,15 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use daimc::text::{list, quoted};
+
 use crate::text::{Record, records};
 use crate::{Error, Place, Result};
 
-/// Titles of a column of labels, the likeliest first. `labels.tsv` of a fit has `cluster`.
+/// The titles of `labels.tsv` of a fit.
+const OURS: [&str; 3] = ["id", "cluster", "confidence"];
+
+/// Titles of a column of labels, the likeliest first.
 const TITLES: [&str; 10] =
     ["cluster", "label", "class", "truth", "y", "labels", "clusters", "target", "category", "topic"];
 
@@ -23,6 +28,8 @@ pub struct Labels {
     pub ids: Vec<String>,
     /// For each ID its label; `None` where it is not known (an empty label, `NA`, `NaN`, `null`).
     pub labels: Vec<Option<String>>,
+    /// The SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
     rows: HashMap<String, usize>,
 }
 
@@ -48,50 +55,71 @@ impl Labels {
     }
 }
 
-/// Reads labels from a table (CSV, TSV, …; plain, `.gz` or `.zst`). IDs are in the first column, labels in the one
-/// titled `cluster`, `label`, `class`, `truth`, `y` or the like, else in the second. Where there is but one
-/// column, it holds the labels, and the IDs are row numbers from 0.
+/// Reads labels from a table (CSV, TSV, …; plain, `.gz` or `.zst`). IDs are in its first column.
+///
+/// Labels are in the column of which `column` is the title. Without one they are in the second, which must be the last; or,
+/// in a file that [a fit](https://docs.rs/daimc) has left, in that of its clusters. A table of but one column holds labels,
+/// and the IDs are row numbers from 0.
 ///
 /// # Errors
-/// When the file cannot be read, has no row, rows of different length, an empty ID or the same ID twice.
-pub fn read_labels(path: &Path) -> Result<Labels> {
-    let mut records = records(path)?;
+/// When the file cannot be read, has no row, rows of different length, an empty ID or the same ID twice; when it has no
+/// such column, or several and none was named.
+pub fn read_labels(path: &Path, column: Option<&str>) -> Result<Labels> {
+    let (mut records, sha256) = records(path)?;
     let wrong = |line: usize, column: Option<usize>, reason: String| Error::Data {
         place: Place { line: Some(line), column, ..Place::file(path) },
         reason,
     };
     let width = records.last().map_or(0, |record| record.fields.len());
-    let header = is_header(&records).then(|| records.remove(0));
+    // Of several columns, somebody has to say which; the first record says how they are called.
+    let header = (column.is_some() || width > 2 || is_header(&records)).then(|| records.remove(0));
     if records.is_empty() {
         return Err(Error::in_file(path, "there is a header but no label below it"));
     }
-    let model = header.as_ref().map_or(width, |header| header.fields.len());
-    // R writes no title above row names.
-    let (width, shift) = if header.is_some() && width == model + 1 { (width, 1) } else { (model, 0) };
     let titles = header.map(|header| header.fields).unwrap_or_default();
-    let column = label_column(&titles).map_or(usize::from(width > 1), |column| column + shift);
-    // A column of labels alone, even if it comes first in a wider table, leaves no place for IDs.
+    // R writes no title above row names.
+    let shift = usize::from(!titles.is_empty() && width == titles.len() + 1);
+    let width = if titles.is_empty() { width } else { titles.len() + shift };
+    let place = match column {
+        Some(column) => named(&titles, column).map(|place| place + shift).ok_or_else(|| {
+            let reason = format!("has no column {}; it has {}", quoted(column), columns(&titles, shift));
+            Error::in_file(path, reason)
+        })?,
+        None if titles == OURS => 1,
+        None if width > 2 => {
+            let reason = format!(
+                "has {} columns beside the IDs: {}; pick the one of the labels with ::COLUMN after the path",
+                width - 1,
+                columns(&titles, shift)
+            );
+            return Err(Error::in_file(path, reason));
+        }
+        None => label_column(&titles).map_or(usize::from(width > 1), |place| place + shift),
+    };
+    // A column of labels alone leaves no place for IDs.
     let has_ids = width > 1;
-    if has_ids && column == 0 {
+    if has_ids && place == 0 {
         return Err(wrong(1, Some(1), "the labels are in the first column: put the IDs there".into()));
     }
 
-    let mut found = Labels { ids: Vec::new(), labels: Vec::new(), rows: HashMap::new() };
+    let mut found = Labels { ids: Vec::new(), labels: Vec::new(), sha256, rows: HashMap::new() };
     for (row, Record { line, mut fields }) in records.into_iter().enumerate() {
         if fields.len() != width {
             let reason =
                 format!("{} fields where {width} are expected: an ID and a label in each row", fields.len());
             return Err(wrong(line, None, reason));
         }
-        let label = fields.swap_remove(column);
+        let label = fields.swap_remove(place);
         let known = !UNKNOWN.iter().any(|word| label.eq_ignore_ascii_case(word));
         let id = if has_ids { fields.swap_remove(0) } else { row.to_string() };
         if id.is_empty() {
             return Err(wrong(line, Some(1), "the ID is empty: give the row an ID or delete it".into()));
         }
         if found.rows.insert(id.clone(), row).is_some() {
-            let reason =
-                format!("the ID '{id}' occurs a second time: an instance has one label, delete the other");
+            let reason = format!(
+                "the ID {} occurs a second time: an instance has one label, delete the other",
+                quoted(&id)
+            );
             return Err(wrong(line, Some(1), reason));
         }
         found.ids.push(id);
@@ -109,6 +137,17 @@ fn is_header(records: &[Record]) -> bool {
     }
     let number = |record: &Record| record.fields.last().is_some_and(|field| field.parse::<f64>().is_ok());
     records.len() > 1 && !number(&records[0]) && records[1..].iter().all(number)
+}
+
+/// The column of which this is the title, in whatever case if there is none in this one.
+fn named(titles: &[String], column: &str) -> Option<usize> {
+    let exact = titles.iter().position(|title| title == column);
+    exact.or_else(|| titles.iter().position(|title| title.to_lowercase() == column.to_lowercase()))
+}
+
+/// The titles of all columns but that of the IDs, for a message.
+fn columns(titles: &[String], shift: usize) -> String {
+    list(titles.iter().skip(usize::from(shift == 0 && titles.len() > 1)).map(|title| quoted(title)))
 }
 
 fn label_column(titles: &[String]) -> Option<usize> {

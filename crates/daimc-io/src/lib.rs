@@ -9,6 +9,7 @@ mod chunks;
 mod dense;
 mod error;
 mod fault;
+mod format;
 mod input;
 mod labels;
 mod location;
@@ -26,10 +27,14 @@ mod transpose;
 
 use std::path::Path;
 
-pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble};
+use format::Format;
+use input::Opened;
+
+pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
 pub use error::{Error, Place, Result};
+pub use input::sha256;
 pub use labels::{Labels, read_labels};
-pub use location::Location;
+pub use location::{Column, Location};
 pub use table::{Cells, Csr, Table};
 
 /// How a file is to be read.
@@ -52,24 +57,40 @@ pub enum Precision {
     F64,
 }
 
-/// Reads one table; the format is told by the name of the file. `variable` picks an array in a container.
+/// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
+/// container.
+///
+/// The format is told by the name of the file, or by its first bytes where the name does not tell, as that of a pipe.
 ///
 /// # Errors
 /// When the file cannot be read or is not what its name says; the message names the file and the place in it.
 pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let ends = |end: &str| name.ends_with(end);
-    if ends(".npy") {
-        npy::read(path, how)
-    } else if ends(".npz") {
-        npz::read(path, variable, how)
-    } else if ends(".mat") {
-        mat::read(path, variable, how)
-    } else if ends(".parquet") || ends(".pq") {
-        parquet::read(path, how)
-    } else if [".mtx", ".mtx.gz", ".mtx.zst"].into_iter().any(ends) {
-        matrix_market::read(path, how)
-    } else {
-        text::read(path, how)
+    parse(&mut Opened::new(path, false)?, variable, how)
+}
+
+/// Reads one table as [`read`] does, and returns with it the SHA-256 of the file in hexadecimal digits: that of the bytes
+/// the table was made of, which are read once.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_hashed(path: &Path, variable: Option<&str>, how: Reading) -> Result<(Table, String)> {
+    let mut file = Opened::new(path, true)?;
+    let table = parse(&mut file, variable, how)?;
+    Ok((table, file.sha256()?))
+}
+
+fn parse(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<Table> {
+    let path = file.place.path.clone();
+    match Format::of(&path, file.start()) {
+        Format::Npy => npy::read(file, how),
+        Format::Npz => npz::read(file, variable, how),
+        Format::Mat => mat::read(file, variable, how),
+        Format::Parquet => parquet::read(file, how),
+        Format::MatrixMarket => matrix_market::read(&path, file.text()?, how),
+        Format::Text => {
+            let mut input = file.text()?;
+            let matrix = input.starts_with(b"%%MatrixMarket").map_err(|error| input::failed(&path, error))?;
+            if matrix { matrix_market::read(&path, input, how) } else { text::read(&path, input, how) }
+        }
     }
 }

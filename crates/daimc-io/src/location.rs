@@ -1,9 +1,10 @@
-//! Where a view is: `NAME=PATH[::VARIABLE]`.
+//! Where a view is, `NAME=PATH[::VARIABLE]`, and where labels are, `PATH[::COLUMN]`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::Error;
+use crate::input::STANDARD_INPUT;
 
 /// A view's name, its file, and the array in it, where the file holds several.
 ///
@@ -39,10 +40,7 @@ impl FromStr for Location {
             Some((name, place)) if !name.contains(['/', '\\']) => (Some(name.trim()), place),
             _ => (None, text),
         };
-        let (path, variable) = match place.rsplit_once("::") {
-            Some((path, variable)) => (path, Some(variable)),
-            None => (place, None),
-        };
+        let (path, variable) = split(place);
         if name == Some("") {
             return Err(wrong("the name before '=' is empty: write NAME=PATH"));
         }
@@ -52,12 +50,54 @@ impl FromStr for Location {
         if variable == Some("") {
             return Err(wrong("the variable after '::' is empty: write PATH::VARIABLE, or PATH alone"));
         }
+        if name.is_none() && path == STANDARD_INPUT {
+            return Err(wrong("standard input has no name: write NAME=-"));
+        }
         let name = name.or(variable).map_or_else(|| stem(Path::new(path)), String::from);
         if name.is_empty() {
             return Err(wrong("the path has no file name: write the path of a file"));
         }
         Ok(Self { name, path: path.into(), variable: variable.map(String::from) })
     }
+}
+
+/// A table and the column of it that holds labels, where the table has several.
+///
+/// ```
+/// use daimc_io::Column;
+///
+/// let truth: Column = "data/clinical.csv::stage".parse()?;
+/// assert_eq!((truth.path.to_str(), truth.column.as_deref()), (Some("data/clinical.csv"), Some("stage")));
+/// # Ok::<(), daimc_io::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The file.
+    pub path: PathBuf,
+    /// The title of the column.
+    pub column: Option<String>,
+}
+
+impl FromStr for Column {
+    type Err = Error;
+
+    /// The last `::` starts the column.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |reason| Error::Location { text: text.into(), reason };
+        let (path, column) = split(text);
+        if path.is_empty() {
+            return Err(wrong("the path is empty: write PATH or PATH::COLUMN"));
+        }
+        if column == Some("") {
+            return Err(wrong("the column after '::' is empty: write PATH::COLUMN, or PATH alone"));
+        }
+        Ok(Self { path: path.into(), column: column.map(String::from) })
+    }
+}
+
+/// A path, and what the last `::` picks of the file.
+fn split(text: &str) -> (&str, Option<&str>) {
+    text.rsplit_once("::").map_or((text, None), |(path, part)| (path, Some(part)))
 }
 
 /// The name of a file without its ending and without that of a compression.
@@ -115,5 +155,7 @@ mod tests {
         assert!(refused("a.mat::").contains("the variable after '::' is empty"));
         assert!(refused("::x").contains("the path is empty"));
         assert!(refused("..").contains("no file name"));
+        assert!(refused("-").contains("write NAME=-"));
+        assert_eq!(parsed("a=-"), expected("a", "-", None));
     }
 }

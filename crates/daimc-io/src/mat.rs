@@ -6,29 +6,35 @@ mod container;
 mod element;
 mod selector;
 
-use std::path::Path;
-
 use array::Array;
 use container::Container;
+use daimc::text::{plain, quoted};
 use selector::Selector;
 
+use crate::input::Opened;
 use crate::{Place, Reading, Result, Table};
 
 /// How many variables or cells a message lists.
 const LISTED: usize = 30;
 
 /// Reads the matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
-pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
-    let file = Place::file(path);
-    let mut container = Container::open(&file)?;
+pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<Table> {
+    let place = file.place.clone();
+    let start = file.start().to_vec();
+    file.at_random(|bytes| pick(Container::new(place, bytes, &start)?, variable, how))
+}
+
+/// The matrix that is asked for.
+fn pick(mut container: Container, variable: Option<&str>, how: Reading) -> Result<Table> {
+    let file = container.place.clone();
     let name = match variable {
         Some(name) => name.to_owned(),
         None => only_matrix(&mut container)?,
     };
     let selector = Selector::parse(&name).ok_or_else(|| {
-        file.fault(format!("cannot have a variable '{name}'; write NAME, or NAME{{2}} for a cell"))
+        file.fault(format!("cannot have a variable {}; write NAME, or NAME{{2}} for a cell", quoted(&name)))
     })?;
-    let place = Place::array(path, &name);
+    let place = Place::array(&file.path, &name);
     let table = container.find(|array| {
         let wanted = array.name == selector.name;
         wanted.then(|| descend(&place, array, &selector.cells, how)).transpose()
@@ -36,8 +42,8 @@ pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> 
     match table {
         Some(table) => Ok(table),
         None => Err(file.fault(format!(
-            "has no variable '{}'; it holds {}",
-            selector.name,
+            "has no variable {}; it holds {}",
+            quoted(selector.name),
             list(&mut container)?
         ))),
     }
@@ -102,7 +108,7 @@ fn list(container: &mut Container) -> Result<String> {
 
 /// A variable; of a cell array also what is in it.
 fn describe(place: &Place, array: Array<'_>) -> Result<String> {
-    let (name, kind) = (array.name.clone(), array.kind());
+    let (name, kind) = (plain(&array.name).to_string(), array.kind());
     if !array.is_cell() {
         return Ok(format!("{name} ({kind})"));
     }

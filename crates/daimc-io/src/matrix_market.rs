@@ -11,10 +11,11 @@ use std::path::Path;
 use memchr::memrchr;
 
 use crate::chunks::{Chunks, Cut, in_order};
+use crate::input::{self, Input};
 use crate::real::Real;
 use crate::sparse::Shape;
 use crate::transpose::transpose;
-use crate::{Error, Place, Precision, Reading, Result, Table, input};
+use crate::{Error, Place, Precision, Reading, Result, Table};
 use entries::{Array, Coordinates, Entries};
 use header::{Header, Storage};
 
@@ -23,15 +24,14 @@ const CHUNK: usize = 1 << 20;
 
 /// Reads a matrix: coordinates become sparse rows, arrays dense ones. Rows are instances, unless
 /// `how.transpose` says that columns are. Names of instances and features are taken from files beside it.
-pub(crate) fn read(path: &Path, how: Reading) -> Result<Table> {
+pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading) -> Result<Table> {
     match how.precision {
-        Some(Precision::F32) => read_as::<f32>(path, how),
-        Some(Precision::F64) | None => read_as::<f64>(path, how),
+        Some(Precision::F32) => read_as::<f32>(path, input, how),
+        Some(Precision::F64) | None => read_as::<f64>(path, input, how),
     }
 }
 
-fn read_as<T: Real>(path: &Path, how: Reading) -> Result<Table> {
-    let mut input = input::open(path)?;
+fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading) -> Result<Table> {
     let size = input.size;
     let (header, head) = header::read(path, &mut input)?;
     if let Some(size) = size {

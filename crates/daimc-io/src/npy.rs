@@ -2,20 +2,20 @@
 
 mod header;
 
-use std::io::{BufReader, Read};
-use std::path::Path;
+use std::io::Read;
 
 pub(crate) use header::Header;
 
 use crate::dense::{Lie, nameless};
+use crate::input::Opened;
 use crate::number::{Encoding, Target};
 use crate::{Place, Reading, Result, Table};
 
 /// Reads a matrix; an array of one dimension is one feature of as many instances.
-pub fn read(path: &Path, how: Reading) -> Result<Table> {
-    let place = Place::file(path);
-    let (file, length) = place.open()?;
-    Array::open(place, BufReader::new(file), length)?.table(how)
+pub fn read(file: &mut Opened, how: Reading) -> Result<Table> {
+    let place = file.place.clone();
+    let (bytes, length) = file.in_order()?;
+    Array::open(place, bytes, length)?.table(how)
 }
 
 /// An array whose header was read and found to fit the bytes that follow it.

@@ -1,15 +1,15 @@
 //! numpy's `.npz`: arrays in a zip archive; and the sparse matrices that scipy keeps in one.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::ops::AddAssign;
-use std::path::Path;
 
+use daimc::text::quoted;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
 
 use crate::dense::nameless;
+use crate::input::{Opened, Random};
 use crate::npy::Array;
 use crate::number::Target;
 use crate::sparse::Shape;
@@ -22,36 +22,40 @@ const DEFLATE_LIMIT: u64 = 1032;
 const LISTED: usize = 30;
 
 /// Reads the array called `variable`; without a name, a sparse matrix that fills the file, or the only matrix.
-pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
-    let mut archive = Archive::open(path)?;
-    match variable {
-        Some(name) if archive.has(name) => archive.array(name)?.table(how),
-        Some(name) => {
-            let list = archive.list()?;
-            Err(archive.place.fault(format!("has no array '{name}'; it holds {list}")))
-        }
-        None if archive.has("format") && archive.has("shape") => archive.sparse(how),
-        None => {
-            let name = archive.only_matrix()?;
-            archive.array(&name)?.table(how)
-        }
-    }
+pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<Table> {
+    let place = file.place.clone();
+    file.at_random(|bytes| Archive::open(place, bytes)?.read(variable, how))
 }
 
-type Entry<'a> = ZipFile<'a, BufReader<File>>;
+type Entry<'a> = ZipFile<'a, BufReader<Random>>;
 
 struct Archive {
     place: Place,
     length: u64,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<BufReader<Random>>,
 }
 
 impl Archive {
-    fn open(path: &Path) -> Result<Self> {
-        let place = Place::file(path);
-        let (file, length) = place.open()?;
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(&place, error))?;
+    fn open(place: Place, bytes: Random) -> Result<Self> {
+        let length = bytes.length();
+        let zip = ZipArchive::new(BufReader::new(bytes)).map_err(|error| damaged(&place, error))?;
         Ok(Self { place, length, zip })
+    }
+
+    /// The array called `variable`; without a name, a sparse matrix that fills the file, or the only matrix.
+    fn read(mut self, variable: Option<&str>, how: Reading) -> Result<Table> {
+        match variable {
+            Some(name) if self.has(name) => self.array(name)?.table(how),
+            Some(name) => {
+                let list = self.list()?;
+                Err(self.place.fault(format!("has no array {}; it holds {list}", quoted(name))))
+            }
+            None if self.has("format") && self.has("shape") => self.sparse(how),
+            None => {
+                let name = self.only_matrix()?;
+                self.array(&name)?.table(how)
+            }
+        }
     }
 
     /// The names of the arrays, without `.npy`.
@@ -80,7 +84,7 @@ impl Archive {
         let mut parts = Vec::new();
         for name in names.iter().take(LISTED) {
             let header = self.array(name)?.header;
-            parts.push(format!("'{name}' ({} {})", header.type_name(), header.shape()));
+            parts.push(format!("{} ({} {})", quoted(name), header.type_name(), header.shape()));
         }
         Ok(match names.len() {
             0 => "no arrays".into(),
@@ -131,9 +135,9 @@ impl Archive {
         };
         if !matches!(&*format, "csr" | "csc" | "coo") {
             return Err(place.fault(format!(
-                "is a sparse matrix in the format '{}'; save it as CSR, with \
+                "is a sparse matrix in the format {}; save it as CSR, with \
                  scipy.sparse.save_npz(path, matrix.tocsr())",
-                format.escape_default()
+                quoted(&format)
             )));
         }
         let values = self.array("data")?.list::<T>()?;

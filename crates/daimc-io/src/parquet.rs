@@ -3,23 +3,26 @@
 mod column;
 mod pages;
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use daimc::text::quoted;
 
 use self::column::{Column, Kind};
 use crate::dense::Lie;
+use crate::input::{Opened, Random};
 use crate::number::Target;
 use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
 
 /// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
 /// that holds text or whole numbers.
-pub fn read(path: &Path, how: Reading) -> Result<Table> {
-    let file = Parquet::open(path)?;
+pub fn read(file: &mut Opened, how: Reading) -> Result<Table> {
+    let place = file.place.clone();
+    file.at_random(|bytes| table(&Parquet::open(place, bytes)?, how))
+}
+
+fn table(file: &Parquet, how: Reading) -> Result<Table> {
     let mut columns = file.columns()?;
     let position = if how.no_ids { None } else { file.id_column(&columns)? };
     let id_column = position.map(|position| columns.remove(position));
@@ -30,14 +33,14 @@ pub fn read(path: &Path, how: Reading) -> Result<Table> {
     }
     if let Some(column) = columns.iter().find(|column| !column.is_numeric()) {
         return Err(file.place.fault(format!(
-            "has a column '{}' of type {}; drop it, or turn it into numbers",
-            column.name,
+            "has a column {} of type {}; drop it, or turn it into numbers",
+            quoted(&column.name),
             column.type_name()
         )));
     }
     let rows = file.rows(id_column.as_ref().unwrap_or(&columns[0]))?;
     let lines = match &id_column {
-        Some(column) => Some(column.texts(&file)?),
+        Some(column) => Some(column.texts(file)?),
         None if how.no_ids => None,
         None => file.counted_index(rows),
     };
@@ -56,7 +59,7 @@ pub fn read(path: &Path, how: Reading) -> Result<Table> {
         _ => (lines, Some(names)),
     };
     Ok(Table {
-        path: path.to_owned(),
+        path: file.place.path.clone(),
         variable: None,
         ids,
         features,
@@ -71,16 +74,15 @@ pub fn read(path: &Path, how: Reading) -> Result<Table> {
 /// An open file whose description of itself fits its length.
 struct Parquet {
     place: Place,
-    file: Arc<File>,
+    bytes: Random,
     metadata: ParquetMetaData,
 }
 
 impl Parquet {
-    fn open(path: &Path) -> Result<Self> {
-        let place = Place::file(path);
-        let (file, length) = place.open()?;
-        let metadata = guarded(&place, || ParquetMetaDataReader::new().parse_and_finish(&file))?;
-        let parquet = Self { place, file: Arc::new(file), metadata };
+    fn open(place: Place, bytes: Random) -> Result<Self> {
+        let metadata = guarded(&place, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
+        let length = bytes.length();
+        let parquet = Self { place, bytes, metadata };
         parquet.check(length)?;
         Ok(parquet)
     }

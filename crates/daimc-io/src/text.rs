@@ -19,8 +19,9 @@ use std::path::Path;
 pub(crate) use records::{Record, records};
 
 use crate::chunks::{Chunks, in_order};
+use crate::input::{self, Input};
 use crate::real::Real;
-use crate::{Precision, Reading, Result, Table, input};
+use crate::{Precision, Reading, Result, Table};
 
 /// Bytes that are parsed at a time. Large enough that nothing but parsing takes time, small enough that a few
 /// for each thread do not count beside the matrix.
@@ -35,15 +36,14 @@ const CHUNK: usize = 1 << 20;
 ///   transposed table with IDs always has a header, since the IDs are there.
 /// - Lines at the top that start with `#` are skipped; the last of them is the header where it fits the rows.
 /// - An empty field, `NA`, `NaN`, `N/A`, `#N/A`, `<NA>`, `null`, `none`, `-`, `.` and `?` are missing values.
-pub(crate) fn read(path: &Path, how: Reading) -> Result<Table> {
+pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading) -> Result<Table> {
     match how.precision {
-        Some(Precision::F32) => read_as::<f32>(path, how, CHUNK),
-        Some(Precision::F64) | None => read_as::<f64>(path, how, CHUNK),
+        Some(Precision::F32) => read_as::<f32>(path, input, how, CHUNK),
+        Some(Precision::F64) | None => read_as::<f64>(path, input, how, CHUNK),
     }
 }
 
-fn read_as<T: Real>(path: &Path, how: Reading, chunk: usize) -> Result<Table> {
-    let mut input = input::open(path)?;
+fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, chunk: usize) -> Result<Table> {
     let size = input.size;
     let (format, head) = format::detect(path, &mut input, how)?;
     let mut body =

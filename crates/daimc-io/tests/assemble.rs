@@ -124,17 +124,24 @@ fn views_without_a_common_id_are_refused_with_examples() {
     let b = folder.file("b.csv", "gene,x,y\ng1,7,8\n");
     assert_eq!(
         refused(&[("a", a), ("b", b)]),
-        "a.csv: no common IDs: no two views have an instance in common; here IDs are like 'x', 'y', 'z', in b.csv like \
-         'g1'; if instances are in columns, use --transpose, and if there are no IDs, --no-ids"
+        "a.csv: no common IDs: the view 'a' has no instance in common with another; here IDs are like 'x', 'y', 'z', in \
+         b.csv like 'g1'; if instances are in columns, use --transpose, if there are no IDs, --no-ids, and if they are meant \
+         to be other instances, --allow-disjoint"
     );
 }
 
 #[test]
-fn a_view_that_shares_nothing_is_pointed_out() {
+fn a_view_that_shares_nothing_is_refused_unless_it_may_stand_apart() {
     let folder = Folder::new();
     let mut files = pair(&folder);
     files.push(("c", folder.file("c.csv", "id,s\nu,1\nv,2\n")));
-    let (_, account) = joined(&files);
+    let told = refused(&files);
+    assert!(
+        told.starts_with("c.csv: no common IDs: the view 'c'") && told.contains("'u', 'v', in a.csv like"),
+        "{told}"
+    );
+    let apart = Assembly { apart: true, ..Assembly::default() };
+    let (_, account) = joined_as(&files, Reading::default(), &apart).unwrap();
     assert!(
         account.to_string().contains("c: 2 instances, 2 in no other view (shares no instance"),
         "{account}"

@@ -232,7 +232,7 @@ fn text_among_numbers_is_refused_with_its_place() {
     );
     assert_eq!(
         refused("gene,s1,s2\ng1,1,2\n\"g\n2\",1,2x\n", TRANSPOSE),
-        format!("t.csv, line 4, column 3: '2x' is not a number (feature 'g\n2' of instance 's2'): {advice}")
+        format!("t.csv, line 4, column 3: '2x' is not a number (feature 'g\\n2' of instance 's2'): {advice}")
     );
     assert_eq!(
         refused("1,2\n3,x\n", NO_IDS),

@@ -17,6 +17,10 @@ pub fn raise(error: Error) -> PyErr {
             let option = options::in_python(option);
             PyValueError::new_err(Error::Option { option, value, reason }.to_string())
         }
+        Error::Unsuitable { what, value, reason } => {
+            let what = options::in_python(what);
+            PyValueError::new_err(Error::Unsuitable { what, value, reason }.to_string())
+        }
         other => PyValueError::new_err(other.to_string()),
     }
 }

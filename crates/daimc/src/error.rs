@@ -1,5 +1,7 @@
 //! The one error type. Every message says what is wrong, where, and, if it is not plain, what to do.
 
+use crate::text::{path as path_shown, plain, quoted};
+
 /// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -9,28 +11,28 @@ pub enum Error {
     NoViews,
 
     /// Two views have one name.
-    #[error("two views are named '{view}': give each view a name of its own")]
+    #[error("two views are named {}: give each view a name of its own", quoted(view))]
     DuplicateView {
         /// The name that occurs twice.
         view: String,
     },
 
     /// A view has no feature.
-    #[error("view '{view}' has no features")]
+    #[error("view {} has no features", quoted(view))]
     NoFeatures {
         /// The view's name.
         view: String,
     },
 
     /// Every instance is missing in a view.
-    #[error("view '{view}' has no instances: every row is missing; leave the view out")]
+    #[error("view {} has no instances: every row is missing; leave the view out", quoted(view))]
     EmptyView {
         /// The view's name.
         view: String,
     },
 
     /// The parts of a view do not fit together.
-    #[error("view '{view}': {what}: expected {expected}, found {found}")]
+    #[error("view {}: {what}: expected {expected}, found {found}", quoted(view))]
     Shape {
         /// The view's name.
         view: String,
@@ -43,7 +45,7 @@ pub enum Error {
     },
 
     /// The arrays of a sparse view are not a valid CSR matrix.
-    #[error("view '{view}', row {row}: not a valid sparse matrix: {reason}")]
+    #[error("view {}, row {row}: not a valid sparse matrix: {reason}", quoted(view))]
     Sparse {
         /// The view's name.
         view: String,
@@ -55,8 +57,11 @@ pub enum Error {
 
     /// A value is NaN or infinite.
     #[error(
-        "view '{view}', row {row} (instance '{id}'), column {column} ('{feature}'): the value is {value}; \
-         mark the instance as missing in this view or fill the value in"
+        "view {}, row {row} (instance {}), column {column} ({}): the value is {value}; mark the instance as missing in this \
+         view or fill the value in",
+        quoted(view),
+        quoted(id),
+        quoted(feature)
     )]
     NotFinite {
         /// The view's name.
@@ -75,9 +80,11 @@ pub enum Error {
 
     /// A value is below zero and the method takes none such.
     #[error(
-        "view '{view}', row {row} (instance '{id}'), column {column} ('{feature}'): the value is {value}, and {method} \
-         takes no values below zero; scale the views with min-max, or choose a method that takes them, such as daimc \
-         or wsnmf"
+        "view {}, row {row} (instance {}), column {column} ({}): the value is {value}, and {method} takes no values below \
+         zero; scale the views with min-max, or choose a method that takes them, such as daimc or wsnmf",
+        quoted(view),
+        quoted(id),
+        quoted(feature)
     )]
     Negative {
         /// The view's name.
@@ -98,8 +105,9 @@ pub enum Error {
 
     /// Values are so large or so small that their squares leave the range of numbers.
     #[error(
-        "view '{view}', row {row} (instance '{id}'): the values are too large to be squared; rescale the view, \
-         for example with min-max"
+        "view {}, row {row} (instance {}): the values are too large to be squared; rescale the view, for example with min-max",
+        quoted(view),
+        quoted(id)
     )]
     TooLarge {
         /// The view's name.
@@ -139,7 +147,7 @@ pub enum Error {
     },
 
     /// An ID occurs twice in one view.
-    #[error("view '{view}': the ID '{id}' occurs in row {first} and again in row {second}")]
+    #[error("view {}: the ID {} occurs in row {first} and again in row {second}", quoted(view), quoted(id))]
     DuplicateId {
         /// The view's name.
         view: String,
@@ -152,7 +160,7 @@ pub enum Error {
     },
 
     /// A view that is to be joined has no IDs.
-    #[error("view '{view}' has no IDs: views are joined by ID, so each of them needs IDs")]
+    #[error("view {} has no IDs: views are joined by ID, so each of them needs IDs", quoted(view))]
     NoIds {
         /// The view's name.
         view: String,
@@ -160,7 +168,8 @@ pub enum Error {
 
     /// An instance is missing in every view.
     #[error(
-        "instance '{id}' (row {row}) is missing in every view; {count} such instance(s) in all: leave them out"
+        "instance {} (row {row}) is missing in every view; {count} such instance(s) in all: leave them out",
+        quoted(id)
     )]
     SeenInNoView {
         /// The instance's position, from 0.
@@ -172,7 +181,7 @@ pub enum Error {
     },
 
     /// More instances than can be counted in 32 bits.
-    #[error("view '{view}' has {rows} rows; at most {limit} are supported")]
+    #[error("view {} has {rows} rows; at most {limit} are supported", quoted(view))]
     TooManyRows {
         /// The view's name.
         view: String,
@@ -182,8 +191,8 @@ pub enum Error {
         limit: usize,
     },
 
-    /// An option has a value that makes no sense, or none for these data.
-    #[error("{option} = {value}: {reason}")]
+    /// An option has a value that makes no sense.
+    #[error("{option} = {}: {reason}", plain(value))]
     Option {
         /// The option's name.
         option: &'static str,
@@ -193,8 +202,28 @@ pub enum Error {
         reason: String,
     },
 
+    /// Something that makes sense, but not for these data.
+    #[error("{what} = {}: {reason}", plain(value))]
+    Unsuitable {
+        /// What does not fit: an option's name, or that of a part of the data.
+        what: &'static str,
+        /// What was found.
+        value: String,
+        /// What it should be.
+        reason: String,
+    },
+
+    /// The threads that were asked for cannot be started.
+    #[error("{threads} threads cannot be started ({reason}): ask for fewer")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
+
     /// A scaling cannot be applied to a view.
-    #[error("view '{view}': {scale} cannot be applied: {reason}")]
+    #[error("view {}: {scale} cannot be applied: {reason}", quoted(view))]
     Scaling {
         /// The view's name.
         view: String,
@@ -205,7 +234,7 @@ pub enum Error {
     },
 
     /// A view that the model does not know.
-    #[error("view '{view}' is not part of the model, which has: {known}")]
+    #[error("view {} is not part of the model, which has: {known}", quoted(view))]
     UnknownView {
         /// The view's name.
         view: String,
@@ -246,7 +275,7 @@ pub enum Error {
     },
 
     /// A file could not be read or written.
-    #[error("{path}: {source}")]
+    #[error("{}: {source}", path_shown(path))]
     Io {
         /// The file.
         path: String,
@@ -255,7 +284,7 @@ pub enum Error {
     },
 
     /// A [`Source`](crate::Source) could not deliver its rows.
-    #[error("view '{view}', instances {first} to {last}: the rows could not be read: {source}")]
+    #[error("view {}, instances {first} to {last}: the rows could not be read: {source}", quoted(view))]
     Read {
         /// The view's name.
         view: String,
@@ -268,5 +297,77 @@ pub enum Error {
     },
 }
 
+/// What kind of thing went wrong; whoever was asked can tell from it whom to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What was asked for makes no sense, whatever the data.
+    Usage,
+    /// The data cannot be used, or not in the way that was asked for.
+    Data,
+    /// The system did not let it be done.
+    Failed,
+    /// Somebody asked to stop.
+    Interrupted,
+}
+
+impl Error {
+    /// What kind of error it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoViews | Self::DuplicateView { .. } | Self::Option { .. } | Self::Simulation { .. } => {
+                ErrorKind::Usage
+            }
+            Self::NoFeatures { .. }
+            | Self::EmptyView { .. }
+            | Self::Shape { .. }
+            | Self::Sparse { .. }
+            | Self::NotFinite { .. }
+            | Self::Negative { .. }
+            | Self::TooLarge { .. }
+            | Self::OutOfRange
+            | Self::DuplicateId { .. }
+            | Self::NoIds { .. }
+            | Self::SeenInNoView { .. }
+            | Self::TooManyRows { .. }
+            | Self::Unsuitable { .. }
+            | Self::Scaling { .. }
+            | Self::UnknownView { .. }
+            | Self::LengthMismatch { .. }
+            | Self::EmptyInput { .. }
+            | Self::ModelFile { .. } => ErrorKind::Data,
+            Self::Threads { .. } | Self::Io { .. } | Self::Read { .. } => ErrorKind::Failed,
+            Self::Cancelled { .. } | Self::Interrupted => ErrorKind::Interrupted,
+        }
+    }
+}
+
 /// A result whose error is this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Daimc, View, Views};
+
+    #[test]
+    fn the_kind_says_whether_the_data_are_at_fault() {
+        let views = Views::new(vec![View::dense("a", 2, vec![1.0; 8]).unwrap()]).unwrap();
+        let kind = |fit: Daimc| fit.fit(&views).unwrap_err().kind();
+        assert_eq!(kind(Daimc::new(5)), ErrorKind::Data);
+        assert_eq!(kind(Daimc::new(0)), ErrorKind::Usage);
+        assert_eq!(kind(Daimc::new(2).alpha(-1.0)), ErrorKind::Usage);
+        let model = Daimc::new(2).fit(&views).unwrap();
+        assert_eq!(model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
+        assert_eq!(Error::Cancelled { done: 1 }.kind(), ErrorKind::Interrupted);
+        assert_eq!(Error::Threads { threads: 9, reason: "no".into() }.kind(), ErrorKind::Failed);
+    }
+
+    #[test]
+    fn names_are_told_in_one_short_line() {
+        let id = "\u{1b}[2J\n".to_owned() + &"x".repeat(3_000_000);
+        let error = Error::DuplicateId { view: id.clone(), id, first: 0, second: 1 }.to_string();
+        assert!(error.starts_with(r"view '\u{1b}[2J\nxxx") && error.len() < 300, "{error}");
+    }
+}

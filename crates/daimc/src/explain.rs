@@ -28,6 +28,7 @@ use crate::linalg::product;
 use crate::model::Model;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Source};
+use crate::text::quoted;
 use crate::{Error, Ids, Matrix, Result, Views};
 
 /// What each view says for the cluster of each instance.
@@ -123,12 +124,12 @@ impl Model {
         if let (Ids::Names(own), Ids::Names(given)) = (&self.ids, views.ids())
             && let Some(row) = own.iter().zip(given).position(|(own, given)| own != given)
         {
-            return Err(Error::Option {
-                option: "views",
+            return Err(Error::Unsuitable {
+                what: "views",
                 value: given[row].clone(),
                 reason: format!(
-                    "instance {row} of the fit is '{}': give the instances in the order of the fit",
-                    own[row]
+                    "instance {row} of the fit is {}: give the instances in the order of the fit",
+                    quoted(&own[row])
                 ),
             });
         }
@@ -148,7 +149,7 @@ impl Model {
         }
         if let Some(label) = labels.iter().find(|label| **label >= clusters) {
             let reason = format!("the clusters of the model are 0 to {}", clusters - 1);
-            return Err(Error::Option { option: "labels", value: label.to_string(), reason });
+            return Err(Error::Unsuitable { what: "labels", value: label.to_string(), reason });
         }
         let prototypes = Prototypes::of(self, views)?;
         let (instances, size) = (views.instances(), block_size(views.instances()));

@@ -338,11 +338,7 @@ impl Daimc {
     pub(crate) fn pool(&self) -> Result<Option<rayon::ThreadPool>> {
         let Some(threads) = self.threads else { return Ok(None) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map(Some).map_err(|error| Error::Option {
-            option: "threads",
-            value: threads.to_string(),
-            reason: error.to_string(),
-        })
+        pool.map(Some).map_err(|error| Error::Threads { threads, reason: error.to_string() })
     }
 
     /// The same fit for another number of clusters and another seed. Columns of V follow the number of clusters unless

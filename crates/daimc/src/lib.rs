@@ -65,11 +65,12 @@ mod state;
 pub mod steps;
 mod sweep;
 pub mod synthetic;
+pub mod text;
 mod tune;
 mod views;
 mod watch;
 
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use explain::Contributions;
 pub use fit::{Daimc, Iteration, Outcome, Timings};
 pub use initialise::Initialisation;

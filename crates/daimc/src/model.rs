@@ -17,6 +17,7 @@ use crate::steps::alignment;
 use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::Objective;
 use crate::sweep::{Sweep, Update};
+use crate::text::{list, plain, quoted};
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings, View, Views};
 
 pub use misfit::Misfit;
@@ -197,7 +198,7 @@ impl Model {
     fn place_of(&self, name: &str) -> Result<usize> {
         self.views.iter().position(|view| view.name == name).ok_or_else(|| Error::UnknownView {
             view: name.into(),
-            known: self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>().join(", "),
+            known: list(self.views.iter().map(|view| plain(&view.name))),
         })
     }
 
@@ -293,12 +294,13 @@ impl ViewModel {
         let (Some(known), Some(given)) = (&self.feature_names, view.names()) else { return Ok(()) };
         match known.iter().zip(given).position(|(known, given)| known != given) {
             None => Ok(()),
-            Some(column) => Err(Error::Option {
-                option: "features",
+            Some(column) => Err(Error::Unsuitable {
+                what: "features",
                 value: given[column].clone(),
                 reason: format!(
-                    "column {column} of view '{}' is '{}' in the model; put the columns into the model's order",
-                    self.name, known[column]
+                    "column {column} of view {} is {} in the model; put the columns into the model's order",
+                    quoted(&self.name),
+                    quoted(&known[column])
                 ),
             }),
         }

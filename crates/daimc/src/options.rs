@@ -9,6 +9,7 @@ use crate::initialise::Initialisation;
 use crate::neighbours::Neighbours;
 use crate::scale::Scale;
 use crate::steps::latent::Solver;
+use crate::text::{list, plain};
 use crate::{Error, Result};
 
 /// A set of options under one name.
@@ -161,11 +162,14 @@ impl Options {
     ) -> Result<()> {
         let bad = |option, value: String, reason: String| Err(Error::Option { option, value, reason });
         let at_most = format!("must be at least 1 and at most the number of instances, {instances}");
-        if self.clusters < 1 || self.clusters > instances {
-            return bad("clusters", self.clusters.to_string(), at_most);
-        }
-        if self.latent < 1 || self.latent > instances {
-            return bad("latent", self.latent.to_string(), at_most);
+        for (option, value) in [("clusters", self.clusters), ("latent", self.latent)] {
+            if value < 1 {
+                return bad(option, "0".into(), at_most);
+            }
+            if value > instances {
+                let value = value.to_string();
+                return Err(Error::Unsuitable { what: option, value, reason: at_most });
+            }
         }
         for (option, value) in [("alpha", self.alpha), ("beta", self.beta), ("tolerance", self.tolerance)] {
             if !(0.0..=LARGEST).contains(&value) {
@@ -197,7 +201,7 @@ impl Options {
         }
         for name in self.view_scales.keys() {
             if !views.clone().any(|view| view == name) {
-                let known = views.by_ref().collect::<Vec<_>>().join(", ");
+                let known = list(views.by_ref().map(plain));
                 return Err(Error::UnknownView { view: name.clone(), known });
             }
         }

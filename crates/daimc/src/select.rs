@@ -185,7 +185,12 @@ impl Select {
         if let Some(wrong) = self.clusters.iter().rev().find(in_range) {
             let reason =
                 format!("numbers to choose among go from 2 to below the number of instances, {instances}");
-            return bad("clusters", wrong.to_string(), &reason);
+            let value = wrong.to_string();
+            return Err(if *wrong < 2 {
+                Error::Option { option: "clusters", value, reason }
+            } else {
+                Error::Unsuitable { what: "clusters", value, reason }
+            });
         }
         if self.resamples < 2 {
             return bad("resamples", self.resamples.to_string(), "must be at least 2");

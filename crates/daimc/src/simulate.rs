@@ -1,9 +1,13 @@
 //! Missing views on demand: which instances a simulated experiment hides.
 
+mod within;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Error;
+
+pub use within::missing_within;
 
 /// Which instances each view keeps, when a share of them goes missing at random.
 ///
@@ -42,13 +46,7 @@ fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
     let Some((highest, rate)) = rates.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
         return Err(empty("rates"));
     };
-    // `contains` is false for NaN.
-    let outside = |rate: &f64| !(0.0..=1.0).contains(rate);
-    if let Some(view) = rates.iter().position(outside) {
-        let rate = rates[view];
-        return Err(impossible(format!("rates[{view}] = {rate:?} is not between 0 and 1")));
-    }
-
+    check_rates(rates)?;
     let removals: Vec<usize> = rates.iter().map(|rate| share(*rate, instances)).collect();
     let remedy = || {
         format!(
@@ -72,6 +70,15 @@ fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
         )));
     }
     Ok(removals)
+}
+
+/// Fails if a rate is none.
+fn check_rates(rates: &[f64]) -> Result<(), Error> {
+    // `contains` is false for NaN.
+    let outside = |rate: &f64| !(0.0..=1.0).contains(rate);
+    let Some(view) = rates.iter().position(outside) else { return Ok(()) };
+    let reason = format!("rates[{view}] = {:?} is not between 0 and 1", rates[view]);
+    Err(Error::Simulation { reason })
 }
 
 /// The largest rate that every view can have: each keeps `⌈instances / views⌉`.

@@ -10,6 +10,7 @@ pub use join::Account;
 pub use view::{Values, View};
 
 use crate::source::{Block, Buffer, Index, MISSING, Source};
+use crate::text::quoted;
 use crate::{Error, Result};
 
 /// Several views of the same instances.
@@ -104,14 +105,14 @@ impl<'a> Views<'a> {
                 }
                 Ids::Names(known) => {
                     if let Some(row) = (0..instances).find(|&i| known[i] != names[i]) {
-                        return Err(Error::Option {
-                            option: "ids",
+                        return Err(Error::Unsuitable {
+                            what: "ids",
                             value: names[row].clone(),
                             reason: format!(
-                                "row {row} of view '{}' has another ID in an earlier view ('{}'); \
+                                "row {row} of view {} has another ID in an earlier view ({}); \
                                  join the views by ID instead",
-                                view.name(),
-                                known[row]
+                                quoted(view.name()),
+                                quoted(&known[row])
                             ),
                         });
                     }

@@ -28,7 +28,9 @@ impl fmt::Display for Stage {
         match self {
             Self::Penalty => out.write_str("choosing alpha and beta"),
             Self::ViewWeights => out.write_str("weighing the views"),
-            Self::Search { view } => write!(out, "looking for neighbours in view '{view}'"),
+            Self::Search { view } => {
+                write!(out, "looking for neighbours in view {}", crate::text::quoted(view))
+            }
             Self::Cut => out.write_str("cutting the graph of neighbours"),
         }
     }

@@ -236,7 +236,7 @@ fn joining_a_view_without_ids_is_refused() {
 #[test]
 fn ids_that_disagree_are_refused() {
     let views = vec![named("a", &["x", "y", "z"]), named("b", &["x", "z", "y"])];
-    refused!(Views::new(views), Error::Option { option: "ids", .. }, "view 'b'", "row 1", "'y'", "z");
+    refused!(Views::new(views), Error::Unsuitable { what: "ids", .. }, "view 'b'", "row 1", "'y'", "z");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_broken_sparse_matrix_is_refused() {
 fn clusters_must_be_at_least_one_and_at_most_the_instances() {
     let views = easy();
     refused!(Daimc::new(0).fit(&views), Error::Option { option: "clusters", .. }, "clusters = 0", "30");
-    refused!(Daimc::new(31).fit(&views), Error::Option { option: "clusters", .. }, "clusters = 31", "30");
+    refused!(Daimc::new(31).fit(&views), Error::Unsuitable { what: "clusters", .. }, "clusters = 31", "30");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn latent_must_be_at_least_one_and_at_most_the_instances() {
     let views = easy();
     let fit = |latent| Daimc::new(3).latent(latent).fit(&views);
     refused!(fit(0), Error::Option { option: "latent", .. }, "latent = 0", "30");
-    refused!(fit(31), Error::Option { option: "latent", .. }, "latent = 31", "30");
+    refused!(fit(31), Error::Unsuitable { what: "latent", .. }, "latent = 31", "30");
 }
 
 #[test]
@@ -511,7 +511,14 @@ fn new_data_that_do_not_fit_the_model_are_refused() {
     let fewer = predict(data.dense::<f64>("a", 3).unwrap());
     refused!(fewer, Error::Shape { expected: 4, found: 3, .. }, "view 'a'", "features");
     let swapped = a.clone().feature_names(strings(&["p", "r", "q", "s"])).unwrap();
-    refused!(predict(swapped), Error::Option { option: "features", .. }, "view 'a'", "column 1", "'q'", "r");
+    refused!(
+        predict(swapped),
+        Error::Unsuitable { what: "features", .. },
+        "view 'a'",
+        "column 1",
+        "'q'",
+        "r"
+    );
     assert_eq!(predict(a.clone()).unwrap().len(), 30);
     assert_eq!(predict(data.dense::<f64>("a", 4).unwrap()).unwrap(), predict(a).unwrap());
 }

@@ -184,8 +184,10 @@ fn options_that_make_no_sense_are_named() {
     ];
     for (method, clusters, expected) in cases {
         let outcome = method.fit(&views, clusters, 0, &mut |_, _| ControlFlow::Continue(()));
-        let Err(Error::Option { option, .. }) = outcome else { panic!("{expected}: {outcome:?}") };
-        assert_eq!(option, expected);
+        let Err(Error::Option { option: named, .. } | Error::Unsuitable { what: named, .. }) = outcome else {
+            panic!("{expected}: {outcome:?}")
+        };
+        assert_eq!(named, expected);
     }
 }
 

@@ -3,6 +3,7 @@
 use daimc::baselines::{
     Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
 };
+use daimc::text::quoted;
 use daimc::{Daimc, Neighbours, Preset, Scale};
 
 use super::setting::Setting;
@@ -46,7 +47,7 @@ pub fn check<'a>(names: &[String], known: impl Iterator<Item = &'a str> + Clone)
         None => Ok(()),
         Some(unknown) => {
             let known = known.collect::<Vec<_>>().join(", ");
-            Err(Failure::Usage(format!("there is no method '{unknown}'; there are {known}")))
+            Err(Failure::Usage(format!("there is no method {}; there are {known}", quoted(unknown))))
         }
     }
 }

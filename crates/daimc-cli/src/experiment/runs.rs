@@ -88,11 +88,14 @@ pub fn work(mut runs: Vec<Run<'_>>, ledger: &Ledger, level: Level) -> Result<Vec
     };
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            scope.spawn(|| {
+            let work = || {
                 if let Err(failure) = worker() {
                     lock(&failed).get_or_insert(failure);
                 }
-            });
+            };
+            if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, work) {
+                lock(&failed).get_or_insert(Failure::Failed(format!("threads cannot be started: {error}")));
+            }
         }
     });
     lock(&pace).bar.finish_and_clear();

@@ -13,6 +13,20 @@ pub struct Dataset {
     pub clusters: usize,
 }
 
+impl Dataset {
+    /// Which instances each view keeps when it loses a share of those that it shows, drawn with a seed.
+    pub fn present(&self, rate: f64, seed: u64) -> Result<Vec<Vec<bool>>> {
+        let views = &self.views;
+        let shown = |view: usize| (0..views.instances()).map(|i| views.is_present(view, i)).collect();
+        let shown: Vec<Vec<bool>> = (0..views.len()).map(shown).collect();
+        if rate == 0.0 {
+            return Ok(shown);
+        }
+        let rate = if shown.iter().flatten().all(|shown| *shown) { possible(rate, views) } else { rate };
+        Ok(simulate::missing_within(&shown, &vec![rate; views.len()], seed)?)
+    }
+}
+
 /// Some views of a data set, or all.
 pub struct Sample<'a> {
     /// Its name in results.tsv.
@@ -23,7 +37,7 @@ pub struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// Hides a share of the instances in every view of the data set, drawn with a seed, and does something with the views that
+    /// Hides a share of the instances that every view of the data set shows, drawn with a seed, and does something with the views that
     /// are left and the class of each instance. The mask is that of the data set, whichever of its views are taken.
     pub fn with<T>(
         &self,
@@ -31,13 +45,8 @@ impl Sample<'_> {
         seed: u64,
         work: impl FnOnce(&Views<'_>, &[Option<usize>]) -> Result<T>,
     ) -> Result<T> {
-        let Dataset { views, classes, .. } = self.data;
-        let present = if rate == 0.0 {
-            vec![vec![true; views.instances()]; views.len()]
-        } else {
-            simulate::missing(views.instances(), &vec![possible(rate, views); views.len()], seed)?
-        };
-        let masked = views.masked(&present)?;
+        let classes = &self.data.classes;
+        let masked = self.data.views.masked(&self.data.present(rate, seed)?)?;
         let Some(chosen) = &self.views else { return work(&masked, classes) };
         let (some, instances) = select(&masked, chosen)?;
         let classes: Vec<Option<usize>> = instances.into_iter().map(|i| classes[i]).collect();

@@ -8,7 +8,6 @@ use daimc_io::{Cells, Reading, Table};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::data::sha256;
 use crate::experiment::sample::Dataset;
 use crate::failure::{Failure, Result};
 
@@ -127,7 +126,7 @@ struct Files {
 
 impl Files {
     /// The path of a file that is there.
-    fn path(&mut self, file: &str) -> Result<PathBuf> {
+    fn path(&self, file: &str) -> Result<PathBuf> {
         let path = self.folder.join(file);
         if !path.is_file() {
             return Err(Failure::Data(format!(
@@ -137,23 +136,29 @@ impl Files {
                 self.name.expected()
             )));
         }
-        if !self.inputs.iter().any(|input| input[0] == file) {
-            let digest = sha256(&path)?;
-            self.inputs.push(json!([file, digest]));
-        }
         Ok(path)
+    }
+
+    /// Notes that a file was read.
+    fn note(&mut self, file: &str, sha256: &str) {
+        if !self.inputs.iter().any(|input| input[0] == file) {
+            self.inputs.push(json!([file, sha256]));
+        }
     }
 
     fn text(&mut self, file: &str) -> Result<(PathBuf, String)> {
         let path = self.path(file)?;
         let text = std::fs::read_to_string(&path)
             .map_err(|error| Failure::Data(format!("{}: cannot be read: {error}", path.display())))?;
+        self.note(file, &daimc_io::sha256(text.as_bytes()));
         Ok((path, text))
     }
 
     fn table(&mut self, file: &str, variable: Option<&str>, transpose: bool) -> Result<Table> {
         let how = Reading { transpose, ..Reading::default() };
-        Ok(daimc_io::read(&self.path(file)?, variable, how)?)
+        let (table, sha256) = daimc_io::read_hashed(&self.path(file)?, variable, how)?;
+        self.note(file, &sha256);
+        Ok(table)
     }
 
     /// Whole numbers, as classes.

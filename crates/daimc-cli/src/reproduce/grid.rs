@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use daimc::text::quoted;
 use toml::Value as Toml;
 
 use crate::experiment::methods::METHODS;
@@ -36,7 +37,11 @@ impl Grid {
         for (method, section) in &table {
             let Some((method, known)) = METHODS.iter().find(|(name, _)| name == method) else {
                 let names: Vec<&str> = METHODS.iter().map(|(name, _)| *name).collect();
-                return Err(wrong(format!("there is no method '{method}'; there are {}", names.join(", "))));
+                return Err(wrong(format!(
+                    "there is no method {}; there are {}",
+                    quoted(method),
+                    names.join(", ")
+                )));
             };
             let section = section.as_table().ok_or_else(|| {
                 wrong(format!(
@@ -47,7 +52,10 @@ impl Grid {
             for (name, values) in section {
                 if name != "scale" && !known.contains(&name.as_str()) {
                     let known = [known, &["scale"][..]].concat().join(", ");
-                    return Err(wrong(format!("{method} has no hyper-parameter '{name}'; it has {known}")));
+                    return Err(wrong(format!(
+                        "{method} has no hyper-parameter {}; it has {known}",
+                        quoted(name)
+                    )));
                 }
                 let list = values.as_array().filter(|list| !list.is_empty());
                 let list = list.ok_or_else(|| wrong(format!("{method}.{name} must be a list of values")))?;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use daimc::Views;
+use daimc::text::plain;
 
 /// What a join found. `Display` writes it as a few lines for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl fmt::Display for Account {
             write!(f, " in {}, {} in every view", counted(self.views.len(), "view"), self.in_every_view)?;
         }
         for view in &self.views {
-            write!(f, "\n  {}: {}", view.name, counted(view.present, "instance"))?;
+            write!(f, "\n  {}: {}", plain(&view.name), counted(view.present, "instance"))?;
             let notes = [
                 (view.alone, "in no other view", self.views.len() > 1),
                 (view.masked, "hidden by the mask", true),
@@ -77,7 +78,7 @@ impl fmt::Display for Account {
             }
         }
         if !self.dropped.is_empty() {
-            let examples: Vec<&str> = self.dropped.iter().take(3).map(String::as_str).collect();
+            let examples: Vec<String> = self.dropped.iter().take(3).map(|id| plain(id).to_string()).collect();
             let more = if self.dropped.len() > 3 { ", …" } else { "" };
             let count = counted(self.dropped.len(), "instance");
             write!(f, "\ndropped {count} that no view shows: {}{more}", examples.join(", "))?;

@@ -1,5 +1,6 @@
 //! Missing values within a table.
 
+use daimc::text::quoted;
 use rayon::prelude::*;
 
 use super::origin::Origin;
@@ -25,6 +26,20 @@ pub(super) fn close(
     }?;
     table.cells = cells;
     Ok(account)
+}
+
+/// Whether a row holds no value.
+pub(super) fn is_empty(table: &Table, row: usize) -> bool {
+    fn none<T: Real>(table: &Table, values: &[T]) -> bool {
+        count_missing(values) == table.columns
+    }
+    let dense = row * table.columns..(row + 1) * table.columns;
+    match &table.cells {
+        Cells::DenseF32(values) => none(table, &values[dense]),
+        Cells::DenseF64(values) => none(table, &values[dense]),
+        Cells::SparseF32(csr) => none(table, &csr.values[csr.offsets[row]..csr.offsets[row + 1]]),
+        Cells::SparseF64(csr) => none(table, &csr.values[csr.offsets[row]..csr.offsets[row + 1]]),
+    }
 }
 
 struct Gaps<'a> {
@@ -108,18 +123,18 @@ impl Gaps<'_> {
             return Ok(sums.sums[column] / count as f64);
         }
         let reason = format!(
-            "feature '{}' has no value in any instance that the view shows, so it has no mean: leave it out",
-            self.feature(column)
+            "feature {} has no value in any instance that the view shows, so it has no mean: leave it out",
+            quoted(&self.feature(column))
         );
         Err(Error::Data { place: self.table.place(), reason })
     }
 
     fn refuse(&self, row: usize, column: usize) -> Error {
         let reason = format!(
-            "feature '{}' of instance '{}' is missing, but others of that row are not: fill it in, make the whole row \
-             NA, or impute (--nan mean)",
-            self.feature(column),
-            id(self.table, row)
+            "feature {} of instance {} is missing, but others of that row are not: fill it in, make the whole row NA, or \
+             impute (--nan mean)",
+            quoted(&self.feature(column)),
+            quoted(&id(self.table, row))
         );
         Error::Data { place: self.origin.cell(row, column), reason }
     }

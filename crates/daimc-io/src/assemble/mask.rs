@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use daimc::text::{list, quoted};
+
 use super::id;
 use crate::text::{Record, records};
 use crate::{Error, Place, Result, Table};
@@ -19,7 +21,7 @@ impl Mask {
     /// Reads a mask for these tables, which must be about the same views and the same instances.
     pub fn read(path: &Path, tables: &[(String, Table)]) -> Result<Self> {
         let refuse = |reason: String| Err(Error::in_file(path, reason));
-        let mut records = records(path)?;
+        let (mut records, _) = records(path)?;
         let header = records.remove(0).fields;
         if records.is_empty() {
             return refuse("the mask has a header but no row: an ID, and 0 or 1 for each view".into());
@@ -33,13 +35,13 @@ impl Mask {
         let views: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
         for (at, column) in columns.iter().enumerate() {
             if !views.contains(&column.as_str()) {
-                let known = views.join("', '");
+                let (column, known) = (quoted(column), list(views.iter().map(|view| quoted(view))));
                 return refuse(format!(
-                    "the mask has a column '{column}', but there is no such view: '{known}' are there"
+                    "the mask has a column {column}, but there is no such view: {known} are there"
                 ));
             }
             if columns[..at].contains(column) {
-                return refuse(format!("the mask has two columns '{column}': leave one per view"));
+                return refuse(format!("the mask has two columns {}: leave one per view", quoted(column)));
             }
         }
         let (mut ids, mut lines, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -53,10 +55,11 @@ impl Mask {
             }
             for (at, (value, view)) in fields[1..].iter().zip(columns).enumerate() {
                 let Some(shown) = bit(value) else {
-                    let found = if value.is_empty() { "empty".into() } else { format!("'{value}'") };
+                    let found = if value.is_empty() { "empty".into() } else { quoted(value).to_string() };
                     let reason = format!(
-                        "the mask of view '{view}' for instance '{}' is {found}: write 1 (shown) or 0 (missing)",
-                        fields[0]
+                        "the mask of view {} for instance {} is {found}: write 1 (shown) or 0 (missing)",
+                        quoted(view),
+                        quoted(&fields[0])
                     );
                     return Err(Error::Data { place: place(Some(at + 2)), reason });
                 };
@@ -68,7 +71,8 @@ impl Mask {
         let mut shown = Vec::with_capacity(views.len());
         for view in views {
             let Some(column) = columns.iter().position(|column| column == view) else {
-                return refuse(format!("the mask has no column for the view '{view}': add one of 0 and 1"));
+                let view = quoted(view);
+                return refuse(format!("the mask has no column for the view {view}: add one of 0 and 1"));
             };
             shown.push(values.iter().skip(column).step_by(columns.len()).copied().collect());
         }
@@ -103,14 +107,18 @@ impl Mask {
         }
         if let Some((id, view)) = absent {
             let reason = format!(
-                "the mask has no row for the instance '{id}' of view '{view}' ({count} such row(s) in all): add one"
+                "the mask has no row for the instance {} of view {} ({count} such row(s) in all): add one",
+                quoted(&id),
+                quoted(view)
             );
             return Err(Error::in_file(path, reason));
         }
         let Some(row) = known.iter().position(|known| !known) else { return Ok(()) };
         let id = self.rows.iter().find(|(_, at)| **at == row).map_or("", |(id, _)| id);
-        let reason =
-            format!("the instance '{id}' is in no view: delete its row from the mask, or check the IDs");
+        let reason = format!(
+            "the instance {} is in no view: delete its row from the mask, or check the IDs",
+            quoted(id)
+        );
         Err(Error::Data { place: at(row), reason })
     }
 }
@@ -130,7 +138,8 @@ fn index(ids: Vec<String>, at: impl Fn(usize) -> Place) -> Result<HashMap<String
     for (row, id) in ids.into_iter().enumerate() {
         if let Some(first) = rows.insert(id.clone(), row) {
             let earlier = at(first).line.unwrap_or_default();
-            let reason = format!("the ID '{id}' is also that of line {earlier}: delete one of the two");
+            let id = quoted(&id);
+            let reason = format!("the ID {id} is also that of line {earlier}: delete one of the two");
             return Err(Error::Data { place: at(row), reason });
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use daimc::text::{list, quoted};
+
 use super::id;
 use crate::{Error, Place, Result, Table};
 
@@ -51,8 +53,8 @@ impl Origin {
             _ => format!("row {first} (rows from 0)"),
         };
         let reason = format!(
-            "the ID '{id}' is also that of {earlier}: an instance has one row in a view, so rename or delete one of the \
-             two"
+            "the ID {} is also that of {earlier}: an instance has one row in a view, so rename or delete one of the two",
+            quoted(id)
         );
         Error::Data { place: self.id(second), reason }
     }
@@ -70,8 +72,10 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
             Some(origin) => Error::Data {
                 place: origin.cell(*row, *column),
                 reason: format!(
-                    "the value of feature '{feature}' of instance '{id}' is {value}: write NA in the whole row if the \
-                     instance is missing, or a finite value"
+                    "the value of feature {} of instance {} is {value}: write NA in the whole row if the instance is \
+                     missing, or a finite value",
+                    quoted(feature),
+                    quoted(id)
                 ),
             },
             None => error.into(),
@@ -84,27 +88,32 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
     }
 }
 
-/// Fails unless two tables list the same ID.
+/// Fails if a table lists no ID that another one lists.
 pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
-    let [(_, first), (_, second), ..] = tables else { return Ok(()) };
     let mut lister = HashMap::new();
+    let mut shares = vec![tables.len() < 2; tables.len()];
     for (v, (_, table)) in tables.iter().enumerate() {
         for row in 0..table.rows {
-            if *lister.entry(id(table, row)).or_insert(v) != v {
-                return Ok(());
+            let first = *lister.entry(id(table, row)).or_insert(v);
+            if first != v {
+                (shares[first], shares[v]) = (true, true);
             }
         }
     }
+    let Some(odd) = shares.iter().position(|shares| !shares) else { return Ok(()) };
+    let (table, other) = (&tables[odd].1, &tables[usize::from(odd == 0)].1);
     let reason = format!(
-        "no common IDs: no two views have an instance in common; here IDs are like '{}', in {} like '{}'; if \
-         instances are in columns, use --transpose, and if there are no IDs, --no-ids",
-        examples(first),
-        second.place(),
-        examples(second)
+        "no common IDs: the view {} has no instance in common with another; here IDs are like {}, in {} like {}; if \
+         instances are in columns, use --transpose, if there are no IDs, --no-ids, and if they are meant to be other \
+         instances, --allow-disjoint",
+        quoted(&tables[odd].0),
+        examples(table),
+        other.place(),
+        examples(other)
     );
-    Err(Error::Data { place: first.place(), reason })
+    Err(Error::Data { place: table.place(), reason })
 }
 
 fn examples(table: &Table) -> String {
-    (0..table.rows.min(3)).map(|row| id(table, row)).collect::<Vec<_>>().join("', '")
+    list((0..table.rows.min(3)).map(|row| quoted(&id(table, row)).to_string()))
 }

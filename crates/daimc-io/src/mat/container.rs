@@ -1,12 +1,12 @@
 //! The file: a header and, one after another, variables.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use flate2::bufread::ZlibDecoder;
 
 use super::array::Array;
 use super::element::{COMPRESSED, MATRIX, Stream, invalid};
+use crate::input::Random;
 use crate::{Place, Result};
 
 /// The header's length.
@@ -18,19 +18,16 @@ const DEFLATE_LIMIT: u64 = 1032;
 /// An open file.
 pub(super) struct Container {
     pub place: Place,
-    file: BufReader<File>,
+    file: BufReader<Random>,
     length: u64,
     big_endian: bool,
 }
 
 impl Container {
-    /// Opens a file of level 5, and says what the others are.
-    pub(super) fn open(place: &Place) -> Result<Self> {
-        let (file, length) = place.open()?;
-        let mut start = Vec::new();
-        (&file).take(1 << 10).read_to_end(&mut start).map_err(|error| place.unreadable(error))?;
-        let big_endian = byte_order(&start).map_err(|reason| place.fault(reason))?;
-        Ok(Self { place: place.clone(), file: BufReader::new(file), length, big_endian })
+    /// A file of level 5, told by its first bytes; an error says what the others are.
+    pub(super) fn new(place: Place, bytes: Random, start: &[u8]) -> Result<Self> {
+        let big_endian = byte_order(start).map_err(|reason| place.fault(reason))?;
+        Ok(Self { place, length: bytes.length(), file: BufReader::new(bytes), big_endian })
     }
 
     /// Shows the variables to `visit` until it returns something.

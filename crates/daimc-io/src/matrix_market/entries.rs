@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use daimc::text::quoted;
 use memchr::memchr;
 
 use super::header::{Header, Storage, Symmetry};
@@ -20,8 +21,7 @@ pub(super) struct Fault {
 impl Fault {
     /// The error, for a piece that starts at `line` of the file.
     pub fn error(self, path: &Path, line: usize) -> Error {
-        let text: String = self.text.chars().take(40).collect();
-        wrong(path, line + self.line, format!("'{text}': {}", self.reason))
+        wrong(path, line + self.line, format!("{}: {}", quoted(&self.text), self.reason))
     }
 }
 

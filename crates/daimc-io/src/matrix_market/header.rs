@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use daimc::text::quoted;
 use memchr::memchr;
 
 use super::wrong;
@@ -46,7 +47,7 @@ pub(super) struct Header {
 }
 
 /// Reads the first lines. Also returns all that was read.
-pub(super) fn read(path: &Path, input: &mut Input) -> Result<(Header, Vec<u8>)> {
+pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<(Header, Vec<u8>)> {
     let mut head = Vec::new();
     loop {
         let wanted = head.len().max(1 << 16);
@@ -96,18 +97,20 @@ fn parse_banner(path: &Path, words: &[&str]) -> Result<(Storage, Symmetry, bool)
     let storage = match storage {
         "coordinate" => Storage::Coordinate,
         "array" => Storage::Array,
-        other => return refused(format!("'{other}' is not supported: use coordinate or array")),
+        other => return refused(format!("{} is not supported: use coordinate or array", quoted(other))),
     };
     let pattern = match field {
         "real" | "double" | "integer" | "unsigned-integer" => false,
         "pattern" if storage == Storage::Coordinate => true,
-        other => return refused(format!("'{other}' is not supported: values must be real or integer")),
+        other => {
+            return refused(format!("{} is not supported: values must be real or integer", quoted(other)));
+        }
     };
     let symmetry = match symmetry {
         "general" => Symmetry::General,
         "symmetric" => Symmetry::Symmetric,
         "skew-symmetric" => Symmetry::Skew,
-        other => return refused(format!("'{other}' is not supported: use general or symmetric")),
+        other => return refused(format!("{} is not supported: use general or symmetric", quoted(other))),
     };
     Ok((storage, symmetry, pattern))
 }

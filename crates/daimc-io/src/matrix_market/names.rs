@@ -3,7 +3,6 @@
 //! Beside `x.mtx` or `x.mtx.gz` they are `x.ids`, `x.terms` and the like, also with `.txt` or `.tsv` and compressed.
 //! Beside `…matrix.mtx`, as single-cell software writes it, also `…barcodes.tsv` and `…features.tsv`.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::location::stem;
@@ -43,8 +42,7 @@ fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
 
 /// One name per line; of several fields with tabs between them, the first.
 fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
-    let mut text = Vec::new();
-    input::open(path)?.read_to_end(&mut text).map_err(|error| input::failed(path, error))?;
+    let (text, _) = input::text(path)?;
     let text = String::from_utf8(text)
         .map_err(|_| Error::in_file(path, "the text is not UTF-8: save the file in this encoding"))?;
     let text = text.trim_start_matches('\u{feff}');

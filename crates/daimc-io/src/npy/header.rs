@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use daimc::text::quoted;
+
 use crate::number::{Encoding, Kind};
 use crate::{Place, Result};
 
@@ -81,7 +83,7 @@ impl Header {
             (Some('O'), _) => "object".into(),
             (Some('S' | 'U'), _) => "str".into(),
             (Some('M' | 'm'), _) => "datetime".into(),
-            _ => format!("'{}'", self.descr.escape_default()),
+            _ => quoted(&self.descr).to_string(),
         }
     }
 

@@ -9,6 +9,7 @@ use ::parquet::data_type::{
 };
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use ::parquet::schema::types::ColumnDescPtr;
+use daimc::text::quoted;
 use half::f16;
 
 use super::pages::Pages;
@@ -42,7 +43,8 @@ impl Column {
         let name = path.first().cloned().unwrap_or_default();
         if path.len() != 1 || description.max_rep_level() != 0 {
             return Err(format!(
-                "has a column '{name}' of lists or records; drop it, or make a column of each part"
+                "has a column {} of lists or records; drop it, or make a column of each part",
+                quoted(&name)
             ));
         }
         Ok(Self { name, kind: kind(&description), index, description })
@@ -99,7 +101,8 @@ impl Column {
         let signed = self.kind != Kind::Whole { signed: false };
         let mut push = |text: Option<String>| {
             let row = texts.len() + 1;
-            let reason = || format!("has no ID in row {row}: column '{}' is empty or not UTF-8", self.name);
+            let reason =
+                || format!("has no ID in row {row}: column {} is empty or not UTF-8", quoted(&self.name));
             texts.push(text.ok_or_else(|| file.place.fault(reason()))?);
             Ok(())
         };
@@ -114,8 +117,8 @@ impl Column {
             _ => {
                 let kind = self.type_name();
                 return Err(file.place.fault(format!(
-                    "has its IDs in column '{}' of type {kind}; turn them into text or whole numbers",
-                    self.name
+                    "has its IDs in column {} of type {kind}; turn them into text or whole numbers",
+                    quoted(&self.name)
                 )));
             }
         }
@@ -157,7 +160,7 @@ impl Column {
             let rows = group.num_rows() as usize;
             let chunk = group.column(self.index);
             let mut reader = guarded(place, || {
-                let pages = Pages::new(&file.file, chunk.compression());
+                let pages = Pages::new(&file.bytes, chunk.compression());
                 let pages = SerializedPageReader::new(Arc::new(pages), chunk, rows, None)?;
                 let reader = get_column_reader(Arc::clone(&self.description), Box::new(pages));
                 Ok(get_typed_column_reader::<D>(reader))
@@ -171,8 +174,8 @@ impl Column {
                 })?;
                 if records == 0 {
                     return Err(place.fault(format!(
-                        "has fewer values in column '{}' than rows; copy it again or save it anew",
-                        self.name
+                        "has fewer values in column {} than rows; copy it again or save it anew",
+                        quoted(&self.name)
                     )));
                 }
                 if self.description.max_def_level() == 0 {

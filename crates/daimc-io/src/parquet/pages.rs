@@ -1,22 +1,22 @@
 //! The pages of a column, whose headers are looked at before memory is taken for what they claim.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::sync::Arc;
+use std::io::{BufRead, BufReader, Read};
 
 use ::parquet::basic::Compression;
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
 
+use crate::input::Random;
+
 /// A file that is asked for one page after another, from the header of each.
 pub(super) struct Pages {
-    file: Arc<File>,
+    file: Random,
     growth: u64,
 }
 
 impl Pages {
-    pub(super) fn new(file: &Arc<File>, codec: Compression) -> Self {
+    pub(super) fn new(file: &Random, codec: Compression) -> Self {
         // Both of these are given all the memory that a header claims, whatever is in the page. The others are
         // given it as they fill it.
         let growth = match codec {
@@ -24,18 +24,18 @@ impl Pages {
             Compression::LZ4 | Compression::LZ4_RAW => 255,
             _ => u64::MAX,
         };
-        Self { file: Arc::clone(file), growth }
+        Self { file: file.clone(), growth }
     }
 }
 
 impl Length for Pages {
     fn len(&self) -> u64 {
-        Length::len(&*self.file)
+        self.file.length()
     }
 }
 
 impl ChunkReader for Pages {
-    type T = BufReader<File>;
+    type T = BufReader<Random>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         let mut reader = self.file.get_read(start)?;
@@ -50,6 +50,30 @@ impl ChunkReader for Pages {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         self.file.get_bytes(start, length)
+    }
+}
+
+impl Length for Random {
+    fn len(&self) -> u64 {
+        self.length()
+    }
+}
+
+impl ChunkReader for Random {
+    type T = BufReader<Self>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(BufReader::new(self.at(start)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let mut bytes = Vec::new();
+        // Memory is taken as the bytes come: a length that the file claims may be beyond its end.
+        self.at(start).take(length as u64).read_to_end(&mut bytes)?;
+        if bytes.len() < length {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} are not there")));
+        }
+        Ok(bytes.into())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use daimc::text::quoted;
+
 use super::format::Format;
 use crate::{Error, Place};
 
@@ -44,7 +46,7 @@ impl Fault {
         let reason = match &self.kind {
             Kind::Ragged(found) => format.ragged(*found),
             Kind::NotNumber(text) => {
-                format!("'{}' is not a number{}: {}", shortened(text), self.cell(format), what_to_do(text))
+                format!("{} is not a number{}: {}", quoted(text), self.cell(format), what_to_do(text))
             }
             kind => kind.reason(format.names_are()).into(),
         };
@@ -61,9 +63,11 @@ impl Fault {
             std::mem::swap(&mut instance, &mut feature);
         }
         match (instance, feature) {
-            (Some(instance), Some(feature)) => format!(" (feature '{feature}' of instance '{instance}')"),
-            (Some(instance), None) => format!(" (instance '{instance}')"),
-            (None, Some(feature)) => format!(" (feature '{feature}')"),
+            (Some(instance), Some(feature)) => {
+                format!(" (feature {} of instance {})", quoted(feature), quoted(instance))
+            }
+            (Some(instance), None) => format!(" (instance {})", quoted(instance)),
+            (None, Some(feature)) => format!(" (feature {})", quoted(feature)),
             (None, None) => String::new(),
         }
     }
@@ -97,8 +101,4 @@ fn what_to_do(text: &str) -> &'static str {
     } else {
         "write NA or nothing where a value is missing, and leave out features that are text"
     }
-}
-
-fn shortened(text: &str) -> String {
-    if text.chars().count() > 40 { text.chars().take(39).chain(['…']).collect() } else { text.into() }
 }

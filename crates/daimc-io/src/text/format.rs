@@ -77,7 +77,7 @@ impl Format {
 }
 
 /// Reads the start of a text and tells its format. Also returns what was read.
-pub(super) fn detect(path: &Path, input: &mut Input, how: Reading) -> Result<(Format, Vec<u8>)> {
+pub(super) fn detect(path: &Path, input: &mut Input<'_>, how: Reading) -> Result<(Format, Vec<u8>)> {
     let mut head = Vec::new();
     loop {
         let wanted = head.len().max(HEAD);

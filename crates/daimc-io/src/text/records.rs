@@ -1,6 +1,5 @@
 //! Small tables of text, such as labels.
 
-use std::io::Read;
 use std::path::Path;
 
 use super::fields::{self, Separator};
@@ -13,10 +12,10 @@ pub(crate) struct Record {
     pub fields: Vec<String>,
 }
 
-/// All records of a text, the header included. Where no separator is found, they have one field each.
-pub(crate) fn records(path: &Path) -> Result<Vec<Record>> {
-    let mut text = Vec::new();
-    input::open(path)?.read_to_end(&mut text).map_err(|error| input::failed(path, error))?;
+/// All records of a text, the header included, and the SHA-256 of its file. Where no separator is found, they have one
+/// field each.
+pub(crate) fn records(path: &Path) -> Result<(Vec<Record>, String)> {
+    let (text, sha256) = input::text(path)?;
     let look = Look { path, text: &text, complete: true };
     let (start, _) = look.skip_comments()?;
     // One column is taken as it is; a record separator is no part of any field.
@@ -45,5 +44,5 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>> {
     if found.is_empty() {
         return Err(look.empty());
     }
-    Ok(found)
+    Ok((found, sha256))
 }

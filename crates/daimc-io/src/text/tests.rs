@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::read_as;
-use crate::{Cells, Reading, Table};
+use crate::input::Opened;
+use crate::{Cells, Reading, Result, Table};
 
 /// A table, and how to write it.
 #[derive(Clone, Debug)]
@@ -112,6 +113,11 @@ fn sheets() -> impl Strategy<Value = Sheet> {
     })
 }
 
+/// Reads a text in pieces of about `chunk` bytes.
+fn read_in(path: &Path, how: Reading, chunk: usize) -> Result<Table> {
+    super::read_as::<f64>(path, Opened::new(path, false)?.text()?, how, chunk)
+}
+
 fn stored(text: &[u8]) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text).unwrap();
@@ -122,7 +128,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back_wherever_the_text_is_cut(sheet in sheets(), chunk in 1_usize..200) {
         let file = stored(sheet.text().as_bytes());
-        let table = read_as::<f64>(file.path(), Reading::default(), chunk).unwrap();
+        let table = read_in(file.path(), Reading::default(), chunk).unwrap();
         sheet.check(&table);
         prop_assert_eq!(table.lines.unwrap(), sheet.lines());
     }
@@ -131,7 +137,7 @@ proptest! {
     fn a_transposed_text_is_read_as_its_transpose(sheet in sheets(), chunk in 1_usize..200) {
         let file = stored(sheet.text().as_bytes());
         let how = Reading { transpose: true, ..Reading::default() };
-        let table = read_as::<f64>(file.path(), how, chunk).unwrap();
+        let table = read_in(file.path(), how, chunk).unwrap();
         let (n, d) = (sheet.features.len(), sheet.ids.len());
         let values = (0..n).flat_map(|i| (0..d).map(move |j| (i, j))).map(|(i, j)| sheet.values[j * n + i]);
         let transposed = Sheet {
@@ -152,8 +158,8 @@ proptest! {
     ) {
         let file = stored(text.as_bytes());
         let how = Reading { transpose, no_ids, precision: None };
-        let small = read_as::<f64>(file.path(), how, chunk).map_err(|error| error.to_string());
-        let large = read_as::<f64>(file.path(), how, 1 << 20).map_err(|error| error.to_string());
+        let small = read_in(file.path(), how, chunk).map_err(|error| error.to_string());
+        let large = read_in(file.path(), how, 1 << 20).map_err(|error| error.to_string());
         prop_assert_eq!(format!("{small:?}"), format!("{large:?}"));
     }
 }
@@ -167,7 +173,7 @@ fn the_number_of_threads_does_not_matter() {
     let file = stored(text.as_bytes());
     let read = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| read_as::<f64>(file.path(), Reading::default(), 512)).unwrap()
+        pool.install(|| read_in(file.path(), Reading::default(), 512)).unwrap()
     };
     let (one, four) = (read(1), read(4));
     assert_eq!(format!("{one:?}"), format!("{four:?}"));
@@ -183,7 +189,7 @@ fn of_several_errors_the_first_in_the_file_is_told_whatever_the_threads() {
     let file = stored(text.as_bytes());
     for (threads, chunk) in [(1, 7), (2, 64), (4, 512), (3, 1 << 20)] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let error = pool.install(|| read_as::<f64>(file.path(), Reading::default(), chunk)).unwrap_err();
+        let error = pool.install(|| read_in(file.path(), Reading::default(), chunk)).unwrap_err();
         assert!(error.to_string().contains("line 79, column 2: 'x' is not a number"), "{error}");
     }
 }

@@ -419,7 +419,11 @@ pub(crate) fn check_clusters(instances: usize, clusters: usize) -> Result<()> {
         return Ok(());
     }
     let reason = format!("must be at least 1 and at most the number of instances, {instances}");
-    Err(Error::Option { option: "clusters", value: clusters.to_string(), reason })
+    let value = clusters.to_string();
+    Err(match clusters {
+        0 => Error::Option { option: "clusters", value, reason },
+        _ => Error::Unsuitable { what: "clusters", value, reason },
+    })
 }
 
 /// Fails if a weight of an objective is not a number from zero.

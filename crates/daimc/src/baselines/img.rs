@@ -149,7 +149,7 @@ fn check_memory(instances: usize, available: f64) -> Result<()> {
         needed / 1e9,
         available / 1e9
     );
-    Err(Error::Option { option: "instances", value: instances.to_string(), reason })
+    Err(Error::Unsuitable { what: "instances", value: instances.to_string(), reason })
 }
 
 struct State {

@@ -50,9 +50,8 @@ impl Pair {
         };
         let (both, first, second) = (which(true, true), which(true, false), which(false, true));
         if both.is_empty() {
-            return refuse(
-                "no instance is in both views, so nothing connects them; take another pair".into(),
-            );
+            let reason = "no instance is in both views, so nothing connects them; take another pair".into();
+            return Err(Error::Unsuitable { what: "views", value: format!("({a}, {b})"), reason });
         }
         Ok(Self { both, first, second, all })
     }

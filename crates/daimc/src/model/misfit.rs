@@ -6,7 +6,8 @@ use crate::linalg::transposed_product;
 use crate::matrix::dot;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Source};
-use crate::{Error, Matrix, Result, View, Views};
+use crate::text::{list, plain};
+use crate::{Error, Matrix, Result, Views};
 
 /// How far the rows of a view are from what the model makes of them, scaled as in the fit. Both numbers are zero for
 /// an instance that the view does not show.
@@ -43,9 +44,9 @@ impl Model {
     pub fn misfit(&self, views: &Views<'_>, view: &str) -> Result<Misfit> {
         let own = self.view(view)?;
         let Some((number, data)) = views.iter().enumerate().find(|(_, data)| data.name() == view) else {
-            let given = views.iter().map(View::name).collect::<Vec<_>>().join(", ");
+            let given = list(views.iter().map(|view| plain(view.name())));
             let reason = format!("the model has it, but the views that were given are {given}");
-            return Err(Error::Option { option: "view", value: view.into(), reason });
+            return Err(Error::Unsuitable { what: "view", value: view.into(), reason });
         };
         own.check(data)?;
         let (instances, expected) = (views.instances(), self.latent.rows());

@@ -1,0 +1,64 @@
+//! Which format a file has.
+
+use std::path::Path;
+
+/// The formats that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Npy,
+    Npz,
+    Mat,
+    Parquet,
+    MatrixMarket,
+    /// CSV, TSV and the like; or a matrix of Matrix Market, which its first line tells.
+    Text,
+}
+
+impl Format {
+    /// Told by the name of the file; where that does not tell, by its first bytes, none of which a text starts with.
+    pub(crate) fn of(path: &Path, start: &[u8]) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        let told = [
+            (Self::Npy, ends(&[".npy"])),
+            (Self::Npz, ends(&[".npz"])),
+            (Self::Mat, ends(&[".mat"])),
+            (Self::Parquet, ends(&[".parquet", ".pq"])),
+            (Self::MatrixMarket, ends(&[".mtx", ".mtx.gz", ".mtx.zst"])),
+            (Self::Npy, start.starts_with(b"\x93NUMPY")),
+            (Self::Npz, start.starts_with(b"PK\x03\x04")),
+            (Self::Mat, is_mat(start)),
+            (Self::Parquet, start.starts_with(b"PAR1\x15")),
+        ];
+        told.into_iter().find(|(_, told)| *told).map_or(Self::Text, |(format, _)| format)
+    }
+}
+
+/// Level 5, or the HDF5 of later ones, which its reader refuses with a better reason than that of text.
+fn is_mat(start: &[u8]) -> bool {
+    let level_5 = start.get(124..128).is_some_and(|mark| mark == b"\0\x01IM" || mark == b"\x01\0MI");
+    level_5 || start.starts_with(b"\x89HDF\r\n\x1a\n") || start.starts_with(b"MATLAB 7.3 MAT-file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_and_else_the_first_bytes_do() {
+        let of = |name: &str, start: &[u8]| Format::of(Path::new(name), start);
+        assert_eq!(of("a.NPY", b"id,x"), Format::Npy);
+        assert_eq!(of("a.pq", b""), Format::Parquet);
+        assert_eq!(of("a.npz", b"\x93NUMPY\x01"), Format::Npz);
+        assert_eq!(of("a.mtx.gz", b"\x1f\x8b"), Format::MatrixMarket);
+        assert_eq!(of("/dev/fd/63", b"\x93NUMPY\x01"), Format::Npy);
+        assert_eq!(of("-", b"PK\x03\x04rest"), Format::Npz);
+        assert_eq!(of("-", b"PAR1\x15\x04"), Format::Parquet);
+        assert_eq!(of("-", b"PAR1,CD4\n"), Format::Text);
+        let mut mat = b"MATLAB 5.0 MAT-file".to_vec();
+        mat.resize(124, b' ');
+        mat.extend(b"\0\x01IM");
+        assert_eq!(of("-", &mat), Format::Mat);
+        assert_eq!(of("-", b""), Format::Text);
+    }
+}

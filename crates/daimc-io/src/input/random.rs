@@ -1,0 +1,85 @@
+//! A file of which any part can be read at any time.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// The bytes of a file and a position among them; copies have positions of their own.
+#[derive(Clone, Debug)]
+pub(crate) struct Random {
+    bytes: Held,
+    length: u64,
+    position: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Held {
+    Disk(Arc<File>),
+    Memory(Bytes),
+}
+
+impl Random {
+    pub(super) fn on_disk(file: File, length: u64) -> Self {
+        Self { bytes: Held::Disk(Arc::new(file)), length, position: 0 }
+    }
+
+    pub(super) fn in_memory(bytes: Bytes) -> Self {
+        Self { length: bytes.len() as u64, bytes: Held::Memory(bytes), position: 0 }
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The same file, at another position.
+    pub(crate) fn at(&self, position: u64) -> Self {
+        Self { position, ..self.clone() }
+    }
+
+    /// What the system says about a file on a disk.
+    pub(super) fn metadata(&self) -> io::Result<Option<Metadata>> {
+        match &self.bytes {
+            Held::Disk(file) => file.metadata().map(Some),
+            Held::Memory(_) => Ok(None),
+        }
+    }
+}
+
+impl Read for Random {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = match &self.bytes {
+            Held::Disk(file) => read_at(file, buffer, self.position)?,
+            Held::Memory(bytes) => {
+                let start = bytes.len().min(usize::try_from(self.position).unwrap_or(usize::MAX));
+                (&bytes[start..]).read(buffer)?
+            }
+        };
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Random {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(offset) => self.length.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, position)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, position)
+}
