@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
+use crate::memory;
 
 /// Where the data are and how they are read.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
@@ -50,6 +51,12 @@ pub struct Data {
     #[arg(long, value_name = "TYPE", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+
+    /// Memory that may be used, such as `500MB` or `16GB`: what needs more is refused before it begins [default: what is
+    /// free]
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
 }
 
 /// All views, or some.
@@ -170,6 +177,7 @@ impl Data {
     /// Reads the files.
     pub fn read(&self) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
+        self.memory.as_deref().map_or(Ok(()), memory::limit)?;
         let mut tables = Vec::with_capacity(locations.len());
         let mut inputs = Vec::with_capacity(locations.len());
         for Location { name, path, variable } in locations {
@@ -182,9 +190,8 @@ impl Data {
                     Some(Precision::F64) => Some(daimc_io::Precision::F64),
                 },
             };
-            let read = || daimc_io::read(&path, variable.as_deref(), how);
-            let (table, sha256) = rayon::join(read, || sha256(&path));
-            let (table, sha256) = (table?, sha256?);
+            let table = daimc_io::read(&path, variable.as_deref(), how)?;
+            let sha256 = sha256(&path)?;
             let shape = [table.rows, table.columns];
             let (values, entries, bytes) = kind(&table);
             inputs.push(Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 });

@@ -69,6 +69,7 @@ impl From<daimc_io::Error> for Failure {
     fn from(error: daimc_io::Error) -> Self {
         match error {
             daimc_io::Error::Views(error) => error.into(),
+            daimc_io::Error::Memory { .. } => Self::Failed(error.to_string()),
             daimc_io::Error::Location { .. } => Self::Usage(error.to_string()),
             _ => Self::Data(error.to_string()),
         }

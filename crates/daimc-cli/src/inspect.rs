@@ -50,8 +50,8 @@ const DIMENSIONS: f64 = 64.0;
 
 /// Memory and time of some work, roughly.
 #[derive(Clone, Copy)]
-struct Cost {
-    bytes: f64,
+pub struct Cost {
+    pub bytes: f64,
     seconds: f64,
 }
 
@@ -63,12 +63,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let loaded = data.load()?;
     let combinations = combinations(&loaded.views);
-    let (mut fit, neighbours) = (estimate(&loaded, *clusters), neighbourhoods(&loaded, *clusters));
     // As in a fit by default.
     let included = loaded.views.instances() <= Neighbours::AUTO_MOST;
-    if included {
-        fit = Cost { bytes: fit.bytes + neighbours.bytes, seconds: fit.seconds + neighbours.seconds };
-    }
+    let (fit, neighbours) = (cost(&loaded, *clusters, included), neighbourhoods(&loaded, *clusters));
     let mut out = io::stdout().lock();
     if *json {
         writeln!(out, "{:#}", to_json(&loaded, &combinations, fit, (included, neighbours)))?;
@@ -130,6 +127,16 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     let mut counts: Vec<_> = counts.into_iter().map(named).collect();
     counts.sort_by(|(a, a_count), (b, b_count)| b_count.cmp(a_count).then_with(|| a.cmp(b)));
     counts
+}
+
+/// What a fit costs, its data included.
+pub fn cost(loaded: &Loaded, clusters: usize, with_neighbours: bool) -> Cost {
+    let fit = estimate(loaded, clusters);
+    if !with_neighbours {
+        return fit;
+    }
+    let neighbours = neighbourhoods(loaded, clusters);
+    Cost { bytes: fit.bytes + neighbours.bytes, seconds: fit.seconds + neighbours.seconds }
 }
 
 /// What a fit costs without its neighbourhoods.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 
 /// The text of a file, decompressed.
 pub(crate) struct Input {
@@ -24,6 +24,9 @@ impl Read for Input {
 /// Opens a file. What it is compressed with is told by its first bytes and not by its name, because programs
 /// that fetch files often decompress them and leave the name.
 pub(crate) fn open(path: &Path) -> Result<Input> {
+    if let Ok(about) = std::fs::metadata(path) {
+        Place::file(path).refuse_device(&about)?;
+    }
     let opened = || {
         let file = File::open(path)?;
         // Pipes have no size, and files that the system makes up say 0.
@@ -51,6 +54,9 @@ fn is_zstandard(start: &[u8]) -> bool {
 
 /// What an error of reading means to whoever has the file.
 pub(crate) fn failed(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return Place::file(path).unreadable(error);
+    }
     if error.raw_os_error().is_some() {
         return Error::Io { path: path.to_owned(), source: error };
     }

@@ -4,7 +4,6 @@ mod column;
 mod pages;
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +12,9 @@ use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use self::column::{Column, Kind};
 use crate::dense::Lie;
+use crate::fault::TEXT;
 use crate::number::Target;
+use crate::quiet::caught;
 use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
 
 /// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
@@ -39,7 +40,10 @@ pub fn read(path: &Path, how: Reading) -> Result<Table> {
     let lines = match &id_column {
         Some(column) => Some(column.texts(&file)?),
         None if how.no_ids => None,
-        None => file.counted_index(rows),
+        None => {
+            file.place.ask((rows as u64).saturating_mul(TEXT as u64))?;
+            file.counted_index(rows)
+        }
     };
     let names = columns.iter().map(|column| column.name.clone()).collect();
 
@@ -170,9 +174,9 @@ impl Parquet {
 /// Calls the `parquet` crate. Its decoders panic on some damaged pages (a dictionary that is not there, a run that is
 /// too long), which cannot be seen before the page is decoded. Whatever it was working on is dropped.
 fn guarded<T>(place: &Place, call: impl FnOnce() -> std::result::Result<T, ParquetError>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|error| damaged(place, &error)),
-        Err(_) => Err(place.fault("is damaged; copy it again or save it anew")),
+    match caught(call) {
+        Some(result) => result.map_err(|error| damaged(place, &error)),
+        None => Err(place.fault("is damaged; copy it again or save it anew")),
     }
 }
 

@@ -13,6 +13,7 @@ use half::f16;
 
 use super::pages::Pages;
 use super::{Parquet, guarded};
+use crate::fault::{Pieces, TEXT};
 use crate::number::Target;
 use crate::{Precision, Result};
 
@@ -96,11 +97,21 @@ impl Column {
     /// The values of all rows as text.
     pub(super) fn texts(&self, file: &Parquet) -> Result<Vec<String>> {
         let mut texts: Vec<String> = Vec::new();
+        // A long text may stand for many rows.
+        let mut pieces = Pieces::default();
         let signed = self.kind != Kind::Whole { signed: false };
         let mut push = |text: Option<String>| {
             let row = texts.len() + 1;
             let reason = || format!("has no ID in row {row}: column '{}' is empty or not UTF-8", self.name);
-            texts.push(text.ok_or_else(|| file.place.fault(reason()))?);
+            let text = text.ok_or_else(|| file.place.fault(reason()))?;
+            if text.contains('\0') {
+                let name = &self.name;
+                return Err(file
+                    .place
+                    .fault(format!("has a NUL in the ID of row {row} (column '{name}'): remove it")));
+            }
+            pieces.take(&file.place, TEXT + text.len())?;
+            texts.push(text);
             Ok(())
         };
         match self.description.physical_type() {

@@ -70,7 +70,11 @@ impl Field {
 
     /// What it holds, as text.
     pub fn text(self, text: &[u8]) -> Result<String, Kind> {
-        String::from_utf8(self.content(text).into_owned()).map_err(|_| Kind::NotUtf8)
+        let content = self.content(text);
+        if memchr(0, &content).is_some() {
+            return Err(Kind::Nul);
+        }
+        String::from_utf8(content.into_owned()).map_err(|_| Kind::NotUtf8)
     }
 
     /// How many lines end within it.
