@@ -9,7 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Arguments;
-use crate::worker::{Count, LONGEST, keep};
+use crate::worker::{Count, keep};
+
+/// A worker that says nothing for so long hangs. It says something twice a second, but on a busy machine it may have to wait
+/// for its turn.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts by target.
 type Counts = BTreeMap<String, Count>;
@@ -75,8 +79,7 @@ fn watch(program: &PathBuf, arguments: &Arguments, number: u64, scratch: &Path) 
         let lines = lines_of(&mut child);
         let mut counts = Counts::new();
         let hangs = loop {
-            // Where threads are many and processors few, a worker may have to wait for its turn.
-            match lines.recv_timeout(4 * LONGEST) {
+            match lines.recv_timeout(PATIENCE) {
                 Ok(line) => {
                     if let Some((name, count)) = parse(&line) {
                         counts.insert(name, count);

@@ -29,14 +29,10 @@ impl Dump {
         begun().map_err(|error: std::io::Error| format!("{}: {error}", folder.display()))
     }
 
-    /// Adds a mutant, unless it is read in a way that no other library knows.
+    /// Adds a mutant that was read as by default.
     pub fn add(&mut self, target: &Target, bytes: &[u8], how: How, table: &Table) -> Result<(), String> {
         let size = table.rows.saturating_mul(table.columns);
-        if how.reading.transpose
-            || how.reading.precision.is_some()
-            || target.name == "names"
-            || size > LARGEST
-        {
+        if target.name == "names" || size > LARGEST {
             return Ok(());
         }
         let mut added = || {

@@ -93,10 +93,11 @@ const GROWTH: usize = 1 << 12;
 /// Changes `bytes` a few times; `other` is a second file, pieces of which may appear.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let limit = bytes.len() + GROWTH;
+    let alone = random.once_in(2);
     loop {
         once(bytes, other, random);
         bytes.truncate(limit);
-        if random.once_in(3) {
+        if alone || random.once_in(3) {
             return;
         }
     }

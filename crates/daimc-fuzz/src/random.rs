@@ -1,4 +1,4 @@
-//! Random numbers: SplitMix64, so that a case is known by three numbers.
+//! Random numbers: `SplitMix64`, so that a case is known by three numbers.
 
 /// A stream of random numbers.
 pub struct Random(u64);

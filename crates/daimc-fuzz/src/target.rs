@@ -33,7 +33,7 @@ enum Reader {
 }
 
 /// How a case is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct How {
     pub reading: Reading,
     pub variable: Option<&'static str>,
@@ -45,7 +45,7 @@ pub enum Outcome {
     /// It was refused, as it should be if it is damaged.
     Refused,
     /// It is still a file that can be read; the table, where it is one.
-    Read(Option<Table>),
+    Read(Option<Box<Table>>),
 }
 
 const TABLES: [(&str, &str, &[&str]); 8] = [
@@ -119,14 +119,14 @@ impl Target {
     /// Reads a file, and joins what was read as a fit would.
     pub fn read(&self, bytes: &[u8], how: How) -> Outcome {
         match &self.reader {
-            Reader::Table(_) => self.table(&self.path, how),
+            Reader::Table(_) => Self::table(&self.path, how),
             Reader::Labels => read_labels(&self.path).map_or(Outcome::Refused, |_| Outcome::Read(None)),
             Reader::Mask(table) => {
                 let assembly = Assembly { mask: Some(self.path.clone()), ..Assembly::default() };
                 let joined = assemble(vec![("v".into(), table.clone())], &assembly);
                 joined.map_or(Outcome::Refused, |_| Outcome::Read(None))
             }
-            Reader::Names(matrix) => self.table(matrix, how),
+            Reader::Names(matrix) => Self::table(matrix, how),
             Reader::Model(views) => match Model::from_bytes(bytes) {
                 Ok(model) => {
                     // What was accepted can be used.
@@ -140,17 +140,18 @@ impl Target {
         }
     }
 
-    fn table(&self, path: &Path, how: How) -> Outcome {
+    fn table(path: &Path, how: How) -> Outcome {
         let Ok(table) = read(path, how.variable, how.reading) else { return Outcome::Refused };
         let assembly = Assembly { nan: how.nan, ..Assembly::default() };
         let _ = assemble(vec![("v".into(), table.clone())], &assembly);
-        Outcome::Read(Some(table))
+        Outcome::Read(Some(Box::new(table)))
     }
 }
 
 /// Models of the current format: one of everything, and one of few things.
 fn models() -> daimc::Result<(Views<'static>, Vec<Vec<u8>>)> {
-    let value = |i: usize, j: usize| ((i * 7 + j * 3) % 5) as f64 + if i % 2 == 0 { 9.0 } else { 0.0 };
+    let value =
+        |i: usize, j: usize| ((i * 7 + j * 3) % 5) as f64 + if i.is_multiple_of(2) { 9.0 } else { 0.0 };
     let matrix = |d: usize| (0..8).flat_map(|i| (0..d).map(move |j| value(i, j))).collect::<Vec<_>>();
     let ids = || (0..8).map(|i| format!("i{i}")).collect::<Vec<_>>();
     let names = |d: usize| (0..d).map(|j| format!("f{j}")).collect::<Vec<_>>();

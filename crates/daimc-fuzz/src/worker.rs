@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use daimc_fuzz::{Random, mutate};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::MEMORY;
 use crate::dump::Dump;
@@ -16,7 +17,7 @@ use crate::envelope::Envelope;
 use crate::target::{How, Outcome, Target};
 
 /// The longest that a case may take.
-pub const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// What a case may take beyond twenty times its size.
 const BUFFERS: usize = 64 << 20;
@@ -91,7 +92,7 @@ pub fn work(plan: &Plan) -> Result<(), String> {
         for case in case..(case + BATCH).min(plan.cases) {
             let mut random = Random::of_case(plan.seed, plan.number, case);
             let mutant = mutant(&seeds[which], &mut random);
-            let how = target.how(&mut random);
+            let how = if dump.is_some() { How::default() } else { target.how(&mut random) };
             fs::write(target.path(), &mutant).map_err(|error| error.to_string())?;
             let (outcome, taken, time) = measured(target, &mutant, how);
             count.cases += 1;
@@ -141,12 +142,18 @@ pub fn replay(path: &Path, name: &str, scratch: &Path) -> Result<(), String> {
 }
 
 fn measured(target: &Target, bytes: &[u8], how: How) -> (Result<Outcome, ()>, usize, Duration) {
-    let start = Instant::now();
+    let start = busy();
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let outcome = catch_unwind(AssertUnwindSafe(|| target.read(bytes, how))).map_err(drop);
     let taken = MEMORY.peak_usage().saturating_sub(before);
-    (outcome, taken, start.elapsed())
+    (outcome, taken, busy().saturating_sub(start))
+}
+
+/// The time for which a processor has worked for this process: however busy the machine is, a case takes as long.
+fn busy() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 fn mutant(seeds: &[Seed], random: &mut Random) -> Vec<u8> {

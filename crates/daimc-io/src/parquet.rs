@@ -1,5 +1,6 @@
 //! Apache Parquet: a column per feature, and one of IDs where there is one.
 
+mod checked;
 mod column;
 mod pages;
 

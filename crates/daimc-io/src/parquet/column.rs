@@ -11,6 +11,7 @@ use ::parquet::file::serialized_reader::SerializedPageReader;
 use ::parquet::schema::types::ColumnDescPtr;
 use half::f16;
 
+use super::checked::Checked;
 use super::pages::Pages;
 use super::{Parquet, guarded};
 use crate::fault::{Pieces, TEXT};
@@ -170,6 +171,7 @@ impl Column {
             let mut reader = guarded(place, || {
                 let pages = Pages::new(&file.file, chunk.compression());
                 let pages = SerializedPageReader::new(Arc::new(pages), chunk, rows, None)?;
+                let pages = Checked::new(pages, self.description.max_def_level() > 0, rows);
                 let reader = get_column_reader(Arc::clone(&self.description), Box::new(pages));
                 Ok(get_typed_column_reader::<D>(reader))
             })?;
