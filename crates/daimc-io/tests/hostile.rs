@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::panic::{catch_unwind, set_hook};
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::{Folder, refused};
 use daimc_io::{Reading, read_labels};
 
@@ -67,4 +70,17 @@ fn a_nul_in_a_name_is_refused_with_its_place() {
     folder.file("b.ids", "x\ny\0z\n");
     let told = refused(&path, Reading::default());
     assert_eq!(told, "b.ids, line 2: there is a NUL in the name: remove it");
+}
+
+#[test]
+fn a_panic_of_a_decoder_is_an_error_and_is_told_to_nobody() {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    set_hook(Box::new(|_| TOLD.store(true, Ordering::Relaxed)));
+    let folder = Folder::new();
+    let path = folder.file("a.parquet", include_bytes!("data/panic.parquet"));
+    assert_eq!(refused(&path, Reading::default()), "a.parquet: is damaged; copy it again or save it anew");
+    assert!(!TOLD.load(Ordering::Relaxed));
+    // All others are told as before.
+    assert!(catch_unwind(|| panic!("of a program")).is_err());
+    assert!(TOLD.load(Ordering::Relaxed));
 }

@@ -67,8 +67,7 @@ impl<P: PageReader> PageReader for Checked<P> {
         let page = self.pages.get_next_page()?;
         match page.as_ref().map_or(Some(true), |page| self.possible(page)) {
             Some(true) => Ok(page),
-            Some(false) => Err(ParquetError::General("a page claims more than it holds".into())),
-            None => Err(ParquetError::EOF("a page ends too early".into())),
+            Some(false) | None => Err(ParquetError::General("a page claims more than it holds".into())),
         }
     }
 
@@ -140,7 +139,8 @@ impl<'a> Deltas<'a> {
                 let length = (per_part / 8 * width).min(self.rest.len());
                 let packed = self.take(length)?;
                 for k in 0..wanted {
-                    last = last.wrapping_add(least).wrapping_add(bits(packed, k * width, width)? as i64);
+                    last =
+                        last.wrapping_add(least).wrapping_add(bits(packed, k * width, width)?.cast_signed());
                     numbers.push(last as i32);
                 }
             }
@@ -167,7 +167,7 @@ impl<'a> Deltas<'a> {
     }
 
     fn zigzag(&mut self) -> Option<i64> {
-        self.varint().map(|value| (value >> 1) as i64 ^ -((value & 1) as i64))
+        self.varint().map(|value| (value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
     }
 }
 
