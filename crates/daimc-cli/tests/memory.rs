@@ -47,7 +47,8 @@ fn under_a_limit_of_the_system_a_sentence_is_said() {
     assert!(told(&output, 1).contains("a.npy: 3200 MB of memory is needed"));
 
     // Few values, but many features and clusters.
-    let entries: String = (1..=200).map(|i| format!("{i} {} 1\n", i * 4000)).collect();
+    let entries: Vec<String> = (1..=200).map(|i| format!("{i} {} 1", i * 4000)).collect();
+    let entries = entries.join("\n");
     folder.file("b.mtx", format!("%%MatrixMarket matrix coordinate real general\n200 800000 200\n{entries}"));
     let output = limited(&folder, 1_000_000, "fit --view b=b.mtx -k 100 -o out --threads 1");
     assert!(told(&output, 1).contains("the fit needs about"));

@@ -84,3 +84,24 @@ fn a_panic_of_a_decoder_is_an_error_and_is_told_to_nobody() {
     assert!(catch_unwind(|| panic!("of a program")).is_err());
     assert!(TOLD.load(Ordering::Relaxed));
 }
+
+#[test]
+fn a_carriage_return_within_a_line_is_refused() {
+    let folder = Folder::new();
+    let reason = "a carriage return stands within the line: remove it, or save the file with line ends of Unix or Windows";
+    for (text, place) in [
+        ("id,a,b\nx,1,\r2\ny,3,4\n", "line 2, column 3"),
+        ("id,a,b\nx,1\r,2\ny,3,4\n", "line 2, column 2"),
+        ("id,a,b\nx\rz,1,2\ny,3,4\n", "line 2, column 1"),
+        ("id,a,b\r]\nx,1,2\ny,3,4\n", "line 1, column 3"),
+    ] {
+        let path = folder.file("a.csv", text);
+        assert_eq!(refused(&path, Reading::default()), format!("a.csv, {place}: {reason}"));
+    }
+    for text in
+        ["id,a,b\r\nx,1,2\r\ny,3,4\r\n", "id,a,b\r\r\nx,1,2\r\r\ny,3,4\r", "id a  b\r\nx 1 2 \r\ny 3 4"]
+    {
+        let table = common::table(&folder.file("a.csv", text));
+        assert_eq!(common::values(&table), [1.0, 2.0, 3.0, 4.0], "{text:?}");
+    }
+}
