@@ -51,13 +51,14 @@ lint:
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 # Mutated files through every reader: no panic, no abort, no hang, no memory that the file does not stand for. Those that are
-# still read are compared with what numpy, scipy, pyarrow and pandas read. With overflow checks, as the tests are built.
+# still read are compared with what numpy, scipy, pyarrow and pandas read. Built with the tests, so that
+# nothing is built twice, and with their overflow checks.
 SECONDS ?= 60
 FUZZ := $(or $(CARGO_TARGET_DIR),target)/debug/daimc-fuzz
 fuzz: target/venv/ready
-	cargo build --profile test --package daimc-fuzz
+	cargo test --workspace --all-features --no-run
 	$(FUZZ) --seconds $(SECONDS) --findings target/fuzz-findings
-	DAIMC_FUZZ_SECONDS=5 cargo test --package daimc-cli --bin daimc configurations -- --nocapture
+	DAIMC_FUZZ_SECONDS=5 cargo test --workspace --all-features --bin daimc configurations -- --nocapture
 	rm -rf target/fuzz-dump
 	$(FUZZ) --seconds $(SECONDS) --cases 20000 --seed 1 --jobs 1 --findings target/fuzz-findings --dump target/fuzz-dump
 	target/venv/bin/python crates/daimc-fuzz/compare.py target/fuzz-dump
