@@ -1,6 +1,6 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test python browser bench docs lint licences
+.PHONY: test python browser bench docs lint licences audit fuzz
 
 REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
 
@@ -50,8 +50,32 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
+# Mutated files through every reader: no panic, no abort, no hang, no memory that the file does not stand for. Those that are
+# still read are compared with what numpy, scipy, pyarrow and pandas read. Built with the tests, so that
+# nothing is built twice, and with their overflow checks.
+SECONDS ?= 60
+FUZZ := $(or $(CARGO_TARGET_DIR),target)/debug/daimc-fuzz
+fuzz: target/venv/ready
+	cargo test --workspace --all-features --no-run
+	$(FUZZ) --seconds $(SECONDS) --findings target/fuzz-findings
+	DAIMC_FUZZ_SECONDS=5 cargo test --workspace --all-features --bin daimc configurations -- --nocapture
+	rm -rf target/fuzz-dump
+	$(FUZZ) --seconds $(SECONDS) --cases 20000 --seed 1 --jobs 1 --findings target/fuzz-findings --dump target/fuzz-dump
+	target/venv/bin/python crates/daimc-fuzz/compare.py target/fuzz-dump
+
 # cargo-deny is built into target/tools the first time, where it is not installed.
-licences:
+DENY := PATH="$$PATH:$$PWD/target/tools/bin" cargo deny
+licences: target/tools/deny
+	$(DENY) check licenses bans sources
+
+# Advisories about the crates we use. Their database is a repository of its own; where it cannot be fetched and no copy is
+# there from before, this says that nothing was checked.
+audit: target/tools/deny
+	@if $(DENY) fetch db 2>/dev/null || test -n "$$(ls -d $(or $(CARGO_HOME),$$HOME/.cargo)/advisory-dbs/*/crates 2>/dev/null)"; \
+		then $(DENY) check --disable-fetch advisories; \
+		else echo "SKIPPED: no database of advisories: github.com/rustsec/advisory-db cannot be fetched from here"; fi
+
+target/tools/deny:
 	command -v cargo-deny >/dev/null || test -x target/tools/bin/cargo-deny || \
 		cargo install cargo-deny --locked --version 0.20.2 --root target/tools --target-dir target/tools/build
-	PATH="$$PATH:$$PWD/target/tools/bin" cargo deny check licenses bans sources
+	mkdir -p target/tools && touch $@

@@ -12,6 +12,7 @@ use daimc_io::{Account, Assembly, Cells, Column, Location, Reading, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::memory;
 
 /// Where the data are and how they are read.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,6 +55,12 @@ pub struct Data {
     #[arg(long, value_name = "TYPE", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+
+    /// Memory that may be used, such as `500MB` or `16GB`: what needs more is refused before it begins [default: what is
+    /// free]
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
 }
 
 /// All views, or some.
@@ -175,6 +182,7 @@ impl Data {
     /// Reads the files.
     pub fn read(&self) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
+        self.memory.as_deref().map_or(Ok(()), memory::limit)?;
         let mut tables = Vec::with_capacity(locations.len());
         let mut inputs = Vec::with_capacity(locations.len());
         for Location { name, path, variable } in locations {

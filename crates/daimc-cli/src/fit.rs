@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Data, Input, in_folder, utf8};
 use crate::failure::{Failure, Result};
 use crate::folder::Folder;
+use crate::memory;
 use crate::progress::{Level, Progress};
 use crate::results;
 use crate::summary::{self, Summary};
@@ -314,6 +315,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
             level.tell(format!("{} has changed since the fit that is repeated", input.path.display()));
         }
     }
+    memory::check(&loaded, fit.options())?;
     let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
     let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &model)?;
@@ -465,4 +467,48 @@ fn print(out: &mut impl Write, model: &Model, scores: Option<&Scores>, output: &
         output.join("report.html").display()
     )?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use daimc_fuzz::{Random, mutate};
+
+    use super::*;
+
+    const SEEDS: [(&str, &str); 3] = [
+        ("config.toml", include_str!("../../daimc-fuzz/corpus/toml/fit.toml")),
+        ("config.toml", include_str!("../../daimc-fuzz/corpus/toml/small.toml")),
+        ("summary.json", include_str!("../../daimc-fuzz/corpus/json/summary.json")),
+    ];
+
+    /// The seconds of `DAIMC_FUZZ_SECONDS`, one by default.
+    #[test]
+    fn configurations_that_are_damaged_give_options_or_a_sentence() {
+        let seconds = std::env::var("DAIMC_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+        let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(1));
+        let folder = tempfile::tempdir().unwrap();
+        let (mut cases, mut read) = (0, 0);
+        while Instant::now() < end {
+            let mut random = Random::of_case(0, 0, cases);
+            let (name, seed) = random.pick(&SEEDS);
+            let other = random.pick(&SEEDS).1;
+            let mut bytes = seed.as_bytes().to_vec();
+            mutate(&mut bytes, other.as_bytes(), &mut random);
+            let path = folder.path().join(name);
+            std::fs::write(&path, &bytes).unwrap();
+            let _ = inputs_of(&path);
+            match Options::default().over(&path) {
+                Ok(options) => {
+                    read += 1;
+                    let _ = (options.fit(), options.check_names());
+                }
+                Err(failure) => assert!(matches!(failure, Failure::Usage(_) | Failure::Data(_)), "{failure}"),
+            }
+            cases += 1;
+        }
+        println!("{cases} configurations, {read} of them still read");
+        assert!(read > 0 && read < cases);
+    }
 }

@@ -41,14 +41,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let loaded = data.load()?;
     let combinations = combinations(&loaded.views);
-    let Estimate { data, mut fit, neighbours } = estimate(&loaded, *clusters);
-    fit.bytes += data;
+    let estimate = estimate(&loaded, *clusters);
     // As in a fit by default.
     let included = Estimate::includes_neighbours(loaded.views.instances());
-    if included {
-        fit.bytes += neighbours.bytes;
-        fit.seconds += neighbours.seconds;
-    }
+    let fit = cost(&estimate, included);
+    let neighbours = estimate.neighbours;
     let mut out = io::stdout().lock();
     if *json {
         writeln!(out, "{:#}", to_json(&loaded, &combinations, fit, (included, neighbours)))?;
@@ -118,8 +115,19 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     counts
 }
 
-/// What a fit will take.
-fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
+/// What a fit takes, its data included.
+pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
+    let Estimate { data, mut fit, neighbours } = *estimate;
+    fit.bytes += data;
+    if with_neighbours {
+        fit.bytes += neighbours.bytes;
+        fit.seconds += neighbours.seconds;
+    }
+    fit
+}
+
+/// What the parts of a fit will take.
+pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
     let shape = |(view, input): (usize, &Input)| Shape {
         present: loaded.account.views[view].present,
         features: input.shape[1],

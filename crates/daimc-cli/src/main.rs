@@ -13,6 +13,7 @@ mod failure;
 mod fit;
 mod folder;
 mod inspect;
+mod memory;
 mod predict;
 mod progress;
 mod report;

@@ -63,6 +63,16 @@ pub enum Error {
         /// What is wrong and what to do.
         reason: String,
     },
+    /// There is not enough memory.
+    #[error("{place}: {}", too_large(*needed, *available))]
+    Memory {
+        /// What is read.
+        place: Place,
+        /// Bytes that are needed, where that is known.
+        needed: Option<u64>,
+        /// Bytes that there are, where that is known.
+        available: Option<u64>,
+    },
     /// What was said about where a view is makes no sense.
     #[error("{}: {reason}", quoted(text))]
     Location {
@@ -74,6 +84,19 @@ pub enum Error {
     /// The views do not fit together.
     #[error(transparent)]
     Views(#[from] daimc::Error),
+}
+
+/// Says that memory is short, and what to do.
+fn too_large(needed: Option<u64>, available: Option<u64>) -> String {
+    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    let needed =
+        needed.map_or_else(|| "more memory".into(), |bytes| format!("{} of memory", megabytes(bytes)));
+    let available = available
+        .map_or_else(|| "there is not as much".into(), |bytes| format!("{} can be had", megabytes(bytes)));
+    format!(
+        "{needed} is needed, but {available}: free or allow more (ulimit, the limit of the container, --memory), or read it \
+         as --precision f32"
+    )
 }
 
 impl Error {

@@ -22,6 +22,9 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 /// How many bytes are looked at to tell a format: the header of a `.mat` file ends here.
 const START: u64 = 1 << 10;
 
+/// How many bytes of a pipe that is kept whole are read at first.
+const PIECE: usize = 1 << 20;
+
 /// A file that was opened. Reading it reads its bytes as they are, in their order.
 pub(crate) struct Opened {
     /// The file.
@@ -54,6 +57,7 @@ impl Opened {
             if about.is_dir() {
                 return Err(place.fault("is a folder; name a file in it"));
             }
+            place.refuse_device(&about)?;
             if about.is_file() { Source::Disk(file, about) } else { Source::Stream(Box::new(file)) }
         };
         let mut start = Vec::new();
@@ -148,7 +152,16 @@ impl Opened {
     /// All bytes of a file that has no length.
     fn whole(&mut self) -> Result<Bytes> {
         let mut bytes = Vec::new();
-        self.read_to_end(&mut bytes).map_err(|error| self.place.unreadable(error))?;
+        loop {
+            // Whoever writes into a pipe does not say how much.
+            let place = self.place.clone();
+            place.reserve(&mut bytes, bytes.len().max(PIECE))?;
+            let room = (bytes.capacity() - bytes.len()) as u64;
+            let read = self.by_ref().take(room).read_to_end(&mut bytes);
+            if read.map_err(|error| place.unreadable(error))? == 0 {
+                break;
+            }
+        }
         if bytes.is_empty() {
             return Err(self.place.fault("is empty; copy it again or save it anew"));
         }
@@ -223,6 +236,9 @@ fn is_zstandard(start: &[u8]) -> bool {
 
 /// What an error of reading means to whoever has the file.
 pub(crate) fn failed(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return Place::file(path).unreadable(error);
+    }
     if error.raw_os_error().is_some() {
         return Error::Io { path: path.to_owned(), source: error };
     }

@@ -43,22 +43,20 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading) -> Result<T
         std::mem::swap(&mut rows, &mut columns);
     }
     let (ids, features) = names::find(path, how, rows, columns)?;
-    if header.storage == Storage::Coordinate && ids.is_none() {
-        header.check_rows(path, rows)?;
-    }
+    header.check_shape(path, (rows, ids.is_some()), (columns, features.is_some()))?;
     let mut head = Cursor::new(head);
     head.set_position(header.start as u64);
     let text = head.chain(input);
     let cells = match header.storage {
         Storage::Coordinate => {
             let entries = collect::<Coordinates<T>>(path, text, &header)?;
-            let entries = build::all(entries.found, &header, how.transpose);
+            let entries = build::all(path, entries.found, &header, how.transpose)?;
             T::sparse(Shape { rows, columns }.rows_of_entries(&Place::file(path), entries)?)
         }
         Storage::Array => {
             let entries = collect::<Array<T>>(path, text, &header)?;
             // Columns come one after another.
-            let mut values = build::full(entries.found, &header);
+            let mut values = build::full(path, entries.found, &header)?;
             if !how.transpose {
                 transpose(&mut values, header.columns, header.rows);
             }
@@ -80,7 +78,7 @@ fn collect<E: Entries>(path: &Path, text: impl Read + Send, header: &Header) -> 
         |part: Result<(E, usize), entries::Fault>| {
             let (part, newlines) = part.map_err(|fault| fault.error(path, line))?;
             line += newlines;
-            all.append(part);
+            all.append(&Place::file(path), part)?;
             if all.len() > header.stored { Err(header.wrong_count(path, "more")) } else { Ok(()) }
         },
         |error| input::failed(path, error),

@@ -1,9 +1,11 @@
 //! Apache Parquet: a column per feature, and one of IDs where there is one.
 
+mod checked;
 mod column;
 mod pages;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -11,8 +13,10 @@ use daimc::text::quoted;
 
 use self::column::{Column, Kind};
 use crate::dense::Lie;
+use crate::fault::TEXT;
 use crate::input::{Opened, Random};
 use crate::number::Target;
+use crate::quiet::caught;
 use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
 
 /// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
@@ -42,7 +46,10 @@ fn table(file: &Parquet, how: Reading) -> Result<Table> {
     let lines = match &id_column {
         Some(column) => Some(column.texts(file)?),
         None if how.no_ids => None,
-        None => file.counted_index(rows),
+        None => {
+            file.place.ask((rows as u64).saturating_mul(TEXT as u64))?;
+            file.counted_index(rows)
+        }
     };
     let names = columns.iter().map(|column| column.name.clone()).collect();
 
@@ -172,9 +179,9 @@ impl Parquet {
 /// Calls the `parquet` crate. Its decoders panic on some damaged pages (a dictionary that is not there, a run that is
 /// too long), which cannot be seen before the page is decoded. Whatever it was working on is dropped.
 fn guarded<T>(place: &Place, call: impl FnOnce() -> std::result::Result<T, ParquetError>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|error| damaged(place, &error)),
-        Err(_) => Err(place.fault("is damaged; copy it again or save it anew")),
+    match caught(call) {
+        Some(result) => result.map_err(|error| damaged(place, &error)),
+        None => Err(place.fault("is damaged; copy it again or save it anew")),
     }
 }
 

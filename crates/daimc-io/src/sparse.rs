@@ -186,7 +186,8 @@ fn group<T: Target>(
     let (mut indices, mut values) = (place.room(count)?, place.room(count)?);
     indices.resize(count, 0);
     values.resize(count, T::default());
-    let mut next = offsets.clone();
+    let mut next: Vec<usize> = place.room(offsets.len())?;
+    next.extend_from_slice(&offsets);
     for (k, key) in keys.enumerate() {
         let position = &mut next[key as usize];
         (indices[*position], values[*position]) = entry(k);

@@ -131,6 +131,12 @@ fn what_is_no_such_file_is_refused() {
 }
 
 #[test]
+fn pages_that_claim_more_values_than_rows_are_refused() {
+    let _alone = alone();
+    refused("lengths.parquet", include_bytes!("data/lengths.parquet"), &["a page claims more than it holds"]);
+}
+
+#[test]
 fn lying_pages_are_refused() {
     let Some(formats) = Formats::make() else { return };
     let _alone = alone();

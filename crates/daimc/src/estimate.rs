@@ -63,7 +63,7 @@ const PRODUCTS: f64 = 100.0;
 
 /// Dimensions in which views are asked about clusters, and passes over the data in which they are.
 const DIMENSIONS: f64 = 64.0;
-const ASKED: f64 = 8.0;
+const ASKED: f64 = 14.0;
 
 /// Passes over d × K numbers in the U and B steps of one iteration, in one of k-means, and over as many as there are
 /// dimensions when those are found.

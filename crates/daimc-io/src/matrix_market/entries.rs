@@ -7,8 +7,8 @@ use memchr::memchr;
 
 use super::header::{Header, Storage, Symmetry};
 use super::wrong;
-use crate::Error;
 use crate::real::Real;
+use crate::{Error, Place, Result};
 
 /// Something wrong with an entry.
 pub(super) struct Fault {
@@ -50,7 +50,7 @@ pub(super) trait Entries: Default + Send {
     fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String>;
 
     /// Adds those of the next piece.
-    fn append(&mut self, next: Self);
+    fn append(&mut self, place: &Place, next: Self) -> Result<()>;
 
     /// How many there are.
     fn len(&self) -> usize;
@@ -100,9 +100,10 @@ impl<T: Real> Entries for Coordinates<T> {
         Ok(())
     }
 
-    fn append(&mut self, mut next: Self) {
-        grow(&mut self.found, next.found.len());
+    fn append(&mut self, place: &Place, mut next: Self) -> Result<()> {
+        grow(place, &mut self.found, next.found.len())?;
         self.found.append(&mut next.found);
+        Ok(())
     }
 
     fn len(&self) -> usize {
@@ -117,9 +118,10 @@ impl<T: Real> Entries for Array<T> {
         Ok(())
     }
 
-    fn append(&mut self, mut next: Self) {
-        grow(&mut self.found, next.found.len());
+    fn append(&mut self, place: &Place, mut next: Self) -> Result<()> {
+        grow(place, &mut self.found, next.found.len())?;
         self.found.append(&mut next.found);
+        Ok(())
     }
 
     fn len(&self) -> usize {
@@ -128,10 +130,11 @@ impl<T: Real> Entries for Array<T> {
 }
 
 /// Makes room by quarters: what the header says may be wrong, and doubling may take twice the memory.
-fn grow<T>(found: &mut Vec<T>, more: usize) {
-    if found.capacity() - found.len() < more {
-        found.reserve_exact(more.max(found.len() / 4));
+fn grow<T>(place: &Place, found: &mut Vec<T>, more: usize) -> Result<()> {
+    if found.capacity() - found.len() >= more {
+        return Ok(());
     }
+    place.reserve(found, more.max(found.len() / 4))
 }
 
 fn wrong_words(wanted: usize) -> String {

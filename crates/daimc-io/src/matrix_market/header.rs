@@ -157,11 +157,27 @@ impl Header {
         Ok(())
     }
 
-    /// Refuses a number of instances that so few entries cannot describe: an offset is stored for each.
-    pub fn check_rows(&self, path: &Path, rows: usize) -> Result<()> {
-        if rows > 1_000_000_usize.saturating_add(self.stored.saturating_mul(1000)) {
-            let reason = format!("{rows} instances, but only {} entries: the header is wrong", self.stored);
-            return Err(wrong(path, self.line - 1, reason));
+    /// Refuses a shape that so few entries cannot describe: memory is taken for each row and each column, whether or not
+    /// there is anything in it. Where a file names them, there are as many.
+    pub fn check_shape(
+        &self,
+        path: &Path,
+        (rows, ids): (usize, bool),
+        (columns, features): (usize, bool),
+    ) -> Result<()> {
+        let refused = |reason: String| Err(wrong(path, self.line - 1, reason));
+        if rows == 0 || columns == 0 {
+            return refused(format!("the matrix is empty: its size is {} × {}", self.rows, self.columns));
+        }
+        if self.storage == Storage::Array {
+            return Ok(());
+        }
+        let most = 1_000_000_usize.saturating_add(self.stored.saturating_mul(1000));
+        for (count, named, what) in [(rows, ids, "instances"), (columns, features, "features")] {
+            if count > most && !named {
+                let stored = self.stored;
+                return refused(format!("{count} {what}, but only {stored} entries: the header is wrong"));
+            }
         }
         Ok(())
     }

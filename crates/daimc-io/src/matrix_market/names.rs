@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::location::stem;
-use crate::{Error, Reading, Result, input};
+use crate::{Error, Place, Reading, Result, input};
 
 const INSTANCES: [&str; 7] = ["ids", "docs", "barcodes", "cells", "samples", "instances", "obs"];
 const FEATURES: [&str; 6] = ["features", "terms", "genes", "vocab", "words", "var"];
@@ -51,6 +51,10 @@ fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<Stri
         .lines()
         .map(|line| line.split('\t').next().unwrap_or_default().trim().into())
         .collect();
+    if let Some(at) = names.iter().position(|name| name.contains('\0')) {
+        let place = Place { line: Some(at + 1), ..Place::file(path) };
+        return Err(Error::Data { place, reason: "there is a NUL in the name: remove it".into() });
+    }
     if names.len() == count {
         return Ok(names);
     }

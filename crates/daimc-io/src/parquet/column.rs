@@ -12,8 +12,10 @@ use ::parquet::schema::types::ColumnDescPtr;
 use daimc::text::quoted;
 use half::f16;
 
+use super::checked::Checked;
 use super::pages::Pages;
 use super::{Parquet, guarded};
+use crate::fault::{Pieces, TEXT};
 use crate::number::Target;
 use crate::{Precision, Result};
 
@@ -98,12 +100,22 @@ impl Column {
     /// The values of all rows as text.
     pub(super) fn texts(&self, file: &Parquet) -> Result<Vec<String>> {
         let mut texts: Vec<String> = Vec::new();
+        // A long text may stand for many rows.
+        let mut pieces = Pieces::default();
         let signed = self.kind != Kind::Whole { signed: false };
         let mut push = |text: Option<String>| {
             let row = texts.len() + 1;
             let reason =
                 || format!("has no ID in row {row}: column {} is empty or not UTF-8", quoted(&self.name));
-            texts.push(text.ok_or_else(|| file.place.fault(reason()))?);
+            let text = text.ok_or_else(|| file.place.fault(reason()))?;
+            if text.contains('\0') {
+                let name = quoted(&self.name);
+                return Err(file
+                    .place
+                    .fault(format!("has a NUL in the ID of row {row} (column {name}): remove it")));
+            }
+            pieces.take(&file.place, TEXT + text.len())?;
+            texts.push(text);
             Ok(())
         };
         match self.description.physical_type() {
@@ -162,6 +174,7 @@ impl Column {
             let mut reader = guarded(place, || {
                 let pages = Pages::new(&file.bytes, chunk.compression());
                 let pages = SerializedPageReader::new(Arc::new(pages), chunk, rows, None)?;
+                let pages = Checked::new(pages, self.description.max_def_level() > 0, rows);
                 let reader = get_column_reader(Arc::clone(&self.description), Box::new(pages));
                 Ok(get_typed_column_reader::<D>(reader))
             })?;

@@ -8,6 +8,10 @@ use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
 
 use crate::input::Random;
+use crate::memory;
+
+/// Pages from this many bytes on are compared with the memory that there is.
+const LARGE: u64 = 1 << 24;
 
 /// A file that is asked for one page after another, from the header of each.
 pub(super) struct Pages {
@@ -44,6 +48,12 @@ impl ChunkReader for Pages {
         // A page that is almost empty has some bytes beside its values.
         if claimed > stored.saturating_add(64).saturating_mul(self.growth) {
             return Err(ParquetError::General("a page claims more than it can hold".into()));
+        }
+        if claimed >= LARGE && memory::available().is_some_and(|available| claimed > available) {
+            let size = claimed as f64 / 1e6;
+            return Err(ParquetError::General(format!(
+                "a page needs {size:.0} MB of memory, which there are not"
+            )));
         }
         Ok(reader)
     }

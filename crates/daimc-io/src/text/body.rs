@@ -5,9 +5,10 @@ use std::path::Path;
 use super::fault::{Fault, Kind};
 use super::format::Format;
 use super::piece::Piece;
+use crate::fault::{Pieces, TEXT};
 use crate::real::Real;
 use crate::transpose::transpose;
-use crate::{Error, Result, Table};
+use crate::{Error, Place, Result, Table};
 
 /// The records so far.
 pub(super) struct Body<'a, T> {
@@ -22,6 +23,7 @@ pub(super) struct Body<'a, T> {
     empty: Option<usize>,
     /// How many bytes are still to come, where that is known.
     to_come: Option<usize>,
+    pieces: Pieces,
 }
 
 impl<'a, T: Real> Body<'a, T> {
@@ -29,7 +31,17 @@ impl<'a, T: Real> Body<'a, T> {
     pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>) -> Self {
         let to_come = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let (names, values, lines) = (Vec::new(), Vec::new(), Vec::new());
-        Self { path, format, names, values, lines, line: format.line, empty: None, to_come }
+        Self {
+            path,
+            format,
+            names,
+            values,
+            lines,
+            line: format.line,
+            empty: None,
+            to_come,
+            pieces: Pieces::default(),
+        }
     }
 
     /// Adds the next piece.
@@ -40,8 +52,10 @@ impl<'a, T: Real> Body<'a, T> {
             return Err(fault.error(self.path, empty, self.format));
         }
         let piece = piece.map_err(|fault| fault.error(self.path, self.line, self.format))?;
-        self.reserve(piece.values.len(), piece.bytes);
+        self.reserve(piece.values.len(), piece.bytes)?;
         self.values.extend_from_slice(&piece.values);
+        let names = piece.names.iter().map(|name| TEXT + name.len()).sum::<usize>();
+        self.pieces.take(&Place::file(self.path), names + size_of_val(&*piece.lines))?;
         self.names.extend(piece.names);
         let first = u32::try_from(self.line).unwrap_or(u32::MAX);
         self.lines.extend(piece.lines.iter().map(|line| first.saturating_add(*line)));
@@ -53,14 +67,14 @@ impl<'a, T: Real> Body<'a, T> {
 
     /// Makes room for `more` values. Doubling, as vectors do, could take twice the memory of the matrix; here the
     /// room for all that is to come is taken at once, if the size of the text tells it.
-    fn reserve(&mut self, more: usize, bytes: usize) {
+    fn reserve(&mut self, more: usize, bytes: usize) -> Result<()> {
         if self.values.capacity() - self.values.len() >= more {
-            return;
+            return Ok(());
         }
         let per_byte = more as f64 / bytes.max(1) as f64;
         let expected =
             self.to_come.map_or(self.values.len() / 4, |bytes| (1.01 * per_byte * bytes as f64) as usize);
-        self.values.reserve_exact(expected.max(more));
+        Place::file(self.path).reserve(&mut self.values, expected.max(more))
     }
 
     /// The table.

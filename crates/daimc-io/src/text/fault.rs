@@ -29,6 +29,10 @@ pub(super) enum Kind {
     NotNumber(String),
     /// Bytes that are not UTF-8.
     NotUtf8,
+    /// A NUL, with which a text would end for many programs.
+    Nul,
+    /// A carriage return before the end of the line.
+    Return,
     /// A record without a name.
     NoName,
     /// A quote that is never closed.
@@ -78,6 +82,10 @@ impl Kind {
     pub fn reason(&self, name: &str) -> &'static str {
         match (self, name) {
             (Self::NotUtf8, _) => "the text is not UTF-8: save the file in this encoding",
+            (Self::Nul, _) => "there is a NUL in the text: remove it",
+            (Self::Return, _) => {
+                "a carriage return stands within the line: remove it, or save the file with line ends of Unix or Windows"
+            }
             (Self::NoName, "ID") => "the ID is empty: give the row an ID or delete it",
             (Self::NoName, _) => "the name of the feature is empty: name it or delete the row",
             (Self::OpenQuote, _) => "a quote is opened and never closed: close it or remove it",

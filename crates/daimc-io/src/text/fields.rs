@@ -68,9 +68,23 @@ impl Field {
         Cow::Owned(unescaped)
     }
 
+    /// Fails if a carriage return stands before the end of the line. Others take it for one, so that what follows would be
+    /// another row.
+    pub fn check_returns(self, text: &[u8]) -> Result<(), Kind> {
+        let content = &text[self.start..self.end];
+        let returns = memchr(b'\r', content).map(|first| &content[first..]).filter(|_| !self.quoted);
+        let within = returns.is_some_and(|rest| !self.last || rest.iter().any(|byte| *byte != b'\r'));
+        if within { Err(Kind::Return) } else { Ok(()) }
+    }
+
     /// What it holds, as text.
     pub fn text(self, text: &[u8]) -> Result<String, Kind> {
-        String::from_utf8(self.content(text).into_owned()).map_err(|_| Kind::NotUtf8)
+        self.check_returns(text)?;
+        let content = self.content(text);
+        if memchr(0, &content).is_some() {
+            return Err(Kind::Nul);
+        }
+        String::from_utf8(content.into_owned()).map_err(|_| Kind::NotUtf8)
     }
 
     /// How many lines end within it.

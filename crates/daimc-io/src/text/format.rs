@@ -14,8 +14,8 @@ use crate::{Error, Place, Reading, Result};
 /// Bytes from which the format is told, if they hold two records.
 const HEAD: usize = 1 << 16;
 
-/// Where more bytes than this hold no whole record, a quote is open that nobody will close.
-const LONGEST_HEAD: usize = 1 << 26;
+/// Where more bytes than this hold no whole record, this is no table, or a quote is open that nobody will close.
+const LONGEST_HEAD: usize = 1 << 28;
 
 /// Records from which the separator is told.
 const SAMPLE: usize = 50;
@@ -118,7 +118,7 @@ impl Look<'_> {
         let sample = self.sample(start);
         if !self.complete && sample.as_ref().is_none_or(|sample| sample.counts.len() < 2) {
             return if self.text.len() > LONGEST_HEAD && sample.is_none() {
-                Err(self.error(start, None, Kind::OpenQuote.reason("")))
+                Err(self.error(start, None, self.why_no_record(start)))
             } else {
                 Ok(None)
             };
@@ -168,6 +168,17 @@ impl Look<'_> {
             return Err(self.only_one_column(start));
         }
         Ok(Some(format))
+    }
+
+    /// Why no separator makes a whole record of so much text.
+    fn why_no_record(&self, start: usize) -> &'static str {
+        let open = |&separator: &Separator| {
+            fields::fields(self.text, start, separator).is_err_and(|kind| kind == Kind::OpenQuote)
+        };
+        if SEPARATORS.iter().any(open) {
+            return Kind::OpenQuote.reason("");
+        }
+        "the line is longer than 256 MB: put each instance on a line of its own, or use a binary format"
     }
 
     /// Where the records start, and the last of the lines before them that start with `#`.
@@ -327,4 +338,21 @@ fn is_header(first: &[String], no_ids: bool) -> bool {
     let values = if no_ids { first } else { &first[1..] };
     values.iter().any(|field| !is_number(field.as_bytes()))
         || (!no_ids && ID_TITLES.contains(&first[0].to_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_not_an_open_quote() {
+        let why = |text: &str| {
+            let look = Look { path: Path::new("a.csv"), text: text.as_bytes(), complete: false };
+            look.why_no_record(0)
+        };
+        assert!(why("id,a,b,\"c\",it's 5\" wide").contains("longer than 256 MB"));
+        for text in ["\"id,a,b", "id,a,\"b", "\"id\"\t\"a"] {
+            assert!(why(text).contains("never closed"), "{text}");
+        }
+    }
 }

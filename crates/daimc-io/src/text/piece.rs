@@ -135,6 +135,7 @@ impl<T: Real> Parser<'_, T> {
                 }
             }
             let field = field(self.text, self.at, separator)?;
+            field.check_returns(self.text)?;
             let content = field.content(self.text);
             let Some(value) = number(&content) else {
                 return Err(field.text(self.text).map_or_else(|kind| kind, Kind::NotNumber));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::fields::{self, Separator};
 use super::format::Look;
+use crate::fault::TEXT;
 use crate::{Error, Place, Result, input};
 
 /// One record and the line on which it starts, from 1.
@@ -16,6 +17,8 @@ pub(crate) struct Record {
 /// field each.
 pub(crate) fn records(path: &Path) -> Result<(Vec<Record>, String)> {
     let (text, sha256) = input::text(path)?;
+    // The shortest records, of a letter and a separator per field, take so much more than their text.
+    Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;
     let look = Look { path, text: &text, complete: true };
     let (start, _) = look.skip_comments()?;
     // One column is taken as it is; a record separator is no part of any field.

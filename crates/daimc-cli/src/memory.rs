@@ -1,0 +1,74 @@
+//! Memory: what may be used, and whether a fit will find enough of it.
+
+use daimc::{Neighbours, Options};
+
+use crate::data::Loaded;
+use crate::failure::{Failure, Result};
+use crate::inspect;
+
+/// From now on no more memory is used than `--memory` says.
+pub fn limit(size: &str) -> Result<()> {
+    let Some(bytes) = bytes(size) else {
+        let reason = "write a number and a unit, such as 500MB or 16GB";
+        return Err(Failure::Usage(format!("--memory '{size}': {reason}")));
+    };
+    daimc_io::memory::limit(bytes);
+    Ok(())
+}
+
+/// Fails before a fit begins that would end for want of memory, whose end nobody could be told of.
+pub fn check(loaded: &Loaded, options: &Options) -> Result<()> {
+    let few = loaded.views.instances() <= Neighbours::AUTO_MOST;
+    let with_neighbours = match options.neighbours {
+        Neighbours::Off => false,
+        Neighbours::Auto => few,
+        _ => true,
+    };
+    // The data are there already.
+    let estimate = inspect::estimate(loaded, options.clusters);
+    let needed = inspect::cost(&estimate, with_neighbours).bytes - estimate.data;
+    match daimc_io::memory::available() {
+        Some(available) if needed > available as f64 => Err(Failure::Failed(format!(
+            "the fit needs about {:.0} MB of memory beside the data, but {:.0} MB can be had: free or allow more (ulimit, the \
+             limit of the container, --memory), read the data as --precision f32, or use fewer threads (--threads)",
+            needed / 1e6,
+            available as f64 / 1e6
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of a size such as `16GB`; units are decimal, and may be left out.
+fn bytes(size: &str) -> Option<u64> {
+    let size = size.trim().to_ascii_lowercase();
+    let unit = size.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(size.len());
+    let factor = match size[unit..].trim_end_matches('b') {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "t" => 1e12,
+        "ki" => 1024.0,
+        "mi" => 1024.0 * 1024.0,
+        "gi" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let number: f64 = size[..unit].trim().parse().ok()?;
+    (number > 0.0 && number.is_finite()).then_some((number * factor) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_are_a_number_and_a_unit() {
+        assert_eq!(bytes("500MB"), Some(500_000_000));
+        assert_eq!(bytes("1.5 g"), Some(1_500_000_000));
+        assert_eq!(bytes("2GiB"), Some(2 << 30));
+        assert_eq!(bytes("4096"), Some(4096));
+        for wrong in ["", "GB", "-1GB", "0", "1 parsec", "nan", "1e"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+"""Writes the corpus: small files of every format, by the libraries that people use.
+
+    python make_corpus.py crates/daimc-fuzz/corpus
+
+A folder for each reader that is fuzzed; the name of a file does not matter.
+"""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.io
+import scipy.sparse as sp
+
+root = Path(sys.argv[1])
+random = np.random.default_rng(11)
+
+
+def put(path, data):
+    path = root / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def file(path):
+    path = root / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def dense(rows=6, columns=4, dtype="f8"):
+    return (random.normal(size=(rows, columns)) * 50).round(3).astype(dtype)
+
+
+def counts(rows=7, columns=5):
+    return (random.integers(1, 100, size=(rows, columns)) * (random.random((rows, columns)) < 0.4)).astype("f8")
+
+
+def frame(rows=6, columns=4):
+    return pd.DataFrame(dense(rows, columns), index=[f"s{i}" for i in range(rows)],
+                        columns=[f"g {j}" for j in range(columns)])
+
+
+def text():
+    table = frame()
+    holes = table.mask(random.random(table.shape) < 0.3)
+    put("csv/comma.csv", table.to_csv())
+    put("csv/tab.tsv", holes.to_csv(sep="\t", na_rep="NA"))
+    put("csv/semicolon.csv", table.to_csv(sep=";", lineterminator="\r\n"))
+    put("csv/quoted.csv", table.rename(columns={"g 1": 'g "1", x', "g 2": "two\nlines"}).to_csv(quoting=1))
+    put("csv/blanks.txt", "\n".join(" ".join(map(str, row)) for row in dense()) + "\n")
+    put("csv/r.tsv", "a\tb\nx\t1\t2\ny\t3\t-4e-3\nz\tNA\tInf\n")
+    put("csv/comments.tsv", "\ufeff# made by\n#OTU ID\ta\tb\no1\t1\t0\no2\t2\t5\n\n")
+    put("csv/bars.txt", "id|a|b\n1|2.5|3\n2|.5|4.\n")
+    put("gz/table.csv.gz", gzip.compress(table.to_csv().encode(), mtime=0))
+    put("gz/members.csv.gz", b"".join(gzip.compress(part.encode(), mtime=0) for part in
+                                      table.to_csv().splitlines(keepends=True)))
+    codec = pa.Codec("zstd")
+    put("zst/table.csv.zst", codec.compress(table.to_csv().encode(), asbytes=True))
+    put("zst/long.tsv.zst", codec.compress(frame(200, 3).round(0).to_csv(sep="\t").encode(), asbytes=True))
+    put("labels/named.tsv", "id\tcluster\tconfidence\na\t1\t.5\nb\t0\t.7\nc\t1\t.25\n")
+    put("labels/plain.csv", "x,red\ny,green\nz,\n\"a,b\",NA\n")
+    put("labels/column.txt", "class\n1\n2\n2\n1\n")
+    put("labels/clinical.csv", "id,age,sex,class\np1,71,f,A\np2,65,m,B\n")
+    put("mask/plain.csv", "id,v\ns0,1\ns1,0\ns2,1\n")
+    put("mask/r.tsv", "v\ns0\tTRUE\ns1\tTRUE\ns2\tFALSE\n")
+    put("names/lines.ids", "a\nb\nc\n")
+    put("names/fields.ids", "\ufeffa\tx\r\nb\ty\r\nc\tz")
+
+
+def mtx():
+    sparse, square = sp.coo_matrix(counts()), counts(4, 4)
+    for name, matrix, options in [
+        ("general", sparse, {}), ("integer", sp.coo_matrix(counts().astype("i8")), {}), ("dense", dense(), {}),
+        ("pattern", sparse, dict(field="pattern")),
+        ("symmetric", sp.coo_matrix(square + square.T), dict(symmetry="symmetric")),
+        ("skew", sp.coo_matrix(square - square.T), dict(symmetry="skew-symmetric")),
+        ("dense_symmetric", square + square.T, dict(symmetry="symmetric")),
+        ("dense_skew", square - square.T, dict(symmetry="skew-symmetric")),
+    ]:
+        out = io.BytesIO()
+        scipy.io.mmwrite(out, matrix, **options)
+        put(f"mtx/{name}.mtx", out.getvalue())
+    out = io.BytesIO()
+    scipy.io.mmwrite(out, sparse)
+    put("mtx/general.mtx.gz", gzip.compress(out.getvalue(), mtime=0))
+
+
+def npy():
+    for dtype in ["<f8", ">f4", "<f2", "<i4", ">u2", "?", "|i1"]:
+        np.save(file(f"npy/{dtype[1:] or 'b'}.npy"), dense(dtype="<f8").astype(dtype))
+    np.save(file("npy/fortran.npy"), np.asfortranarray(dense()))
+    np.save(file("npy/line.npy"), dense()[0])
+    with open(file("npy/version_2.npy"), "wb") as out:
+        np.lib.format.write_array(out, dense(2, 2), version=(2, 0))
+    np.savez(file("npz/one.npz"), dense())
+    np.savez_compressed(file("npz/two.npz"), a=dense(), b=dense(3, 2, "f4"), words=np.array(["x", "yz"]))
+    for kind in ["csr", "csc", "coo"]:
+        sp.save_npz(file(f"npz/{kind}.npz"), sp.coo_matrix(counts()).asformat(kind), compressed=kind != "csr")
+
+
+def mat():
+    cells = np.empty((1, 3), dtype=object)
+    inner = np.empty((2, 2), dtype=object)
+    for i in range(2):
+        for j in range(2):
+            inner[i, j] = dense(2, 2)
+    cells[0, 0], cells[0, 1], cells[0, 2] = dense(), sp.csc_matrix(counts()), inner
+    for compressed in (True, False):
+        suffix = "compressed" if compressed else "plain"
+
+        def save(name, variables):
+            scipy.io.savemat(file(f"mat/{name}_{suffix}.mat"), variables, do_compression=compressed)
+
+        save("one", dict(a=dense()))
+        save("single", dict(a=dense(dtype="f4"), text="words"))
+        save("sparse", dict(s=sp.csc_matrix(counts())))
+        save("cells", dict(X=cells, a=dense(3, 1), t=counts() > 0))
+        save("int", dict(a=random.integers(0, 100, (6, 4)).astype("int16")))
+
+
+def parquet():
+    values = dense(12, 3)
+    named = pd.DataFrame(values, columns=["a", "b", "c"], index=pd.Index([f"id {i}" for i in range(12)], name="s"))
+    for codec in ["snappy", "zstd", "gzip", "lz4", "brotli"]:
+        named.to_parquet(file(f"parquet/{codec}.parquet"), compression=codec)
+    named.reset_index(drop=True).iloc[::-3].to_parquet(file("parquet/range.parquet"), compression=None)
+    columns = dict(
+        id=pa.array([f"i{i}" for i in range(12)]),
+        a=pa.array([None, *values[1:, 0]]), b=pa.array([*range(11), None], pa.int8()),
+        c=pa.array([True, False, None] * 4), e=pa.array(range(12), pa.uint32()),
+        f=pa.array(np.arange(12).astype("u8") + np.uint64(2**63)), g=pa.array(values[:, 0].astype("f2")),
+        h=pa.array(values[:, 1].astype("f4")),
+    )
+    bare = dict(store_schema=False, compression="none")
+    for name, options in dict(
+        v1=dict(row_group_size=5), v2=dict(data_page_version="2.0"),
+        plain=dict(use_dictionary=False, data_page_size=20, write_statistics=False),
+        split=dict(use_dictionary=False, use_byte_stream_split=["a"]),
+        delta=dict(use_dictionary=False, column_encoding=dict(id="DELTA_BYTE_ARRAY", b="DELTA_BINARY_PACKED",
+                                                              e="DELTA_BINARY_PACKED")),
+        length=dict(use_dictionary=False, column_encoding=dict(id="DELTA_LENGTH_BYTE_ARRAY")),
+    ).items():
+        pq.write_table(pa.table(columns), file(f"parquet/{name}.parquet"), **bare, **options)
+    pq.write_table(pa.table(dict(a=values[:, 0], b=values[:, 1])), file("parquet/small.parquet"), **bare)
+    pq.write_table(pa.table(dict(a=[1.0, 2.0], list=[[1, 2]] * 2)), file("parquet/list.parquet"), **bare)
+
+
+def config():
+    put("toml/fit.toml", 'view = ["a=a.tsv", "b=b.mat::X{2}"]\nk = 3\nmask = "mask.tsv"\ntranspose = ["a"]\n'
+        'no-ids = true\nnan = "mean"\nprecision = "f32"\nscale = ["z-score", "b=none"]\nalpha = 1e-2\nbeta = 0.5\n'
+        'seed = 7\nthreads = 2\npenalty = "relative"\nmax-iter = 30\ntol = 1e-6\ntruth = "truth.csv"\n')
+    put("toml/small.toml", 'view = "a=a.tsv"\nclusters = 2\n')
+    options = dict(view=["a=a.tsv"], clusters=2, nan="mean", scale=["auto"], seed=3, transpose=True)
+    put("json/summary.json", json.dumps(dict(version="0.1.0", options=options, directory="/data", inputs=[
+        dict(name="a", path="a.tsv", shape=[3, 2], values="dense f64", entries=6, bytes=48, sha256="00")]), indent=1))
+
+
+for make in (text, mtx, npy, mat, parquet, config):
+    make()

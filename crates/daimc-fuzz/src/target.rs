@@ -1,0 +1,196 @@
+//! What is fuzzed: everything that reads a file.
+
+use std::path::{Path, PathBuf};
+
+use daimc::{Daimc, Model, Neighbours, View, Views};
+use daimc_io::{Assembly, Cells, Nan, Precision, Reading, Table, assemble, read, read_labels};
+use include_dir::{Dir, include_dir};
+
+use daimc_fuzz::Random;
+
+/// The seeds, a folder for each target.
+static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
+
+/// A reader, and the files it is started from.
+pub struct Target {
+    pub name: &'static str,
+    pub seeds: Vec<Vec<u8>>,
+    reader: Reader,
+    /// Where mutants are put.
+    path: PathBuf,
+}
+
+enum Reader {
+    /// One that makes a table; variables that may be asked for.
+    Table(&'static [&'static str]),
+    Labels,
+    /// With the table of a view, whose instances the mask is about.
+    Mask(Table),
+    /// Names of the rows of a matrix that lies beside them.
+    Names(PathBuf),
+    /// With data for which a model that could be read is asked.
+    Model(Views<'static>),
+}
+
+/// How a case is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    pub reading: Reading,
+    pub variable: Option<&'static str>,
+    nan: Nan,
+}
+
+/// What came of a case.
+pub enum Outcome {
+    /// It was refused, as it should be if it is damaged.
+    Refused,
+    /// It is still a file that can be read; the table, where it is one.
+    Read(Option<Box<Table>>),
+}
+
+const TABLES: [(&str, &str, &[&str]); 8] = [
+    ("csv", "case.csv", &[]),
+    ("gz", "case.csv.gz", &[]),
+    ("zst", "case.csv.zst", &[]),
+    ("npy", "case.npy", &[]),
+    ("npz", "case.npz", &["a", "arr_0"]),
+    ("mat", "case.mat", &["a", "s", "X{1}", "X{2}", "X{3}{2}", "X{1,3}{1,2}"]),
+    ("mtx", "case.mtx", &[]),
+    ("parquet", "case.parquet", &[]),
+];
+
+impl Target {
+    /// All of them; each puts its mutants in a folder of its own.
+    pub fn all(scratch: &Path) -> Result<Vec<Self>, String> {
+        let folder = |name: &str| {
+            let folder = scratch.join(name);
+            std::fs::create_dir_all(&folder).map(|()| folder).map_err(|error| error.to_string())
+        };
+        let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| error.to_string());
+        let mut targets = Vec::new();
+        for (name, file, variables) in TABLES {
+            targets.push(Self::new(name, Reader::Table(variables), folder(name)?.join(file)));
+        }
+        targets.push(Self::new("labels", Reader::Labels, folder("labels")?.join("case.csv")));
+
+        let table = folder("mask")?.join("table.csv");
+        write(&table, "id,x\ns0,1\ns1,2\ns2,3\n")?;
+        let table = read(&table, None, Reading::default()).map_err(|error| error.to_string())?;
+        targets.push(Self::new("mask", Reader::Mask(table), folder("mask")?.join("case.csv")));
+
+        let matrix = folder("names")?.join("case.mtx");
+        write(&matrix, "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 1\n2 2 1\n")?;
+        targets.push(Self::new("names", Reader::Names(matrix), folder("names")?.join("case.ids")));
+
+        let (views, models) = models().map_err(|error| error.to_string())?;
+        let mut model = Self::new("model", Reader::Model(views), folder("model")?.join("case.safetensors"));
+        model.seeds.extend(models);
+        targets.push(model);
+        Ok(targets)
+    }
+
+    fn new(name: &'static str, reader: Reader, path: PathBuf) -> Self {
+        let files = CORPUS.get_dir(name).into_iter().flat_map(Dir::files);
+        let seeds = files.map(|file| file.contents().to_vec()).collect();
+        Self { name, seeds, reader, path }
+    }
+
+    /// Where the last mutant is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Draws how a case is read: most often as by default.
+    pub fn how(&self, random: &mut Random) -> How {
+        let variable = match self.reader {
+            Reader::Table(variables) if !variables.is_empty() && random.once_in(2) => {
+                Some(*random.pick(variables))
+            }
+            _ => None,
+        };
+        let reading = Reading {
+            transpose: random.once_in(4),
+            no_ids: random.once_in(4),
+            precision: [None, None, Some(Precision::F32), Some(Precision::F64)][random.below(4)],
+        };
+        How { reading, variable, nan: if random.once_in(2) { Nan::Mean } else { Nan::Error } }
+    }
+
+    /// Reads a file, and joins what was read as a fit would.
+    pub fn read(&self, bytes: &[u8], how: How) -> Outcome {
+        match &self.reader {
+            Reader::Table(_) => Self::table(&self.path, how),
+            Reader::Labels => read_labels(&self.path).map_or(Outcome::Refused, |_| Outcome::Read(None)),
+            Reader::Mask(table) => {
+                let assembly = Assembly { mask: Some(self.path.clone()), ..Assembly::default() };
+                let joined = assemble(vec![("v".into(), table.clone())], &assembly);
+                joined.map_or(Outcome::Refused, |_| Outcome::Read(None))
+            }
+            Reader::Names(matrix) => Self::table(matrix, how),
+            Reader::Model(views) => match Model::from_bytes(bytes) {
+                Ok(model) => {
+                    // What was accepted can be used.
+                    let _ = model.place(views);
+                    let _ = model.contributions(views);
+                    let _ = model.to_bytes();
+                    Outcome::Read(None)
+                }
+                Err(_) => Outcome::Refused,
+            },
+        }
+    }
+
+    fn table(path: &Path, how: How) -> Outcome {
+        let Ok(table) = read(path, how.variable, how.reading) else { return Outcome::Refused };
+        let assembly = Assembly { nan: how.nan, ..Assembly::default() };
+        let _ = assemble(vec![("v".into(), table.clone())], &assembly);
+        Outcome::Read(Some(Box::new(table)))
+    }
+}
+
+/// Models of the current format: one of everything, and one of few things.
+fn models() -> daimc::Result<(Views<'static>, Vec<Vec<u8>>)> {
+    let value =
+        |i: usize, j: usize| ((i * 7 + j * 3) % 5) as f64 + if i.is_multiple_of(2) { 9.0 } else { 0.0 };
+    let matrix = |d: usize| (0..8).flat_map(|i| (0..d).map(move |j| value(i, j))).collect::<Vec<_>>();
+    let ids = || (0..8).map(|i| format!("i{i}")).collect::<Vec<_>>();
+    let names = |d: usize| (0..d).map(|j| format!("f{j}")).collect::<Vec<_>>();
+    let a = View::dense("a", 3, matrix(3))?.ids(ids())?.feature_names(names(3))?;
+    let b = View::dense("b", 2, matrix(2))?.ids(ids())?;
+    let views = Views::join(vec![a, b])?.0;
+    let plain = Daimc::new(2).neighbours(Neighbours::Off).max_iterations(3);
+    let models = [plain.clone().fit(&views)?.to_bytes()?, plain.runs(2).fit(&views)?.to_bytes()?];
+    Ok((views, models.into()))
+}
+
+/// Rows, columns and all values of a table by row, for a comparison with other libraries.
+pub fn values(table: &Table) -> Vec<f64> {
+    fn fill<T: Copy + Into<f64>>(table: &Table, csr: &daimc_io::Csr<T>) -> Vec<f64> {
+        let mut values = vec![0.0; table.rows * table.columns];
+        for row in 0..table.rows {
+            for k in csr.offsets[row]..csr.offsets[row + 1] {
+                values[row * table.columns + csr.columns[k] as usize] = csr.values[k].into();
+            }
+        }
+        values
+    }
+    match &table.cells {
+        Cells::DenseF32(values) => values.iter().map(|&value| value.into()).collect(),
+        Cells::DenseF64(values) => values.clone(),
+        Cells::SparseF32(csr) => fill(table, csr),
+        Cells::SparseF64(csr) => fill(table, csr),
+    }
+}
+
+impl std::fmt::Display for How {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { reading: Reading { transpose, no_ids, precision }, variable, nan } = self;
+        let transpose = if *transpose { "-transpose" } else { "" };
+        let no_ids = if *no_ids { "-no_ids" } else { "" };
+        write!(f, "{nan:?}{transpose}{no_ids}")?;
+        if let Some(precision) = precision {
+            write!(f, "-{precision:?}")?;
+        }
+        variable.map_or(Ok(()), |variable| write!(f, "-{variable}"))
+    }
+}
