@@ -25,6 +25,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { labels: path, truth, json } = arguments;
+    crate::folder::settle(path)?;
     let labels = daimc_io::read_labels(path)?;
     let classes = daimc_io::read_labels(truth)?;
     let both = labels.ids.iter().filter_map(|id| Some((labels.get(id)?, classes.get(id)?)));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Input};
 use crate::failure::{Failure, Result};
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::progress::{Level, Progress};
 use crate::results;
 use crate::summary::Summary;
@@ -54,6 +54,17 @@ pub struct Arguments {
     #[arg(short, long)]
     verbose: bool,
 }
+
+/// The files of a result.
+const FILES: [&str; 7] = [
+    "labels.tsv",
+    "embedding.tsv",
+    "contributions.tsv",
+    "features.tsv",
+    "report.html",
+    "summary.json",
+    "model.safetensors",
+];
 
 /// Everything that determines a fit; the keys of a configuration file.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
@@ -290,12 +301,18 @@ fn with<T>(fit: Daimc, value: Option<T>, set: impl FnOnce(Daimc, T) -> Daimc) ->
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { options, output, force, config, json, quiet, verbose } = arguments;
     let level = Level::new(quiet, verbose);
+    config.as_deref().map_or(Ok(()), folder::settle)?;
     let earlier = config.as_deref().map(inputs_of).unwrap_or_default();
-    let options = config.map_or_else(|| Ok(options.clone()), |path| options.over(&path))?;
+    let options = config.as_deref().map_or_else(|| Ok(options.clone()), |path| options.over(path))?;
     crate::use_threads(options.threads)?;
     let fit = options.fit()?;
     options.check_names()?;
-    Folder::probe(&output, force)?;
+    let folder = Folder::begin(&output, force)?;
+    let read: Vec<PathBuf> =
+        options.data.paths()?.into_iter().chain(options.truth.clone()).chain(config).collect();
+    for file in FILES {
+        folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
+    }
 
     let loaded = options.data.load()?;
     level.tell(&loaded.account);
@@ -314,7 +331,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         &model,
     );
     summary.metrics = scores.as_ref().map(truth::to_json);
-    write(&output, force, &loaded.views, &model, truth.as_ref(), &mut summary)?;
+    write(folder, &loaded.views, &model, truth.as_ref(), &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text())?;
@@ -407,10 +424,9 @@ pub fn cluster(
     Ok((model, scores))
 }
 
-/// Writes all results.
+/// Writes all results. Where there is no room for the model, the others appear without it.
 pub fn write(
-    output: &Path,
-    force: bool,
+    mut folder: Folder,
     views: &Views<'_>,
     model: &Model,
     truth: Option<&Truth>,
@@ -418,20 +434,24 @@ pub fn write(
 ) -> Result<()> {
     let start = Instant::now();
     let contributions = model.contributions(views)?;
-    let mut folder = Folder::begin(output, force)?;
     folder.write("labels.tsv", |out| results::labels(out, &model.ids, &model.labels, &model.confidence))?;
     folder.write("embedding.tsv", |out| results::embedding(out, model))?;
     folder.write("contributions.tsv", |out| {
         results::contributions(out, model, &model.ids, &model.labels, &contributions)
     })?;
     folder.write("features.tsv", |out| results::features(out, model))?;
-    let path = folder.path("model.safetensors");
-    model.save(&path).map_err(|error| Failure::Failed(error.to_string()))?;
     let page = results::report(views, model, truth, &summary.value())?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     folder.write("summary.json", |out| writeln!(out, "{}", summary.text()))?;
-    folder.finish()
+    // The largest comes last: what there is room for is there by then.
+    let stored = folder.write("model.safetensors", |out| model.write(out));
+    if stored.is_err() {
+        folder.leave_out("model.safetensors")?;
+    }
+    let output = folder.target().display().to_string();
+    folder.finish()?;
+    stored.map_err(|error| Failure::Failed(format!("{error}; all other results are in {output}")))
 }
 
 /// The result for people.

@@ -1,5 +1,6 @@
 //! `daimc report`: the report of a fit, made again.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use crate::data::{self, Input};
 use crate::failure::{Failure, Result};
 use crate::fit::Options;
-use crate::folder::{spare_inputs, write_file};
+use crate::folder::{Destination, Folder, settle, spare_inputs};
 use crate::results;
 use crate::truth::Truth;
 
@@ -28,6 +29,9 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { folder, truth, output } = arguments;
+    settle(folder)?;
+    // Nobody replaces the result while its report is made.
+    let own = (output.is_none() && folder.is_dir()).then(|| Folder::begin(folder, true)).transpose()?;
     let path = folder.join("summary.json");
     let wrong = |reason: String| Failure::Data(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -47,13 +51,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Data(format!("{}: {reason}", input.path.display())));
         }
     }
+    let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
+    let read: Vec<PathBuf> =
+        earlier.data.paths()?.into_iter().chain(truth.clone()).chain(earlier.truth.clone()).collect();
+    spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
     let model = results::model(&folder.join("model.safetensors"))?;
     let loaded = earlier.data.load()?;
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
     let page = results::report(&loaded.views, &model, truth.as_ref(), &summary)?;
-    let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
-    spare_inputs(&output, inputs.iter().map(|input| input.path.as_path()))?;
-    write_file(Some(&output), |out| out.write_all(page.as_bytes()))?;
+    if let Some(mut own) = own {
+        own.write("report.html", |out| out.write_all(page.as_bytes()))?;
+        own.finish()?;
+    } else {
+        let mut out = Destination::begin(Some(&output))?;
+        out.write(|out| out.write_all(page.as_bytes()))?;
+        out.finish()?;
+    }
     eprintln!("The report is {}", output.display());
     Ok(())
 }

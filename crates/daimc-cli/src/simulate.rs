@@ -41,7 +41,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, missing, output, seed, force, json } = arguments;
-    Folder::check(output, *force)?;
+    let mut folder = Folder::begin(output, *force)?;
     let (tables, _) = data.read()?;
     let rates = rates(missing, &tables)?;
     let ids = common_ids(&tables)?;
@@ -61,7 +61,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         spare_inputs(&output.join(file), tables.iter().map(|(_, table)| table.path.as_path()))?;
     }
 
-    let mut folder = Folder::begin(output, *force)?;
     folder.write("mask.tsv", |out| mask(out, &tables, &ids, &present))?;
     let place: HashMap<&str, usize> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     for ((name, table), present) in tables.iter().zip(&present) {
@@ -202,7 +201,8 @@ fn sparse<T: std::fmt::Display>(
     })?;
     folder.write(&format!("{name}.features"), |out| {
         (0..table.columns).try_for_each(|f| writeln!(out, "{}", feature(table, f)))
-    })
+    })?;
+    Ok(())
 }
 
 fn feature(table: &Table, f: usize) -> String {

@@ -113,7 +113,13 @@ impl Folder {
                 self.made.push(path.to_owned());
             }
         }
-        self.disk.create_folder(&hidden(&target)).map(drop)
+        let hidden = hidden(&target);
+        self.disk.create_folder(&hidden)?;
+        // Somebody else's link would lead what is moved and removed astray.
+        if fs::symlink_metadata(&hidden)?.is_symlink() {
+            return Err(io::Error::other(format!("{HIDDEN} in it is a link; remove it")));
+        }
+        Ok(())
     }
 
     /// Writes a file. It is not seen before [`Folder::commit`]; one that fails never is.
@@ -128,8 +134,8 @@ impl Folder {
         let (writing, target) = (self.hidden("staged/writing"), self.target.join(name));
         let write = || {
             self.stage("put")?;
-            let how = OpenOptions::new().write(true).create(true).truncate(true).clone();
-            let mut out = BufWriter::with_capacity(1 << 18, self.disk.open(&writing, &how)?);
+            let out = self.disk.open(&writing, OpenOptions::new().write(true).create(true).truncate(true))?;
+            let mut out = BufWriter::with_capacity(1 << 18, out);
             content(&mut out)?;
             let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             out.protect_as(&target);
@@ -150,8 +156,8 @@ impl Folder {
     pub fn leave_out(&mut self, name: &str) -> Result<()> {
         let note = || {
             self.stage("drop")?;
-            let how = OpenOptions::new().write(true).create(true).truncate(true).clone();
-            self.disk.open(&self.hidden("staged/drop").join(name), &how)?.sync()
+            let note = self.hidden("staged/drop").join(name);
+            self.disk.open(&note, OpenOptions::new().write(true).create(true).truncate(true))?.sync()
         };
         note().map_err(|source| Error::Io { path: self.target.join(name), source })
     }

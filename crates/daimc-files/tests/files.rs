@@ -68,6 +68,18 @@ fn a_folder_that_comes_to_nothing_is_not_left() {
 }
 
 #[test]
+fn a_link_in_place_of_the_hidden_folder_is_not_followed() {
+    let scratch = scratch();
+    let (out, other) = (scratch.path().join("out"), scratch.path().join("other"));
+    fs::create_dir(&out).unwrap();
+    fs::create_dir_all(other.join("staged")).unwrap();
+    symlink(&other, out.join(".daimc-partial")).unwrap();
+    let error = Folder::begin(&out, true).err().unwrap().to_string();
+    assert!(error.ends_with("out cannot be written: .daimc-partial in it is a link; remove it"), "{error}");
+    assert_eq!(everything(&other), ["staged"]);
+}
+
+#[test]
 fn several_commits_follow_each_other() {
     let scratch = scratch();
     let mut folder = Folder::begin(scratch.path(), false).unwrap();

@@ -80,8 +80,7 @@ fn a_kill_at_any_call_leaves_one_whole_result() {
             Ok(())
         });
         replace(&disk, &Target::new(kind).path()).unwrap();
-        let calls = seen.lock().unwrap().clone();
-        calls
+        seen.lock().unwrap().clone()
     };
     for kind in Kind::ALL {
         let calls = calls(kind);

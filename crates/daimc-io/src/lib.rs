@@ -30,6 +30,7 @@ pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble};
 pub use error::{Error, Place, Result};
 pub use labels::{Labels, read_labels};
 pub use location::Location;
+pub use matrix_market::companions;
 pub use table::{Cells, Csr, Table};
 
 /// How a file is to be read.
