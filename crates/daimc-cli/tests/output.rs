@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::Folder;
@@ -130,13 +130,10 @@ fn what_is_no_regular_file_is_written_to_and_links_are_kept() {
     folder.good(&format!("{FIT} -k 2 -o out"));
     let predict = "predict out --view a=a.tsv -q";
     let expected = folder.good(predict);
-    symlink("/dev/null", folder.path("null")).unwrap();
-    folder.good(&format!("{predict} -o null"));
-    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-    assert_eq!(folder.good(&format!("{predict} -o /dev/stdout")), expected);
-    // What stood in the file before is still there.
+    // Through descriptors. What stood in a file before is still there.
+    assert_eq!(folder.good(&format!("{predict} -o /dev/fd/1")), expected);
     let script = format!(
-        "echo before > all; $daimc {predict} -o /dev/fd/3 3>> all; $daimc {predict} -o /dev/stdout >> all"
+        "echo before > all; $daimc {predict} -o /dev/fd/3 3>> all; $daimc {predict} -o /dev/fd/1 >> all"
     );
     assert!(shell(&folder, &script).status.success());
     assert_eq!(folder.text("all"), format!("before\n{expected}{expected}"));
@@ -157,6 +154,24 @@ fn what_is_no_regular_file_is_written_to_and_links_are_kept() {
     // Whether a file can be written is known before the work.
     let told = folder.bad(1, "predict nowhere --view a=nowhere.tsv -o nowhere/x.tsv");
     assert!(told.starts_with("nowhere/x.tsv cannot be written"), "{told}");
+}
+
+#[test]
+fn devices_are_written_to() {
+    let folder = Folder::small();
+    folder.good(&format!("{FIT} -k 2 -o out"));
+    // In a /dev of the test's own: a program that replaced its nodes would do so to the machine's.
+    let script = "touch null; mount --bind /dev/null null; mount -t tmpfs none /dev; ln -s /proc/self/fd/1 /dev/stdout; \
+                  touch /dev/null; mount --bind null /dev/null; predict='predict out --view a=a.tsv -q'; \
+                  $daimc $predict > expected; echo before > all; $daimc $predict -o /dev/stdout >> all; \
+                  ln -s /dev/stdout link; $daimc $predict -o link >> all; \
+                  $daimc $predict -o /dev/null; $daimc $predict -o null; \
+                  test -c /dev/null; test -c null; test -L /dev/stdout; test -L link; ls -A /dev";
+    let Some(output) = mounting(&folder, script) else { return };
+    assert!(output.status.success(), "{}", told(&output));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "null\nstdout\n");
+    let expected = folder.text("expected");
+    assert_eq!(folder.text("all"), format!("before\n{expected}{expected}"));
 }
 
 #[test]
@@ -190,13 +205,8 @@ fn without_room_for_the_model_the_other_results_appear() {
 #[test]
 fn a_second_fit_into_a_folder_is_refused_at_once() {
     let folder = Folder::digit();
-    let start = || {
-        let mut command = Command::new(program());
-        command.current_dir(folder.path("")).stdout(Stdio::null()).stderr(Stdio::null());
-        let fit = "fit --view fac.tsv --view pix.tsv -k 10 -o out --tol 0 --max-iter 1000000 --force";
-        command.args(fit.split(' ')).spawn().unwrap()
-    };
-    let mut first = start();
+    let mut first =
+        start(&folder, "fit --view fac.tsv --view pix.tsv -k 10 -o out --tol 0 --max-iter 1000000 --force");
     let begin = Instant::now();
     while folder.list("out") != [HIDDEN] {
         assert!(begin.elapsed() < Duration::from_secs(60), "the fit does not begin");
@@ -285,44 +295,55 @@ fn references() -> Vec<(u64, Folder)> {
     made.collect()
 }
 
+/// Starts a fit.
+fn start(folder: &Folder, arguments: &str) -> Child {
+    let mut command = Command::new(program());
+    command.current_dir(folder.path("")).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments.split(' ')).spawn().unwrap()
+}
+
+/// Waits until one of these fits begins to write its files, or all have ended.
+fn wait_for_writing(folder: &Folder, fits: &mut [Child]) {
+    let staged = folder.path("out").join(HIDDEN).join("staged");
+    while !staged.exists() && fits.iter_mut().any(|fit| fit.try_wait().unwrap().is_none()) {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
 /// Kills fits at random moments. One process at a time, or two that want the same folder.
 fn kill_at_random(kills: u64, force: bool, processes: usize) {
     let references = references();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64 ^ kills;
     let (mut folder, mut old, mut new, mut none, mut between) = (Folder::small(), 0, 0, 0, 0);
+    // How long files are written depends on the machine, and on what else it does.
+    let mut writing = 0;
     for kill in 0..kills {
+        if kill % 20 == 0 {
+            let folder = Folder::small();
+            let mut fit = [start(&folder, &fit(4))];
+            wait_for_writing(&folder, &mut fit);
+            let began = Instant::now();
+            fit[0].wait().unwrap();
+            writing = u64::try_from(began.elapsed().as_micros()).unwrap();
+        }
         if !force {
             folder = Folder::small();
         }
         let before = whole(&folder, &references);
         let clusters = 2 + kill % 3;
         let arguments = format!("{}{}", fit(clusters), if force { " --force" } else { "" });
-        let start = || {
-            let mut command = Command::new(program());
-            command.current_dir(folder.path("")).stdout(Stdio::null()).stderr(Stdio::null());
-            command.args(arguments.split(' ')).spawn().unwrap()
-        };
-        let began = Instant::now();
-        let mut children: Vec<_> = (0..processes).map(|_| start()).collect();
+        let mut fits: Vec<Child> = (0..processes).map(|_| start(&folder, &arguments)).collect();
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // A fit takes some dozens of milliseconds; its end, when files are written, is what matters most.
+        // Three of four kills fall into the time when files are written, which is what matters most.
         if random % 4 != 0 {
-            let staged = folder.path("out").join(HIDDEN).join("staged");
-            while !staged.exists()
-                && children.iter_mut().any(|child| child.try_wait().unwrap().is_none())
-                && began.elapsed() < Duration::from_secs(20)
-            {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-            std::thread::sleep(Duration::from_micros(random / 4 % 12_000));
-        } else {
-            std::thread::sleep(Duration::from_micros(random / 4 % 40_000));
+            wait_for_writing(&folder, &mut fits);
         }
-        for child in &mut children {
-            child.kill().unwrap();
-            child.wait().unwrap();
+        std::thread::sleep(Duration::from_micros(random / 4 % (writing + writing / 4)));
+        for fit in &mut fits {
+            fit.kill().unwrap();
+            fit.wait().unwrap();
         }
         if folder.path("out").join(HIDDEN).join("complete").exists() {
             between += 1;
