@@ -61,12 +61,11 @@ impl Destination {
 
     /// Writes the content.
     pub fn write(&mut self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let written = match &mut self.file {
-            Some(file) => file.write(content),
-            None => {
-                let mut out = BufWriter::new(io::stdout().lock());
-                content(&mut out).and_then(|()| out.flush())
-            }
+        let written = if let Some(file) = &mut self.file {
+            file.write(content)
+        } else {
+            let mut out = BufWriter::new(io::stdout().lock());
+            content(&mut out).and_then(|()| out.flush())
         };
         written.map_err(|error| Failure::output(&self.name, &error))
     }

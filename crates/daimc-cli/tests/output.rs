@@ -180,12 +180,11 @@ fn without_room_for_the_model_the_other_results_appear() {
     let fit = "fit --view fac.tsv --view zer.tsv -k 10 --max-iter 3 -q";
     folder.good(&format!("{fit} -o out"));
     let pages =
-        |file: &&str| fs::metadata(folder.path(&format!("out/{file}"))).unwrap().len().div_ceil(4096) + 1;
-    let others: u64 =
-        FILES.iter().filter(|file| **file != "model.safetensors").map(|file| pages(&file)).sum();
+        |file: &str| fs::metadata(folder.path(&format!("out/{file}"))).unwrap().len().div_ceil(4096) + 1;
+    let others: u64 = FILES.iter().filter(|file| **file != "model.safetensors").map(|file| pages(file)).sum();
     // The folders and the lock take some room as well; what is replaced is moved aside, not copied.
     let size = 4 * (others + 12);
-    let model = 4 * pages(&"model.safetensors");
+    let model = 4 * pages("model.safetensors");
     assert!(model > 100, "{model}");
     let script = format!(
         "mkdir small; mount -t tmpfs -o size={size}k none small; echo old > small/model.safetensors; set +e; \
@@ -337,7 +336,7 @@ fn kill_at_random(kills: u64, force: bool, processes: usize) {
         random ^= random >> 7;
         random ^= random << 17;
         // Three of four kills fall into the time when files are written, which is what matters most.
-        if random % 4 != 0 {
+        if !random.is_multiple_of(4) {
             wait_for_writing(&folder, &mut fits);
         }
         std::thread::sleep(Duration::from_micros(random / 4 % (writing + writing / 4)));
