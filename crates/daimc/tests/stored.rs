@@ -11,7 +11,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 fn named() -> Model {
     let data = Synthetic::new(20, 2).noise(0.3).seed(1);
     let ids = (0..20).map(|i| if i == 3 { String::new() } else { format!("größe {i} 細胞") });
-    let features = (0..4).map(|f| format!("gène {f}")).collect();
+    let features = (0..4).map(|f| format!("größe {f}")).collect();
     let a = data.dense::<f64>("a", 4).unwrap().ids(ids.collect()).unwrap().feature_names(features).unwrap();
     let views = Views::new(vec![a, data.dense::<f64>("b", 3).unwrap()]).unwrap();
     Daimc::new(2).max_iterations(3).fit(&views).unwrap()
