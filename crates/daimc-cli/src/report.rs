@@ -55,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let read: Vec<PathBuf> =
         earlier.data.paths()?.into_iter().chain(truth.clone()).chain(earlier.truth.clone()).collect();
     spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
+    let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
     let model = results::model(&folder.join("model.safetensors"))?;
     let loaded = earlier.data.load()?;
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
@@ -62,8 +63,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;
         own.finish()?;
-    } else {
-        let mut out = Destination::begin(Some(&output))?;
+    }
+    if let Some(mut out) = elsewhere {
         out.write(|out| out.write_all(page.as_bytes()))?;
         out.finish()?;
     }
