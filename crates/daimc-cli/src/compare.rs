@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let sections = [section(&lines)];
-    page::write(&arguments.course.output, "compare.html", "Methods compared", &sections, &key)?;
+    page::write(&ledger, "compare.html", "Methods compared", &sections, &key)?;
     for refusal in refused {
         level.tell(format!("{} was left out: {}", refusal.method, refusal.reason));
     }

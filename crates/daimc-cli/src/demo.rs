@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::fit;
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::progress::Level;
 use crate::summary::Summary;
 use crate::truth::{self, Truth};
@@ -62,8 +62,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(files) = files {
         return export(files, *force, views, &classes);
     }
-    let force = *force || is_demo(output);
-    Folder::probe(output, force)?;
+    folder::settle(output)?;
+    let folder = Folder::begin(output, *force || is_demo(output))?;
     let present = simulate::missing(classes.len(), &vec![*missing; views.len()], *seed)?;
     let views = views.into_iter().zip(&present).map(|(view, present)| view.mask(present));
     let views = Views::new(views.collect::<Result<_, _>>()?)?;
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    fit::write(output, force, &views, &model, Some(&truth), &mut summary)?;
+    fit::write(folder, &views, &model, Some(&truth), &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;
         return fit::done(&model, output);

@@ -33,6 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { labels, truth, json } = arguments;
     let (found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
     read_once([found.path.as_path(), known.path.as_path()])?;
+    crate::folder::settle(&found.path)?;
     let (path, truth) = (found.path.display(), known.path.display());
     let labels = daimc_io::read_labels(&found.path, found.column.as_deref())?;
     let classes = daimc_io::read_labels(&known.path, known.column.as_deref())?;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Input, in_folder, utf8};
 use crate::failure::{Failure, Result};
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::memory;
 use crate::progress::{Level, Progress};
 use crate::results;
@@ -57,6 +57,17 @@ pub struct Arguments {
     #[arg(short, long)]
     verbose: bool,
 }
+
+/// The files of a result.
+const FILES: [&str; 7] = [
+    "labels.tsv",
+    "embedding.tsv",
+    "contributions.tsv",
+    "features.tsv",
+    "report.html",
+    "summary.json",
+    "model.safetensors",
+];
 
 /// Everything that determines a fit; the keys of a configuration file.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
@@ -296,8 +307,9 @@ fn with<T>(fit: Daimc, value: Option<T>, set: impl FnOnce(Daimc, T) -> Daimc) ->
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { options, output, force, config, json, quiet, verbose } = arguments;
     let level = Level::new(quiet, verbose);
+    config.as_deref().map_or(Ok(()), folder::settle)?;
     let earlier = config.as_deref().map(inputs_of).unwrap_or_default();
-    let options = config.map_or_else(|| Ok(options.clone()), |path| options.over(&path))?;
+    let options = config.as_deref().map_or_else(|| Ok(options.clone()), |path| options.over(path))?;
     crate::use_threads(options.threads)?;
     let fit = options.fit()?;
     options.check_names()?;
@@ -305,7 +317,13 @@ pub fn run(arguments: Arguments) -> Result<()> {
         options.data.check_truth(truth)?;
     }
     let told = summary::json(&options)?;
-    Folder::probe(&output, force)?;
+    let folder = Folder::begin(&output, force)?;
+    let truth_file = options.truth.as_ref().map(|truth| truth.parse::<Column>()).transpose()?;
+    let read: Vec<PathBuf> =
+        options.data.paths()?.into_iter().chain(truth_file.map(|truth| truth.path)).chain(config).collect();
+    for file in FILES {
+        folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
+    }
 
     let loaded = options.data.load()?;
     level.tell(&loaded.account);
@@ -320,7 +338,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    write(&output, force, &loaded.views, &model, truth.as_ref(), &mut summary)?;
+    write(folder, &loaded.views, &model, truth.as_ref(), &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text()?)?;
@@ -415,10 +433,9 @@ pub fn cluster(
     Ok((model, scores))
 }
 
-/// Writes all results.
+/// Writes all results. Where there is no room for the model, the others appear without it.
 pub fn write(
-    output: &Path,
-    force: bool,
+    mut folder: Folder,
     views: &Views<'_>,
     model: &Model,
     truth: Option<&Truth>,
@@ -426,21 +443,25 @@ pub fn write(
 ) -> Result<()> {
     let start = Instant::now();
     let contributions = model.contributions(views)?;
-    let mut folder = Folder::begin(output, force)?;
     folder.write("labels.tsv", |out| results::labels(out, &model.ids, &model.labels, &model.confidence))?;
     folder.write("embedding.tsv", |out| results::embedding(out, model))?;
     folder.write("contributions.tsv", |out| {
         results::contributions(out, model, &model.ids, &model.labels, &contributions)
     })?;
     folder.write("features.tsv", |out| results::features(out, model))?;
-    let path = folder.path("model.safetensors");
-    model.save(&path).map_err(|error| Failure::Failed(error.to_string()))?;
     let page = results::report(views, model, truth, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     let text = summary.text()?;
     folder.write("summary.json", |out| writeln!(out, "{text}"))?;
-    folder.finish()
+    // The largest comes last: what there is room for is there by then.
+    let stored = folder.write("model.safetensors", |out| model.write(out));
+    if stored.is_err() {
+        folder.leave_out("model.safetensors")?;
+    }
+    let output = folder.target().display().to_string();
+    folder.finish()?;
+    stored.map_err(|error| Failure::Failed(format!("{error}; all other results are in {output}")))
 }
 
 /// The result for people.

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::align::align;
 use crate::data::Data;
 use crate::failure::{Failure, Result};
-use crate::folder::{spare_inputs, write_file};
+use crate::folder::{Destination, settle, spare_inputs};
 use crate::progress::Level;
 use crate::results;
 
@@ -45,7 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { model, data, output, contributions, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
-    if output.is_some() && output == contributions {
+    let full = |path: &Option<PathBuf>| path.as_deref().map(std::path::absolute).and_then(Result::ok);
+    if output.is_some() && full(output) == full(contributions) {
         let told = "--output and --contributions name the same file; give each its own";
         return Err(Failure::Usage(told.into()));
     }
@@ -53,17 +54,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let paths = data.paths()?;
         spare_inputs(output, paths.iter().map(PathBuf::as_path).chain([model.as_path()]))?;
     }
+    let mut told = contributions.as_deref().map(|path| Destination::begin(Some(path))).transpose()?;
+    let mut out = Destination::begin(output.as_deref())?;
+    settle(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
     let model = results::model(&path)?;
     let loaded = data.load_new(|view, table| align(view, table, &model))?;
     level.tell(&loaded.account);
     let place = model.place(&loaded.views)?;
     let ids = loaded.views.ids();
-    if let Some(path) = contributions {
+    if let Some(told) = &mut told {
         let found = model.contributions_of(&loaded.views, &place.labels)?;
-        write_file(Some(path), |out| results::contributions(out, &model, ids, &place.labels, &found))?;
+        told.write(|out| results::contributions(out, &model, ids, &place.labels, &found))?;
     }
-    write_file(output.as_deref(), |out| {
+    out.write(|out| {
         if !json {
             return results::labels(out, ids, &place.labels, &place.confidence);
         }
@@ -72,5 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             json!({"id": ids.get(i), "cluster": cluster, "confidence": confidence})
         });
         writeln!(out, "{:#}", json!(rows.collect::<Vec<_>>()))
-    })
+    })?;
+    told.map_or(Ok(()), Destination::finish)?;
+    out.finish()
 }

@@ -1,5 +1,6 @@
 //! `daimc report`: the report of a fit, made again.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use crate::data::{Input, utf8};
 use crate::failure::{Failure, Result};
 use crate::fit::Options;
-use crate::folder::{spare_inputs, write_file};
+use crate::folder::{Destination, Folder, settle, spare_inputs};
 use crate::results;
 use crate::terminal::tell;
 use crate::truth::Truth;
@@ -31,6 +32,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { folder, truth, output } = arguments;
     crate::use_threads(None)?;
+    settle(folder)?;
+    // Nobody replaces the result while its report is made.
+    let own = (output.is_none() && folder.is_dir()).then(|| Folder::begin(folder, true)).transpose()?;
     let path = folder.join("summary.json");
     let wrong = |reason: String| Failure::Data(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -44,6 +48,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     earlier.in_folder(&directory)?;
     let inputs = summary.get("inputs").cloned().unwrap_or_default();
     let inputs: Vec<Input> = serde_json::from_value(inputs).map_err(|error| wrong(error.to_string()))?;
+    let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
+    let truths = truth.iter().chain(&earlier.truth).map(|truth| Ok(truth.parse::<Column>()?.path));
+    let read: Vec<PathBuf> =
+        earlier.data.paths()?.into_iter().map(Ok).chain(truths).collect::<Result<_>>()?;
+    spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
+    let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
     let model = results::model(&folder.join("model.safetensors"))?;
     let loaded = earlier.data.load()?;
     for (now, then) in loaded.inputs.iter().zip(&inputs) {
@@ -54,9 +64,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
     let page = results::report(&loaded.views, &model, truth.as_ref(), &summary)?;
-    let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
-    spare_inputs(&output, inputs.iter().map(|input| input.path.as_path()))?;
-    write_file(Some(&output), |out| out.write_all(page.as_bytes()))?;
+    if let Some(mut own) = own {
+        own.write("report.html", |out| out.write_all(page.as_bytes()))?;
+        own.finish()?;
+    }
+    if let Some(mut out) = elsewhere {
+        out.write(|out| out.write_all(page.as_bytes()))?;
+        out.finish()?;
+    }
     tell(format!("The report is {}", output.display()));
     Ok(())
 }

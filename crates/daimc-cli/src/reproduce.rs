@@ -21,7 +21,6 @@ use crate::experiment::methods;
 use crate::experiment::page::{self, Section};
 use crate::experiment::runs::{self, Run};
 use crate::failure::{Failure, Result};
-use crate::folder::write_file;
 use crate::progress::{self, Level};
 use datasets::Loaded;
 use grid::Grid;
@@ -169,11 +168,11 @@ fn reproduce(
     if experiment == Experiment::Convergence && !progress::interrupted() {
         traces = convergence::traces(&cases[0], arguments.seeds)?;
         let text = convergence::tsv(&traces);
-        write_file(Some(&folder.join("objective.tsv")), |out| out.write_all(text.as_bytes()))?;
+        ledger.publish([("objective.tsv".to_owned(), text)])?;
     }
     let sections = show::sections(experiment, &cases, &rows, wishes, &traces);
     let title = format!("DAIMC, reproduced: {}", experiment.name());
-    page::write(folder, "reproduce.html", &title, &sections, &key)?;
+    page::write(&ledger, "reproduce.html", &title, &sections, &key)?;
     Ok(sections)
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::data::Data;
 use crate::failure::{Failure, Result};
 use crate::fit;
-use crate::folder::Folder;
+use crate::folder::{Folder, spare_inputs};
 use crate::progress::{self, Level};
 
 #[derive(Args)]
@@ -104,8 +104,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(share) = arguments.hidden {
         select = select.hidden(share);
     }
+    let folder = arguments.output.as_deref().map(|output| Folder::begin(output, arguments.force));
+    let folder = folder.transpose()?;
     if let Some(output) = &arguments.output {
-        Folder::probe(output, arguments.force)?;
+        for file in ["selection.tsv", "select.html"] {
+            spare_inputs(&output.join(file), arguments.data.paths()?.iter().map(PathBuf::as_path))?;
+        }
     }
     let loaded = arguments.data.load()?;
     level.tell(&loaded.account);
@@ -127,8 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     bar.finish_and_clear();
     let selection = selection?;
 
-    if let Some(output) = &arguments.output {
-        let mut folder = Folder::begin(output, arguments.force)?;
+    if let Some(mut folder) = folder {
         folder.write("selection.tsv", |out| table(out, &selection))?;
         let inputs: Vec<_> =
             loaded.inputs.iter().map(|input| json!([input.name, input.path, input.sha256])).collect();

@@ -42,8 +42,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, missing, output, seed, force, json } = arguments;
-    Folder::check(output, *force)?;
     crate::use_threads(None)?;
+    let mut folder = Folder::begin(output, *force)?;
     let (tables, _) = data.read()?;
     let rates = rates(missing, &tables)?;
     let Instances { ids, place, shown } = instances(&tables, data.mask.as_deref())?;
@@ -63,7 +63,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         spare_inputs(&output.join(file), tables.iter().map(|(_, table)| table.path.as_path()))?;
     }
 
-    let mut folder = Folder::begin(output, *force)?;
     folder.write("mask.tsv", |out| mask(out, &tables, &ids, &present))?;
     for ((name, table), (present, place)) in tables.iter().zip(present.iter().zip(&place)) {
         let shown: Vec<usize> = (0..table.rows).filter(|&row| present[place[row]]).collect();
@@ -212,7 +211,8 @@ fn sparse<T: std::fmt::Display>(
     })?;
     folder.write(&format!("{name}.features"), |out| {
         (0..table.columns).try_for_each(|f| writeln!(out, "{}", feature(table, f)))
-    })
+    })?;
+    Ok(())
 }
 
 fn feature(table: &Table, f: usize) -> String {

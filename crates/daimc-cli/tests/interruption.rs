@@ -108,7 +108,11 @@ fn a_fit_that_is_killed_leaves_no_output() {
     iterations(&mut child);
     signal(&child, "KILL");
     assert_eq!(wait(child).code(), None);
-    assert_eq!(folder.list("."), before);
+    // What it leaves is hidden, counts as nothing, and is gone after the next fit.
+    assert_eq!(folder.list("out"), [".daimc-partial"]);
+    folder.good("fit --view zer.tsv -k 10 -o out --max-iter 2 -q");
+    assert_eq!(folder.list("out").len(), 7);
+    assert!(folder.list(".").into_iter().filter(|name| name != "out").eq(before));
 }
 
 #[test]

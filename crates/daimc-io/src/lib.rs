@@ -37,6 +37,7 @@ pub use error::{Error, Place, Result};
 pub use input::sha256;
 pub use labels::{Labels, read_labels};
 pub use location::{Column, Location};
+pub use matrix_market::companions;
 pub use table::{Cells, Csr, Table};
 
 /// How a file is to be read.

@@ -18,6 +18,7 @@ use crate::transpose::transpose;
 use crate::{Error, Place, Precision, Reading, Result, Table};
 use entries::{Array, Coordinates, Entries};
 use header::{Header, Storage};
+pub use names::companions;
 
 /// Bytes that are parsed at a time.
 const CHUNK: usize = 1 << 20;

@@ -574,7 +574,7 @@ fn a_file_of_other_tensors_is_refused() {
     refused!(Model::from_bytes(&plain), Error::ModelFile { .. }, "not one of daimc");
     let other = safetensors::serialize(tensor(), metadata("format", "pt")).unwrap();
     refused!(Model::from_bytes(&other), Error::ModelFile { .. }, "not one of daimc");
-    for text in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":-1}"] {
+    for text in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":2}", "{\"version\":-1}"] {
         let claimed = safetensors::serialize(tensor(), metadata("daimc", text)).unwrap();
         refused!(Model::from_bytes(&claimed), Error::ModelFile { .. }, "not a model");
     }
@@ -582,7 +582,7 @@ fn a_file_of_other_tensors_is_refused() {
 
 #[test]
 fn a_model_of_another_version_is_refused() {
-    let later = replaced(&bytes(), r#"\"version\":1"#, r#"\"version\":9"#);
+    let later = replaced(&bytes(), r#"\"version\":2"#, r#"\"version\":9"#);
     refused!(Model::from_bytes(&later), Error::ModelFile { .. }, "version", "9");
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
+use crate::folder::Folder;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,8 @@ struct State {
     rows: Vec<Row>,
     keys: HashSet<String>,
     file: File,
+    /// Nobody else writes to the folder.
+    folder: Folder,
 }
 
 impl Ledger {
@@ -60,16 +63,15 @@ impl Ledger {
     /// kept in the file `about`.
     pub fn open(folder: &Path, about: &str, key: &Value) -> Result<Self> {
         let fail = |path: &Path, error: std::io::Error| Failure::output(&path.display().to_string(), &error);
-        fs::create_dir_all(folder).map_err(|error| fail(folder, error))?;
-        let (path, about) = (folder.join("results.tsv"), folder.join(about));
+        let mut own = Folder::begin(folder, true)?;
+        let path = folder.join("results.tsv");
         let key = format!("{key:#}\n");
-        if path.exists() && fs::read_to_string(&about).ok().as_ref() != Some(&key) {
+        if path.exists() && fs::read_to_string(folder.join(about)).ok().as_ref() != Some(&key) {
             return Err(Failure::Usage(format!(
                 "{}: holds the results of other data or options; choose another folder",
                 folder.display()
             )));
         }
-        crate::folder::write_file(Some(&about), |out| out.write_all(key.as_bytes()))?;
         let text = if path.exists() {
             fs::read_to_string(&path).map_err(|error| fail(&path, error))?
         } else {
@@ -80,10 +82,12 @@ impl Ledger {
         let rows: Vec<Row> = whole.lines().filter_map(parse).collect();
         let mut start = format!("{HEADER}\n");
         rows.iter().for_each(|row| start.push_str(&line(row)));
-        crate::folder::write_file(Some(&path), |out| out.write_all(start.as_bytes()))?;
+        own.write(about, |out| out.write_all(key.as_bytes()))?;
+        own.write("results.tsv", |out| out.write_all(start.as_bytes()))?;
+        own.commit()?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&path, error))?;
         let keys = rows.iter().map(|row| row.cell.key()).collect();
-        Ok(Self { path, state: Mutex::new(State { rows, keys, file }) })
+        Ok(Self { path, state: Mutex::new(State { rows, keys, file, folder: own }) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,11 +101,20 @@ impl Ledger {
     /// Keeps a row.
     pub fn add(&self, row: Row) -> Result<()> {
         let mut state = self.state();
-        let written = state.file.write_all(line(&row).as_bytes());
+        let written = state.file.write_all(line(&row).as_bytes()).and_then(|()| state.file.sync_data());
         written.map_err(|error| Failure::output(&self.path.display().to_string(), &error))?;
         state.keys.insert(row.cell.key());
         state.rows.push(row);
         Ok(())
+    }
+
+    /// Lets files, each a name and a text, appear in the folder, all at once.
+    pub fn publish(&self, files: impl IntoIterator<Item = (String, String)>) -> Result<()> {
+        let folder = &mut self.state().folder;
+        for (name, text) in files {
+            folder.write(&name, |out| out.write_all(text.as_bytes()))?;
+        }
+        Ok(folder.commit()?)
     }
 
     /// The finished rows of these seeds.

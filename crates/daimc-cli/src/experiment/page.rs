@@ -1,14 +1,13 @@
 //! What was found as a page that loads nothing, as Markdown, and as files of plots.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use serde_json::Value;
 
 use super::chart::{Chart, escape};
+use super::ledger::Ledger;
 use super::table::Table;
 use crate::failure::Result;
-use crate::folder::write_file;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:32px auto;padding:0 20px;color:#1b2430;\
 background:#fff}svg{width:100%;height:auto}table{border-collapse:collapse;\
@@ -66,14 +65,10 @@ pub fn html(title: &str, sections: &[Section], key: &Value) -> String {
     out
 }
 
-/// Writes the tables, the page and the plots to a folder.
-pub fn write(folder: &Path, page: &str, title: &str, sections: &[Section], key: &Value) -> Result<()> {
-    let put =
-        |name: &str, text: String| write_file(Some(&folder.join(name)), |out| out.write_all(text.as_bytes()));
-    put("table.md", markdown(sections))?;
-    put(page, html(title, sections, key))?;
-    for chart in sections.iter().flat_map(|section| &section.charts) {
-        put(&format!("{}.svg", chart.name), chart.file())?;
-    }
-    Ok(())
+/// Writes the tables, the page and the plots to the folder of a ledger.
+pub fn write(ledger: &Ledger, page: &str, title: &str, sections: &[Section], key: &Value) -> Result<()> {
+    let charts = sections.iter().flat_map(|section| &section.charts);
+    let charts = charts.map(|chart| (format!("{}.svg", chart.name), chart.file()));
+    let texts = [("table.md".to_owned(), markdown(sections)), (page.to_owned(), html(title, sections, key))];
+    ledger.publish(texts.into_iter().chain(charts))
 }

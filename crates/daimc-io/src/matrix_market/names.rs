@@ -27,6 +27,17 @@ pub(super) fn find(path: &Path, how: Reading, rows: usize, columns: usize) -> Re
     Ok((ids, features))
 }
 
+/// The files beside a Matrix Market file from which the names of its rows and columns may be taken.
+pub fn companions(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    if ![".mtx", ".mtx.gz", ".mtx.zst"].into_iter().any(|end| name.ends_with(end)) {
+        return Vec::new();
+    }
+    let kinds: [[&[&str]; 2]; 4] =
+        [[&INSTANCES, &ROWS], [&INSTANCES, &COLUMNS], [&FEATURES, &COLUMNS], [&FEATURES, &ROWS]];
+    kinds.iter().filter_map(|kinds| beside(path, kinds)).collect()
+}
+
 /// The first file of names that is there.
 fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
     let stem = stem(path);

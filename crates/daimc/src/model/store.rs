@@ -1,9 +1,13 @@
-//! A model as a file: safetensors, with everything that is not a matrix as JSON in its metadata.
+//! A model as a file: safetensors, with what is small and not a matrix as JSON in its metadata.
+//!
+//! The metadata are part of the header, which may have 100 MB; so IDs and names of features are tensors: their bytes one after
+//! the other, and the offsets at which each begins. In version 1 they were part of the metadata.
 
 use std::collections::HashMap;
+use std::io::{self, Read, Write};
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, Metadata as Header, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 
 use super::{Model, Run, ViewModel};
@@ -13,10 +17,16 @@ use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
 
 /// Raised whenever a file of an older version cannot be read as it is.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// The oldest version that can be read.
+const OLDEST: u32 = 1;
 
 /// The key under which the metadata stand.
 const KEY: &str = "daimc";
+
+/// The most bytes that a header may have.
+const LONGEST_HEADER: u64 = 100_000_000;
 
 #[derive(Serialize, Deserialize)]
 struct Metadata {
@@ -25,6 +35,11 @@ struct Metadata {
     views: Vec<ViewMetadata>,
     latent_scaling: ScalingMetadata,
     instances: usize,
+    /// Whether there are tensors of IDs.
+    #[serde(default)]
+    named: bool,
+    /// In version 1.
+    #[serde(default, skip_serializing)]
     ids: Option<Vec<String>>,
     #[serde(default)]
     neighbours: Decision,
@@ -41,6 +56,11 @@ struct Metadata {
 #[derive(Serialize, Deserialize)]
 struct ViewMetadata {
     name: String,
+    /// Whether there are tensors of names of features.
+    #[serde(default)]
+    named: bool,
+    /// In version 1.
+    #[serde(default, skip_serializing)]
     feature_names: Option<Vec<String>>,
     scaling: ScalingMetadata,
 }
@@ -71,52 +91,166 @@ fn broken(reason: impl std::fmt::Display) -> Error {
     Error::ModelFile { reason: reason.to_string() }
 }
 
+/// What a tensor is made of.
+enum Content<'a> {
+    Numbers(&'a [f64]),
+    Labels(&'a [usize]),
+    Offsets(&'a [String]),
+    Bytes(&'a [String]),
+}
+
+struct Tensor<'a> {
+    name: String,
+    shape: Vec<usize>,
+    content: Content<'a>,
+}
+
+impl<'a> Tensor<'a> {
+    fn vector(name: impl Into<String>, content: Content<'a>) -> Self {
+        let length = match content {
+            Content::Numbers(values) => values.len(),
+            Content::Labels(labels) => labels.len(),
+            Content::Offsets(names) => names.len() + 1,
+            Content::Bytes(names) => names.iter().map(String::len).sum(),
+        };
+        Self { name: name.into(), shape: vec![length], content }
+    }
+
+    fn matrix(name: impl Into<String>, matrix: &'a Matrix) -> Self {
+        let shape = vec![matrix.rows(), matrix.columns()];
+        Self { name: name.into(), shape, content: Content::Numbers(matrix.values()) }
+    }
+
+    fn names(owner: &str, names: &'a [String]) -> [Self; 2] {
+        [
+            Self::vector(format!("{owner}.offsets"), Content::Offsets(names)),
+            Self::vector(format!("{owner}.bytes"), Content::Bytes(names)),
+        ]
+    }
+
+    fn scaling(owner: &str, Scaling { shift, factor, .. }: &'a Scaling) -> [Self; 2] {
+        [
+            Self::vector(format!("{owner}.shift"), Content::Numbers(shift)),
+            Self::vector(format!("{owner}.factor"), Content::Numbers(factor)),
+        ]
+    }
+
+    fn dtype(&self) -> Dtype {
+        match self.content {
+            Content::Numbers(_) | Content::Labels(_) => Dtype::F64,
+            Content::Offsets(_) => Dtype::U64,
+            Content::Bytes(_) => Dtype::U8,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype().bitsize() / 8
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        match self.content {
+            Content::Numbers(values) => {
+                values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
+            }
+            Content::Labels(labels) => {
+                labels.iter().try_for_each(|&label| out.write_all(&(label as f64).to_le_bytes()))
+            }
+            Content::Offsets(names) => {
+                let mut offset = 0_u64;
+                out.write_all(&offset.to_le_bytes())?;
+                names.iter().try_for_each(|name| {
+                    offset += name.len() as u64;
+                    out.write_all(&offset.to_le_bytes())
+                })
+            }
+            Content::Bytes(names) => names.iter().try_for_each(|name| out.write_all(name.as_bytes())),
+        }
+    }
+}
+
 impl Model {
+    /// Writes the model as a safetensors file, piece by piece: `out` should be buffered.
+    ///
+    /// # Errors
+    /// When `out` fails; never otherwise for a model that came from a fit or a file.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        let tensors = self.tensors();
+        let mut end = 0;
+        let about = tensors.iter().map(|tensor| {
+            let start = end;
+            end += tensor.bytes();
+            let info =
+                TensorInfo { dtype: tensor.dtype(), shape: tensor.shape.clone(), data_offsets: (start, end) };
+            (tensor.name.clone(), info)
+        });
+        let about = about.collect();
+        let metadata = serde_json::to_string(&self.metadata())?;
+        let header =
+            Header::new(Some(HashMap::from([(KEY.into(), metadata)])), about).map_err(io::Error::other)?;
+        let mut header = serde_json::to_vec(&header)?;
+        // The tensors begin at a multiple of eight bytes.
+        header.resize(header.len().next_multiple_of(8), b' ');
+        if header.len() as u64 > LONGEST_HEADER {
+            return Err(io::Error::other("the names of the views are too long for a model file"));
+        }
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(&header)?;
+        tensors.iter().try_for_each(|tensor| tensor.write(&mut out))?;
+        out.flush()
+    }
+
     /// The model as the bytes of a safetensors file.
     ///
     /// # Errors
     /// Never for a model that came from a fit or a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
-        let mut put = |name: String, shape: Vec<usize>, values: &[f64]| {
-            tensors.push((name, shape, values.iter().flat_map(|value| value.to_le_bytes()).collect()));
-        };
-        let shape = |matrix: &Matrix| vec![matrix.rows(), matrix.columns()];
-        put("latent".into(), shape(&self.latent), self.latent.values());
-        put("centres".into(), shape(&self.centres), self.centres.values());
-        let labels: Vec<f64> = self.labels.iter().map(|&label| label as f64).collect();
-        put("labels".into(), vec![labels.len()], &labels);
-        put("confidence".into(), vec![self.confidence.len()], &self.confidence);
-        let mut put_scaling = |owner: &str, Scaling { shift, factor, .. }: &Scaling| {
-            put(format!("{owner}.shift"), vec![shift.len()], shift);
-            put(format!("{owner}.factor"), vec![factor.len()], factor);
-        };
-        put_scaling("latent", &self.latent_scaling);
-        for (i, view) in self.views.iter().enumerate() {
-            put_scaling(&format!("view.{i}"), &view.scaling);
+        let mut bytes = Vec::new();
+        self.write(&mut bytes).map_err(broken)?;
+        Ok(bytes)
+    }
+
+    /// Everything large, in the order of the file: what needs the widest alignment first.
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let mut tensors = vec![
+            Tensor::matrix("latent", &self.latent),
+            Tensor::matrix("centres", &self.centres),
+            Tensor::vector("labels", Content::Labels(&self.labels)),
+            Tensor::vector("confidence", Content::Numbers(&self.confidence)),
+        ];
+        tensors.extend(Tensor::scaling("latent", &self.latent_scaling));
+        if let Ids::Names(names) = &self.ids {
+            tensors.extend(Tensor::names("ids", names));
         }
         for (i, view) in self.views.iter().enumerate() {
-            put(format!("view.{i}.basis"), shape(&view.basis), view.basis.values());
-            put(format!("view.{i}.alignment"), shape(&view.alignment), view.alignment.values());
+            tensors.extend(Tensor::scaling(&format!("view.{i}"), &view.scaling));
+            tensors.push(Tensor::matrix(format!("view.{i}.basis"), &view.basis));
+            tensors.push(Tensor::matrix(format!("view.{i}.alignment"), &view.alignment));
             if let Some(stability) = &view.stability {
-                put(format!("view.{i}.stability"), shape(stability), stability.values());
+                tensors.push(Tensor::matrix(format!("view.{i}.stability"), stability));
+            }
+            if let Some(names) = &view.feature_names {
+                tensors.extend(Tensor::names(&format!("view.{i}.features"), names));
             }
         }
+        tensors.sort_by(|a, b| b.dtype().cmp(&a.dtype()).then_with(|| a.name.cmp(&b.name)));
+        tensors
+    }
+
+    fn metadata(&self) -> Metadata {
         let views = self.views.iter().map(|view| ViewMetadata {
             name: view.name.clone(),
-            feature_names: view.feature_names.clone(),
+            named: view.feature_names.is_some(),
+            feature_names: None,
             scaling: (&view.scaling).into(),
         });
-        let metadata = Metadata {
+        Metadata {
             version: VERSION,
             options: self.options.clone(),
             views: views.collect(),
             latent_scaling: (&self.latent_scaling).into(),
             instances: self.ids.len(),
-            ids: match &self.ids {
-                Ids::Numbers(_) => None,
-                Ids::Names(names) => Some(names.clone()),
-            },
+            named: matches!(self.ids, Ids::Names(_)),
+            ids: None,
             neighbours: self.neighbours.clone(),
             missingness: self.missingness.clone(),
             runs: self.runs.clone(),
@@ -124,14 +258,7 @@ impl Model {
             history: self.history.clone(),
             outcome: self.outcome,
             timings: self.timings,
-        };
-        let metadata = serde_json::to_string(&metadata).map_err(broken)?;
-        let views = tensors
-            .iter()
-            .map(|(name, shape, bytes)| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
-            .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
-            .map_err(broken)?;
-        safetensors::serialize(views, Some(HashMap::from([(KEY.into(), metadata)]))).map_err(broken)
+        }
     }
 
     /// A model from the bytes of a file.
@@ -143,8 +270,9 @@ impl Model {
         let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
         let metadata = metadata.ok_or_else(|| broken("a safetensors file, but not one of daimc"))?;
         let version: Version = serde_json::from_str(metadata).map_err(broken)?;
-        if version.version != VERSION {
-            return Err(broken(format!("its version is {}, known is {VERSION}", version.version)));
+        if !(OLDEST..=VERSION).contains(&version.version) {
+            let version = version.version;
+            return Err(broken(format!("its version is {version}, known are {OLDEST} to {VERSION}")));
         }
         let metadata: Metadata = serde_json::from_str(metadata).map_err(broken)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
@@ -160,10 +288,7 @@ impl Model {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let failed = |source| Error::Io { path: path.display().to_string(), source };
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        std::fs::write(&partial, self.to_bytes()?).map_err(failed)?;
-        std::fs::rename(&partial, path).map_err(failed)
+        daimc_files::write(path, |out| self.write(out)).map_err(failed)
     }
 
     /// Reads a model from a file.
@@ -173,7 +298,15 @@ impl Model {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let failed = |source| Error::Io { path: path.display().to_string(), source };
-        Self::from_bytes(&std::fs::read(path).map_err(failed)?)
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        Read::by_ref(&mut file).take(8).read_to_end(&mut bytes).map_err(failed)?;
+        // What does not begin like a model is not read to its end, if it has one.
+        let length = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length));
+        if length.is_some_and(|length| (2..=LONGEST_HEADER).contains(&length)) {
+            file.read_to_end(&mut bytes).map_err(failed)?;
+        }
+        Self::from_bytes(&bytes)
     }
 
     /// Fails if the parts of a model do not fit together, as in a file that was tampered with.
@@ -211,6 +344,32 @@ struct Version {
     version: u32,
 }
 
+/// The bytes of a vector.
+fn vector<'a>(tensors: &SafeTensors<'a>, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
+    let tensor = tensors.tensor(name).map_err(broken)?;
+    if tensor.dtype() != dtype || tensor.shape().len() != 1 {
+        return Err(broken(format!("{name} is not a vector of type {dtype}")));
+    }
+    Ok(tensor.data())
+}
+
+/// The names that two tensors hold.
+fn names(tensors: &SafeTensors<'_>, owner: &str) -> Result<Vec<String>> {
+    let (offsets, _) = vector(tensors, &format!("{owner}.offsets"), Dtype::U64)?.as_chunks::<8>();
+    let bytes = vector(tensors, &format!("{owner}.bytes"), Dtype::U8)?;
+    let wrong = || broken(format!("{owner} are not names"));
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
+    let offset = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).map_err(|_| wrong());
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Err(wrong()) };
+    if offset(first)? != 0 || offset(last)? != text.len() {
+        return Err(wrong());
+    }
+    // An offset before the last one, beyond the end or within a letter is none of a name.
+    let name =
+        |pair: &[[u8; 8]]| Ok(text.get(offset(&pair[0])?..offset(&pair[1])?).ok_or_else(wrong)?.to_owned());
+    offsets.windows(2).map(name).collect()
+}
+
 fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
     let get = |name: &str| -> Result<(Vec<usize>, Vec<f64>)> {
         let tensor = tensors.tensor(name).map_err(broken)?;
@@ -235,9 +394,10 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         Ok(Scaling { scale, reason, shift, factor, weight, importance, length })
     };
     let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
+        let named = view.named.then(|| names(tensors, &format!("view.{i}.features"))).transpose()?;
         Ok(ViewModel {
             name: view.name,
-            feature_names: view.feature_names,
+            feature_names: named.or(view.feature_names),
             basis: matrix(&format!("view.{i}.basis"))?,
             alignment: matrix(&format!("view.{i}.alignment"))?,
             scaling: scaling(&format!("view.{i}"), view.scaling)?,
@@ -252,6 +412,7 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         let whole = *value >= 0.0 && value.trunc() == *value && *value < 2.0_f64.powi(32);
         if whole { Ok(*value as usize) } else { Err(broken("a label is not a whole number")) }
     };
+    let named = metadata.named.then(|| names(tensors, "ids")).transpose()?;
     Ok(Model {
         views: views.collect::<Result<_>>()?,
         latent: matrix("latent")?,
@@ -259,7 +420,7 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         confidence: get("confidence")?.1,
         latent_scaling: scaling("latent", metadata.latent_scaling)?,
         centres: matrix("centres")?,
-        ids: metadata.ids.map_or(Ids::Numbers(metadata.instances), Ids::Names),
+        ids: named.or(metadata.ids).map_or(Ids::Numbers(metadata.instances), Ids::Names),
         options: metadata.options,
         neighbours: metadata.neighbours,
         missingness: metadata.missingness,
