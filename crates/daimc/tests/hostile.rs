@@ -232,7 +232,8 @@ fn a_fault_at_any_time_is_an_error_and_never_a_panic() {
                             );
                             // What begins late or concerns what is not looked at has no effect, and an untruth that is
                             // told from the first question on, and that the rows do not belie, is none.
-                            let told = fault == FewerInstances || fault == MoreFeatures && sparse;
+                            let told = matches!(fault, FewerInstances | OtherPrecision | OtherLayout)
+                                || fault == MoreFeatures && sparse;
                             let quiet = from > 0 || only_sparse && !sparse || told;
                             assert!(quiet, "{case}: fitted");
                             let numbers = model.latent.values().iter().chain(&model.confidence);
