@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use daimc_io::Column;
 use serde_json::Value;
 
 use crate::data::{Input, utf8};

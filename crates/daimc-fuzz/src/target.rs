@@ -120,7 +120,7 @@ impl Target {
     pub fn read(&self, bytes: &[u8], how: How) -> Outcome {
         match &self.reader {
             Reader::Table(_) => Self::table(&self.path, how),
-            Reader::Labels => read_labels(&self.path).map_or(Outcome::Refused, |_| Outcome::Read(None)),
+            Reader::Labels => read_labels(&self.path, None).map_or(Outcome::Refused, |_| Outcome::Read(None)),
             Reader::Mask(table) => {
                 let assembly = Assembly { mask: Some(self.path.clone()), ..Assembly::default() };
                 let joined = assemble(vec![("v".into(), table.clone())], &assembly);

@@ -105,6 +105,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } | Self::Data { .. } => ErrorKind::Data,
+            Self::Memory { .. } => ErrorKind::Failed,
             Self::Location { .. } => ErrorKind::Usage,
             Self::Views(error) => error.kind(),
         }

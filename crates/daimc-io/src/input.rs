@@ -155,7 +155,8 @@ impl Opened {
         loop {
             // Whoever writes into a pipe does not say how much.
             let place = self.place.clone();
-            place.reserve(&mut bytes, bytes.len().max(PIECE))?;
+            let more = bytes.len().max(PIECE);
+            place.reserve(&mut bytes, more)?;
             let room = (bytes.capacity() - bytes.len()) as u64;
             let read = self.by_ref().take(room).read_to_end(&mut bytes);
             if read.map_err(|error| place.unreadable(error))? == 0 {

@@ -4,9 +4,6 @@ mod checked;
 mod column;
 mod pages;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use daimc::text::quoted;

@@ -337,7 +337,9 @@ impl Error {
             | Self::LengthMismatch { .. }
             | Self::EmptyInput { .. }
             | Self::ModelFile { .. } => ErrorKind::Data,
-            Self::Threads { .. } | Self::Io { .. } | Self::Read { .. } => ErrorKind::Failed,
+            Self::Threads { .. } | Self::NoConvergence { .. } | Self::Io { .. } | Self::Read { .. } => {
+                ErrorKind::Failed
+            }
             Self::Cancelled { .. } | Self::Interrupted => ErrorKind::Interrupted,
         }
     }
