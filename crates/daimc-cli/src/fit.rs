@@ -403,6 +403,9 @@ pub fn cluster(
         }
     }
     level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
+    if let Some(warning) = model.missingness.warning() {
+        level.tell(format!("warning: {warning}"));
+    }
     let agreement = || model.runs.iter().map(|run| 100.0 * run.agreement);
     if let (Some(least), Some(most)) = (agreement().reduce(f64::min), agreement().reduce(f64::max)) {
         let (runs, asked) = (model.runs.len(), model.options.runs);

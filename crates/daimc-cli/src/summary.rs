@@ -21,6 +21,7 @@ pub struct Summary {
     pub clusters: usize,
     pub scaling: Value,
     pub neighbours: Value,
+    pub missingness: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
     pub iterations: usize,
@@ -54,6 +55,7 @@ impl Summary {
             clusters: model.options.clusters,
             scaling: Value::Object(scaling.collect()),
             neighbours: json(&model.neighbours)?,
+            missingness: json(&model.missingness)?,
             runs: model.runs.clone(),
             iterations: model.iterations(),
             converged: model.outcome == Outcome::Converged,

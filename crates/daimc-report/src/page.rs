@@ -58,10 +58,11 @@ pub(crate) fn page(title: &str, figures: &Figures, model: &Model, provenance: Op
     );
     put!(
         out,
-        "{}<header><h1>{title}</h1><p class=subtitle>{}</p>{}<nav aria-label=Sections><ul>",
+        "{}<header><h1>{title}</h1><p class=subtitle>{}</p>{}{}<nav aria-label=Sections><ul>",
         marks::definitions(),
         subtitle(figures),
-        headline(figures)
+        headline(figures),
+        warning(model)
     );
     for (id, heading, _) in &sections {
         put!(out, "<li><a href=\"#{id}\">{heading}</a></li>");
@@ -94,6 +95,14 @@ fn subtitle(figures: &Figures) -> String {
         counted(summary.views, "view"),
         counted(summary.features, "feature")
     )
+}
+
+/// What a reader should know before anything else is believed.
+fn warning(model: &Model) -> String {
+    let told = model.missingness.warning();
+    told.map_or_else(String::new, |told| {
+        format!("<p class=warning role=note><strong>Warning:</strong> {}. See <a href=\"#missing\">what is missing where</a>.</p>", escape(&told))
+    })
 }
 
 /// The numbers that a reader looks for first.
