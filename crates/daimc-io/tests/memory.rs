@@ -48,7 +48,7 @@ fn what_takes_more_than_there_is_is_refused_before_it_is_taken() {
 
     let labels = path("labels.csv.zst");
     compressed(&labels, "id,class\n", "a,b\n", 5_000_000);
-    short_of_memory(read_labels(&labels));
+    short_of_memory(read_labels(&labels, None));
 
     let matrix = path("matrix.mtx.zst");
     compressed(
