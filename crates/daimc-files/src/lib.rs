@@ -1,4 +1,4 @@
-//! Lets results appear whole or not at all: one file ([`OutputFile`], [`write`]) or several that belong together
+//! Lets results appear whole or not at all: one file ([`OutputFile`], [`write()`]) or several that belong together
 //! ([`Folder`]). Everything that `daimc` writes for its users goes through here.
 //!
 //! # One file
