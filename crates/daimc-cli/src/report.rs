@@ -51,8 +51,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let inputs: Vec<Input> = serde_json::from_value(inputs).map_err(|error| wrong(error.to_string()))?;
     let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
     let truths = truth.iter().chain(&earlier.truth).map(|truth| Ok(truth.parse::<Column>()?.path));
+    let result = ["summary.json", "model.safetensors"].map(|file| folder.join(file));
     let read: Vec<PathBuf> =
-        earlier.data.paths()?.into_iter().map(Ok).chain(truths).collect::<Result<_>>()?;
+        earlier.data.paths()?.into_iter().chain(result).map(Ok).chain(truths).collect::<Result<_>>()?;
     spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
     let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
     let model = results::model(&folder.join("model.safetensors"))?;

@@ -125,6 +125,18 @@ fn what_is_read_is_not_overwritten_by_the_results() {
 }
 
 #[test]
+fn a_report_does_not_replace_the_result_that_it_is_about() {
+    let folder = Folder::small();
+    folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    for file in ["summary.json", "model.safetensors"] {
+        let before = std::fs::read(folder.path("out").join(file)).unwrap();
+        let told = folder.bad(2, &format!("report out -o out/{file}"));
+        assert!(told.contains("is read, so it cannot be written"), "{told}");
+        assert_eq!(std::fs::read(folder.path("out").join(file)).unwrap(), before);
+    }
+}
+
+#[test]
 fn what_is_no_regular_file_is_written_to_and_links_are_kept() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} -k 2 -o out"));

@@ -328,9 +328,16 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
+        // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
+        let tested = || {
+            let mut model = self.fit_here(source, each)?;
+            let Options { clusters, seed, .. } = model.options;
+            model.missingness = Missingness::of(source, &model.labels, clusters, seed);
+            Ok(model)
+        };
         match self.pool()? {
-            Some(pool) => pool.install(|| self.fit_here(source, each)),
-            None => self.fit_here(source, each),
+            Some(pool) => pool.install(tested),
+            None => tested(),
         }
     }
 
@@ -422,7 +429,6 @@ impl Daimc {
             place.confidence = agreement;
             runs.extend(courses.iter().zip(by_run).map(|(course, agreement)| course.told(agreement)));
         }
-        let missingness = Missingness::of(source, &place.labels, options.clusters, options.seed);
         let better = |best: usize, run: usize| runs[run].agreement > runs[best].agreement;
         let chosen = (0..runs.len()).fold(0, |best, run| if better(best, run) { run } else { best });
         let Course { history, outcome, .. } = courses.swap_remove(chosen);
@@ -448,7 +454,7 @@ impl Daimc {
             latent_scaling,
             centres,
             neighbours: decision,
-            missingness,
+            missingness: Missingness::default(),
             runs,
             objective,
             history,
