@@ -2,11 +2,10 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Once};
+use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
-use daimc::{Daimc, Iteration};
+use daimc::{Daimc, Iteration, Stop};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::terminal::tell;
@@ -44,7 +43,7 @@ impl Level {
 }
 
 /// Whether the user has asked to stop.
-static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+static STOP: LazyLock<Stop> = LazyLock::new(Stop::new);
 
 /// From now on Ctrl-C is a request, not the end; the second one is the end.
 pub fn listen() {
@@ -52,16 +51,17 @@ pub fn listen() {
     ONCE.call_once(|| {
         // Where no handler can be set, Ctrl-C ends the program as it always does.
         let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::SeqCst) {
+            if STOP.is_set() {
                 std::process::exit(1);
             }
-            tell("\ndaimc: stopping after the work at hand; once more to stop at once");
+            STOP.set();
+            tell("\ndaimc: stopping; once more to stop at once");
         });
     });
 }
 
-/// The flag that is set when the user asks to stop.
-pub fn request() -> &'static AtomicBool {
+/// The switch that is set when the user asks to stop.
+pub fn request() -> &'static Stop {
     &STOP
 }
 
@@ -92,7 +92,7 @@ impl Progress {
     /// The same fit, which tells what it does beside its iterations and ends wherever it is when the user asks.
     pub fn watch(&self, fit: &Daimc) -> Daimc {
         let (bar, level) = (self.bar.clone(), self.level);
-        fit.clone().interrupt(Arc::clone(&STOP)).stages(move |stage| match &bar {
+        fit.clone().stop(&STOP).stages(move |stage| match &bar {
             Some(bar) => bar.set_message(stage.to_string()),
             None => level.detail(stage),
         })
@@ -114,7 +114,7 @@ impl Progress {
             let told = format!("{run_of}iteration {number}: J = {:.6}, change {change:.1e}", objective.total);
             self.level.detail(told);
         }
-        if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     }
 
     pub fn finish(&self) {
@@ -126,5 +126,5 @@ impl Progress {
 
 /// Whether the user has asked to stop.
 pub fn interrupted() -> bool {
-    STOP.load(Ordering::SeqCst)
+    STOP.is_set()
 }

@@ -100,7 +100,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ..fit::Options::default()
     };
     options.check_names()?;
-    let mut select = Select::new(options.fit()?, arguments.clusters.0.clone()).resamples(arguments.resamples);
+    let fit = options.fit()?.stop(progress::request());
+    let mut select = Select::new(fit, arguments.clusters.0.clone()).resamples(arguments.resamples);
     if let Some(share) = arguments.hidden {
         select = select.hidden(share);
     }
@@ -123,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style.progress_chars("=> "));
     }
-    let selection = select.run_until(progress::request(), &loaded.views, |step| {
+    let selection = select.run_with(&loaded.views, |step| {
         bar.set_length(step.of as u64);
         bar.set_position(step.done as u64);
         ControlFlow::Continue(())

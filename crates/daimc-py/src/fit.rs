@@ -1,9 +1,6 @@
 //! A fit, from Python's arrays to a model.
 
-use std::sync::Arc;
-
 use daimc::Daimc;
-use daimc::source::Stoppable;
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,16 +36,10 @@ pub fn fit<'py>(
     let data = Data::borrow(&parts, joined)?;
     let (model, alone, contributions) = watched(py, threads, each.as_ref(), |watch, stop| {
         let (views, alone) = data.views()?;
-        let source = Stoppable { source: &views, stop };
-        // Where no rows are read, as among eigenvectors, the fit looks for itself.
-        let mut model = fit.interrupt(Arc::clone(stop)).fit_source(&source, |news| {
+        let model = fit.stop(stop).fit_with(&views, |news| {
             let elapsed = news.elapsed.as_secs_f64();
             watch.tell((news.run, news.number, news.objective.total, news.change, elapsed))
         })?;
-        model.ids = views.ids().clone();
-        for (own, view) in model.views.iter_mut().zip(views.iter()) {
-            own.feature_names = view.names().map(<[String]>::to_vec);
-        }
         let contributions = model.contributions(&views)?;
         Ok((model, alone, contributions))
     })?;

@@ -30,13 +30,13 @@ pub fn select(
     // Each fit sets the number of clusters, and the columns of V follow where they are as many: whatever `n_components` asks for, it
     // is not as many as here.
     let fit = options::apply(Daimc::new(usize::MAX).seed(seed), options)?;
-    let select = Select::new(fit, clusters)
-        .resamples(Setting { name: "n_resamples", value: resamples }.get("a whole number")?)
-        .hidden(Setting { name: "hidden", value: hidden }.get("a number")?);
+    let resamples = Setting { name: "n_resamples", value: resamples }.get("a whole number")?;
+    let hidden = Setting { name: "hidden", value: hidden }.get("a number")?;
     let data = Data::borrow(&parts, joined)?;
     let (selection, alone) = watched(py, threads, each.as_ref(), |watch, stop| {
         let (views, alone) = data.views()?;
-        Ok((select.run_until(stop, &views, |step| watch.tell((step.done, step.of)))?, alone))
+        let select = Select::new(fit.stop(stop), clusters).resamples(resamples).hidden(hidden);
+        Ok((select.run_with(&views, |step| watch.tell((step.done, step.of)))?, alone))
     })?;
     let selection =
         serde_json::to_string(&selection).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -2,12 +2,10 @@
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use daimc::Result;
+use daimc::{Result, Stop};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The line from the work to Python, for news of one kind: the arguments of a function.
 pub struct Watch<'a, News> {
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     news: Sender<News>,
 }
 
@@ -25,7 +23,7 @@ impl<News> Watch<'_, News> {
     /// Tells of a step of the work; breaks if it is to end.
     pub fn tell(&self, news: News) -> ControlFlow<()> {
         // Nobody listens once the work has been given up.
-        if self.stop.load(Ordering::Relaxed) || self.news.send(news).is_err() {
+        if self.stop.is_set() || self.news.send(news).is_err() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -38,10 +36,10 @@ pub fn watched<T: Send, News: Send + for<'py> PyCallArgs<'py>>(
     py: Python<'_>,
     threads: usize,
     each: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watch<'_, News>, &Arc<AtomicBool>) -> Result<T> + Send,
+    work: impl FnOnce(&Watch<'_, News>, &Stop) -> Result<T> + Send,
 ) -> PyResult<T> {
     let pool = pool(threads)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::new();
     let (news, mut heard) = channel();
     let mut failure = None;
     let done = std::thread::scope(|scope| {
@@ -58,7 +56,7 @@ pub fn watched<T: Send, News: Send + for<'py> PyCallArgs<'py>>(
                 _ => Ok(()),
             };
             if let Err(error) = called.and_then(|()| py.check_signals()) {
-                stop.store(true, Ordering::Relaxed);
+                stop.set();
                 failure.get_or_insert(error);
             }
         }

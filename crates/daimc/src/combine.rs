@@ -9,7 +9,8 @@ use crate::metrics::matching;
 use crate::model::Place;
 use crate::options::Options;
 use crate::scale::{Scale, Scaling};
-use crate::{Matrix, Result, View, Views};
+use crate::scan::Scan;
+use crate::{Matrix, Result, Stop, View, Views};
 
 /// What is kept of the runs.
 #[derive(Default)]
@@ -47,10 +48,11 @@ impl Runs {
             }
         }
         let views = Views::new(vec![View::dense("runs", runs * latent, stacked)?])?;
-        let lens = Lens::new(&views, 0, Scaling::fit(&views, 0, Scale::None)?)?;
+        let rows = Scan::new(&views, &Stop::default());
+        let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
         let Options { clusters, restarts, seed, .. } = *options;
-        let centres = kmeans::centres(&views, &lens, clusters, restarts, seed)?;
-        let found = kmeans::assign(&views, 0, &lens, &centres)?;
+        let centres = kmeans::centres(&rows, &lens, clusters, restarts, seed)?;
+        let found = kmeans::assign(&rows, 0, &lens, &centres)?;
         Ok(found.labels.into_iter().map(|label| label as usize).collect())
     }
 

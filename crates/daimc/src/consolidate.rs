@@ -8,74 +8,95 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::initialise::{FLOOR, Start};
+use crate::descent::{Bases, Descent};
+use crate::initialise::FLOOR;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::model::Place;
 use crate::options::Options;
-use crate::parallel::block_size;
 use crate::part::Part;
-use crate::patterns::Patterns;
 use crate::scale::Scaling;
-use crate::source::{Buffer, Source};
-use crate::state::State;
-use crate::sweep::Sweep;
+use crate::scan::Scan;
+use crate::source::Buffer;
+use crate::steps::latent::{Passes, Solver};
+use crate::sweep::{Mode, Sweep};
 use crate::{Matrix, Result};
 
 /// Clusters V, starts again from the clusters, and makes one iteration. Every start of k-means on V is a candidate; which
 /// is best is found out on the instances, or on a seeded sample of them.
-pub(crate) fn consolidate<'a>(
-    source: &dyn Source,
-    lenses: &[Lens],
-    sweep: &'a Sweep<'a>,
-    options: &'a Options,
-    v: Matrix,
-) -> Result<State<'a>> {
+pub(crate) fn consolidate(sweep: &Sweep<'_>, options: &Options, v: Matrix) -> Result<(Descent, Matrix)> {
     let Options { clusters, restarts, seed, .. } = *options;
+    let stop = sweep.scan.stop();
     let (scaling, candidates) = {
         let rows = Place::rows(&v)?;
+        let rows = Scan::new(&rows, stop);
         let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
         let lens = Lens::new(&rows, 0, scaling.clone())?;
         let candidates = kmeans::candidates(&rows, &lens, clusters, restarts, seed)?;
         (scaling, candidates)
     };
-    let best =
-        if candidates.len() > 1 { clearest(source, lenses, options, &v, &scaling, &candidates)? } else { 0 };
-    let Place { latent, labels, .. } = Place::new(v, &scaling, &candidates[best])?;
+    let best = if candidates.len() > 1 { clearest(sweep, options, &v, &scaling, &candidates)? } else { 0 };
+    let Place { latent, labels, .. } = Place::new(v, &scaling, &candidates[best], stop)?;
     from_clusters(sweep, options, restart(latent, &labels, clusters))
 }
 
-/// One iteration from a V that stands for clusters.
-pub(crate) fn from_clusters<'a>(sweep: &'a Sweep<'a>, options: &'a Options, v: Matrix) -> Result<State<'a>> {
-    let mut state = State::new(sweep, options, Start { v, bases: Vec::new() })?;
-    state.iterate()?;
-    state.settle()?;
-    Ok(state)
+/// One iteration from a V that stands for clusters, and V made optimal for the bases that it gives: two passes over the data.
+pub(crate) fn from_clusters(
+    sweep: &Sweep<'_>,
+    options: &Options,
+    mut v: Matrix,
+) -> Result<(Descent, Matrix)> {
+    let stop = sweep.scan.stop();
+    let statistics = sweep.gather(&mut v, stop)?;
+    let mut descent = Descent::new(options, sweep.sums_of_squares(), Bases::Fitted, statistics)?;
+    let factors = descent.solve()?;
+    let passes = Passes { most: options.passes, tolerance: 0.0 };
+    if options.solver == Solver::Coordinate {
+        let mode = Mode::Settle { after: Some(passes) };
+        let statistics = sweep.run(&factors.bases, mode, &mut v, &factors.scale, stop)?;
+        descent.absorb(statistics)?;
+        v.scale_columns(&descent.factors().scale);
+        descent.scale_was_applied();
+    } else {
+        let mode = Mode::Update { solver: options.solver, passes };
+        let statistics = sweep.run(&factors.bases, mode, &mut v, &factors.scale, stop)?;
+        descent.absorb(statistics)?;
+        settle(sweep, &mut descent, &mut v)?;
+    }
+    Ok((descent, v))
+}
+
+/// Makes V optimal for the bases, from zero, as new instances will get it: where the optimum is not unique, the same one.
+pub(crate) fn settle(sweep: &Sweep<'_>, descent: &mut Descent, v: &mut Matrix) -> Result<()> {
+    let factors = descent.factors();
+    let statistics =
+        sweep.run(&factors.bases, Mode::Settle { after: None }, v, &factors.scale, sweep.scan.stop())?;
+    descent.finish(statistics).map(|_| ())
 }
 
 /// The candidate whose clusters are clearest after one iteration from them.
 fn clearest(
-    source: &dyn Source,
-    lenses: &[Lens],
+    sweep: &Sweep<'_>,
     options: &Options,
     v: &Matrix,
     scaling: &Scaling,
     candidates: &[Matrix],
 ) -> Result<usize> {
+    let (scan, stop) = (&sweep.scan, sweep.scan.stop());
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     rng.set_stream(u64::MAX / 2);
-    let chosen = kmeans::sample_instances(source, kmeans::sample_size(options.clusters), &mut rng);
-    let mut buffers: Vec<Buffer> = lenses.iter().map(|_| Buffer::default()).collect();
-    let some = Part::pick(source, &chosen, &mut buffers)?;
+    let chosen = kmeans::sample_instances(scan.source(), kmeans::sample_size(options.clusters), &mut rng);
+    let mut buffers: Vec<Buffer> = sweep.lenses.iter().map(|_| Buffer::default()).collect();
+    let some = Part::pick(scan, &chosen, &mut buffers)?;
+    let some = Scan::new(&some, stop);
     let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
-    let lenses = lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-    let patterns = Patterns::new(&some, block_size(chosen.len()));
-    let sweep = Sweep::new(&some, &lenses, &patterns, options.latent);
+    let lenses = sweep.lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+    let sweep = Sweep::new(some, lenses, options.latent);
     let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
     let clarity = |centres: &Matrix| -> Result<f64> {
-        let Place { latent, labels, .. } = Place::new(rows.clone(), scaling, centres)?;
-        let mut state = from_clusters(&sweep, options, restart(latent, &labels, options.clusters))?;
-        let (_, _, place) = Place::cluster(state.take_v(), options)?;
+        let Place { latent, labels, .. } = Place::new(rows.clone(), scaling, centres, stop)?;
+        let (_, v) = from_clusters(&sweep, options, restart(latent, &labels, options.clusters))?;
+        let (_, _, place) = Place::cluster(v, options, stop)?;
         Ok(place.confidence.iter().sum())
     };
     let clarities: Vec<f64> = candidates.par_iter().map(clarity).collect::<Result<_>>()?;

@@ -97,7 +97,7 @@ impl Estimate {
             restarts: Daimc::new(clusters).options().restarts as f64,
             threads: threads as f64,
             // As many accumulators as there are blocks, and two for each thread.
-            held: instances.div_ceil(crate::parallel::block_size(instances)).min(2 * threads) as f64,
+            held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
         };
         let Options { passes, .. } = *Daimc::new(clusters).options();
         let data = views.iter().map(Shape::bytes).sum::<f64>() + PROGRAM;

@@ -26,10 +26,10 @@ pub(crate) mod leaders;
 use crate::lens::{Lens, Operand, Scratch};
 use crate::linalg::product;
 use crate::model::Model;
-use crate::parallel::{block_size, ordered};
-use crate::source::{Buffer, Source};
+use crate::scan::{Piece, Scan, off_the_pool};
+use crate::source::Source;
 use crate::text::quoted;
-use crate::{Error, Ids, Matrix, Result, Views};
+use crate::{Error, Ids, Matrix, Result, Stop};
 
 /// What each view says for the cluster of each instance.
 ///
@@ -116,12 +116,12 @@ impl Model {
     ///
     /// # Errors
     /// When these are not the instances of the model, a view is unknown, or its features are not those of the model.
-    pub fn contributions(&self, views: &Views<'_>) -> Result<Contributions> {
-        let (expected, found) = (self.labels.len(), views.instances());
+    pub fn contributions(&self, source: &dyn Source) -> Result<Contributions> {
+        let (expected, found) = (self.labels.len(), source.instances());
         if expected != found {
             return Err(Error::LengthMismatch { what: "instances".into(), expected, found });
         }
-        if let (Ids::Names(own), Ids::Names(given)) = (&self.ids, views.ids())
+        if let (Ids::Names(own), Ids::Names(given)) = (&self.ids, source.schema().ids())
             && let Some(row) = own.iter().zip(given).position(|(own, given)| own != given)
         {
             return Err(Error::Unsuitable {
@@ -133,7 +133,7 @@ impl Model {
                 ),
             });
         }
-        self.contributions_of(views, &self.labels)
+        self.contributions_of(source, &self.labels)
     }
 
     /// What each view says for the clusters of instances, such as those in which [`Model::place`] has put new ones, from
@@ -142,8 +142,8 @@ impl Model {
     /// # Errors
     /// When there is not one label per instance, a label is not that of a cluster, a view is unknown, or its features are
     /// not those of the model.
-    pub fn contributions_of(&self, views: &Views<'_>, labels: &[usize]) -> Result<Contributions> {
-        let (expected, clusters) = (views.instances(), self.options.clusters);
+    pub fn contributions_of(&self, source: &dyn Source, labels: &[usize]) -> Result<Contributions> {
+        let (expected, clusters) = (source.instances(), self.options.clusters);
         if labels.len() != expected {
             return Err(Error::LengthMismatch { what: "labels".into(), expected, found: labels.len() });
         }
@@ -151,26 +151,27 @@ impl Model {
             let reason = format!("the clusters of the model are 0 to {}", clusters - 1);
             return Err(Error::Unsuitable { what: "labels", value: label.to_string(), reason });
         }
-        let prototypes = Prototypes::of(self, views)?;
-        let (instances, size) = (views.instances(), block_size(views.instances()));
-        let mut total = Contributions {
-            views: self.views.len(),
-            evidence: Vec::with_capacity(instances * self.views.len()),
-            rivals: Vec::with_capacity(instances),
-        };
-        ordered(
-            (0..instances).step_by(size),
-            || (total_of(self.views.len()), Room::default()),
-            |start, (part, room)| {
-                let range = start..(start + size).min(instances);
-                prototypes.judge(views, range, labels, room, part)
-            },
-            |(part, _)| {
-                total.evidence.append(&mut part.evidence);
-                total.rivals.append(&mut part.rivals);
-            },
-        )?;
-        Ok(total)
+        off_the_pool(source, || {
+            let scan = Scan::new(source, &Stop::default());
+            let prototypes = Prototypes::of(self, &scan)?;
+            let mut total = total_of(self.views.len());
+            total.evidence.reserve_exact(scan.instances() * self.views.len());
+            total.rivals.reserve_exact(scan.instances());
+            scan.pass(
+                0..source.views(),
+                std::iter::repeat(()),
+                || (total_of(self.views.len()), Room::default()),
+                |piece, (), (part, room)| {
+                    prototypes.judge(&piece, labels, room, part);
+                    Ok(())
+                },
+                |_, (part, _)| {
+                    total.evidence.append(&mut part.evidence);
+                    total.rivals.append(&mut part.rivals);
+                },
+            )?;
+            Ok(total)
+        })
     }
 
     /// The mean row of V of each cluster, one per column, and whether the cluster has any.
@@ -218,7 +219,6 @@ struct Room {
     products: Vec<f64>,
     /// Views × instances.
     shown: Vec<bool>,
-    buffer: Buffer,
     scratch: Scratch,
 }
 
@@ -226,40 +226,30 @@ struct Room {
 const TILE: usize = 120;
 
 impl Prototypes {
-    fn of(model: &Model, views: &Views<'_>) -> Result<Self> {
+    fn of(model: &Model, scan: &Scan<'_>) -> Result<Self> {
         let (means, alive) = model.mean_rows();
-        let mut buffer = Buffer::default();
-        let seen = views.iter().enumerate().map(|view| {
-            let (place, lens) = model.lens(views, view)?;
+        let (places, lenses) = model.lenses(scan)?;
+        let seen = places.into_iter().zip(lenses).map(|(place, lens)| {
             let prototypes = product(&model.views[place].basis, &means);
             let mut squares = vec![0.0; means.columns()];
             for row in prototypes.iter_rows() {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
-            let kind = views.block(view.0, 0..views.instances().min(1), &mut buffer)?.rows;
-            let operand = lens.operand(&kind, &prototypes);
-            Ok(Seen { place, lens, operand, squares })
+            Seen { place, operand: lens.operand(&prototypes), lens, squares }
         });
-        Ok(Self { views: seen.collect::<Result<_>>()?, alive })
+        Ok(Self { views: seen.collect(), alive })
     }
 
     /// The evidence for the instances of a block.
-    fn judge(
-        &self,
-        source: &dyn Source,
-        range: std::ops::Range<usize>,
-        labels: &[usize],
-        room: &mut Room,
-        part: &mut Contributions,
-    ) -> Result<()> {
-        self.multiply(source, range.clone(), room)?;
-        let (size, clusters) = (range.len(), self.alive.len());
+    fn judge(&self, piece: &Piece<'_>, labels: &[usize], room: &mut Room, part: &mut Contributions) {
+        self.multiply(piece, room);
+        let (size, clusters) = (piece.instances.len(), self.alive.len());
         let Room { products, shown, .. } = room;
         part.evidence.clear();
         part.evidence.resize(size * part.views, None);
         part.rivals.clear();
         let (mut sums, mut squares) = (vec![0.0; clusters], vec![0.0; clusters]);
-        for (i, &own) in labels[range].iter().enumerate() {
+        for (i, &own) in labels[piece.instances.clone()].iter().enumerate() {
             let here = || {
                 let views = self.views.iter().enumerate().filter(|(v, _)| shown[v * size + i]);
                 views.map(|(v, seen)| (seen, &products[(v * size + i) * clusters..][..clusters]))
@@ -285,7 +275,6 @@ impl Prototypes {
                     Some(rival.map_or(0.0, |rival| to(rival) - to(own)));
             }
         }
-        Ok(())
     }
 
     /// The factor at which the prototype that comes nearest to an instance does so, from `xᵀp` and `‖p‖²` over its views;
@@ -303,25 +292,21 @@ impl Prototypes {
     }
 
     /// The products of the rows of a block with the prototypes of all clusters.
-    fn multiply(&self, source: &dyn Source, range: std::ops::Range<usize>, room: &mut Room) -> Result<()> {
-        let (size, clusters) = (range.len(), self.alive.len());
-        let Room { products, shown, buffer, scratch } = room;
+    fn multiply(&self, piece: &Piece<'_>, room: &mut Room) {
+        let (size, clusters) = (piece.instances.len(), self.alive.len());
+        let Room { products, shown, scratch } = room;
         shown.clear();
         shown.resize(self.views.len() * size, false);
         products.clear();
         products.resize(self.views.len() * size * clusters, 0.0);
         for (number, seen) in self.views.iter().enumerate() {
-            let block = source.block(number, range.clone(), buffer)?;
-            let row = |i: usize| Some((range.start + i, block.index.row(i)?));
-            let here: Vec<(usize, usize)> = (0..size).filter_map(row).collect();
-            for rows in here.chunks(TILE) {
-                seen.lens.project_each(&block, rows, &seen.operand, scratch, |i, found| {
-                    let at = number * size + rows[i].0 - range.start;
+            for rows in piece.shown_in(number).chunks(TILE) {
+                seen.lens.project_each(&piece.blocks[number], rows, &seen.operand, scratch, |i, found| {
+                    let at = number * size + rows[i].0 - piece.instances.start;
                     shown[at] = true;
                     products[at * clusters..(at + 1) * clusters].copy_from_slice(found);
                 });
             }
         }
-        Ok(())
     }
 }

@@ -4,12 +4,12 @@ mod run;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::consolidate::{from_clusters, restart};
+use crate::descent::Bases;
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
@@ -17,16 +17,14 @@ use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
-use crate::parallel::block_size;
-use crate::patterns::Patterns;
 use crate::scale::{Scale, Scaling};
-use crate::source::{Checked, Source, validate};
-use crate::state::State;
+use crate::scan::{Scan, off_the_pool, pool};
+use crate::source::Source;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
-use crate::{Error, Matrix, Result, Views, tune};
+use crate::{Error, Matrix, Result, Stop, tune};
 use run::{Clock, Course, Work};
 
 /// Clusters instances that are seen through several incomplete views.
@@ -79,7 +77,7 @@ pub enum Outcome {
     Converged,
     /// The limit of iterations was reached.
     IterationLimit,
-    /// The callback or the flag of [`Daimc::interrupt`] asked to stop; the model is what there was by then.
+    /// The callback or the switch of [`Daimc::stop`] asked to stop; the model is what there was by then.
     Cancelled,
 }
 
@@ -261,12 +259,12 @@ impl Daimc {
         self
     }
 
-    /// A flag that stops the fit wherever it is once somebody sets it, also from another thread. Iterations end with the one
-    /// at hand (the first is always made), what else was being worked out is left, and the model so far is returned
-    /// with [`Outcome::Cancelled`].
+    /// A switch that ends the fit wherever it is once somebody sets it, also from another thread. The model is what there was
+    /// by then, with [`Outcome::Cancelled`]: the V that the iterations had reached, even in the middle of one. Before the
+    /// first iteration has ended there is none, and the fit is an error, [`Error::Interrupted`].
     #[must_use]
-    pub fn interrupt(mut self, stop: Arc<AtomicBool>) -> Self {
-        self.watch.stop = Some(stop);
+    pub fn stop(mut self, stop: &Stop) -> Self {
+        self.watch.stop = stop.clone();
         self
     }
 
@@ -283,12 +281,12 @@ impl Daimc {
         &self.options
     }
 
-    /// Fits a model.
+    /// Fits a model to rows in memory ([`Views`](crate::Views)) or anywhere else.
     ///
     /// # Errors
-    /// When an option makes no sense for these data or a scaling cannot be applied.
-    pub fn fit(&self, views: &Views<'_>) -> Result<Model> {
-        self.fit_with(views, |_| ControlFlow::Continue(()))
+    /// When an option makes no sense for these data, a scaling cannot be applied, or rows cannot be read.
+    pub fn fit(&self, source: &dyn Source) -> Result<Model> {
+        self.fit_with(source, |_| ControlFlow::Continue(()))
     }
 
     /// Fits a model and calls `each` after every iteration. If it breaks, the model so far is returned.
@@ -297,55 +295,28 @@ impl Daimc {
     /// As [`Daimc::fit`].
     pub fn fit_with(
         &self,
-        views: &Views<'_>,
-        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Model> {
-        let mut model = self.fit_anywhere(views, each)?;
-        model.ids = views.ids().clone();
-        for (own, view) in model.views.iter_mut().zip(views.iter()) {
-            own.feature_names = view.names().map(<[String]>::to_vec);
-        }
-        Ok(model)
-    }
-
-    /// Fits a model to rows that need not be in memory. What the source says of its shape and of who is present is asked
-    /// once; rows that do not fit to it are an error.
-    ///
-    /// # Errors
-    /// As [`Daimc::fit`], when the views of the source are none that [`Views::new`] would take, and when rows cannot be
-    /// read.
-    pub fn fit_source(
-        &self,
-        source: &dyn Source,
-        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Model> {
-        self.fit_anywhere(&Checked::new(source)?, each)
-    }
-
-    /// Fits on threads of its own, if it was told how many.
-    fn fit_anywhere(
-        &self,
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
         // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
-        let tested = || {
+        self.on_threads(source, || {
             let mut model = self.fit_here(source, each)?;
             let Options { clusters, seed, .. } = model.options;
             model.missingness = Missingness::of(source, &model.labels, clusters, seed);
             Ok(model)
-        };
-        match self.pool()? {
-            Some(pool) => pool.install(tested),
-            None => tested(),
-        }
+        })
     }
 
-    /// Threads of its own, if it was told how many.
-    pub(crate) fn pool(&self) -> Result<Option<rayon::ThreadPool>> {
-        let Some(threads) = self.threads else { return Ok(None) };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map(Some).map_err(|error| Error::Threads { threads, reason: error.to_string() })
+    /// Does work on threads of its own, if it was told how many or rows have to be read.
+    pub(crate) fn on_threads<T: Send>(
+        &self,
+        source: &dyn Source,
+        work: impl FnOnce() -> Result<T> + Send,
+    ) -> Result<T> {
+        match self.threads {
+            Some(threads) => pool(threads)?.install(work),
+            None => off_the_pool(source, work),
+        }
     }
 
     /// The same fit for another number of clusters and another seed. Columns of V follow the number of clusters unless
@@ -359,18 +330,18 @@ impl Daimc {
         self
     }
 
-    /// As [`Daimc::fit_source`], always on the current rayon pool.
+    /// As [`Daimc::fit_with`], always on the current rayon pool.
     pub(crate) fn fit_here(
         &self,
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Model> {
-        validate(source)?;
+        source.schema().check()?;
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
         if self.options.penalty == Penalty::Auto {
             self.watch.tell(&Stage::Penalty);
-            return tune::penalty(self, source)?.run(source, each);
+            return tune::penalty(self, &Scan::new(source, &self.watch.stop))?.run(source, each);
         }
         self.run(source, each)
     }
@@ -382,45 +353,51 @@ impl Daimc {
     ) -> Result<Model> {
         let options = &self.options;
         let mut clock = Clock::new();
-        let lenses = self.prepare(source)?;
-        let patterns = Patterns::new(source, block_size(source.instances()));
-        let sweep = Sweep::new(source, &lenses, &patterns, options.latent);
+        let stop = self.watch.stop.part();
+        let scan = Scan::new(source, &stop);
+        let lenses = self.prepare(&scan)?;
+        let sweep = Sweep::new(scan, lenses, options.latent);
         let prepare = clock.lap();
 
-        let work = Work::new(self, source, &lenses, &sweep, &mut each, clock.start);
-        let (mut state, mut courses, several) = if options.runs == 1 {
-            let (state, course) = work.once(options, 1)?;
-            (state, vec![course], None)
+        let work = Work::new(self, &sweep, &stop, &mut each, clock.start);
+        let (mut descent, mut v, mut courses, several) = if options.runs == 1 {
+            let (descent, v, course) = work.once(options, 1)?;
+            (descent, v, vec![course], None)
         } else {
-            let (state, courses, runs) = work.combined()?;
-            (state, courses, Some(runs))
+            let (descent, v, courses, runs) = work.combined()?;
+            (descent, v, courses, Some(runs))
         };
         let mut timings = Timings { prepare, ..run::shared(&courses, clock.lap()) };
-        let mut cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
-        let mut v = state.take_v();
-        let found = if cancelled && options.neighbours != Neighbours::Off {
+        let found = if stop.is_set() && options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
         } else {
-            neighbours::clusters(source, &lenses, options, &v, &self.watch)
+            neighbours::clusters(&sweep, options, &v, &self.watch.within(&stop))
         };
         let (found, decision) = match found {
             Err(error @ Error::Interrupted) => {
-                cancelled = true;
                 (None, Decision { used: Neighbours::Off, reason: error.to_string() })
             }
             found => found?,
         };
         timings.neighbours += clock.lap();
+        // What was found is told, whoever wants to stop now.
+        let to_the_end = Stop::new();
         let (latent_scaling, centres, mut place) = match found {
-            None => Place::cluster(v, options)?,
+            None => Place::cluster(v, options, &to_the_end)?,
             Some(Found { labels, confidence }) => {
-                state = from_clusters(&sweep, options, restart(v, &labels, options.clusters))?;
-                v = state.take_v();
+                match from_clusters(&sweep, options, restart(v.clone(), &labels, options.clusters)) {
+                    // The bases are still those of the V before.
+                    Err(Error::Interrupted) => {}
+                    fitted => (descent, v) = fitted?,
+                }
                 Place::given(v, options, labels, confidence)?
             }
         };
-        let objective = state.objective();
-        let State { bases, alignments, .. } = state;
+        let cancelled = stop.is_set();
+        let passes = sweep.scan.passes();
+        let lenses = sweep.lenses;
+        let objective = descent.objective();
+        let (bases, alignments) = descent.into_parts();
         let (mut runs, mut stability) = (Vec::new(), None);
         if let Some(found) = several {
             let matched = found.matched(&place.labels)?;
@@ -438,7 +415,7 @@ impl Daimc {
         let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
         let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
             name: source.name(view).into(),
-            feature_names: None,
+            feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
             basis,
             alignment,
             scaling: lens.scaling,
@@ -447,7 +424,7 @@ impl Daimc {
         Ok(Model {
             options: options.clone(),
             views: views.collect(),
-            ids: crate::Ids::Numbers(source.instances()),
+            ids: source.schema().ids().clone(),
             latent: place.latent,
             labels: place.labels,
             confidence: place.confidence,
@@ -459,16 +436,17 @@ impl Daimc {
             objective,
             history,
             outcome,
+            passes,
             timings,
         })
     }
 
-    fn prepare(&self, source: &dyn Source) -> Result<Vec<Lens>> {
-        let options = &self.options;
+    fn prepare(&self, scan: &Scan<'_>) -> Result<Vec<Lens>> {
+        let (options, source) = (&self.options, scan.source());
         let prepare = |view| {
             let scale = options.view_scales.get(source.name(view)).unwrap_or(&options.scale);
-            let scaling = Scaling::fit(source, view, *scale)?;
-            Lens::fit(source, view, scaling, options.equal_weight)
+            let scaling = Scaling::fit(scan, view, *scale)?;
+            Lens::fit(scan, view, scaling, options.equal_weight)
         };
         let mut lenses = (0..source.views()).map(prepare).collect::<Result<Vec<_>>>()?;
         let learned = match (&self.importance, options.view_weights) {
@@ -476,7 +454,7 @@ impl Daimc {
             (None, ViewWeights::Equal) => return Ok(lenses),
             (None, ViewWeights::Learned) => {
                 self.watch.tell(&Stage::ViewWeights);
-                importance::learn(self, source)?
+                importance::learn(self, scan)?
             }
         };
         lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
@@ -499,16 +477,17 @@ impl Daimc {
         self
     }
 
-    fn begin(&self, source: &dyn Source, lenses: &[Lens], seed: u64) -> Result<Start> {
+    fn begin(&self, sweep: &Sweep<'_>, seed: u64) -> Result<Start> {
         let Options { latent, restarts, initialisation, .. } = self.options;
         let Some(v) = &self.start else {
-            return initialise(initialisation, source, lenses, latent, restarts, seed);
+            return initialise(initialisation, sweep, restarts, seed);
         };
-        if (v.rows(), v.columns()) != (source.instances(), latent) {
+        let instances = sweep.scan.instances();
+        if (v.rows(), v.columns()) != (instances, latent) {
             return Err(Error::Option {
                 option: "start",
                 value: format!("a {} × {} matrix", v.rows(), v.columns()),
-                reason: format!("must be {} × {latent}, instances × latent", source.instances()),
+                reason: format!("must be {instances} × {latent}, instances × latent"),
             });
         }
         let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
@@ -518,6 +497,8 @@ impl Daimc {
                     .into();
             return Err(Error::Option { option: "start", value: bad.to_string(), reason });
         }
-        Ok(Start { v: v.clone(), bases: Vec::new() })
+        let mut v = v.clone();
+        let statistics = sweep.gather(&mut v, sweep.scan.stop())?;
+        Ok(Start { v, statistics, bases: Bases::Fitted })
     }
 }

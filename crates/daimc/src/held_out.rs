@@ -8,12 +8,11 @@ use rand_chacha::ChaCha8Rng;
 use crate::lens::Lens;
 use crate::linalg::product;
 use crate::model::{Misfit, Model};
-use crate::parallel::block_size;
 use crate::part::Part;
-use crate::patterns::Patterns;
+use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
-use crate::{Matrix, Result, ViewModel};
+use crate::{Matrix, Result, Stop, ViewModel};
 
 /// The cells (an instance in a view) that a fit does not see: for each view, its hidden instances.
 #[derive(Clone, Debug)]
@@ -70,9 +69,16 @@ pub(crate) enum By {
 /// How well the hidden rows of each view are predicted by a model that was fitted to the rest: the share of their variance
 /// (squared distance from the mean of the rows that the fit saw, all in the scaling of the fit) that is explained.
 /// Below zero: the mean is better. `None` for a view of which nothing is hidden or whose hidden rows do not vary.
-pub(crate) fn explained(model: &Model, part: &Part<'_>, hidden: &Hidden, by: By) -> Result<Vec<Option<f64>>> {
+pub(crate) fn explained(
+    model: &Model,
+    part: &Part<'_>,
+    hidden: &Hidden,
+    by: By,
+    stop: &Stop,
+) -> Result<Vec<Option<f64>>> {
     let rest = hidden.rest(part);
-    let lenses = |part| {
+    let (rest, all_rows) = (Scan::new(&rest, stop), Scan::new(part, stop));
+    let lenses = |part: &Scan<'_>| {
         let lens = |(view, own): (usize, &ViewModel)| Lens::new(part, view, own.scaling.clone());
         model.views.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()
     };
@@ -82,13 +88,11 @@ pub(crate) fn explained(model: &Model, part: &Part<'_>, hidden: &Hidden, by: By)
         own_cluster[(i, label)] = 1.0;
     }
     let seen = lenses(&rest)?;
-    let patterns = Patterns::new(&rest, block_size(rest.instances()));
-    let sweep = Sweep::new(&rest, &seen, &patterns, clusters);
-    let sums = sweep.run(None, &mut own_cluster, &vec![1.0; clusters], true)?;
+    let sums = Sweep::new(rest, seen, clusters).gather(&mut own_cluster, stop)?.whole()?;
 
     let all = Matrix::from_fn(part.instances(), 1, |_, _| 1.0);
     let mut out = Vec::with_capacity(part.views());
-    for (view, (lens, hidden)) in lenses(part)?.iter().zip(&hidden.0).enumerate() {
+    for (view, (lens, hidden)) in lenses(&all_rows)?.iter().zip(&hidden.0).enumerate() {
         let counts: Vec<f64> = (0..clusters).map(|k| sums.gram[view][(k, k)]).collect();
         let total: f64 = counts.iter().sum();
         let mean = product(&sums.cross[view], &Matrix::from_fn(clusters, 1, |_, _| 1.0 / total));
@@ -101,8 +105,8 @@ pub(crate) fn explained(model: &Model, part: &Part<'_>, hidden: &Hidden, by: By)
             _ => mean[(f, 0)],
         };
         let predicted = Matrix::from_fn(mean.rows(), clusters, predicted);
-        let predicted = Misfit::of(part, view, lens, &predicted, &own_cluster)?;
-        let from_mean = Misfit::of(part, view, lens, &mean, &all)?;
+        let predicted = Misfit::of(&all_rows, view, lens, &predicted, &own_cluster)?;
+        let from_mean = Misfit::of(&all_rows, view, lens, &mean, &all)?;
         let sum = |of: &[f64]| hidden.iter().map(|&i| of[i]).sum::<f64>();
         let (error, variance) = (sum(&predicted.error), sum(&from_mean.error));
         // What is left of a constant view is rounding.

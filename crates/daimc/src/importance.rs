@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::held_out::{By, Hidden, explained};
 use crate::kmeans::sample;
 use crate::part::Part;
+use crate::scan::Scan;
 use crate::source::{Buffer, Source};
 use crate::{Daimc, Result};
 
@@ -47,23 +48,24 @@ pub(crate) fn sampled(source: &dyn Source, seed: u64) -> Vec<u32> {
 
 /// The importance of each view, from [`LEAST`] to 1. All are 1 where nothing can be said: there is one view, no instance
 /// is seen in two, or nothing is explained. A fit that is stopped gets what the last whole round found.
-pub(crate) fn learn(fit: &Daimc, source: &dyn Source) -> Result<Vec<f64>> {
-    let mut importance = vec![1.0; source.views()];
+pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>) -> Result<Vec<f64>> {
+    let mut importance = vec![1.0; scan.schema().len()];
     let options = fit.options();
-    let instances = sampled(source, options.seed);
+    let instances = sampled(scan.source(), options.seed);
     let mut buffers: Vec<Buffer> = importance.iter().map(|_| Buffer::default()).collect();
-    let part = Part::pick(source, &instances, &mut buffers)?;
+    let part = Part::pick(scan, &instances, &mut buffers)?;
     for round in 0..ROUNDS {
         let mut shares = vec![(0.0, 0.0); importance.len()];
         for hiding in 0..HIDINGS {
             let seed = options.seed.wrapping_sub(1 + round * HIDINGS + hiding);
             let Some(hidden) = Hidden::draw(&part, SHARE, seed) else { return Ok(importance) };
             let own = fit.clone().runs(1).weighed(importance.clone()).alone(seed);
-            let model = own.fit_here(&hidden.rest(&part), |_| ControlFlow::Continue(()))?;
-            if fit.watch.stopped() {
+            let model = own.fit_here(&hidden.rest(&part), |_| ControlFlow::Continue(()));
+            let found = model.and_then(|model| explained(&model, &part, &hidden, By::Cluster, scan.stop()));
+            if scan.stop().is_set() {
                 return Ok(importance);
             }
-            let found = explained(&model, &part, &hidden, By::Cluster)?;
+            let found = found?;
             for ((sum, count), share) in shares.iter_mut().zip(found) {
                 *sum += share.unwrap_or(0.0);
                 *count += f64::from(u8::from(share.is_some()));

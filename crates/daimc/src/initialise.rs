@@ -5,10 +5,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::kmeans::{self, Points};
-use crate::lens::Lens;
+use crate::descent::Bases;
+use crate::kmeans::{self, Centres, Points};
+use crate::lens::{Lens, Scratch};
 use crate::metrics::best_assignment;
-use crate::source::{Buffer, MISSING, Source};
+use crate::scan::{Piece, Scan};
+use crate::source::{Buffer, MISSING};
+use crate::statistics::Statistics;
+use crate::sweep::Sweep;
 use crate::{Matrix, Result};
 
 /// How a fit starts.
@@ -30,72 +34,196 @@ choice!(Initialisation, "initialisation": Aligned = "aligned", Paper = "paper");
 /// Added to every entry of the first V, so that none is stuck at zero.
 pub(crate) const FLOOR: f64 = 0.1;
 
+/// The first V, its statistics, and the bases to begin with.
 pub(crate) struct Start {
     pub v: Matrix,
-    pub bases: Vec<Matrix>,
+    pub statistics: Statistics,
+    pub bases: Bases,
 }
 
-/// The label of every instance in one view and the centres of the labels.
-struct Labelled {
-    labels: Vec<u32>,
+/// The clusters that k-means finds in one view.
+struct Clustered {
     centres: Matrix,
+    /// The label of every instance, [`MISSING`] where the view does not show it, if k-means has seen all of them.
+    labels: Option<Vec<u32>>,
+    /// What is written for an instance that the view does not show.
+    missing: u32,
     present: usize,
     importance: f64,
 }
 
-pub(crate) fn initialise(
-    how: Initialisation,
-    source: &dyn Source,
-    lenses: &[Lens],
-    latent: usize,
-    starts: usize,
-    seed: u64,
-) -> Result<Start> {
+/// Clusters each view by itself and makes the first V of the labels, in one pass over the data.
+pub(crate) fn initialise(how: Initialisation, sweep: &Sweep<'_>, starts: usize, seed: u64) -> Result<Start> {
+    let (scan, latent) = (&sweep.scan, sweep.latent());
     let fill = how == Initialisation::Paper;
-    let views = (0..lenses.len())
-        .map(|view| label(source, view, &lenses[view], latent, starts, seed, fill))
+    let views = (0..sweep.lenses.len())
+        .map(|view| cluster(scan, view, &sweep.lenses[view], latent, starts, seed, fill))
         .collect::<Result<Vec<_>>>()?;
-    Ok(match how {
-        Initialisation::Aligned => aligned(source.instances(), latent, views),
-        Initialisation::Paper => averaged(source.instances(), latent, views),
-    })
+    let targets = match how {
+        Initialisation::Aligned => matched(latent, &views, &overlaps(sweep, &views, seed)?),
+        Initialisation::Paper => vec![(0..latent).collect(); views.len()],
+    };
+    let mut v = Matrix::zeros(scan.instances(), latent);
+    let labels: Vec<Labels<'_>> =
+        views.iter().zip(&sweep.lenses).map(|(view, lens)| view.labels(lens)).collect();
+    let share = 1.0 / views.len() as f64;
+    let statistics = sweep.begin(&mut v, |piece, v| {
+        for (view, ((labels, own), target)) in labels.iter().zip(&views).zip(&targets).enumerate() {
+            let vote = if fill { share } else { own.importance };
+            labels.each(piece, view, |i, label| v[i * latent + target[label as usize]] += vote);
+        }
+        for row in v.chunks_exact_mut(latent) {
+            let total = if fill { 1.0 } else { row.iter().sum::<f64>().max(1.0) };
+            row.iter_mut().for_each(|vote| *vote = *vote / total + FLOOR);
+        }
+        Ok(())
+    })?;
+    let permuted = |(view, target): (Clustered, &Vec<usize>)| {
+        let mut basis = Matrix::zeros(view.centres.rows(), latent);
+        for f in 0..basis.rows() {
+            for (k, &to) in target.iter().enumerate() {
+                basis[(f, to)] = view.centres[(f, k)];
+            }
+        }
+        basis
+    };
+    drop(labels);
+    let bases = views.into_iter().zip(&targets).map(permuted).collect();
+    let bases = if fill { Bases::Given(bases) } else { Bases::Normalised(bases) };
+    Ok(Start { v, statistics, bases })
 }
 
 /// K-means in one view. With `fill` the missing rows take part as copies of the mean.
-fn label(
-    source: &dyn Source,
+fn cluster(
+    scan: &Scan<'_>,
     view: usize,
     lens: &Lens,
     latent: usize,
     starts: usize,
     seed: u64,
     fill: bool,
-) -> Result<Labelled> {
+) -> Result<Clustered> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::MAX - view as u64);
-    let present = (0..source.instances()).filter(|&i| source.is_present(view, i)).count();
-    let sampled = kmeans::sample(source, view, kmeans::sample_size(latent), &mut rng);
+    let present = scan.schema().view(view).present();
+    let sampled = kmeans::sample(scan.source(), view, kmeans::sample_size(latent), &mut rng);
     let mut buffer = Buffer::default();
-    let mut points = Points::new(source, view, lens, &sampled, &mut buffer)?;
-    let missing = source.instances() - present;
+    let mut points = Points::new(scan, view, lens, &sampled, &mut buffer)?;
+    let missing = scan.instances() - present;
     if fill && missing > 0 {
         let share = sampled.len() as f64 / present as f64;
         let mean = points.mean();
         points = points.with_extra(mean, share * missing as f64);
     }
     let found = points.cluster(latent, starts, seed.wrapping_add(view as u64))?;
-    let centres = found.centres;
-    let mut labels = vec![if fill { found.extra_label } else { MISSING }; source.instances()];
-    if sampled.len() == present {
-        for (&instance, label) in sampled.iter().zip(&found.labels) {
-            labels[instance as usize] = *label;
+    let missing = if fill { found.extra_label } else { MISSING };
+    let labels = (sampled.len() == present).then(|| {
+        let mut labels = vec![missing; scan.instances()];
+        sampled.iter().zip(&found.labels).for_each(|(&i, label)| labels[i as usize] = *label);
+        labels
+    });
+    Ok(Clustered { centres: found.centres, labels, missing, present, importance: lens.scaling.importance })
+}
+
+/// How the label of an instance in a view is told.
+enum Labels<'a> {
+    Known(&'a [u32]),
+    Nearest { centres: Centres<'a>, missing: u32 },
+}
+
+impl Clustered {
+    fn labels<'a>(&'a self, lens: &'a Lens) -> Labels<'a> {
+        match &self.labels {
+            Some(labels) => Labels::Known(labels),
+            None => Labels::Nearest { centres: Centres::new(lens, &self.centres), missing: self.missing },
         }
-    } else {
-        let all = kmeans::assign(source, view, lens, &centres)?;
-        let seen = labels.iter_mut().zip(&all.labels).filter(|(_, label)| **label != MISSING);
-        seen.for_each(|(own, label)| *own = *label);
     }
-    Ok(Labelled { labels, centres, present, importance: lens.scaling.importance })
+}
+
+impl Labels<'_> {
+    /// Calls `each` with the number within the block and the label of every instance that has one in a view.
+    fn each(&self, piece: &Piece<'_>, view: usize, mut each: impl FnMut(usize, u32)) {
+        let start = piece.instances.start;
+        match self {
+            Self::Known(labels) => {
+                let labels = labels[piece.instances.clone()].iter().enumerate();
+                labels.filter(|(_, label)| **label != MISSING).for_each(|(i, label)| each(i, *label));
+            }
+            Self::Nearest { centres, missing } => {
+                let block = &piece.blocks[view];
+                let rows = piece.shown_in(view);
+                if *missing != MISSING {
+                    let gone = piece.instances.clone().filter(|i| block.index.row(i - start).is_none());
+                    gone.for_each(|i| each(i - start, *missing));
+                }
+                centres.compare(block, &rows, &mut Scratch::default(), |at, label, _, _| {
+                    each(at.0 - start, label)
+                });
+            }
+        }
+    }
+}
+
+/// Instances on which the clusters of the views are compared where k-means has seen but a sample, in multiples of that sample.
+const COMPARED: usize = 4;
+const COMPARED_STREAM: u64 = 1 << 40;
+
+/// How many instances have label a in one view and b in another, for each pair of views: a × b.
+struct Overlaps {
+    views: usize,
+    latent: usize,
+    counts: Vec<u32>,
+}
+
+impl Overlaps {
+    fn table(&self, view: usize, other: usize) -> &[u32] {
+        let size = self.latent * self.latent;
+        let at = (view * self.views + other) * size;
+        &self.counts[at..at + size]
+    }
+}
+
+/// Compares the labels of the views, of all instances or of a seeded sample.
+fn overlaps(sweep: &Sweep<'_>, views: &[Clustered], seed: u64) -> Result<Overlaps> {
+    let (scan, latent) = (&sweep.scan, sweep.latent());
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(COMPARED_STREAM);
+    let known = views.iter().all(|view| view.labels.is_some());
+    let limit = if known { scan.instances() } else { COMPARED * kmeans::sample_size(latent) };
+    let chosen = kmeans::sample_instances(scan.source(), limit, &mut rng);
+    let mut of_views = Vec::with_capacity(views.len());
+    for (view, (own, lens)) in views.iter().zip(&sweep.lenses).enumerate() {
+        of_views.push(match &own.labels {
+            Some(labels) => chosen.iter().map(|&i| labels[i as usize]).collect(),
+            None => {
+                let mut buffer = Buffer::default();
+                let block = scan.pick(view, &chosen, &mut buffer)?;
+                let row = |(n, i): (usize, &u32)| Some((*i as usize, block.index.row(n)?));
+                let rows: Vec<(usize, usize)> = chosen.iter().enumerate().filter_map(row).collect();
+                let mut found = Vec::with_capacity(rows.len());
+                Centres::new(lens, &own.centres).compare(
+                    &block,
+                    &rows,
+                    &mut Scratch::default(),
+                    |_, label, _, _| found.push(label),
+                );
+                let mut found = found.into_iter();
+                let label = |n| block.index.row(n).and_then(|_| found.next()).unwrap_or(MISSING);
+                (0..chosen.len()).map(label).collect::<Vec<u32>>()
+            }
+        });
+    }
+    let mut all =
+        Overlaps { views: views.len(), latent, counts: vec![0; views.len().pow(2) * latent * latent] };
+    for (view, own) in of_views.iter().enumerate() {
+        for (other, labels) in of_views.iter().enumerate().filter(|(other, _)| *other != view) {
+            let at = (view * views.len() + other) * latent * latent;
+            for (a, b) in own.iter().zip(labels).filter(|(a, b)| **a != MISSING && **b != MISSING) {
+                all.counts[at + *a as usize * latent + *b as usize] += 1;
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Parts of a vote that count; votes are whole numbers unless views differ in importance.
@@ -105,89 +233,34 @@ const PARTS: f64 = 1024.0;
 const ROUNDS: usize = 10;
 
 /// Matches the clusters of each view to the consensus of the others: first of those before it, the view that shows
-/// most instances first (if all views are as important), then in rounds until nothing changes.
-fn aligned(instances: usize, latent: usize, views: Vec<Labelled>) -> Start {
+/// most instances first (if all views are as important), then in rounds until nothing changes. For each view the column of V of
+/// each of its labels.
+fn matched(latent: usize, views: &[Clustered], overlaps: &Overlaps) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..views.len()).collect();
     let says = |view: usize| views[view].importance * views[view].present as f64;
     order.sort_by(|&a, &b| says(b).total_cmp(&says(a)));
-    let mut votes = Matrix::zeros(instances, latent);
     let mut targets: Vec<Vec<usize>> = vec![Vec::new(); views.len()];
     for _ in 0..ROUNDS {
         let before = targets.clone();
         for &view in &order {
-            vote(&mut votes, &views[view], &targets[view], -views[view].importance);
-            targets[view] = views[view].match_to(&votes);
-            vote(&mut votes, &views[view], &targets[view], views[view].importance);
+            // What the others that are matched already vote for, by label.
+            let mut votes = vec![0_i64; latent * latent];
+            for (other, target) in
+                targets.iter().enumerate().filter(|(other, target)| *other != view && !target.is_empty())
+            {
+                let weight = (views[other].importance * PARTS).round() as i64;
+                let counts = overlaps.table(view, other).chunks_exact(latent);
+                for (votes, counts) in votes.chunks_exact_mut(latent).zip(counts) {
+                    target.iter().zip(counts).for_each(|(&k, &count)| votes[k] += weight * i64::from(count));
+                }
+            }
+            // Each column once (Hungarian method).
+            let found = best_assignment(latent, latent, |label, k| votes[label * latent + k]);
+            targets[view] = found.into_iter().enumerate().map(|(label, k)| k.unwrap_or(label)).collect();
         }
         if targets == before {
             break;
         }
     }
-    for i in 0..instances {
-        let row = votes.row_mut(i);
-        let total: f64 = row.iter().sum::<f64>().max(1.0);
-        row.iter_mut().for_each(|vote| *vote = *vote / total + FLOOR);
-    }
-    let permuted = |(view, target): (Labelled, &Vec<usize>)| {
-        let mut basis = Matrix::zeros(view.centres.rows(), latent);
-        for f in 0..basis.rows() {
-            for (k, &to) in target.iter().enumerate() {
-                basis[(f, to)] = view.centres[(f, k)];
-            }
-        }
-        basis
-    };
-    let mut bases: Vec<Matrix> = views.into_iter().zip(&targets).map(permuted).collect();
-    // Columns of V sum to one from the start, as after every iteration: B then starts at the scale of the bases
-    // to come. At another scale the first U step would be all alignment and lose what k-means has found.
-    let mut sums = vec![0.0; latent];
-    for row in votes.iter_rows() {
-        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-    }
-    votes.scale_columns(&sums.iter().map(|sum| 1.0 / sum).collect::<Vec<_>>());
-    bases.iter_mut().for_each(|basis| basis.scale_columns(&sums));
-    Start { v: votes, bases }
-}
-
-/// Adds `weight` to the entry of each instance that its label in a view stands for.
-fn vote(votes: &mut Matrix, view: &Labelled, target: &[usize], weight: f64) {
-    if target.is_empty() {
-        return;
-    }
-    for (i, label) in view.seen() {
-        votes[(i, target[label])] += weight;
-    }
-}
-
-impl Labelled {
-    /// The instances that the view shows, with their labels.
-    fn seen(&self) -> impl Iterator<Item = (usize, usize)> {
-        let labels = self.labels.iter().enumerate();
-        labels.filter(|(_, label)| **label != MISSING).map(|(i, &label)| (i, label as usize))
-    }
-
-    /// For each label the column of `votes` that it overlaps with most, each column once (Hungarian method).
-    fn match_to(&self, votes: &Matrix) -> Vec<usize> {
-        let latent = votes.columns();
-        let mut overlap = vec![0_i64; latent * latent];
-        for (i, label) in self.seen() {
-            for (overlap, votes) in overlap[label * latent..].iter_mut().zip(votes.row(i)) {
-                *overlap += (*votes * PARTS).round() as i64;
-            }
-        }
-        let matched = best_assignment(latent, latent, |label, k| overlap[label * latent + k]);
-        matched.into_iter().enumerate().map(|(label, k)| k.unwrap_or(label)).collect()
-    }
-}
-
-/// Averages the labels of the views without matching them.
-fn averaged(instances: usize, latent: usize, views: Vec<Labelled>) -> Start {
-    let share = 1.0 / views.len() as f64;
-    let mut v = Matrix::from_fn(instances, latent, |_, _| FLOOR);
-    for view in &views {
-        for (i, &label) in view.labels.iter().enumerate() {
-            v[(i, label as usize)] += share;
-        }
-    }
-    Start { v, bases: views.into_iter().map(|view| view.centres).collect() }
+    targets
 }

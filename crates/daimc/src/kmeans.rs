@@ -7,8 +7,8 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::lens::{Lens, Scratch};
-use crate::parallel::{block_size, ordered};
+use crate::lens::{FromCentre, Lens, Scratch, Targets};
+use crate::scan::Scan;
 use crate::source::{Block, Buffer, MISSING, Source};
 use crate::{Error, Matrix, Result};
 
@@ -82,13 +82,13 @@ fn thin(mut numbers: Vec<u32>, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
 impl<'a> Points<'a> {
     /// The given instances of a view, all of which must be present.
     pub fn new(
-        source: &'a dyn Source,
+        scan: &'a Scan<'_>,
         view: usize,
         lens: &'a Lens,
         instances: &[u32],
         buffer: &'a mut Buffer,
     ) -> Result<Self> {
-        let block = source.pick(view, instances, buffer)?;
+        let block = scan.pick(view, instances, buffer)?;
         let row = |(i, &instance): (usize, &u32)| Some((instance as usize, block.index.row(i)?));
         let rows: Vec<(usize, usize)> = instances.iter().enumerate().filter_map(row).collect();
         let from_centre = lens.measure();
@@ -133,7 +133,7 @@ impl<'a> Points<'a> {
 
     /// Calls `visit(i, squared distances of point i to the columns of centres)` for every point.
     fn distances(&self, centres: &Matrix, scratch: &mut Scratch, mut visit: impl FnMut(usize, &[f64])) {
-        let targets = self.lens.targets(&self.block.rows, centres);
+        let targets = self.lens.targets(centres);
         for start in (0..self.rows.len()).step_by(TILE) {
             let rows = &self.rows[start..(start + TILE).min(self.rows.len())];
             self.lens.project_each(&self.block, rows, &targets.operand, scratch, |i, products| {
@@ -391,7 +391,7 @@ const REFINEMENTS: usize = 10;
 /// K-means on the instances of view 0, or on a seeded sample of them: the centres (d × K) that each start led to, best
 /// first, those that are the same but once.
 pub(crate) fn candidates(
-    source: &dyn Source,
+    scan: &Scan<'_>,
     lens: &Lens,
     clusters: usize,
     starts: usize,
@@ -399,9 +399,9 @@ pub(crate) fn candidates(
 ) -> Result<Vec<Matrix>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::MAX);
-    let chosen = sample(source, 0, sample_size(clusters), &mut rng);
+    let chosen = sample(scan.source(), 0, sample_size(clusters), &mut rng);
     let mut buffer = Buffer::default();
-    let points = Points::new(source, 0, lens, &chosen, &mut buffer)?;
+    let points = Points::new(scan, 0, lens, &chosen, &mut buffer)?;
     let mut runs = points.cluster_all(clusters, starts, seed.wrapping_sub(1), |_, _| true)?;
     runs.dedup_by(|b, a| b.inertia - a.inertia <= SAME * a.inertia);
     Ok(runs.into_iter().map(|run| run.centres).collect())
@@ -412,18 +412,18 @@ const SAME: f64 = 1e-6;
 
 /// The best of [`candidates`]; if they saw but a sample, refined on all instances.
 pub(crate) fn centres(
-    source: &dyn Source,
+    scan: &Scan<'_>,
     lens: &Lens,
     clusters: usize,
     starts: usize,
     seed: u64,
 ) -> Result<Matrix> {
-    let mut centres = candidates(source, lens, clusters, starts, seed)?.swap_remove(0);
-    if source.instances() > sample_size(clusters) {
+    let mut centres = candidates(scan, lens, clusters, starts, seed)?.swap_remove(0);
+    if scan.instances() > sample_size(clusters) {
         let mut labels = Vec::new();
         for _ in 0..REFINEMENTS {
             let before = std::mem::take(&mut labels);
-            let pass = pass(source, 0, lens, &centres, true)?;
+            let pass = pass(scan, 0, lens, &centres, true)?;
             pass.move_centres(lens, &mut centres);
             labels = pass.labels;
             let moved = labels.iter().zip(&before).filter(|(a, b)| a != b).count();
@@ -436,22 +436,23 @@ pub(crate) fn centres(
 }
 
 /// Assigns every instance of a view to its nearest centre.
-pub(crate) fn assign(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix) -> Result<Assignment> {
-    let Pass { labels, confidence, .. } = pass(source, view, lens, centres, false)?;
+pub(crate) fn assign(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix) -> Result<Assignment> {
+    let Pass { labels, confidence, .. } = pass(scan, view, lens, centres, false)?;
     Ok(Assignment { labels, confidence })
 }
 
 /// The mean (in a column of d × K) of the instances of each cluster in view 0, which shows all; zero where there are none.
-pub(crate) fn means(source: &dyn Source, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Matrix> {
+pub(crate) fn means(scan: &Scan<'_>, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Matrix> {
     let mut total = Pass::new(clusters, lens.features(), true);
-    let mut buffer = Buffer::default();
-    let block = source.block(0, 0..labels.len(), &mut buffer)?;
-    for (i, &label) in labels.iter().enumerate() {
-        let Some(row) = block.index.row(i) else { continue };
-        total.counts[label] += 1.0;
-        total.factors[label] += lens.full_factor(i);
-        lens.add_row(&block, (i, row), 1.0, total.sums.row_mut(label));
-    }
+    scan.pass_view(
+        0,
+        || Pass::new(clusters, lens.features(), true),
+        |piece, pass| {
+            piece.shown().into_iter().for_each(|at| pass.add(lens, &piece.blocks[0], at, labels[at.0]));
+            Ok(())
+        },
+        |pass| total.absorb(pass),
+    )?;
     let mut centres = Matrix::zeros(lens.features(), clusters);
     total.move_centres(lens, &mut centres);
     Ok(centres)
@@ -479,6 +480,13 @@ impl Pass {
         }
     }
 
+    /// Adds an instance to the sums of its cluster.
+    fn add(&mut self, lens: &Lens, block: &Block<'_>, at: (usize, usize), cluster: usize) {
+        self.counts[cluster] += 1.0;
+        self.factors[cluster] += lens.full_factor(at.0);
+        lens.add_row(block, at, 1.0, self.sums.row_mut(cluster));
+    }
+
     /// Takes over what a block has found, and clears it.
     fn absorb(&mut self, block: &mut Self) {
         fn add(into: &mut [f64], from: &mut [f64]) {
@@ -504,46 +512,64 @@ impl Pass {
     }
 }
 
+/// Centres that the rows of a view are compared with.
+pub(crate) struct Centres<'a> {
+    lens: &'a Lens,
+    targets: Targets,
+    from_centre: FromCentre<'a>,
+}
+
+impl<'a> Centres<'a> {
+    pub fn new(lens: &'a Lens, centres: &Matrix) -> Self {
+        Self { lens, targets: lens.targets(centres), from_centre: lens.measure() }
+    }
+
+    /// Calls `each(instance and row, the nearest centre, its squared distance, all squared distances)`.
+    pub fn compare(
+        &self,
+        block: &Block<'_>,
+        rows: &[(usize, usize)],
+        scratch: &mut Scratch,
+        mut each: impl FnMut((usize, usize), u32, f64, &[f64]),
+    ) {
+        for rows in rows.chunks(TILE) {
+            self.lens.project_each(block, rows, &self.targets.operand, scratch, |i, products| {
+                let at = rows[i];
+                self.targets.distances(self.from_centre.square(block, at), products);
+                let (label, distance) = nearest(products);
+                each(at, label, distance, products);
+            });
+        }
+    }
+}
+
 /// Compares every instance of a view with the centres, block by block; with `sum` the members of each cluster are
 /// added up, without it the confidence is worked out.
-fn pass(source: &dyn Source, view: usize, lens: &Lens, centres: &Matrix, sum: bool) -> Result<Pass> {
-    let (instances, d, count) = (source.instances(), centres.rows(), centres.columns());
-    let size = block_size(instances);
-    let mut buffer = Buffer::default();
-    let targets = lens.targets(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, centres);
-    let from_centre = lens.measure();
+fn pass(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix, sum: bool) -> Result<Pass> {
+    let (instances, d, count) = (scan.instances(), centres.rows(), centres.columns());
+    let centres = Centres::new(lens, centres);
     let mut total = Pass::new(count, d, sum);
     total.labels.reserve_exact(instances);
     total.confidence.reserve_exact(if sum { 0 } else { instances });
-    ordered(
-        (0..instances).step_by(size),
-        || (Pass::new(count, d, sum), Buffer::default(), Scratch::default()),
-        |start, (pass, buffer, scratch)| {
-            let range = start..(start + size).min(instances);
-            pass.labels.resize(range.len(), MISSING);
-            pass.confidence.resize(if sum { 0 } else { range.len() }, 0.0);
-            let block = source.block(view, range.clone(), buffer)?;
-            let row = |i: usize| Some((i, block.index.row(i - start)?));
-            let here: Vec<(usize, usize)> = range.filter_map(row).collect();
-            for rows in here.chunks(TILE) {
-                lens.project_each(&block, rows, &targets.operand, scratch, |i, products| {
-                    let at = rows[i];
-                    targets.distances(from_centre.square(&block, at), products);
-                    let (label, distance) = nearest(products);
-                    pass.labels[at.0 - start] = label;
-                    if sum {
-                        let k = label as usize;
-                        pass.counts[k] += 1.0;
-                        pass.factors[k] += lens.full_factor(at.0);
-                        lens.add_row(&block, at, 1.0, pass.sums.row_mut(k));
-                    } else {
-                        pass.confidence[at.0 - start] = margin(products, label, distance);
-                    }
-                });
-            }
-            Ok::<_, crate::Error>(())
+    scan.pass_view(
+        view,
+        || (Pass::new(count, d, sum), Scratch::default()),
+        |piece, (pass, scratch)| {
+            let start = piece.instances.start;
+            pass.labels.resize(piece.instances.len(), MISSING);
+            pass.confidence.resize(if sum { 0 } else { piece.instances.len() }, 0.0);
+            let block = &piece.blocks[0];
+            centres.compare(block, &piece.shown(), scratch, |at, label, distance, distances| {
+                pass.labels[at.0 - start] = label;
+                if sum {
+                    pass.add(lens, block, at, label as usize);
+                } else {
+                    pass.confidence[at.0 - start] = margin(distances, label, distance);
+                }
+            });
+            Ok(())
         },
-        |(pass, _, _)| total.absorb(pass),
+        |(pass, _)| total.absorb(pass),
     )?;
     Ok(total)
 }
@@ -562,7 +588,7 @@ mod tests {
     use crate::scale::{Scale, Scaling};
     use crate::source::Rows;
     use crate::synthetic::Synthetic;
-    use crate::{View, Views};
+    use crate::{Stop, View, Views};
 
     const N: usize = 500;
     const D: usize = 12;
@@ -572,9 +598,7 @@ mod tests {
         let data = Synthetic::new(N, 5).noise(1.0).seed(3);
         let plain = Views::new(vec![data.dense::<f32>("x", D).unwrap()]).unwrap();
         let mut buffer = Buffer::default();
-        let Rows::DenseF32(values) = plain.block(0, 0..N, &mut buffer).unwrap().rows else {
-            panic!("dense rows")
-        };
+        let Rows::DenseF32(values) = plain.block(0, 0..N, &mut buffer).rows else { panic!("dense rows") };
         let single: Vec<f32> = values.iter().map(|value| value + offset).collect();
         let double: Vec<f64> = single.iter().map(|value| f64::from(*value)).collect();
         let view = |view: View<'static>| Views::new(vec![view]).unwrap();
@@ -582,10 +606,11 @@ mod tests {
     }
 
     fn with_points<T>(source: &Views<'_>, scale: Scale, work: impl FnOnce(&Points<'_>) -> T) -> T {
-        let lens = Lens::fit(source, 0, Scaling::fit(source, 0, scale).unwrap(), true).unwrap();
+        let scan = Scan::new(source, &Stop::new());
+        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
         let all: Vec<u32> = (0..crate::views::index(source.instances())).collect();
         let mut buffer = Buffer::default();
-        work(&Points::new(source, 0, &lens, &all, &mut buffer).unwrap())
+        work(&Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap())
     }
 
     #[test]
@@ -620,9 +645,10 @@ mod tests {
     #[test]
     fn no_point_is_an_error() {
         let [source, _] = both(0.0);
-        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
+        let scan = Scan::new(&source, &Stop::new());
+        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();
         let mut buffer = Buffer::default();
-        let points = Points::new(&source, 0, &lens, &[], &mut buffer).unwrap();
+        let points = Points::new(&scan, 0, &lens, &[], &mut buffer).unwrap();
         assert!(matches!(points.cluster(3, 2, 0), Err(Error::EmptyInput { .. })));
     }
 }

@@ -25,17 +25,20 @@ mod queries;
 
 use crate::kernel::Scalar;
 use crate::scale::Scaling;
-use crate::source::{Block, Buffer, Csr, Rows, Source};
-use crate::{Error, Result};
+use crate::scan::Scan;
+use crate::source::{Block, Buffer, Csr, Rows};
+use crate::{Error, Layout, Result};
+pub(crate) use distances::{FromCentre, Targets};
 pub(crate) use lanes::{Members, Right};
 use norms::Norms;
-pub(crate) use products::{Operand, Scratch, Sums, Total};
+pub(crate) use products::{Operand, Scratch, Sums, Total, Touched};
 pub(crate) use queries::{MOST as MOST_QUERIES, Queries};
 
 /// The scaled rows of one view.
 #[derive(Debug)]
 pub(crate) struct Lens {
     pub scaling: Scaling,
+    layout: Layout,
     features: usize,
     /// `f` of each instance; empty: `scaling.weight` for all.
     factors: Vec<f64>,
@@ -67,18 +70,18 @@ fn longest<T: Scalar>() -> f64 {
 }
 
 impl Lens {
-    /// Looks at a view of `source` through `scaling`; `equal_weight` sets the weight of the view so that its
+    /// Looks at a view of the source through `scaling`; `equal_weight` sets the weight of the view so that its
     /// mean squared row length is 1.
-    pub fn fit(source: &dyn Source, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
+    pub fn fit(scan: &Scan<'_>, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
         // A weight that is still to come may bring rows of any length into range.
-        let (mut lens, norms) = Self::look(source, view, scaling, equal_weight)?;
+        let (mut lens, norms) = Self::look(scan, view, scaling, equal_weight)?;
         let lengths = lens.factors.iter().filter(|factor| **factor > 0.0).map(|factor| 1.0 / factor);
         let (count, sum) = lengths.fold((0.0, 0.0), |(count, sum), length| (count + 1.0, sum + length));
         if count > 0.0 && (sum / count).is_finite() {
             lens.scaling.length = sum / count;
         }
         if equal_weight {
-            let present = (0..source.instances()).filter(|&i| source.is_present(view, i)).count();
+            let present = scan.schema().view(view).present();
             // A view of zeros keeps its weight.
             if let Some(weight) = norms.squares.weight_for(present as f64) {
                 lens.scaling.weight *= weight;
@@ -100,16 +103,17 @@ impl Lens {
         self.sum_squares *= importance;
     }
 
-    /// Looks at a view of `source` through a scaling that is complete, such as that of a model.
-    pub fn new(source: &dyn Source, view: usize, scaling: Scaling) -> Result<Self> {
-        Self::look(source, view, scaling, false).map(|(lens, _)| lens)
+    /// Looks at a view of the source through a scaling that is complete, such as that of a model.
+    pub fn new(scan: &Scan<'_>, view: usize, scaling: Scaling) -> Result<Self> {
+        Self::look(scan, view, scaling, false).map(|(lens, _)| lens)
     }
 
-    fn look(source: &dyn Source, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
-        let features = source.features(view);
+    fn look(scan: &Scan<'_>, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
+        let (features, layout) = (scan.schema().view(view).features(), scan.layout(view));
         let square_of_zero = square_of_zero(&scaling);
         let mut lens = Self {
             scaling,
+            layout,
             features,
             factors: Vec::new(),
             by_row: false,
@@ -118,40 +122,37 @@ impl Lens {
             sum_squares: 0.0,
             bytes: 0,
         };
-        let mut buffer = Buffer::default();
-        let kind = source.block(view, 0..source.instances().min(1), &mut buffer)?.rows;
-        let limit = match kind {
+        let limit = match layout {
             _ if any_length => f64::MAX.sqrt(),
-            Rows::DenseF32(_) | Rows::SparseF32(_) => longest::<f32>(),
-            Rows::DenseF64(_) | Rows::SparseF64(_) => longest::<f64>(),
+            Layout::DenseF32 | Layout::SparseF32 => longest::<f32>(),
+            Layout::DenseF64 | Layout::SparseF64 => longest::<f64>(),
         };
         // Products of sparse rows are taken as they are stored.
-        let stored_limit = match kind {
-            Rows::DenseF32(_) | Rows::DenseF64(_) => f64::INFINITY,
-            Rows::SparseF32(_) => longest::<f32>(),
-            Rows::SparseF64(_) => longest::<f64>(),
+        let stored_limit = match layout {
+            Layout::DenseF32 | Layout::DenseF64 => f64::INFINITY,
+            Layout::SparseF32 => longest::<f32>(),
+            Layout::SparseF64 => longest::<f64>(),
         };
-        lens.centre = lens.pilot(source, view)?;
-        let mut norms = lens.norms(source, view, (limit, stored_limit))?;
+        lens.centre = lens.pilot(scan, view)?;
+        let mut norms = lens.norms(scan, view, (limit, stored_limit))?;
         if let Some(row) = norms.refused(any_length) {
-            return Err(not_finite(source, view, row)?.unwrap_or_else(|| Error::TooLarge {
-                view: source.name(view).into(),
+            return Err(not_finite(scan, view, row)?.unwrap_or_else(|| Error::TooLarge {
+                view: scan.schema().view_name(view).into(),
                 row,
-                id: source.id(row),
+                id: scan.schema().ids().get(row),
             }));
         }
         lens.factors = std::mem::take(&mut norms.factors);
         lens.sum_squares = norms.squares.value(1.0);
         lens.bytes = norms.bytes;
-        let (far, offset, extreme, dense) = match kind {
-            Rows::DenseF32(_) => lens.traps::<f32>(&norms, true),
-            Rows::DenseF64(_) => lens.traps::<f64>(&norms, true),
-            Rows::SparseF32(_) => lens.traps::<f32>(&norms, false),
-            Rows::SparseF64(_) => lens.traps::<f64>(&norms, false),
+        let (far, offset, extreme) = match layout {
+            Layout::DenseF32 | Layout::SparseF32 => lens.traps::<f32>(&norms),
+            Layout::DenseF64 | Layout::SparseF64 => lens.traps::<f64>(&norms),
         };
+        let dense = layout.is_dense();
         if far && !dense {
             return Err(Error::Scaling {
-                view: source.name(view).into(),
+                view: scan.schema().view_name(view).into(),
                 scale: lens.scaling.scale.to_string(),
                 reason:
                     "the shift of a feature is so much larger than its spread that the view would have to be \
@@ -167,11 +168,11 @@ impl Lens {
     }
 
     /// What would cost digits: a shift that is far larger than the spread, an offset of the scaled rows, magnitudes that
-    /// leave the range of the type; and whether rows are dense.
-    fn traps<T: Scalar>(&self, norms: &Norms, dense: bool) -> (bool, bool, bool, bool) {
+    /// leave the range of the type.
+    fn traps<T: Scalar>(&self, norms: &Norms) -> (bool, bool, bool) {
         let offset = norms.from_centre.root() < norms.squares.root() / tolerable_shift::<T>().sqrt();
         let extreme = self.is_extreme::<T>(norms.smallest, norms.largest);
-        (self.is_far::<T>(), offset, extreme, dense)
+        (self.is_far::<T>(), offset, extreme)
     }
 
     /// Bytes that the view stores per row, on average.
@@ -290,13 +291,14 @@ impl Lens {
 }
 
 /// The error that names a value which is not finite in the row of an instance, if there is one.
-fn not_finite(source: &dyn Source, view: usize, instance: usize) -> Result<Option<Error>> {
+fn not_finite(scan: &Scan<'_>, view: usize, instance: usize) -> Result<Option<Error>> {
     fn find<T: Scalar>(values: &[T]) -> Option<(usize, f64)> {
         values.iter().map(|value| value.to_f64()).enumerate().find(|(_, value)| !value.is_finite())
     }
-    let d = source.features(view);
+    let schema = scan.schema().view(view);
+    let d = schema.features();
     let mut buffer = Buffer::default();
-    let block = source.block(view, instance..instance + 1, &mut buffer)?;
+    let block = scan.read(view, instance..instance + 1, &mut buffer)?;
     let Some(row) = block.index.row(0) else { return Ok(None) };
     let found = match block.rows {
         Rows::DenseF32(x) => find(&x[row * d..(row + 1) * d]),
@@ -305,11 +307,11 @@ fn not_finite(source: &dyn Source, view: usize, instance: usize) -> Result<Optio
         Rows::SparseF64(csr) => find(csr.row(row).1).map(|(i, value)| (csr.row(row).0[i] as usize, value)),
     };
     Ok(found.map(|(column, value)| Error::NotFinite {
-        view: source.name(view).into(),
+        view: schema.name().into(),
         row: instance,
-        id: source.id(instance),
+        id: scan.schema().ids().get(instance),
         column,
-        feature: column.to_string(),
+        feature: schema.feature_name(column),
         value,
     }))
 }

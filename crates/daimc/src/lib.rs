@@ -31,16 +31,19 @@
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
 
 pub mod baselines;
+mod blocks;
 mod choice;
 mod combine;
 mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;
+mod descent;
 mod eigen;
 mod error;
 pub mod estimate;
 mod explain;
 mod fit;
+mod forest;
 mod held_out;
 mod importance;
 mod initialise;
@@ -58,11 +61,15 @@ mod parallel;
 mod part;
 mod patterns;
 mod scale;
+mod scan;
+mod schema;
 pub mod select;
+mod shard;
 pub mod simulate;
 pub mod source;
-mod state;
+mod statistics;
 pub mod steps;
+mod stop;
 mod sweep;
 pub mod synthetic;
 pub mod text;
@@ -70,6 +77,7 @@ mod tune;
 mod views;
 mod watch;
 
+pub use descent::{Bases, Descent, Factors};
 pub use error::{Error, ErrorKind, Result};
 pub use explain::Contributions;
 pub use fit::{Daimc, Iteration, Outcome, Timings};
@@ -81,9 +89,12 @@ pub use model::{Misfit, Model, Place, Run, ViewModel};
 pub use neighbours::{Decision, Neighbours};
 pub use options::{Options, Penalty, Preset, ViewWeights};
 pub use scale::{Scale, Scaling};
+pub use schema::{Layout, Presence, Schema, ViewOf, ViewSchema};
+pub use shard::{Cpu, Shard, Shards, VStep, aligned};
 pub use source::Source;
+pub use statistics::{Statistics, Totals};
 pub use steps::latent::Solver;
 pub use steps::objective::Objective;
-pub use sweep::Statistics;
+pub use stop::Stop;
 pub use views::{Account, Ids, Values, View, Views};
 pub use watch::Stage;

@@ -1,13 +1,32 @@
 //! A dense `f64` matrix, row by row: the form in which results are handed out.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Error, Result};
 
 /// A dense matrix of `f64`, stored row by row.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct Matrix {
     rows: usize,
     columns: usize,
     values: Vec<f64>,
+}
+
+/// A matrix as it is read from outside.
+#[derive(Deserialize)]
+struct Unchecked {
+    rows: usize,
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl TryFrom<Unchecked> for Matrix {
+    type Error = Error;
+
+    fn try_from(Unchecked { rows, columns, values }: Unchecked) -> Result<Self> {
+        Self::new(rows, columns, values)
+    }
 }
 
 impl Matrix {

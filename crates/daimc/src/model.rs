@@ -10,15 +10,14 @@ use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
 use crate::options::Options;
-use crate::parallel::block_size;
-use crate::patterns::Patterns;
 use crate::scale::Scaling;
+use crate::scan::{Scan, off_the_pool};
+use crate::source::Source;
 use crate::steps::alignment;
-use crate::steps::latent::{Passes, Solver};
 use crate::steps::objective::Objective;
-use crate::sweep::{Sweep, Update};
+use crate::sweep::Sweep;
 use crate::text::{list, plain, quoted};
-use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings, View, Views};
+use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Stop, Timings, View, ViewOf, Views};
 
 pub use misfit::Misfit;
 
@@ -54,6 +53,8 @@ pub struct Model {
     pub history: Vec<Objective>,
     /// Why the fit ended.
     pub outcome: Outcome,
+    /// How often all rows were read.
+    pub passes: usize,
     /// Where the time went.
     pub timings: Timings,
 }
@@ -130,18 +131,16 @@ pub struct Place {
 }
 
 impl Place {
-    /// How exactly V is solved for given bases.
-    pub(crate) const PASSES: Passes = Passes { most: 1000, tolerance: 1e-9 };
-
     /// The rows of V as data.
     pub(crate) fn rows(v: &Matrix) -> Result<Views<'_>> {
         Views::new(vec![View::dense("V", v.columns(), v.values())?])
     }
 
     /// Places rows of V among centres that are known.
-    pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix) -> Result<Self> {
+    pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix, stop: &Stop) -> Result<Self> {
         let (labels, confidence) = {
             let rows = Self::rows(&v)?;
+            let rows = Scan::new(&rows, stop);
             let lens = Lens::new(&rows, 0, scaling.clone())?;
             let found = kmeans::assign(&rows, 0, &lens, centres)?;
             (found.labels.iter().map(|&label| label as usize).collect(), found.confidence)
@@ -150,15 +149,16 @@ impl Place {
     }
 
     /// Clusters rows of V: how they are scaled for it, the centres, and where the rows are.
-    pub(crate) fn cluster(v: Matrix, options: &Options) -> Result<(Scaling, Matrix, Self)> {
+    pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
         let (scaling, centres) = {
             let rows = Self::rows(&v)?;
+            let rows = Scan::new(&rows, stop);
             let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
             let lens = Lens::new(&rows, 0, scaling.clone())?;
             let centres = kmeans::centres(&rows, &lens, options.clusters, options.restarts, options.seed)?;
             (scaling, centres)
         };
-        let place = Self::new(v, &scaling, &centres)?;
+        let place = Self::new(v, &scaling, &centres, stop)?;
         Ok((scaling, centres, place))
     }
 
@@ -171,6 +171,7 @@ impl Place {
     ) -> Result<(Scaling, Matrix, Self)> {
         let (scaling, centres) = {
             let rows = Self::rows(&v)?;
+            let rows = Scan::new(&rows, &Stop::default());
             let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
             let lens = Lens::new(&rows, 0, scaling.clone())?;
             let centres = kmeans::means(&rows, &lens, &labels, options.clusters)?;
@@ -202,16 +203,18 @@ impl Model {
         })
     }
 
-    /// One of `views`, seen through the scaling that the model has for it, and its place in the model.
-    pub(crate) fn lens(
-        &self,
-        views: &Views<'_>,
-        (number, given): (usize, &View<'_>),
-    ) -> Result<(usize, Lens)> {
-        let place = self.place_of(given.name())?;
-        let own = &self.views[place];
-        own.check(given)?;
-        Ok((place, Lens::new(views, number, own.scaling.clone())?))
+    /// The rows of a source, each view seen through the scaling that the model has for it, and the places of the views in the
+    /// model.
+    pub(crate) fn lenses(&self, scan: &Scan<'_>) -> Result<(Vec<usize>, Vec<Lens>)> {
+        let (mut places, mut lenses) = (Vec::new(), Vec::new());
+        for (number, given) in scan.schema().views().enumerate() {
+            let place = self.place_of(given.name())?;
+            let own = &self.views[place];
+            own.check(given)?;
+            lenses.push(Lens::new(scan, number, own.scaling.clone())?);
+            places.push(place);
+        }
+        Ok((places, lenses))
     }
 
     /// What each feature of a view says for a cluster. `Bᵀx` regresses the row of V, so feature f moves it along the
@@ -229,37 +232,31 @@ impl Model {
     ///
     /// # Errors
     /// When a view is unknown or its features are not those of the model.
-    pub fn transform(&self, views: &Views<'_>) -> Result<Matrix> {
-        let mut bases = Vec::with_capacity(views.len());
-        let mut lenses = Vec::with_capacity(views.len());
-        for view in views.iter().enumerate() {
-            let (place, lens) = self.lens(views, view)?;
-            bases.push(self.views[place].basis.clone());
-            lenses.push(lens);
-        }
-        let patterns = Patterns::new(views, block_size(views.instances()));
-        let latent = self.options.latent;
-        let mut v = Matrix::zeros(views.instances(), latent);
-        let update = Update { bases: &bases, solver: Solver::Coordinate, passes: Place::PASSES };
-        let sweep = Sweep::new(views, &lenses, &patterns, latent);
-        sweep.run(Some(&update), &mut v, &vec![1.0; latent], false)?;
-        if v.values().iter().all(|value| value.is_finite()) { Ok(v) } else { Err(Error::OutOfRange) }
+    pub fn transform(&self, source: &dyn Source) -> Result<Matrix> {
+        off_the_pool(source, || self.transform_here(source))
+    }
+
+    fn transform_here(&self, source: &dyn Source) -> Result<Matrix> {
+        let scan = Scan::new(source, &Stop::default());
+        let (places, lenses) = self.lenses(&scan)?;
+        let bases: Vec<Matrix> = places.iter().map(|&place| self.views[place].basis.clone()).collect();
+        Sweep::new(scan, lenses, self.options.latent).place(&bases)
     }
 
     /// Places new instances: their rows of V, clusters and confidence.
     ///
     /// # Errors
     /// As [`Model::transform`].
-    pub fn place(&self, views: &Views<'_>) -> Result<Place> {
-        Place::new(self.transform(views)?, &self.latent_scaling, &self.centres)
+    pub fn place(&self, source: &dyn Source) -> Result<Place> {
+        Place::new(self.transform(source)?, &self.latent_scaling, &self.centres, &Stop::default())
     }
 
     /// The clusters of new instances.
     ///
     /// # Errors
     /// As [`Model::transform`].
-    pub fn predict(&self, views: &Views<'_>) -> Result<Vec<usize>> {
-        Ok(self.place(views)?.labels)
+    pub fn predict(&self, source: &dyn Source) -> Result<Vec<usize>> {
+        Ok(self.place(source)?.labels)
     }
 
     /// What a view would show of instances, given their rows of V: `U v`, in the units of the data. Where rows were
@@ -285,7 +282,7 @@ impl Model {
 }
 
 impl ViewModel {
-    fn check(&self, view: &View<'_>) -> Result<()> {
+    fn check(&self, view: ViewOf<'_>) -> Result<()> {
         let expected = self.basis.rows();
         if view.features() != expected {
             let what = "features (as many as the model was fitted to)";

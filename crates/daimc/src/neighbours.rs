@@ -16,14 +16,15 @@ mod search;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
 use crate::scale::Scale;
+use crate::scan::Scan;
 use crate::source::Source;
+use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
-use crate::{Daimc, Matrix, Result, View, Views};
+use crate::{Daimc, Error, Matrix, Result, View, Views};
 use anchors::Anchors;
 use evidence::Evidence;
 use graph::Graph;
@@ -105,7 +106,7 @@ impl From<Place> for Found {
 
 /// The graphs of the views, as they are needed.
 struct Graphs<'a> {
-    source: &'a dyn Source,
+    scan: &'a Scan<'a>,
     options: &'a Options,
     watch: &'a Watch,
     nearest: Vec<Nearest>,
@@ -113,25 +114,26 @@ struct Graphs<'a> {
 }
 
 impl<'a> Graphs<'a> {
-    fn new(source: &'a dyn Source, lenses: &[Lens], options: &'a Options, watch: &'a Watch) -> Result<Self> {
+    fn new(sweep: &'a Sweep<'a>, options: &'a Options, watch: &'a Watch) -> Result<Self> {
+        let (scan, lenses) = (&sweep.scan, &sweep.lenses);
         let find = |(view, lens)| {
-            watch.tell(&Stage::Search { view: source.name(view).into() });
-            search::nearest(source, view, lens, NEIGHBOURS, options.seed, watch)
+            watch.tell(&Stage::Search { view: scan.schema().view_name(view).into() });
+            search::nearest(scan, view, lens, NEIGHBOURS, options.seed, watch)
         };
         let nearest = lenses.iter().enumerate().map(find).collect::<Result<_>>()?;
         let importance = lenses.iter().map(|lens| lens.scaling.importance).collect();
-        Ok(Self { source, options, watch, nearest, importance })
+        Ok(Self { scan, options, watch, nearest, importance })
     }
 
     /// DAIMC on the leading eigenvectors of each view's own graph: its V.
     fn embed(&self) -> Result<Matrix> {
         let Options { clusters, seed, .. } = *self.options;
-        let n = self.source.instances();
+        let (n, source) = (self.scan.instances(), self.scan.source());
         let embedded = self.nearest.iter().enumerate().map(|(view, nearest)| {
             let rows = Graph::of_view(nearest, self.watch)?.spectral(None, clusters, seed, self.watch)?;
-            let present: Vec<bool> = (0..n).map(|i| self.source.is_present(view, i)).collect();
+            let present: Vec<bool> = (0..n).map(|i| source.is_present(view, i)).collect();
             let (features, values) = (rows.columns(), rows.into_values());
-            View::dense(self.source.name(view), features, values)?.mask(&present)
+            View::dense(source.name(view), features, values)?.mask(&present)
         });
         let views = Views::new(embedded.collect::<Result<_>>()?)?;
         let fit = Daimc::from(Options {
@@ -170,12 +172,12 @@ impl<'a> Graphs<'a> {
 /// # Errors
 /// [`Error::Interrupted`](crate::Error::Interrupted) soon after the fit was asked to stop, and when rows cannot be read.
 pub(crate) fn clusters(
-    source: &dyn Source,
-    lenses: &[Lens],
+    sweep: &Sweep<'_>,
     options: &Options,
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
+    let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
     let off = |reason: String| Ok((None, Decision { used: Neighbours::Off, reason }));
     let n = source.instances();
     match options.neighbours {
@@ -191,11 +193,22 @@ pub(crate) fn clusters(
                 "{n} instances are more than the {EXACT} up to which every pair is compared; `refine` finds most neighbours"
             ));
         }
-        _ => {}
+        _ if source.memory().is_some() => {}
+        Neighbours::Auto => {
+            return off("the rows are not in memory, where they would have to be compared".into());
+        }
+        asked => {
+            let reason = "the rows are not in memory, where they would have to be compared; use `off`, or allow more memory";
+            return Err(Error::Unsuitable {
+                what: "neighbours",
+                value: asked.to_string(),
+                reason: reason.into(),
+            });
+        }
     }
-    let mut graphs = Graphs::new(source, lenses, options, watch)?;
+    let mut graphs = Graphs::new(sweep, options, watch)?;
     // A copy of V goes with the place: it is not kept.
-    let plain = Found::from(Place::cluster(v.clone(), options)?.2).labels;
+    let plain = Found::from(Place::cluster(v.clone(), options, &watch.stop)?.2).labels;
     let follows_missingness = |found: &Found| {
         let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
         of(&found.labels).exceeds(&of(&plain))
@@ -203,7 +216,7 @@ pub(crate) fn clusters(
     let missingness =
         "the clusters of the graph of neighbours follow which views instances have, those of V do not";
     if options.neighbours == Neighbours::Embed {
-        let found = Found::from(Place::cluster(graphs.embed()?, options)?.2);
+        let found = Found::from(Place::cluster(graphs.embed()?, options, &watch.stop)?.2);
         if follows_missingness(&found) {
             return off(missingness.into());
         }
@@ -223,7 +236,7 @@ pub(crate) fn clusters(
             "the views' nearest neighbours know nothing of the clusters: modularity {before:.2}, below {INFORMATIVE}"
         ));
     }
-    let evidence = Evidence::new(source, lenses, options.seed, watch)?;
+    let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
     let found = if options.neighbours == Neighbours::Auto {
         cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?
     } else {
@@ -261,7 +274,7 @@ fn cut(
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
         drop((weighted, anchors));
-        let labels = Found::from(Place::cluster(rows.clone(), options)?.2).labels;
+        let labels = Found::from(Place::cluster(rows.clone(), options, &watch.stop)?.2).labels;
         let said = evidence.of(&labels, clusters, watch)?;
         weighted = fused.weighted(&[&rows, &said], POWER);
         anchors = Anchors::new(&[along[0], &said], lack)?;
@@ -269,7 +282,7 @@ fn cut(
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
     }
     drop((weighted, anchors));
-    Ok(Found::from(Place::cluster(rows, options)?.2))
+    Ok(Found::from(Place::cluster(rows, options, &watch.stop)?.2))
 }
 
 /// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,
@@ -311,6 +324,7 @@ fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lens::Lens;
     use crate::scale::Scaling;
     use crate::synthetic::Synthetic;
 
@@ -335,8 +349,10 @@ mod tests {
     fn a_view_is_trusted_as_far_as_neighbours_agree() {
         let data = Synthetic::new(120, 3).noise(0.3).seed(4);
         let source = Views::new(vec![data.dense::<f64>("x", 8).unwrap()]).unwrap();
-        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
-        let nearest = search::nearest(&source, 0, &lens, 5, 0, &Watch::default()).unwrap();
+        let lens =
+            Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::None).unwrap(), true)
+                .unwrap();
+        let nearest = search::nearest(&Scan::of(&source), 0, &lens, 5, 0, &Watch::default()).unwrap();
         // Clusters that have something to do with the data, and some that have not.
         let truth = data.truth();
         let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();

@@ -3,12 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Instances per block: a function of their number alone, never of the number of threads, because sums are
-/// added up block by block and their bits depend on where the blocks end.
-pub(crate) fn block_size(instances: usize) -> usize {
-    instances.div_ceil(32).clamp(256, 1024)
-}
-
 struct State<I, A, E> {
     items: I,
     /// Number of the next item to be taken.

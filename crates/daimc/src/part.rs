@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use crate::Result;
-use crate::source::{Block, Buffer, Index, MISSING, Rows, Source};
+use crate::scan::Scan;
+use crate::source::{Block, Buffer, Index, MISSING, Memory, ReadError, Rows, Source};
+use crate::{Ids, Presence, Result, Schema, ViewSchema};
 
-/// Some instances of a source.
+/// Some instances of a source, in memory.
 pub(crate) struct Part<'a> {
-    source: &'a dyn Source,
-    /// Which of its views is the first here.
-    first: usize,
-    instances: &'a [u32],
+    schema: Schema,
     rows: Vec<Rows<'a>>,
     /// For each view, the row of each instance, or [`MISSING`].
     index: Vec<Vec<u32>>,
@@ -18,79 +16,98 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Picks the instances (in increasing order); there is a buffer for each view.
-    pub fn pick(source: &'a dyn Source, instances: &'a [u32], buffers: &'a mut [Buffer]) -> Result<Self> {
-        Self::of_views(source, 0, instances, buffers)
+    pub fn pick(scan: &'a Scan<'_>, instances: &[u32], buffers: &'a mut [Buffer]) -> Result<Self> {
+        Self::of_views(scan, 0, instances, buffers)
     }
 
     /// Picks the instances, in one view alone.
     pub fn of_view(
-        source: &'a dyn Source,
+        scan: &'a Scan<'_>,
         view: usize,
-        instances: &'a [u32],
+        instances: &[u32],
         buffer: &'a mut Buffer,
     ) -> Result<Self> {
-        Self::of_views(source, view, instances, std::slice::from_mut(buffer))
+        Self::of_views(scan, view, instances, std::slice::from_mut(buffer))
     }
 
     fn of_views(
-        source: &'a dyn Source,
+        scan: &'a Scan<'_>,
         first: usize,
-        instances: &'a [u32],
+        instances: &[u32],
         buffers: &'a mut [Buffer],
     ) -> Result<Self> {
-        let (mut rows, mut index) = (Vec::with_capacity(buffers.len()), Vec::with_capacity(buffers.len()));
-        for (view, buffer) in (first..).zip(buffers) {
-            let block = source.pick(view, instances, buffer)?;
+        let views = first..first + buffers.len();
+        let blocks = scan.pick_views(views.clone(), instances, buffers)?;
+        let of_block = |block: &Block<'_>| {
             let row = |i| block.index.row(i).map_or(MISSING, crate::views::index);
-            index.push((0..instances.len()).map(row).collect());
-            rows.push(block.rows);
-        }
-        Ok(Self { source, first, instances, rows, index })
+            (0..instances.len()).map(row).collect()
+        };
+        let index: Vec<Vec<u32>> = blocks.iter().map(of_block).collect();
+        let known = scan.schema();
+        let ids = match known.ids() {
+            Ids::Numbers(_) => Ids::Names(instances.iter().map(u32::to_string).collect()),
+            Ids::Names(names) => Ids::Names(instances.iter().map(|&i| names[i as usize].clone()).collect()),
+        };
+        let view = |(view, index): (usize, &Vec<u32>)| {
+            let known = known.view(view);
+            let own = ViewSchema::new(known.name(), known.features(), known.layout());
+            match known.shared_names() {
+                Some(names) => shown(own, index).feature_names(names),
+                None => shown(own, index),
+            }
+        };
+        let schema = Schema::unchecked(ids, views.zip(&index).map(view).collect());
+        Ok(Self { schema, rows: blocks.iter().map(|block| block.rows).collect(), index })
     }
 
     /// The same instances, without what is hidden: for each view, positions among the instances.
     pub fn without(&self, hidden: &[Vec<usize>]) -> Self {
-        let Self { source, first, instances, ref rows, .. } = *self;
         let mut index = self.index.clone();
         for (index, hidden) in index.iter_mut().zip(hidden) {
             hidden.iter().for_each(|&i| index[i] = MISSING);
         }
-        Self { source, first, instances, rows: rows.clone(), index }
+        let views =
+            self.schema.views().zip(&index).map(|(view, index)| shown(ViewSchema::clone(&view), index));
+        let schema = Schema::unchecked(self.schema.shared_ids(), views.collect());
+        Self { schema, rows: self.rows.clone(), index }
     }
 }
 
+/// The view, with the instances that have a row.
+fn shown(view: ViewSchema, index: &[u32]) -> ViewSchema {
+    view.presence(Presence::from_fn(index.len(), |i| index[i] != MISSING))
+}
+
 impl Source for Part<'_> {
-    fn instances(&self) -> usize {
-        self.instances.len()
+    fn schema(&self) -> &Schema {
+        &self.schema
     }
 
-    fn views(&self) -> usize {
-        self.rows.len()
+    fn read(
+        &self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &mut Buffer,
+    ) -> std::result::Result<(), ReadError> {
+        let block = Block { rows: self.rows[view], index: Index::Rows(&self.index[view][instances.clone()]) };
+        buffer.clear();
+        (0..instances.len()).for_each(|i| buffer.push(&block, i, self.features(view)));
+        Ok(())
     }
 
-    fn name(&self, view: usize) -> &str {
-        self.source.name(self.first + view)
+    fn memory(&self) -> Option<&dyn Memory> {
+        Some(self)
+    }
+}
+
+impl Memory for Part<'_> {
+    fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Block<'b> {
+        Block { rows: self.rows[view], index: Index::Rows(&self.index[view][instances]) }
     }
 
-    fn features(&self, view: usize) -> usize {
-        self.source.features(self.first + view)
-    }
-
-    fn is_present(&self, view: usize, instance: usize) -> bool {
-        self.index[view].get(instance).is_some_and(|&row| row != MISSING)
-    }
-
-    fn id(&self, instance: usize) -> String {
-        self.source.id(self.instances[instance] as usize)
-    }
-
-    fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Result<Block<'b>> {
-        Ok(Block { rows: self.rows[view], index: Index::Rows(&self.index[view][instances]) })
-    }
-
-    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
+    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {
         buffer.index.clear();
         buffer.index.extend(instances.iter().map(|&i| self.index[view][i as usize]));
-        Ok(Block { rows: self.rows[view], index: Index::Rows(&buffer.index) })
+        Block { rows: self.rows[view], index: Index::Rows(&buffer.index) }
     }
 }

@@ -22,39 +22,52 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// Finds the patterns; `block` is the number of instances per block.
+    /// Finds the patterns; `block` is the number of instances per block. Patterns are numbered by which views they have and
+    /// not by who comes first, so that instances stand in the same order whoever else is there.
     pub fn new(source: &dyn Source, block: usize) -> Self {
-        let (instances, views) = (source.instances(), source.views());
+        let schema = source.schema();
+        let (instances, views) = (schema.instances(), schema.len());
+        if schema.views().all(|view| view.is_complete()) {
+            let views = vec![(0..views).collect()];
+            return Self { ids: Vec::new(), views, counts: vec![instances], order: Vec::new() };
+        }
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-        let mut patterns = Self { ids: Vec::new(), views: Vec::new(), counts: Vec::new(), order: Vec::new() };
         let mut key = vec![0_u64; views.div_ceil(64)];
-        patterns.ids.reserve_exact(instances);
+        let mut ids = Vec::with_capacity(instances);
         for i in 0..instances {
             key.fill(0);
-            for v in (0..views).filter(|&v| source.is_present(v, i)) {
+            for v in (0..views).filter(|&v| schema.view(v).shows(i)) {
                 key[v / 64] |= 1 << (v % 64);
             }
-            let id = known.get(&key).copied().unwrap_or_else(|| {
-                let id = crate::views::index(patterns.views.len());
-                known.insert(key.clone(), id);
-                patterns.views.push((0..views).filter(|v| key[v / 64] >> (v % 64) & 1 == 1).collect());
-                patterns.counts.push(0);
-                id
-            });
-            patterns.counts[id as usize] += 1;
-            patterns.ids.push(id);
+            let next = crate::views::index(known.len());
+            ids.push(known.get(&key).copied().unwrap_or_else(|| *known.entry(key.clone()).or_insert(next)));
         }
-        if patterns.views.len() == 1 {
-            patterns.ids = Vec::new();
+        let mut keys: Vec<(Vec<u64>, u32)> = known.into_iter().collect();
+        keys.sort_unstable();
+        let mut number = vec![0; keys.len()];
+        for (new, (_, old)) in (0..).zip(&keys) {
+            number[*old as usize] = new;
+        }
+        let mut counts = vec![0; keys.len()];
+        for id in &mut ids {
+            *id = number[*id as usize];
+            counts[*id as usize] += 1;
+        }
+        let views =
+            keys.iter().map(|(key, _)| (0..views).filter(|v| key[v / 64] >> (v % 64) & 1 == 1).collect());
+        let views: Vec<Vec<usize>> = views.collect();
+        let mut order = Vec::new();
+        if views.len() == 1 {
+            ids = Vec::new();
         } else {
-            patterns.order.reserve_exact(instances);
-            for ids in patterns.ids.chunks(block) {
-                let start = patterns.order.len();
-                patterns.order.extend((0..ids.len()).map(|i| u16::try_from(i).unwrap_or(u16::MAX)));
-                patterns.order[start..].sort_by_key(|&i| ids[i as usize]);
+            order.reserve_exact(instances);
+            for ids in ids.chunks(block) {
+                let start = order.len();
+                order.extend((0..ids.len()).map(|i| u16::try_from(i).unwrap_or(u16::MAX)));
+                order[start..].sort_by_key(|&i| ids[i as usize]);
             }
         }
-        patterns
+        Self { ids, views, counts, order }
     }
 
     /// The pattern of an instance.

@@ -8,7 +8,7 @@ mod columns;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::source::Source;
+use crate::scan::Scan;
 use crate::{Error, Result};
 use columns::Columns;
 
@@ -87,7 +87,7 @@ const SPARSE: f64 = 0.2;
 
 impl Scaling {
     /// Fits `scale` to the present rows of a view. The weight is still 1.
-    pub(crate) fn fit(source: &dyn Source, view: usize, scale: Scale) -> Result<Self> {
+    pub(crate) fn fit(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Self> {
         let plain = |scale, reason: &str| Self {
             scale,
             reason: reason.into(),
@@ -100,7 +100,7 @@ impl Scaling {
         if matches!(scale, Scale::None | Scale::Unit) {
             return Ok(plain(scale, "asked for"));
         }
-        let columns = Columns::gather(source, view)?;
+        let columns = Columns::gather(scan, view)?;
         let (scale, reason) = match scale {
             Scale::Auto => choose(&columns),
             asked => (asked, "asked for".to_string()),
@@ -128,7 +128,11 @@ impl Scaling {
             let reason = format!(
                 "the values of feature {f} (from 0) differ by more than the largest number; divide the view by a constant first"
             );
-            return Err(Error::Scaling { view: source.name(view).into(), scale: scale.to_string(), reason });
+            return Err(Error::Scaling {
+                view: scan.schema().view_name(view).into(),
+                scale: scale.to_string(),
+                reason,
+            });
         }
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();

@@ -15,15 +15,15 @@ mod rule;
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::metrics::ari;
 use crate::part::Part;
-use crate::source::Buffer;
-use crate::{Daimc, Error, Result, Views};
+use crate::scan::Scan;
+use crate::source::{Buffer, Source};
+use crate::{Daimc, Error, Result};
 use resample::{Resample, Sample};
 use rule::Records;
 
@@ -105,8 +105,12 @@ impl Daimc {
     ///
     /// # Errors
     /// As [`Select::run`].
-    pub fn select(&self, views: &Views<'_>, clusters: impl IntoIterator<Item = usize>) -> Result<Selection> {
-        Select::new(self.clone(), clusters).run(views)
+    pub fn select(
+        &self,
+        source: &dyn Source,
+        clusters: impl IntoIterator<Item = usize>,
+    ) -> Result<Selection> {
+        Select::new(self.clone(), clusters).run(source)
     }
 }
 
@@ -139,38 +143,22 @@ impl Select {
     ///
     /// # Errors
     /// When an option makes no sense for these data, and as [`Daimc::fit`].
-    pub fn run(&self, views: &Views<'_>) -> Result<Selection> {
-        self.run_with(views, |_| ControlFlow::Continue(()))
+    pub fn run(&self, source: &dyn Source) -> Result<Selection> {
+        self.run_with(source, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Select::run`], and calls `each` after every fit. If it breaks, the recommendation is made by the resamples that
-    /// are finished.
+    /// As [`Select::run`], and calls `each` after every fit. If it breaks, or the switch of the fit ([`Daimc::stop`]) is set,
+    /// the recommendation is made by the resamples that are finished.
     ///
     /// # Errors
     /// As [`Select::run`], and [`Error::Cancelled`] when fewer than two resamples were finished.
     pub fn run_with(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         each: impl FnMut(Step) -> ControlFlow<()> + Send,
     ) -> Result<Selection> {
-        self.run_until(&AtomicBool::new(false), views, each)
-    }
-
-    /// As [`Select::run_with`], and stops in the middle of a fit when `stop` is set; it also is by a callback that breaks.
-    ///
-    /// # Errors
-    /// As [`Select::run_with`].
-    pub fn run_until(
-        &self,
-        stop: &AtomicBool,
-        views: &Views<'_>,
-        each: impl FnMut(Step) -> ControlFlow<()> + Send,
-    ) -> Result<Selection> {
-        self.check(views.instances())?;
-        match self.fit.pool()? {
-            Some(pool) => pool.install(|| self.work(stop, views, each)),
-            None => self.work(stop, views, each),
-        }
+        self.check(source.instances())?;
+        self.fit.on_threads(source, || self.work(source, each))
     }
 
     fn check(&self, instances: usize) -> Result<()> {
@@ -203,32 +191,30 @@ impl Select {
 
     fn work(
         &self,
-        stop: &AtomicBool,
-        views: &Views<'_>,
+        source: &dyn Source,
         each: impl FnMut(Step) -> ControlFlow<()> + Send,
     ) -> Result<Selection> {
-        let everybody: Vec<u32> = (0..crate::views::index(views.instances())).collect();
-        let mut buffers: Vec<Buffer> = (0..views.len()).map(|_| Buffer::default()).collect();
-        let part = Part::pick(views, &everybody, &mut buffers)?;
+        let stop = self.fit.watch.stop.part();
+        let scan = Scan::new(source, &stop);
+        let everybody: Vec<u32> = (0..crate::views::index(source.instances())).collect();
+        let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
+        let part = Part::pick(&scan, &everybody, &mut buffers)?;
         let of = self.resamples * self.clusters.len();
         let told = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
-        let stopped = || stop.load(Ordering::Relaxed) || self.fit.watch.stopped();
         let mut finished: Vec<Vec<Sample>> = Vec::new();
         for number in 0..self.resamples {
             let resample = Resample::draw(&part, self.hidden, seed, number);
             let one = |&clusters: &usize| -> Result<Option<Sample>> {
-                if stopped() {
+                if stop.is_set() {
                     return Ok(None);
                 }
-                let fit = self.fit.clone().with(clusters, seed).alone(resample.seed());
-                let found = resample.fit(&fit, &part, stop)?;
-                // A fit that was stopped by its own flag is no more finished than one that was stopped by ours.
-                let Some(found) = found.filter(|_| !self.fit.watch.stopped()) else { return Ok(None) };
+                let fit = self.fit.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
+                let Some(found) = resample.fit(&fit, &part, &stop)? else { return Ok(None) };
                 let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;
                 if each(Step { done: *done, of }).is_break() {
-                    stop.store(true, Ordering::Relaxed);
+                    stop.set();
                 }
                 Ok(Some(found))
             };
@@ -237,7 +223,7 @@ impl Select {
                 self.clusters.par_iter().rev().map(one).collect::<Result<Vec<_>>>()?;
             let all: Option<Vec<Sample>> = all.into_iter().rev().collect();
             finished.extend(all);
-            if stopped() {
+            if stop.is_set() {
                 break;
             }
         }

@@ -1,151 +1,96 @@
-//! Where rows come from. A sweep reads blocks of instances through [`Source`]; they need not be in memory.
+//! Where rows come from. Whoever holds the rows of several views, in memory, in files or elsewhere, is a [`Source`].
 
-mod checked;
-mod stoppable;
+mod buffer;
 
 use std::ops::Range;
 
+use crate::Schema;
 use crate::kernel::Scalar;
-use crate::{Error, Result};
-pub(crate) use checked::{Checked, validate};
-pub use stoppable::Stoppable;
+pub use buffer::Buffer;
 
 /// The entry of an index that says: this instance is missing.
 pub const MISSING: u32 = u32::MAX;
 
-/// Something that hands out the rows of several views, block by block.
+/// Why rows could not be read: whatever the source says. Who asked adds the view and the instances.
+pub type ReadError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Something that hands out the rows of several views.
 ///
-/// [`Views`](crate::Views) is the source in memory. A source on disk reads into the buffer that it is given and
-/// returns a block that borrows from it; blocks are asked for from several threads at once.
+/// Rows are asked for from the first instance to the last, some thousands at a time, in every pass over the data. Reading
+/// happens on a thread of its own, ahead of those that compute, so a source may take its time and may use rayon. What is
+/// read is compared with the [`Schema`]; rows that do not fit are an error.
+///
+/// [`Views`](crate::Views) is the source in memory.
 pub trait Source: Sync {
+    /// What there is. It must not change.
+    fn schema(&self) -> &Schema;
+
+    /// Reads the rows of a range of instances in a view into the buffer, which is as some earlier call has left it; see
+    /// [`Buffer`] for what goes where.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    fn read(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError>;
+
+    /// The way to single rows, if there is one that is faster than to read all of them. Samples are drawn by it.
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        None
+    }
+
+    /// The rows where they lie, if they are in memory.
+    #[doc(hidden)]
+    fn memory(&self) -> Option<&dyn Memory> {
+        None
+    }
+
     /// The number of instances.
-    fn instances(&self) -> usize;
+    fn instances(&self) -> usize {
+        self.schema().instances()
+    }
 
     /// The number of views.
-    fn views(&self) -> usize;
+    fn views(&self) -> usize {
+        self.schema().len()
+    }
 
     /// The name of a view.
-    fn name(&self, view: usize) -> &str;
+    fn name(&self, view: usize) -> &str {
+        self.schema().view_name(view)
+    }
 
     /// The number of features of a view.
-    fn features(&self, view: usize) -> usize;
+    fn features(&self, view: usize) -> usize {
+        self.schema().view(view).features()
+    }
 
     /// Whether a view shows an instance.
-    fn is_present(&self, view: usize, instance: usize) -> bool;
+    fn is_present(&self, view: usize, instance: usize) -> bool {
+        self.schema().view(view).shows(instance)
+    }
 
     /// The ID of an instance, for messages.
     fn id(&self, instance: usize) -> String {
-        instance.to_string()
+        self.schema().ids().get(instance)
     }
+}
 
-    /// The rows of a range of instances in a view. A view has the same layout and type in every block.
+/// A source from which single rows can be had.
+pub trait RandomAccess: Sync {
+    /// Reads the rows of some instances, in increasing order, into the buffer, as [`Source::read`] does.
     ///
     /// # Errors
     /// When the rows cannot be read.
-    fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer)
-    -> Result<Block<'b>>;
-
-    /// The rows of some instances (in increasing order) in a view. Unless a source knows better, it reads
-    /// block after block and keeps the rows that are asked for.
-    ///
-    /// # Errors
-    /// When the rows cannot be read.
-    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
-        let mut part = Buffer::default();
-        let mut kept = Buffer::default();
-        let mut kind = None;
-        let mut rest = instances;
-        while let Some(&first) = rest.first() {
-            let start = first as usize;
-            let end = (start + PICK_BLOCK).min(self.instances());
-            let (now, later) = rest.split_at(rest.partition_point(|&i| (i as usize) < end));
-            let unreadable = |reason: String| {
-                let source = reason.into();
-                Error::Read { view: self.name(view).into(), first: start, last: end, source }
-            };
-            if now.is_empty() {
-                return Err(unreadable(format!("there are only {} instances", self.instances())));
-            }
-            let block = self.block(view, start..end, &mut part)?;
-            let features = self.features(view);
-            checked::fits(&block, end - start, features).map_err(unreadable)?;
-            for &i in now {
-                kept.push(&block, i as usize - start, features);
-            }
-            kind = Some(block.rows.kind());
-            rest = later;
-        }
-        *buffer = kept;
-        Ok(buffer.block(kind.unwrap_or(Kind::DenseF64)))
-    }
+    fn pick(&self, view: usize, instances: &[u32], buffer: &mut Buffer) -> Result<(), ReadError>;
 }
 
-/// Instances that [`Source::pick`] reads at a time.
-const PICK_BLOCK: usize = 1024;
+/// Rows in memory: nothing is read, only looked at, by any thread.
+#[doc(hidden)]
+pub trait Memory: Sync {
+    /// The rows of a range of instances; the buffer is room for those that have to be put together.
+    fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b>;
 
-/// Memory that a [`Source`] may read into; it is kept from block to block.
-#[derive(Debug, Default)]
-pub struct Buffer {
-    /// Values of `f32` rows.
-    pub f32: Vec<f32>,
-    /// Values of `f64` rows.
-    pub f64: Vec<f64>,
-    /// Offsets of sparse rows.
-    pub offsets: Vec<usize>,
-    /// Columns of sparse rows.
-    pub columns: Vec<u32>,
-    /// For each instance its row, or [`MISSING`].
-    pub index: Vec<u32>,
-    /// Bytes as they were read.
-    pub bytes: Vec<u8>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    DenseF32,
-    DenseF64,
-    SparseF32,
-    SparseF64,
-}
-
-impl Buffer {
-    /// Appends the row of instance `i` of a block.
-    fn push(&mut self, block: &Block<'_>, i: usize, features: usize) {
-        if self.offsets.is_empty() {
-            self.offsets.push(0);
-        }
-        let Some(row) = block.index.row(i) else {
-            self.index.push(MISSING);
-            return;
-        };
-        match &block.rows {
-            Rows::DenseF32(x) => self.f32.extend_from_slice(&x[row * features..(row + 1) * features]),
-            Rows::DenseF64(x) => self.f64.extend_from_slice(&x[row * features..(row + 1) * features]),
-            Rows::SparseF32(csr) => {
-                let (columns, values) = csr.row(row);
-                self.columns.extend_from_slice(columns);
-                self.f32.extend_from_slice(values);
-            }
-            Rows::SparseF64(csr) => {
-                let (columns, values) = csr.row(row);
-                self.columns.extend_from_slice(columns);
-                self.f64.extend_from_slice(values);
-            }
-        }
-        self.offsets.push(self.columns.len());
-        self.index.push(crate::views::index(self.offsets.len() - 2));
-    }
-
-    fn block(&self, kind: Kind) -> Block<'_> {
-        let (offsets, columns) = (&self.offsets[..], &self.columns[..]);
-        let rows = match kind {
-            Kind::DenseF32 => Rows::DenseF32(&self.f32),
-            Kind::DenseF64 => Rows::DenseF64(&self.f64),
-            Kind::SparseF32 => Rows::SparseF32(Csr { offsets, columns, values: &self.f32 }),
-            Kind::SparseF64 => Rows::SparseF64(Csr { offsets, columns, values: &self.f64 }),
-        };
-        Block { rows, index: Index::Rows(&self.index) }
-    }
+    /// The rows of some instances, in increasing order.
+    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b>;
 }
 
 /// The rows of some instances in one view.
@@ -200,15 +145,6 @@ impl Rows<'_> {
             Self::DenseF64(_) => 8 * features,
             Self::SparseF32(csr) => 8 * stored(csr.offsets),
             Self::SparseF64(csr) => 12 * stored(csr.offsets),
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        match self {
-            Self::DenseF32(_) => Kind::DenseF32,
-            Self::DenseF64(_) => Kind::DenseF64,
-            Self::SparseF32(_) => Kind::SparseF32,
-            Self::SparseF64(_) => Kind::SparseF64,
         }
     }
 }

@@ -1,55 +1,59 @@
-//! The sweep: the one place where data are touched.
+//! The sweep: the one place where data are touched during the iterations.
 //!
 //! For each block of instances it reads the rows, updates their part of V with the bases fixed, and adds what
 //! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
-//! are added in order, so the result is the same to the last bit.
+//! are added in a fixed order, so the result is the same to the last bit.
 
 mod tile;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::forest::Forest;
 use crate::lens::{Lens, Operand, Sums, Total};
 use crate::linalg::transposed_product;
-use crate::parallel::{block_size, ordered};
 use crate::patterns::{Grams, Patterns};
-use crate::source::{Block, Buffer, Rows, Source};
+use crate::scan::{Piece, Scan};
+use crate::source::Block;
+use crate::statistics::{Statistics, Totals};
 use crate::steps::latent::{LANES, Passes, Solver};
-use crate::{Matrix, Result};
+use crate::{Error, Matrix, Result, Stop};
 use tile::Tile;
-
-/// What a sweep gathers. Statistics of disjoint sets of rows add up.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// `S_v = Σ_j w_vj v_j v_jᵀ`, K × K, for each view.
-    pub gram: Vec<Matrix>,
-    /// `C_v = Σ_j w_vj x_vj v_jᵀ`, d × K, for each view.
-    pub cross: Vec<Matrix>,
-    /// `Σ_j v_jk` for each k.
-    pub column_sums: Vec<f64>,
-}
 
 /// Everything about the data that does not change from sweep to sweep.
 pub(crate) struct Sweep<'a> {
-    source: &'a dyn Source,
-    lenses: &'a [Lens],
-    patterns: &'a Patterns,
+    pub scan: Scan<'a>,
+    pub lenses: Vec<Lens>,
+    patterns: Patterns,
     latent: usize,
-    block: usize,
+    /// Instances of a tile, about, and of a group.
     tile: usize,
+    group: usize,
 }
 
-/// How V is to be updated.
-pub(crate) struct Update<'a> {
-    pub bases: &'a [Matrix],
-    pub solver: Solver,
-    pub passes: Passes,
+/// What a sweep does with V before it gathers statistics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Mode {
+    /// Nothing.
+    Keep,
+    /// Takes it nearer to its optimum for the bases.
+    Update { solver: Solver, passes: Passes },
+    /// Makes it optimal for the bases, from zero: where the optimum is not unique, everybody gets the same one. If that comes
+    /// `after` an update (by coordinate descent), the column sums, by which V is normalised, are those of the updated V.
+    Settle { after: Option<Passes> },
 }
+
+/// How exactly V is solved for given bases.
+pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-9 };
 
 /// An update, prepared.
 struct Plan<'a> {
     solver: Solver,
+    /// The update whose V is kept, and one before it of which only the column sums are.
     passes: Passes,
+    before: Option<Passes>,
+    from_zero: bool,
     operands: Vec<Operand>,
     grams: Grams<'a>,
 }
@@ -58,96 +62,145 @@ struct Plan<'a> {
 /// second-level cache for the second.
 const TILE_BYTES: usize = 192 << 10;
 
+/// Instances of one presence pattern that stay together, whatever the size of a tile is: rows of V are solved and summed up in
+/// groups of so many, so that tiles, which are made of whole groups, decide about time and not about bits.
+const GROUP: usize = 4 * LANES;
+
 /// Instances that are worked on together, at most.
 const LARGEST_TILE: usize = 128;
 
 impl<'a> Sweep<'a> {
-    pub fn new(source: &'a dyn Source, lenses: &'a [Lens], patterns: &'a Patterns, latent: usize) -> Self {
-        let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(source.instances())).sum();
-        let tile = (TILE_BYTES / bytes.max(1)).clamp(LANES, LARGEST_TILE) / LANES * LANES;
-        Self { source, lenses, patterns, latent, block: block_size(source.instances()), tile }
+    pub fn new(scan: Scan<'a>, lenses: Vec<Lens>, latent: usize) -> Self {
+        let patterns = Patterns::new(scan.source(), scan.blocks().size());
+        let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(scan.instances())).sum();
+        let tile = (TILE_BYTES / bytes.max(1)).clamp(LANES, LARGEST_TILE);
+        // Groups of long rows are small, or they would not fit the cache.
+        let dense = scan.schema().views().filter(|view| view.layout().is_dense());
+        let longest: usize = dense.map(|view| view.features() * view.layout().bytes()).sum();
+        let group = if longest * GROUP > TILE_BYTES { LANES } else { GROUP };
+        Self { scan, lenses, patterns, latent, tile, group }
     }
 
-    /// Goes over all instances once. V is read as `v · scale` (column by column), updated if `update` says how,
-    /// and written back; with `gather` its statistics are returned, without they are empty.
+    pub fn latent(&self) -> usize {
+        self.latent
+    }
+
+    /// Goes over all instances once. V is read as `v · scale` (column by column), changed as `mode` says, and written back.
+    ///
+    /// # Errors
+    /// When rows cannot be read, and [`Error::Interrupted`]: the rows of V of blocks that were not reached are only
+    /// multiplied by the scale then.
     pub fn run(
         &self,
-        update: Option<&Update<'_>>,
+        bases: &[Matrix],
+        mode: Mode,
+        v: &mut Matrix,
+        scale: &[f64],
+        stop: &Stop,
+    ) -> Result<Statistics> {
+        self.go(self.plan(bases, mode).as_ref(), v, scale, true, stop, |_, _| Ok(()))
+    }
+
+    /// Statistics of V as it is.
+    pub fn gather(&self, v: &mut Matrix, stop: &Stop) -> Result<Statistics> {
+        self.run(&[], Mode::Keep, v, &vec![1.0; self.latent], stop)
+    }
+
+    /// Statistics of V, whose rows are worked out here: `begin` is called with the rows of each block in all views and writes
+    /// those of V.
+    pub fn begin(
+        &self,
+        v: &mut Matrix,
+        begin: impl Fn(&Piece<'_>, &mut [f64]) -> Result<()> + Sync,
+    ) -> Result<Statistics> {
+        self.go(None, v, &vec![1.0; self.latent], true, self.scan.stop(), begin)
+    }
+
+    /// V that is optimal for the bases, without statistics.
+    pub fn place(&self, bases: &[Matrix]) -> Result<Matrix> {
+        let mut v = Matrix::zeros(self.scan.instances(), self.latent);
+        let plan = self.plan(bases, Mode::Settle { after: None });
+        self.go(plan.as_ref(), &mut v, &vec![1.0; self.latent], false, self.scan.stop(), |_, _| Ok(()))?;
+        if v.values().iter().all(|value| value.is_finite()) { Ok(v) } else { Err(Error::OutOfRange) }
+    }
+
+    fn go(
+        &self,
+        plan: Option<&Plan<'_>>,
         v: &mut Matrix,
         scale: &[f64],
         gather: bool,
+        stop: &Stop,
+        begin: impl Fn(&Piece<'_>, &mut [f64]) -> Result<()> + Sync,
     ) -> Result<Statistics> {
-        let (views, latent) = (self.lenses.len(), self.latent);
-        let mut buffers: Vec<Buffer> = (0..views).map(|_| Buffer::default()).collect();
-        let first = 0..self.source.instances().min(1);
-        let mut kinds = Vec::with_capacity(views);
-        for (view, buffer) in buffers.iter_mut().enumerate() {
-            kinds.push(self.source.block(view, first.clone(), buffer)?.rows);
-        }
-        let plan = update.map(|update| self.plan(update, &kinds));
-        let kinds = &kinds;
-        let of_all = || self.lenses.iter().zip(kinds);
-        let mut totals: Vec<Total> = Vec::new();
-        let mut grams = Vec::new();
-        if gather {
-            totals.extend(of_all().map(|(lens, rows)| Total::new(rows, lens.features(), latent)));
-            grams.resize(views, Matrix::zeros(latent, latent));
-        }
-        let mut column_sums = vec![0.0; latent];
-        ordered(
-            v.values_mut().chunks_mut(self.block * latent).enumerate(),
-            || Part::new(latent, gather, of_all()),
-            |(block, v), part| self.work(block * self.block, v, scale, plan.as_ref(), gather, part),
-            |part| {
-                for (total, sums) in totals.iter_mut().zip(&mut part.sums) {
-                    total.absorb(sums);
-                }
-                for (total, gram) in grams.iter_mut().zip(part.grams.chunks_exact_mut(latent * latent)) {
-                    move_into(total.values_mut(), gram);
-                }
-                move_into(&mut column_sums, &mut part.column_sums);
+        let (latent, blocks) = (self.latent, self.scan.blocks());
+        let size = blocks.size();
+        let changed: Vec<AtomicBool> =
+            (0..self.scan.instances().div_ceil(size)).map(|_| AtomicBool::new(false)).collect();
+        let mut leaf = Leaf::new(&self.lenses, latent, gather);
+        let mut forest = Forest::new(blocks.leaves());
+        let outcome = self.scan.pass(
+            0..self.lenses.len(),
+            v.values_mut().chunks_mut(size * latent),
+            || Share::new(&self.lenses, latent, gather),
+            |piece, v, share| {
+                stop.check()?;
+                begin(&piece, v)?;
+                self.work(&piece, v, scale, plan, gather, share);
+                changed[piece.instances.start / size].store(plan.is_some(), Ordering::Relaxed);
+                Ok(())
             },
-        )?;
-        let cross = totals.into_iter().zip(self.lenses).map(|(total, lens)| total.finish(lens)).collect();
-        Ok(Statistics { gram: grams, cross, column_sums })
-    }
-
-    /// `Σ_j w_j ‖x_j‖²` of a view.
-    pub fn sum_squares(&self, view: usize) -> f64 {
-        self.lenses[view].sum_squares
-    }
-
-    fn plan(&self, update: &Update<'_>, kinds: &[Rows<'_>]) -> Plan<'a> {
-        let bases = || update.bases.iter();
-        let operand = |((lens, rows), basis): ((&Lens, &Rows<'_>), &Matrix)| lens.operand(rows, basis);
-        let view_grams = bases().map(|basis| transposed_product(basis, basis)).collect();
-        Plan {
-            solver: update.solver,
-            passes: update.passes,
-            operands: self.lenses.iter().zip(kinds).zip(bases()).map(operand).collect(),
-            grams: Grams::new(self.patterns, view_grams, update.solver),
+            |start, share| {
+                if gather {
+                    leaf.absorb(share);
+                    if let Some(number) = blocks.ends_leaf(start) {
+                        forest.plant(0, number, leaf.take(&self.lenses));
+                    }
+                }
+            },
+        );
+        if matches!(outcome, Err(Error::Interrupted)) {
+            let rest = v.values_mut().chunks_mut(size * latent).zip(&changed);
+            for (rows, _) in rest.filter(|(_, changed)| plan.is_some() && !changed.load(Ordering::Relaxed)) {
+                let rows = rows.chunks_exact_mut(latent.max(1));
+                rows.for_each(|row| row.iter_mut().zip(scale).for_each(|(value, factor)| *value *= factor));
+            }
         }
+        outcome?;
+        Ok(Statistics(forest))
     }
 
-    /// The block of instances from `start` on, whose rows of V are `v`.
+    /// `Σ_j w_j ‖x_j‖²` of each view.
+    pub fn sums_of_squares(&self) -> Vec<f64> {
+        self.lenses.iter().map(|lens| lens.sum_squares).collect()
+    }
+
+    fn plan(&self, bases: &[Matrix], mode: Mode) -> Option<Plan<'_>> {
+        let (solver, passes, before, from_zero) = match mode {
+            Mode::Keep => return None,
+            Mode::Update { solver, passes } => (solver, passes, None, false),
+            Mode::Settle { after } => (Solver::Coordinate, SETTLED, after, true),
+        };
+        let operands = self.lenses.iter().zip(bases).map(|(lens, basis)| lens.operand(basis)).collect();
+        let grams = bases.iter().map(|basis| transposed_product(basis, basis)).collect();
+        let grams = Grams::new(&self.patterns, grams, solver);
+        Some(Plan { solver, passes, before, from_zero, operands, grams })
+    }
+
+    /// A block of instances, whose rows of V are `v`.
     fn work(
         &self,
-        start: usize,
+        piece: &Piece<'_>,
         v: &mut [f64],
         scale: &[f64],
         plan: Option<&Plan<'_>>,
         gather: bool,
-        part: &mut Part,
-    ) -> Result<()> {
-        let count = v.len() / self.latent;
-        let Part { sums, grams, column_sums, buffers, tile } = part;
-        let mut blocks = Vec::with_capacity(buffers.len());
-        for (view, buffer) in buffers.iter_mut().enumerate() {
-            blocks.push(self.source.block(view, start..start + count, buffer)?);
-        }
+        share: &mut Share,
+    ) {
+        let (start, blocks) = (piece.instances.start, piece.blocks);
+        let Share { sums, grams, column_sums, tile } = share;
         let gather = gather.then_some((&mut sums[..], &mut grams[..], &mut column_sums[..]));
-        Arch::new().dispatch(Work { sweep: self, start, blocks: &blocks, v, scale, plan, gather, tile });
-        Ok(())
+        Arch::new().dispatch(Work { sweep: self, start, blocks, v, scale, plan, gather, tile });
     }
 }
 
@@ -173,16 +226,29 @@ impl WithSimd for Work<'_> {
     fn with_simd<S: Simd>(self, _: S) {
         let Self { sweep, start, blocks, v, scale, plan, mut gather, tile } = self;
         let count = v.len() / sweep.latent;
-        for from in (0..count).step_by(sweep.tile) {
-            tile.fill(sweep, start, from..(from + sweep.tile).min(count), blocks);
+        let mut from = 0;
+        while from < count {
+            from += tile.fill(sweep, start, from..count, blocks);
             tile.load(v, scale);
+            let mut summed = false;
             if let Some(plan) = plan {
                 tile.project(sweep, plan, blocks);
-                tile.update(plan);
+                if let (Some(before), Some((_, _, column_sums))) = (plan.before, &mut gather) {
+                    tile.update(plan, before);
+                    tile.add_columns(column_sums);
+                    summed = true;
+                }
+                if plan.from_zero {
+                    tile.clear();
+                }
+                tile.update(plan, plan.passes);
                 tile.store(v);
             }
             if let Some((sums, grams, column_sums)) = &mut gather {
-                tile.gather(sweep, blocks, sums, grams, column_sums);
+                if !summed {
+                    tile.add_columns(column_sums);
+                }
+                tile.gather(sweep, blocks, sums, grams);
             }
         }
         if let Some((_, grams, _)) = gather {
@@ -199,30 +265,64 @@ fn move_into(total: &mut [f64], part: &mut [f64]) {
 }
 
 /// What one block contributes, and the room to compute it in.
-struct Part {
+struct Share {
     sums: Vec<Sums>,
     /// K × K for each view, one after the other.
     grams: Vec<f64>,
+    /// Of each column of V, lane by lane.
     column_sums: Vec<f64>,
-    buffers: Vec<Buffer>,
     tile: Tile,
 }
 
-impl Part {
-    fn new<'b>(
-        latent: usize,
-        gather: bool,
-        views: impl ExactSizeIterator<Item = (&'b Lens, &'b Rows<'b>)>,
-    ) -> Self {
-        let count = views.len();
-        let sums =
-            if gather { views.map(|(lens, rows)| lens.sums(rows, latent)).collect() } else { Vec::new() };
+impl Share {
+    fn new(lenses: &[Lens], latent: usize, gather: bool) -> Self {
+        let gathered = if gather { lenses } else { &[] };
         Self {
-            sums,
-            grams: vec![0.0; count * latent * latent],
-            column_sums: vec![0.0; latent],
-            buffers: (0..count).map(|_| Buffer::default()).collect(),
-            tile: Tile::new(latent, count),
+            sums: gathered.iter().map(|lens| lens.sums(latent)).collect(),
+            grams: vec![0.0; lenses.len() * latent * latent],
+            column_sums: vec![0.0; latent * LANES],
+            tile: Tile::new(latent, lenses.len()),
         }
+    }
+}
+
+/// What the blocks of a leaf contribute.
+struct Leaf {
+    totals: Vec<Total>,
+    grams: Vec<Matrix>,
+    column_sums: Vec<f64>,
+}
+
+impl Leaf {
+    fn new(lenses: &[Lens], latent: usize, gather: bool) -> Self {
+        let gathered = if gather { lenses } else { &[] };
+        Self {
+            totals: gathered.iter().map(|lens| Total::new(lens, latent)).collect(),
+            grams: vec![Matrix::zeros(latent, latent); gathered.len()],
+            column_sums: vec![0.0; latent],
+        }
+    }
+
+    fn absorb(&mut self, share: &mut Share) {
+        for (total, sums) in self.totals.iter_mut().zip(&mut share.sums) {
+            total.absorb(sums);
+        }
+        let latent = self.column_sums.len();
+        for (total, gram) in self.grams.iter_mut().zip(share.grams.chunks_exact_mut((latent * latent).max(1)))
+        {
+            move_into(total.values_mut(), gram);
+        }
+        let lanes = share.column_sums.as_chunks_mut::<LANES>().0;
+        for (total, lanes) in self.column_sums.iter_mut().zip(lanes) {
+            *total += std::mem::take(lanes).iter().sum::<f64>();
+        }
+    }
+
+    /// The sums, and nothing is left.
+    fn take(&mut self, lenses: &[Lens]) -> Totals {
+        let latent = self.column_sums.len();
+        let full = std::mem::replace(self, Self::new(lenses, latent, true));
+        let cross = full.totals.into_iter().zip(lenses).map(|(total, lens)| total.finish(lens)).collect();
+        Totals { gram: full.grams, cross, column_sums: full.column_sums }
     }
 }

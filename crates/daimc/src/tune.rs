@@ -7,7 +7,8 @@ use crate::held_out::{By, Hidden, explained};
 use crate::importance::sampled;
 use crate::options::Penalty;
 use crate::part::Part;
-use crate::source::{Buffer, Source};
+use crate::scan::Scan;
+use crate::source::Buffer;
 use crate::{Daimc, Result};
 
 /// The values of α and β to choose among, relative to the data.
@@ -23,11 +24,11 @@ const OTHERWISE: (f64, f64) = (1.0, 0.15);
 
 /// The same fit with [`Penalty::Relative`] and the best α and β: of all pairs that predict hidden rows as well as the best
 /// but for a standard error of the difference, the one that leaves out most features, then the least α.
-pub(crate) fn penalty(fit: &Daimc, source: &dyn Source) -> Result<Daimc> {
+pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>) -> Result<Daimc> {
     let relative = fit.clone().penalty(Penalty::Relative);
-    let instances = sampled(source, fit.options().seed);
-    let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
-    let part = Part::pick(source, &instances, &mut buffers)?;
+    let instances = sampled(scan.source(), fit.options().seed);
+    let mut buffers: Vec<Buffer> = (0..scan.schema().len()).map(|_| Buffer::default()).collect();
+    let part = Part::pick(scan, &instances, &mut buffers)?;
     let pairs: Vec<(f64, f64)> =
         BETAS.iter().rev().flat_map(|&beta| ALPHAS.map(|alpha| (alpha, beta))).collect();
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];
@@ -39,11 +40,12 @@ pub(crate) fn penalty(fit: &Daimc, source: &dyn Source) -> Result<Daimc> {
         let rest = hidden.rest(&part);
         for (shares, (alpha, beta)) in shares.iter_mut().zip(&pairs) {
             let own = relative.clone().alpha(*alpha).beta(*beta).runs(1).alone(seed);
-            let model = own.fit_here(&rest, |_| ControlFlow::Continue(()))?;
-            if fit.watch.stopped() {
+            let model = own.fit_here(&rest, |_| ControlFlow::Continue(()));
+            let found = model.and_then(|model| explained(&model, &part, &hidden, By::Selected, scan.stop()));
+            if scan.stop().is_set() {
                 return Ok(relative.alpha(OTHERWISE.0).beta(OTHERWISE.1));
             }
-            let found = explained(&model, &part, &hidden, By::Selected)?;
+            let found = found?;
             let known: Vec<f64> = found.into_iter().flatten().collect();
             shares.push(known.iter().sum::<f64>() / known.len().max(1) as f64);
         }

@@ -5,13 +5,14 @@ mod strided;
 mod view;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use join::Account;
 pub use view::{Values, View};
 
-use crate::source::{Block, Buffer, Index, MISSING, Source};
+use crate::source::{Block, Buffer, Index, MISSING, Memory, ReadError, Source};
 use crate::text::quoted;
-use crate::{Error, Result};
+use crate::{Error, Presence, Result, Schema, ViewSchema};
 
 /// Several views of the same instances.
 ///
@@ -31,7 +32,7 @@ use crate::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Views<'a> {
     views: Vec<Aligned<'a>>,
-    ids: Ids,
+    schema: Schema,
 }
 
 /// A view and, for each instance, the row of the view that holds it.
@@ -126,7 +127,7 @@ impl<'a> Views<'a> {
             });
             Aligned { view, rows }
         });
-        Self { views: aligned.collect(), ids }.checked()
+        Self::checked(aligned.collect(), ids.into())
     }
 
     /// Views whose rows are told apart by ID: an instance that a view does not list is missing there.
@@ -141,7 +142,7 @@ impl<'a> Views<'a> {
         }
         let (names, rows, account) = join::join(&views)?;
         let aligned = views.into_iter().zip(rows).map(|(view, rows)| Aligned { view, rows: Some(rows) });
-        let joined = Self { views: aligned.collect(), ids: Ids::Names(names) }.checked()?;
+        let joined = Self::checked(aligned.collect(), Ids::Names(names).into())?;
         Ok((joined, account))
     }
 
@@ -163,53 +164,39 @@ impl<'a> Views<'a> {
             let row = |i: usize| self.row_of(view, i).filter(|_| present[i]).map_or(MISSING, index);
             Aligned { view: aligned.view.borrowed(), rows: Some((0..self.instances()).map(row).collect()) }
         });
-        Views { views: views.collect(), ids: self.ids.clone() }.checked()
+        Views::checked(views.collect(), self.schema.shared_ids())
     }
 
-    fn checked(self) -> Result<Self> {
-        for (v, aligned) in self.views.iter().enumerate() {
-            let name = aligned.view.name();
-            if self.views[..v].iter().any(|other| other.view.name() == name) {
-                return Err(Error::DuplicateView { view: name.into() });
-            }
-            if aligned.view.features() == 0 {
-                return Err(Error::NoFeatures { view: name.into() });
-            }
-            if !(0..self.instances()).any(|i| self.is_present(v, i)) {
-                return Err(Error::EmptyView { view: name.into() });
-            }
-        }
-        let unseen = |&i: &usize| !(0..self.views.len()).any(|v| self.is_present(v, i));
-        let count = (0..self.instances()).filter(unseen).count();
-        if let Some(row) = (0..self.instances()).find(unseen) {
-            return Err(Error::SeenInNoView { row, id: self.ids.get(row), count });
-        }
-        for (v, aligned) in self.views.iter().enumerate() {
-            let rows = (0..self.instances()).filter_map(|i| Some((i, self.row_of(v, i)?)));
+    fn checked(views: Vec<Aligned<'a>>, ids: Arc<Ids>) -> Result<Self> {
+        let instances = ids.len();
+        let schema = Schema::new(ids, views.iter().map(|aligned| aligned.schema(instances)).collect())?;
+        let checked = Self { views, schema };
+        for (v, aligned) in checked.views.iter().enumerate() {
+            let rows = (0..instances).filter_map(|i| Some((i, checked.row_of(v, i)?)));
             if let Some((i, row, column, value)) = aligned.view.find_not_finite(rows) {
                 return Err(Error::NotFinite {
                     view: aligned.view.name().into(),
                     row,
-                    id: self.ids.get(i),
+                    id: checked.ids().get(i),
                     column,
                     feature: aligned.view.feature_name(column),
                     value,
                 });
             }
         }
-        Ok(self)
+        Ok(checked)
     }
 
     /// The number of instances.
     #[must_use]
     pub fn instances(&self) -> usize {
-        self.ids.len()
+        self.schema.instances()
     }
 
     /// The names of the instances.
     #[must_use]
     pub fn ids(&self) -> &Ids {
-        &self.ids
+        self.schema.ids()
     }
 
     /// The views, in the order in which they were given.
@@ -244,7 +231,7 @@ impl<'a> Views<'a> {
     /// When there is no such view.
     #[must_use]
     pub fn present(&self, view: usize) -> usize {
-        (0..self.instances()).filter(|&i| self.is_present(view, i)).count()
+        self.schema.view(view).present()
     }
 
     fn row_of(&self, view: usize, instance: usize) -> Option<usize> {
@@ -260,55 +247,69 @@ pub(crate) fn index(row: usize) -> u32 {
     u32::try_from(row).expect("views of more rows are refused when they are made")
 }
 
-impl Source for Views<'_> {
-    fn instances(&self) -> usize {
-        self.ids.len()
+impl Aligned<'_> {
+    fn schema(&self, instances: usize) -> ViewSchema {
+        let mut schema = self.view.schema();
+        if let Some(rows) = self.rows.as_ref().filter(|rows| rows.contains(&MISSING)) {
+            schema = schema.presence(Presence::from_fn(instances, |i| rows[i] != MISSING));
+        }
+        schema
     }
+}
 
-    fn views(&self) -> usize {
-        self.views.len()
-    }
-
-    fn name(&self, view: usize) -> &str {
-        self.views[view].view.name()
-    }
-
-    fn features(&self, view: usize) -> usize {
-        self.views[view].view.features()
-    }
-
-    fn is_present(&self, view: usize, instance: usize) -> bool {
-        self.row_of(view, instance).is_some()
-    }
-
-    fn id(&self, instance: usize) -> String {
-        self.ids.get(instance)
-    }
-
-    fn block<'b>(
-        &'b self,
-        view: usize,
-        instances: Range<usize>,
-        buffer: &'b mut Buffer,
-    ) -> Result<Block<'b>> {
+impl Views<'_> {
+    /// The rows of a range of instances in a view, where they lie; the buffer is room for those that have to be gathered.
+    ///
+    /// # Panics
+    /// When there is no such view or instance.
+    pub fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b> {
         let aligned = &self.views[view];
         let Some(rows) = aligned.view.matrix() else {
             let row = |i| self.row_of(view, i).map_or(MISSING, index);
             buffer.index.clear();
             buffer.index.extend(instances.map(row));
-            return Ok(aligned.view.pick(buffer));
+            return aligned.view.pick(buffer);
         };
         let index = match &aligned.rows {
             None => Index::From(instances.start),
             Some(rows) => Index::Rows(&rows[instances]),
         };
-        Ok(Block { rows, index })
+        Block { rows, index }
+    }
+}
+
+impl Source for Views<'_> {
+    fn schema(&self) -> &Schema {
+        &self.schema
     }
 
-    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
+    fn read(
+        &self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &mut Buffer,
+    ) -> std::result::Result<(), ReadError> {
+        let mut room = Buffer::default();
+        let block = self.block(view, instances.clone(), &mut room);
+        buffer.clear();
+        (0..instances.len()).for_each(|i| buffer.push(&block, i, self.views[view].view.features()));
+        Ok(())
+    }
+
+    fn memory(&self) -> Option<&dyn Memory> {
+        Some(self)
+    }
+}
+
+impl Memory for Views<'_> {
+    fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b> {
+        Views::block(self, view, instances, buffer)
+    }
+
+    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {
         let row = |&i: &u32| self.row_of(view, i as usize).map_or(MISSING, index);
         buffer.index.clear();
         buffer.index.extend(instances.iter().map(row));
-        Ok(self.views[view].view.pick(buffer))
+        self.views[view].view.pick(buffer)
     }
 }

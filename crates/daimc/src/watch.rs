@@ -1,10 +1,9 @@
-//! What a fit tells beside its iterations, and how it is asked to stop wherever it is.
+//! What a fit tells beside its iterations.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Error, Result};
+use crate::{Result, Stop};
 
 /// Work that may take long and is no iteration; see [`Daimc::stages`](crate::Daimc::stages).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +37,10 @@ impl fmt::Display for Stage {
 
 type Listener = Arc<dyn Fn(&Stage) + Send + Sync>;
 
-/// Those who watch a fit: the flag by which they stop it, and who is told of its stages.
+/// Those who watch a fit: the switch by which they stop it, and who is told of its stages.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
-    pub stop: Option<Arc<AtomicBool>>,
+    pub stop: Stop,
     pub listener: Option<Listener>,
 }
 
@@ -53,14 +52,14 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Whether the fit is to stop.
-    pub fn stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
     /// Ends work that is of no use unless it is finished.
     pub fn check(&self) -> Result<()> {
-        if self.stopped() { Err(Error::Interrupted) } else { Ok(()) }
+        self.stop.check()
+    }
+
+    /// The same watch, over work that another switch ends.
+    pub fn within(&self, stop: &Stop) -> Self {
+        Self { stop: stop.clone(), listener: self.listener.clone() }
     }
 
     pub fn tell(&self, stage: &Stage) {

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use daimc::baselines::{Clustering, Img, Method, Omvc, Opimc, Pvc, pairs};
 use daimc::synthetic::Synthetic;
-use daimc::{Result, Scale, Source, View, Views, metrics, simulate, source};
+use daimc::{Result, Scale, View, Views, metrics, simulate, source};
 
 /// A dense view as it is made for tests, without negative values.
 fn shifted(data: &Synthetic, name: &str, features: usize) -> Vec<f64> {
     let views = Views::new(vec![data.dense::<f64>(name, features).unwrap()]).unwrap();
     let mut buffer = source::Buffer::default();
-    let block = views.block(0, 0..views.instances(), &mut buffer).unwrap();
+    let block = views.block(0, 0..views.instances(), &mut buffer);
     let source::Rows::DenseF64(values) = block.rows else { unreachable!("the view is dense") };
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     values.iter().map(|value| value - least).collect()

@@ -1,12 +1,12 @@
 //! Fits that use who is near whom in each view.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use daimc::metrics::accuracy;
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Model, Neighbours, Outcome, Penalty, Preset, Scale, Stage, View, ViewWeights, Views, simulate,
+    Daimc, Model, Neighbours, Outcome, Penalty, Preset, Scale, Stage, Stop, View, ViewWeights, Views,
+    simulate,
 };
 
 const USED: [Neighbours; 3] = [Neighbours::Refine, Neighbours::Embed, Neighbours::Auto];
@@ -56,16 +56,18 @@ fn every_route_finds_planted_clusters_and_says_what_it_did() {
 
 /// Fits, and asks to stop as soon as a stage begins; also tells which began.
 fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Model, Vec<Stage>) {
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Stop::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = {
-        let (stop, told, at) = (Arc::clone(&stop), Arc::clone(&told), at.clone());
+        let (stop, told, at) = (stop.clone(), Arc::clone(&told), at.clone());
         move |stage: &Stage| {
             told.lock().unwrap().push(stage.clone());
-            stop.fetch_or(*stage == at, Ordering::Relaxed);
+            if *stage == at {
+                stop.set();
+            }
         }
     };
-    let model = fit.interrupt(stop).stages(listener).fit(views).unwrap();
+    let model = fit.stop(&stop).stages(listener).fit(views).unwrap();
     let told = told.lock().unwrap().clone();
     (model, told)
 }
@@ -95,27 +97,38 @@ fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
 }
 
 #[test]
-fn a_fit_that_is_stopped_before_its_iterations_makes_one() {
+fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
     let (views, _) = incomplete(300, 3, 1.0);
     let fit = Daimc::new(3).penalty(Penalty::Auto);
-    let (model, told) = stopped_at(fit, &views, &Stage::Penalty);
-    assert_eq!((told, model.iterations()), (vec![Stage::Penalty], 1));
-    assert_eq!((model.options.alpha, model.options.beta), (1.0, 0.15));
-    assert_eq!(model.outcome, Outcome::Cancelled);
-
-    let fit = Daimc::new(3).view_weights(ViewWeights::Learned);
-    let (model, told) = stopped_at(fit, &views, &Stage::ViewWeights);
-    assert_eq!((told, model.iterations()), (vec![Stage::ViewWeights], 1));
-    assert!(model.views.iter().all(|view| view.scaling.importance == 1.0));
-    assert_eq!(model.outcome, Outcome::Cancelled);
+    for (fit, stage) in
+        [(fit, Stage::Penalty), (Daimc::new(3).view_weights(ViewWeights::Learned), Stage::ViewWeights)]
+    {
+        let (stop, told) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
+        let (own, heard) = (stop.clone(), Arc::clone(&told));
+        let listener = move |stage: &Stage| {
+            heard.lock().unwrap().push(stage.clone());
+            own.set();
+        };
+        let error = fit.stop(&stop).stages(listener).fit(&views).unwrap_err();
+        assert!(matches!(error, daimc::Error::Interrupted), "{error}");
+        assert_eq!(*told.lock().unwrap(), [stage]);
+    }
 }
 
 #[test]
 fn several_runs_are_stopped_too() {
     let (views, _) = incomplete(300, 3, 1.0);
-    let stop = Arc::new(AtomicBool::new(true));
-    let model = Daimc::new(3).runs(4).interrupt(stop).threads(1).fit(&views).unwrap();
+    let stop = Stop::new();
+    let own = stop.clone();
+    let set = move |_: &daimc::Iteration| {
+        own.set();
+        std::ops::ControlFlow::Continue(())
+    };
+    let model = Daimc::new(3).runs(4).stop(&stop).threads(1).fit_with(&views, set).unwrap();
     assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 1));
+    // It is still set: another fit does not begin.
+    let none = Daimc::new(3).runs(4).stop(&stop).fit(&views).unwrap_err();
+    assert!(matches!(none, daimc::Error::Interrupted), "{none}");
 }
 
 #[test]

@@ -3,13 +3,12 @@
 mod common;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
 use std::time::Duration;
 
 use daimc::select::{Select, Selection};
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, View, Views, datasets, simulate};
+use daimc::{Daimc, Error, Stop, View, Views, datasets, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -160,24 +159,26 @@ fn a_stopped_selection_uses_what_is_finished() {
 #[test]
 fn a_selection_stops_in_the_middle_of_a_fit() {
     let views = small();
-    let endless = Select::new(Daimc::new(2).runs(usize::MAX), 2..=4);
-    let stop = AtomicBool::new(false);
+    let stop = Stop::new();
+    let endless = Select::new(Daimc::new(2).runs(usize::MAX).stop(&stop), 2..=4);
     let error = std::thread::scope(|scope| {
-        let work = scope.spawn(|| endless.run_until(&stop, &views, |_| panic!("no fit ends")).unwrap_err());
+        let work = scope.spawn(|| endless.run_with(&views, |_| panic!("no fit ends")).unwrap_err());
         std::thread::sleep(Duration::from_millis(100));
         assert!(!work.is_finished());
-        stop.store(true, Ordering::Relaxed);
+        stop.set();
         work.join().unwrap()
     });
     assert!(matches!(error, Error::Cancelled { done: 0 }), "{error}");
 }
 
 #[test]
-fn fits_that_their_own_flag_stops_do_not_count() {
-    let stop = Arc::new(AtomicBool::new(false));
-    let select = Select::new(Daimc::new(2).interrupt(Arc::clone(&stop)), 2..=4).resamples(9);
+fn fits_that_are_cut_short_do_not_count() {
+    let stop = Stop::new();
+    let select = Select::new(Daimc::new(2).stop(&stop), 2..=4).resamples(9);
     let found = select.run_with(&small(), |step| {
-        stop.store(step.done > 7, Ordering::Relaxed);
+        if step.done > 7 {
+            stop.set();
+        }
         ControlFlow::Continue(())
     });
     let found = found.unwrap();

@@ -1,7 +1,7 @@
 //! What a method is run on: a data set with its classes, some of its views, some of its instances hidden.
 
 use daimc::source::Buffer;
-use daimc::{Source, View, Views, simulate};
+use daimc::{View, Views, simulate};
 
 use crate::failure::Result;
 
@@ -75,7 +75,7 @@ pub fn select<'a>(views: &Views<'a>, chosen: &[usize]) -> daimc::Result<(Views<'
     let mut parts = Vec::with_capacity(chosen.len());
     for (number, view) in views.iter().enumerate().filter(|(number, _)| chosen.contains(number)) {
         let mut buffer = Buffer::default();
-        let rows = views.block(number, 0..views.instances(), &mut buffer)?.index;
+        let rows = views.block(number, 0..views.instances(), &mut buffer).index;
         // The ID of a row is the number of its instance; rows of no instance are not there.
         let mut ids: Vec<String> = (0..view.rows()).map(|row| format!("no instance {row}")).collect();
         let mut present = vec![false; view.rows()];

@@ -7,8 +7,9 @@ use crate::kernel::{Scalar, sparse as kernel};
 use crate::lens::Lens;
 use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
+use crate::scan::Scan;
 use crate::source::{self, Buffer, Csr, Source};
-use crate::{Error, Matrix, Result, Scale, Scaling, Views, kmeans};
+use crate::{Error, Matrix, Result, Scale, Scaling, Stop, Views, kmeans};
 
 /// Rows longer than this could leave the range of numbers in products.
 const LONGEST: f64 = 1e100;
@@ -22,7 +23,7 @@ pub(crate) struct Scaled<'a> {
 
 impl<'a> Scaled<'a> {
     pub fn new(views: &'a Views<'a>, view: usize, scale: Scale) -> Result<Self> {
-        Ok(Self { views, view, scaling: Scaling::fit(views, view, scale)? })
+        Ok(Self { views, view, scaling: Scaling::fit(&Scan::new(views, &Stop::default()), view, scale)? })
     }
 
     pub fn features(&self) -> usize {
@@ -38,7 +39,7 @@ impl<'a> Scaled<'a> {
     pub fn rows(&self, instances: &[usize]) -> Result<Rows> {
         let (d, scaling) = (self.features(), &self.scaling);
         let mut buffer = Buffer::default();
-        let block = self.views.block(self.view, 0..self.views.instances(), &mut buffer)?;
+        let block = self.views.block(self.view, 0..self.views.instances(), &mut buffer);
         let own = instances.iter().filter_map(|&instance| block.index.row(instance));
         let rows = match block.rows {
             source::Rows::DenseF32(x) => dense(x, own, d, scaling),
@@ -402,6 +403,7 @@ pub(crate) const STARTS: usize = 20;
 /// The clusters of the rows of an embedding by k-means, and the sum of squared distances to their centres.
 pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<(Vec<usize>, f64)> {
     let rows = crate::model::Place::rows(embedding)?;
+    let rows = Scan::new(&rows, &Stop::default());
     let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
     let centres = kmeans::centres(&rows, &lens, clusters, STARTS, seed)?;
     let labels = kmeans::assign(&rows, 0, &lens, &centres)?.labels;

@@ -1,24 +1,22 @@
 //! The runs of a fit: from a start to a V that can be clustered.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
 
 use super::{Daimc, Iteration, Outcome, Timings};
-use crate::Result;
 use crate::combine::Runs;
-use crate::consolidate::{consolidate, from_clusters};
+use crate::consolidate::{consolidate, from_clusters, settle};
+use crate::descent::Descent;
 use crate::explain::leaders::Leaders;
-use crate::lens::Lens;
 use crate::model::{Place, Run};
 use crate::options::Options;
-use crate::source::Source;
-use crate::state::State;
+use crate::steps::latent::Passes;
 use crate::steps::objective::Objective;
-use crate::sweep::Sweep;
+use crate::sweep::{Mode, Sweep};
+use crate::{Error, Matrix, Result, Stop};
 
 /// How a run went.
 pub(super) struct Course {
@@ -42,48 +40,47 @@ type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
 /// A fit at work: what its runs share.
 pub(super) struct Work<'a> {
     fit: &'a Daimc,
-    source: &'a dyn Source,
-    lenses: &'a [Lens],
     sweep: &'a Sweep<'a>,
+    stop: &'a Stop,
     each: Mutex<Each<'a>>,
-    /// Whether `each` or the flag of the fit has asked to stop.
-    stop: AtomicBool,
     begun: Instant,
 }
 
 impl<'a> Work<'a> {
-    pub fn new(
-        fit: &'a Daimc,
-        source: &'a dyn Source,
-        lenses: &'a [Lens],
-        sweep: &'a Sweep<'a>,
-        each: Each<'a>,
-        begun: Instant,
-    ) -> Self {
-        Self { fit, source, lenses, sweep, each: Mutex::new(each), stop: AtomicBool::new(false), begun }
+    pub fn new(fit: &'a Daimc, sweep: &'a Sweep<'a>, stop: &'a Stop, each: Each<'a>, begun: Instant) -> Self {
+        Self { fit, sweep, stop, each: Mutex::new(each), begun }
     }
 
     /// One run, from its start to a V that can be clustered.
-    pub fn once<'o>(&self, options: &'o Options, run: usize) -> Result<(State<'o>, Course)>
-    where
-        'a: 'o,
-    {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] only if it was stopped before the end of its first iteration.
+    pub fn once(&self, options: &Options, run: usize) -> Result<(Descent, Matrix, Course)> {
         let mut clock = Clock::new();
         let mut timings = Timings::default();
-        let start = self.fit.begin(self.source, self.lenses, options.seed)?;
-        let mut state = State::new(self.sweep, options, start)?;
+        let start = self.fit.begin(self.sweep, options.seed)?;
+        let mut v = start.v;
+        let mut descent = Descent::new(options, self.sweep.sums_of_squares(), start.bases, start.statistics)?;
         timings.initialise = clock.lap();
 
         let (mut history, mut outcome) = (Vec::<Objective>::new(), Outcome::IterationLimit);
+        let passes = Passes { most: options.passes, tolerance: 0.0 };
         for number in 1..=options.max_iterations {
-            let objective = state.iterate()?;
+            let factors = descent.solve()?;
+            let mode = Mode::Update { solver: options.solver, passes };
+            let objective = match self.sweep.run(&factors.bases, mode, &mut v, &factors.scale, self.stop) {
+                Err(Error::Interrupted) if number > 1 => {
+                    descent.scale_was_applied();
+                    break;
+                }
+                statistics => descent.absorb(statistics?)?,
+            };
             let change = history.last().map_or(f64::INFINITY, |last| {
                 (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
             });
             history.push(objective);
             let report = Iteration { run, number, objective, change, elapsed: self.begun.elapsed() };
             if self.tell(&report).is_break() {
-                outcome = Outcome::Cancelled;
                 break;
             }
             if change <= options.tolerance {
@@ -93,55 +90,81 @@ impl<'a> Work<'a> {
         }
         timings.iterate = clock.lap();
 
-        if options.consolidate && options.latent == options.clusters {
-            state = consolidate(self.source, self.lenses, self.sweep, options, state.take_v())?;
-        } else if options.settle {
-            state.settle()?;
+        v.scale_columns(&descent.factors().scale);
+        descent.scale_was_applied();
+        if !self.stop.is_set() {
+            let refined = if options.consolidate && options.latent == options.clusters {
+                consolidate(self.sweep, options, v.clone())
+            } else if options.settle {
+                let (mut descent, mut v) = (descent.clone(), v.clone());
+                settle(self.sweep, &mut descent, &mut v).map(|()| (descent, v))
+            } else {
+                Err(Error::Interrupted)
+            };
+            match refined {
+                Err(Error::Interrupted) => {}
+                refined => (descent, v) = refined?,
+            }
+        }
+        if self.stop.is_set() {
+            outcome = Outcome::Cancelled;
         }
         timings.assign = clock.lap();
-        Ok((state, Course { seed: options.seed, history, outcome, timings }))
+        Ok((descent, v, Course { seed: options.seed, history, outcome, timings }))
     }
 
     fn tell(&self, report: &Iteration) -> ControlFlow<()> {
         let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
-        let stopped = self.stop.load(Ordering::Relaxed);
-        if !stopped && each(report).is_continue() && !self.fit.watch.stopped() {
-            return ControlFlow::Continue(());
+        if !self.stop.is_set() && each(report).is_break() {
+            self.stop.set();
         }
-        self.stop.store(true, Ordering::Relaxed);
-        ControlFlow::Break(())
+        if self.stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Several runs, and one more iteration from the clusters that they find together. There are as many at a time as there
     /// are threads; of those that are done V is kept in single precision.
-    pub fn combined(&self) -> Result<(State<'a>, Vec<Course>, Runs)> {
+    pub fn combined(&self) -> Result<(Descent, Matrix, Vec<Course>, Runs)> {
         let options = &self.fit.options;
-        let one = |run: usize| -> Result<Option<(Place, Leaders, Course)>> {
-            if self.stop.load(Ordering::Relaxed) {
+        let to_the_end = Stop::new();
+        type Ended = (Place, Leaders, Course, Descent);
+        let one = |run: usize| -> Result<Option<Ended>> {
+            if run > 0 && self.stop.is_set() {
                 return Ok(None);
             }
             let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
-            let (mut state, mut course) = self.once(&own, run + 1)?;
+            let (descent, v, mut course) = match self.once(&own, run + 1) {
+                Err(Error::Interrupted) if run > 0 => return Ok(None),
+                ended => ended?,
+            };
             let mut clock = Clock::new();
-            let (_, centres, place) = Place::cluster(state.take_v(), &own)?;
-            let leaders = Leaders::of(&state.alignments, &centres);
+            let (_, centres, place) = Place::cluster(v, &own, &to_the_end)?;
+            let leaders = Leaders::of(descent.alignments(), &centres);
             course.timings.assign += clock.lap();
-            Ok(Some((place, leaders, course)))
+            Ok(Some((place, leaders, course, descent)))
         };
         let mut runs = Runs::default();
         let mut courses = Vec::new();
+        let mut first = None;
         let mut begun = 0;
-        while begun < options.runs && !self.stop.load(Ordering::Relaxed) {
+        while begun < options.runs && !(begun > 0 && self.stop.is_set()) {
             let end = begun.saturating_add(rayon::current_num_threads()).min(options.runs);
             let some = (begun..end).into_par_iter().with_max_len(1);
-            for (place, leaders, course) in some.map(one).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+            let ended = some.map(one).collect::<Result<Vec<_>>>()?;
+            for (place, leaders, course, descent) in ended.into_iter().flatten() {
                 runs.add(&place, leaders);
                 courses.push(course);
+                first.get_or_insert((descent, place.latent));
             }
             begun = end;
         }
-        let state = from_clusters(self.sweep, options, runs.combine(options)?)?;
-        Ok((state, courses, runs))
+        match runs.combine(options).and_then(|v| from_clusters(self.sweep, options, v)) {
+            // What the first run has found is still there.
+            Err(Error::Interrupted) => {
+                let (descent, v) = first.ok_or(Error::Interrupted)?;
+                Ok((descent, v, courses, runs))
+            }
+            combined => combined.map(|(descent, v)| (descent, v, courses, runs)),
+        }
     }
 }
 

@@ -33,16 +33,16 @@ impl Targets {
 
 impl Lens {
     /// Prepares vectors, the columns of a d × K matrix, for distances.
-    pub fn targets(&self, rows: &Rows<'_>, vectors: &Matrix) -> Targets {
+    pub fn targets(&self, vectors: &Matrix) -> Targets {
         if self.centre.is_empty() {
-            return Targets { operand: self.operand(rows, vectors), squares: column_squares(vectors) };
+            return Targets { operand: self.operand(vectors), squares: column_squares(vectors) };
         }
         let vectors =
             Matrix::from_fn(vectors.rows(), vectors.columns(), |f, k| vectors[(f, k)] - self.centre[f]);
         let mut squares = column_squares(&vectors);
         let along = self.along_centre(&vectors);
         squares.iter_mut().zip(along).for_each(|(square, along)| *square += 2.0 * along);
-        Targets { operand: self.operand(rows, &vectors), squares }
+        Targets { operand: self.operand(&vectors), squares }
     }
 
     /// `μᵀu` of the columns of a d × K matrix; zero without a centre.

@@ -3,7 +3,6 @@
 use std::array::from_fn;
 
 use crate::kernel::Scalar;
-use crate::matrix::dot;
 use crate::steps::latent::LANES;
 
 /// The instances of a tile that a view shows.
@@ -144,12 +143,27 @@ impl Weights<'_> {
         }
     }
 
-    /// Adds the sum over the members to `sums`.
+    /// Adds the weights of the members to `sums`, each to that of its lane.
     #[inline(always)]
-    pub fn add_up(&self, sums: &mut [f64]) {
-        for (k, sum) in sums.iter_mut().enumerate() {
-            for (_, factors, v) in self.stretches(k) {
-                *sum += dot(factors, v);
+    pub fn add_up(&self, sums: &mut [[f64; LANES]]) {
+        for (k, sums) in sums.iter_mut().enumerate() {
+            let v = &self.v[k * self.stride..(k + 1) * self.stride];
+            for &Stretch { first, lane, count } in &self.members.stretches {
+                let factors = &self.members.factors[first..first + count];
+                let v = &v[lane..lane + count];
+                // Up to the first whole register, whole registers, the rest.
+                let head = (lane.next_multiple_of(LANES) - lane).min(count);
+                for i in 0..head {
+                    sums[(lane + i) % LANES] += factors[i] * v[i];
+                }
+                let (factors, rest_factors) = factors[head..].as_chunks::<LANES>();
+                let (v, rest) = v[head..].as_chunks::<LANES>();
+                for (factors, v) in factors.iter().zip(v) {
+                    (0..LANES).for_each(|i| sums[i] += factors[i] * v[i]);
+                }
+                for (i, (factor, v)) in rest_factors.iter().zip(rest).enumerate() {
+                    sums[i] += factor * v;
+                }
             }
         }
     }

@@ -1,9 +1,9 @@
 //! What has to be known of all scaled rows of a view before they are multiplied with anything.
 
 use super::{Lens, power_near, reciprocal};
-use crate::parallel::{block_size, ordered};
-use crate::source::{Buffer, Source};
-use crate::{Error, Result};
+use crate::Result;
+use crate::scan::{Piece, Scan};
+use crate::source::Buffer;
 
 /// Lengths of rows, of a block or of the whole view.
 #[derive(Debug, Default)]
@@ -108,13 +108,13 @@ impl Squares {
 impl Lens {
     /// The mean of some scaled rows: those of the first block in which the view shows any. Whether it is a centre is seen
     /// when all rows are compared with it; any point among them will do.
-    pub(super) fn pilot(&self, source: &dyn Source, view: usize) -> Result<Vec<f64>> {
-        let instances = source.instances();
+    pub(super) fn pilot(&self, scan: &Scan<'_>, view: usize) -> Result<Vec<f64>> {
+        let (instances, schema) = (scan.instances(), scan.schema().view(view));
         let mut mean = vec![0.0; self.features];
-        let Some(first) = (0..instances).find(|&i| source.is_present(view, i)) else { return Ok(mean) };
-        let range = first..(first + block_size(instances)).min(instances);
+        let Some(first) = (0..instances).find(|&i| schema.shows(i)) else { return Ok(mean) };
+        let range = first..(first + scan.blocks().size()).min(instances);
         let mut buffer = Buffer::default();
-        let block = source.block(view, range.clone(), &mut buffer)?;
+        let block = scan.read(view, range.clone(), &mut buffer)?;
         let rows: Vec<usize> = (0..range.len()).filter_map(|i| block.index.row(i)).collect();
         let mut factors = 0.0;
         for &row in &rows {
@@ -138,28 +138,26 @@ impl Lens {
     /// One pass over the view; rows that are longer than the limits, scaled and as stored, are told.
     pub(super) fn norms(
         &self,
-        source: &dyn Source,
+        scan: &Scan<'_>,
         view: usize,
         (limit, stored_limit): (f64, f64),
     ) -> Result<Norms> {
-        let instances = source.instances();
-        let size = block_size(instances);
+        let instances = scan.instances();
         let measure = self.measure();
         let mut total = Norms::new();
         total.factors.reserve_exact(if self.scaling.unit_rows() { instances } else { 0 });
-        ordered(
-            (0..instances).step_by(size),
-            || (Norms::new(), Buffer::default()),
-            |start, (norms, buffer)| {
-                let range = start..(start + size).min(instances);
+        scan.pass_view(
+            view,
+            Norms::new,
+            |Piece { instances: range, blocks }, norms| {
                 *norms = Norms::new();
-                let block = source.block(view, range.clone(), buffer)?;
+                let block = &blocks[0];
                 for i in 0..range.len() {
                     let Some(row) = block.index.row(i) else {
                         norms.factors.push(0.0);
                         continue;
                     };
-                    let (stored, scaled) = self.lengths(&block, row);
+                    let (stored, scaled) = self.lengths(block, row);
                     let factor = self.own_factor(scaled);
                     let length = scaled * factor;
                     if stored > stored_limit || !length.is_finite() {
@@ -173,7 +171,7 @@ impl Lens {
                     }
                     norms.factors.push(factor);
                     norms.squares.add(length);
-                    norms.from_centre.add(measure.length(&block, row, factor, || length));
+                    norms.from_centre.add(measure.length(block, row, factor, || length));
                     norms.bytes += block.rows.bytes(row, self.features);
                     norms.largest = norms.largest.max(stored);
                     if stored > 0.0 {
@@ -183,9 +181,9 @@ impl Lens {
                 if !self.scaling.unit_rows() {
                     norms.factors.clear();
                 }
-                Ok::<_, Error>(())
+                Ok(())
             },
-            |(norms, _)| total.absorb(norms),
+            |norms| total.absorb(norms),
         )?;
         Ok(total)
     }

@@ -2,15 +2,16 @@
 
 use super::lanes::{Members, Right, Weights};
 use super::{Lens, scaled};
-use crate::Matrix;
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, dense, sparse};
 use crate::scale::Scaling;
 use crate::source::{Block, Csr, Rows};
+use crate::steps::latent::LANES;
+use crate::{Layout, Matrix};
 
 impl Lens {
     /// Prepares K vectors, the columns of `vectors` (d × K), for [`Lens::project`].
-    pub fn operand(&self, rows: &Rows<'_>, vectors: &Matrix) -> Operand {
+    pub fn operand(&self, vectors: &Matrix) -> Operand {
         let Scaling { shift, factor, .. } = &self.scaling;
         let fold = !self.by_row;
         let factor = |f: usize| if fold { factor.get(f).copied().unwrap_or(1.0) } else { 1.0 };
@@ -27,34 +28,34 @@ impl Lens {
                 }
             }
         }
-        let by_feature = match rows {
-            Rows::DenseF32(_) => dense::prefers_by_feature::<f32>(self.features, latent),
-            Rows::DenseF64(_) => dense::prefers_by_feature::<f64>(self.features, latent),
-            Rows::SparseF32(_) | Rows::SparseF64(_) => true,
+        let by_feature = match self.layout {
+            Layout::DenseF32 => dense::prefers_by_feature::<f32>(self.features, latent),
+            Layout::DenseF64 => dense::prefers_by_feature::<f64>(self.features, latent),
+            Layout::SparseF32 | Layout::SparseF64 => true,
         };
-        let values = match (rows, by_feature) {
-            (Rows::DenseF32(_) | Rows::SparseF32(_), true) => Typed::F32(padded_rows(vectors, factor)),
-            (Rows::DenseF64(_) | Rows::SparseF64(_), true) => Typed::F64(padded_rows(vectors, factor)),
-            (Rows::DenseF32(_) | Rows::SparseF32(_), false) => Typed::F32(columns(vectors, factor)),
-            (Rows::DenseF64(_) | Rows::SparseF64(_), false) => Typed::F64(columns(vectors, factor)),
+        let values = match (self.layout, by_feature) {
+            (Layout::DenseF32 | Layout::SparseF32, true) => Typed::F32(padded_rows(vectors, factor)),
+            (Layout::DenseF64 | Layout::SparseF64, true) => Typed::F64(padded_rows(vectors, factor)),
+            (Layout::DenseF32 | Layout::SparseF32, false) => Typed::F32(columns(vectors, factor)),
+            (Layout::DenseF64 | Layout::SparseF64, false) => Typed::F64(columns(vectors, factor)),
         };
         Operand { latent, by_feature, values, offset }
     }
 
     /// Sums for [`Lens::gather`], all zero.
-    pub fn sums(&self, rows: &Rows<'_>, latent: usize) -> Sums {
+    pub fn sums(&self, latent: usize) -> Sums {
         let d = self.features;
-        let (values, touched) = match rows {
-            Rows::DenseF32(_) => (Typed::F32(Aligned::zeros(latent * dense::padded::<f32>(d))), None),
-            Rows::DenseF64(_) => (Typed::F64(Aligned::zeros(latent * dense::padded::<f64>(d))), None),
-            Rows::SparseF32(_) => {
+        let (values, touched) = match self.layout {
+            Layout::DenseF32 => (Typed::F32(Aligned::zeros(latent * dense::padded::<f32>(d))), None),
+            Layout::DenseF64 => (Typed::F64(Aligned::zeros(latent * dense::padded::<f64>(d))), None),
+            Layout::SparseF32 => {
                 (Typed::F32(Aligned::zeros(d * sparse::padded::<f32>(latent))), Some(Touched::new(d)))
             }
-            Rows::SparseF64(_) => {
+            Layout::SparseF64 => {
                 (Typed::F64(Aligned::zeros(d * sparse::padded::<f64>(latent))), Some(Touched::new(d)))
             }
         };
-        Sums { latent, values, touched, weights: vec![0.0; latent] }
+        Sums { latent, values, touched, weights: vec![[0.0; LANES]; latent] }
     }
 
     /// Calls `each(i, Uᵀ x'_i)` for the instances `(instance, row)` of a block.
@@ -321,7 +322,7 @@ struct Tile<T> {
 
 /// Features of a sparse view that some row of a block has: only they need to be added up and cleared.
 #[derive(Debug)]
-struct Touched {
+pub(crate) struct Touched {
     seen: Vec<bool>,
     features: Vec<u32>,
     /// Entries that were looked at.
@@ -329,7 +330,7 @@ struct Touched {
 }
 
 impl Touched {
-    fn new(features: usize) -> Self {
+    pub fn new(features: usize) -> Self {
         Self { seen: vec![false; features], features: Vec::new(), entries: 0 }
     }
 
@@ -338,7 +339,7 @@ impl Touched {
         self.entries > self.seen.len() / 2
     }
 
-    fn mark(&mut self, columns: &[u32]) {
+    pub fn mark(&mut self, columns: &[u32]) {
         if self.all() {
             return;
         }
@@ -353,7 +354,7 @@ impl Touched {
     }
 
     /// Calls `each` for every feature that may have been touched, and forgets them.
-    fn drain(&mut self, mut each: impl FnMut(usize)) {
+    pub fn drain(&mut self, mut each: impl FnMut(usize)) {
         if self.all() {
             (0..self.seen.len()).for_each(each);
             self.seen.fill(false);
@@ -374,8 +375,8 @@ pub(crate) struct Sums {
     latent: usize,
     values: Typed,
     touched: Option<Touched>,
-    /// `Σ f v`.
-    weights: Vec<f64>,
+    /// `Σ f v`, lane by lane.
+    weights: Vec<[f64; LANES]>,
 }
 
 /// `Σ x vᵀ` over all blocks, in double precision.
@@ -383,12 +384,12 @@ pub(crate) struct Sums {
 pub(crate) struct Total {
     values: Vec<f64>,
     weights: Vec<f64>,
-    layout: Layout,
+    order: Order,
 }
 
 /// How the values of a [`Total`] are laid out.
 #[derive(Clone, Copy, Debug)]
-enum Layout {
+enum Order {
     /// K vectors in chunks of `f32`.
     ChunksF32,
     /// K vectors in chunks of `f64`.
@@ -398,19 +399,20 @@ enum Layout {
 }
 
 impl Total {
-    pub fn new(rows: &Rows<'_>, features: usize, latent: usize) -> Self {
-        let (layout, length) = match rows {
-            Rows::DenseF32(_) => (Layout::ChunksF32, dense::padded::<f32>(features)),
-            Rows::DenseF64(_) => (Layout::ChunksF64, dense::padded::<f64>(features)),
-            Rows::SparseF32(_) | Rows::SparseF64(_) => (Layout::ByFeature, features),
+    pub fn new(lens: &Lens, latent: usize) -> Self {
+        let features = lens.features;
+        let (order, length) = match lens.layout {
+            Layout::DenseF32 => (Order::ChunksF32, dense::padded::<f32>(features)),
+            Layout::DenseF64 => (Order::ChunksF64, dense::padded::<f64>(features)),
+            Layout::SparseF32 | Layout::SparseF64 => (Order::ByFeature, features),
         };
-        Self { values: vec![0.0; length * latent], weights: vec![0.0; latent], layout }
+        Self { values: vec![0.0; length * latent], weights: vec![0.0; latent], order }
     }
 
     /// Adds the sums of a block and clears them.
     pub fn absorb(&mut self, sums: &mut Sums) {
         for (total, weight) in self.weights.iter_mut().zip(&mut sums.weights) {
-            *total += std::mem::take(weight);
+            *total += std::mem::take(weight).iter().sum::<f64>();
         }
         match &mut sums.values {
             Typed::F32(values) => add_up(&mut self.values, values, sums.latent, sums.touched.as_mut()),
@@ -422,10 +424,10 @@ impl Total {
     pub fn finish(self, lens: &Lens) -> Matrix {
         let (d, latent) = (lens.features, self.weights.len());
         let Scaling { shift, factor, .. } = &lens.scaling;
-        let at = |f: usize, k: usize| match self.layout {
-            Layout::ChunksF32 => k * dense::padded::<f32>(d) + dense::position::<f32>(d, f),
-            Layout::ChunksF64 => k * dense::padded::<f64>(d) + dense::position::<f64>(d, f),
-            Layout::ByFeature => f * latent + k,
+        let at = |f: usize, k: usize| match self.order {
+            Order::ChunksF32 => k * dense::padded::<f32>(d) + dense::position::<f32>(d, f),
+            Order::ChunksF64 => k * dense::padded::<f64>(d) + dense::position::<f64>(d, f),
+            Order::ByFeature => f * latent + k,
         };
         Matrix::from_fn(d, latent, |f, k| {
             let sum = self.values[at(f, k)];

@@ -2,9 +2,9 @@
 
 use super::products::Typed;
 use super::{Lens, Operand, scaled};
-use crate::Matrix;
 use crate::kernel::{Scalar, sparse};
 use crate::source::{Block, Csr, Rows};
+use crate::{Layout, Matrix};
 
 /// Vectors at a time, at most, and the bytes that those of a wide sparse view may take.
 pub(crate) const MOST: usize = 64;
@@ -23,11 +23,11 @@ pub(crate) struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    pub fn new(lens: &'a Lens, rows: &Rows<'_>) -> Self {
+    pub fn new(lens: &'a Lens) -> Self {
         // What a feature takes for eight vectors.
-        let eight = match rows {
-            Rows::SparseF32(_) if lens.stays_sparse() => 32 * lens.features,
-            Rows::SparseF64(_) if lens.stays_sparse() => 64 * lens.features,
+        let eight = match lens.layout {
+            Layout::SparseF32 if lens.stays_sparse() => 32 * lens.features,
+            Layout::SparseF64 if lens.stays_sparse() => 64 * lens.features,
             _ => 0,
         };
         let count = BYTES.checked_div(eight).map_or(MOST, |eights| (8 * eights).clamp(8, MOST));
@@ -47,18 +47,18 @@ impl<'a> Queries<'a> {
         let operand = match block.rows {
             Rows::SparseF32(csr) if lens.stays_sparse() => {
                 self.along.resize(rows.len(), 0.0);
-                fill((lens, self.count), (csr, &block.rows), rows, &mut self.operand, &mut self.touched)
+                fill((lens, self.count), csr, rows, &mut self.operand, &mut self.touched)
             }
             Rows::SparseF64(csr) if lens.stays_sparse() => {
                 self.along.resize(rows.len(), 0.0);
-                fill((lens, self.count), (csr, &block.rows), rows, &mut self.operand, &mut self.touched)
+                fill((lens, self.count), csr, rows, &mut self.operand, &mut self.touched)
             }
             _ => {
                 let values: Vec<Vec<f64>> = rows.iter().map(|&at| lens.values(block, at)).collect();
                 let centre = |f: usize| lens.centre.get(f).copied().unwrap_or(0.0);
                 let vectors = Matrix::from_fn(lens.features, rows.len(), |f, q| values[q][f] - centre(f));
                 self.along = lens.along_centre(&vectors);
-                self.operand.insert(lens.operand(&block.rows, &vectors))
+                self.operand.insert(lens.operand(&vectors))
             }
         };
         (operand, &self.along)
@@ -68,7 +68,7 @@ impl<'a> Queries<'a> {
 /// Writes the rows of a sparse view into the layout, where only what is in `touched` is not zero.
 fn fill<'o, T: Scalar>(
     (lens, count): (&Lens, usize),
-    (csr, kind): (Csr<'_, T>, &Rows<'_>),
+    csr: Csr<'_, T>,
     rows: &[(usize, usize)],
     operand: &'o mut Option<Operand>,
     touched: &mut Vec<u32>,
@@ -76,7 +76,7 @@ fn fill<'o, T: Scalar>(
 where
     Typed: AsLayout<T>,
 {
-    let operand = operand.get_or_insert_with(|| lens.operand(kind, &Matrix::zeros(lens.features, count)));
+    let operand = operand.get_or_insert_with(|| lens.operand(&Matrix::zeros(lens.features, count)));
     let width = sparse::padded::<T>(count);
     let layout = operand.values.layout();
     for feature in touched.drain(..) {

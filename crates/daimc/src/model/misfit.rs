@@ -4,10 +4,10 @@ use super::Model;
 use crate::lens::{Lens, Scratch};
 use crate::linalg::transposed_product;
 use crate::matrix::dot;
-use crate::parallel::{block_size, ordered};
-use crate::source::{Buffer, Source};
+use crate::scan::{Scan, off_the_pool};
+use crate::source::Source;
 use crate::text::{list, plain};
-use crate::{Error, Matrix, Result, Views};
+use crate::{Error, Matrix, Result, Stop};
 
 /// How far the rows of a view are from what the model makes of them, scaled as in the fit. Both numbers are zero for
 /// an instance that the view does not show.
@@ -41,55 +41,53 @@ impl Model {
     ///
     /// # Errors
     /// When these are not the instances or the features of the model, or it has no such view.
-    pub fn misfit(&self, views: &Views<'_>, view: &str) -> Result<Misfit> {
+    pub fn misfit(&self, source: &dyn Source, view: &str) -> Result<Misfit> {
         let own = self.view(view)?;
-        let Some((number, data)) = views.iter().enumerate().find(|(_, data)| data.name() == view) else {
-            let given = list(views.iter().map(|view| plain(view.name())));
+        let schema = source.schema();
+        let Some((number, given)) = schema.views().enumerate().find(|(_, given)| given.name() == view) else {
+            let given = list((0..schema.len()).map(|view| plain(schema.view_name(view))));
             let reason = format!("the model has it, but the views that were given are {given}");
             return Err(Error::Unsuitable { what: "view", value: view.into(), reason });
         };
-        own.check(data)?;
-        let (instances, expected) = (views.instances(), self.latent.rows());
+        own.check(given)?;
+        let (instances, expected) = (source.instances(), self.latent.rows());
         if instances != expected {
             return Err(Error::LengthMismatch { what: "instances".into(), expected, found: instances });
         }
-        let lens = Lens::new(views, number, own.scaling.clone())?;
-        Misfit::of(views, number, &lens, &own.basis, &self.latent)
+        off_the_pool(source, || {
+            let scan = Scan::new(source, &Stop::default());
+            let lens = Lens::new(&scan, number, own.scaling.clone())?;
+            Misfit::of(&scan, number, &lens, &own.basis, &self.latent)
+        })
     }
 }
 
 impl Misfit {
     /// How far the rows of a view are from `U v`.
     pub(crate) fn of(
-        source: &dyn Source,
+        scan: &Scan<'_>,
         view: usize,
         lens: &Lens,
         basis: &Matrix,
         latent: &Matrix,
     ) -> Result<Self> {
-        let instances = source.instances();
         let gram = transposed_product(basis, basis);
-        let mut buffer = Buffer::default();
-        let kind = source.block(view, 0..instances.min(1), &mut buffer)?.rows;
-        let operand = lens.operand(&kind, basis);
-        let size = block_size(instances);
+        let operand = lens.operand(basis);
         let mut total = Self::default();
-        ordered(
-            (0..instances).step_by(size),
-            || (Self::default(), Buffer::default(), Scratch::default()),
-            |start, (part, buffer, scratch)| {
-                let range = start..(start + size).min(instances);
+        scan.pass_view(
+            view,
+            || (Self::default(), Scratch::default()),
+            |piece, (part, scratch)| {
+                let (start, count) = (piece.instances.start, piece.instances.len());
                 part.error.clear();
-                part.error.resize(range.len(), 0.0);
+                part.error.resize(count, 0.0);
                 part.square.clear();
-                part.square.resize(range.len(), 0.0);
-                let block = source.block(view, range.clone(), buffer)?;
-                let row = |i: usize| Some((i, block.index.row(i - start)?));
-                let here: Vec<(usize, usize)> = range.filter_map(row).collect();
-                for rows in here.chunks(TILE) {
-                    lens.project_each(&block, rows, &operand, scratch, |i, products| {
+                part.square.resize(count, 0.0);
+                let block = &piece.blocks[0];
+                for rows in piece.shown().chunks(TILE) {
+                    lens.project_each(block, rows, &operand, scratch, |i, products| {
                         let v = latent.row(rows[i].0);
-                        let square = lens.square(&block, rows[i]);
+                        let square = lens.square(block, rows[i]);
                         // ‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v
                         let made: f64 = gram.iter_rows().zip(v).map(|(row, v_k)| v_k * dot(row, v)).sum();
                         part.square[rows[i].0 - start] = square;
@@ -97,9 +95,9 @@ impl Misfit {
                         part.error[rows[i].0 - start] = (square - 2.0 * dot(products, v) + made).max(0.0);
                     });
                 }
-                Ok::<_, Error>(())
+                Ok(())
             },
-            |(part, _, _)| {
+            |(part, _)| {
                 total.error.append(&mut part.error);
                 total.square.append(&mut part.square);
             },

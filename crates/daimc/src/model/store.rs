@@ -50,6 +50,8 @@ struct Metadata {
     objective: Objective,
     history: Vec<Objective>,
     outcome: Outcome,
+    #[serde(default)]
+    passes: usize,
     timings: Timings,
 }
 
@@ -257,6 +259,7 @@ impl Model {
             objective: self.objective,
             history: self.history.clone(),
             outcome: self.outcome,
+            passes: self.passes,
             timings: self.timings,
         }
     }
@@ -428,6 +431,7 @@ fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
         objective: metadata.objective,
         history: metadata.history,
         outcome: metadata.outcome,
+        passes: metadata.passes,
         timings: metadata.timings,
     })
 }

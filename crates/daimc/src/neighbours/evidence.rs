@@ -7,10 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use super::project::each_block;
 use crate::lens::Lens;
 use crate::matrix::dot;
-use crate::parallel::block_size;
 use crate::part::Part;
-use crate::patterns::Patterns;
-use crate::source::{Buffer, Source};
+use crate::scan::Scan;
+use crate::source::Buffer;
 use crate::sweep::Sweep;
 use crate::watch::Watch;
 use crate::{Matrix, Result, eigen, kmeans, linalg};
@@ -32,7 +31,7 @@ const LEAST: f64 = -30.0;
 
 /// What the views say of clusters.
 pub(super) struct Evidence<'a> {
-    source: &'a dyn Source,
+    scan: &'a Scan<'a>,
     spaces: Vec<Space<'a>>,
     /// The part that each instance is in.
     folds: Vec<u8>,
@@ -47,17 +46,17 @@ struct Space<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    pub fn new(source: &'a dyn Source, lenses: &'a [Lens], seed: u64, watch: &Watch) -> Result<Self> {
+    pub fn new(scan: &'a Scan<'a>, lenses: &'a [Lens], seed: u64, watch: &Watch) -> Result<Self> {
         let mut spaces = Vec::with_capacity(lenses.len());
         for (view, lens) in lenses.iter().enumerate() {
             watch.check()?;
-            spaces.extend(Space::new(source, view, lens, seed, watch)?);
+            spaces.extend(Space::new(scan, view, lens, seed, watch)?);
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         // A stream of its own: a mask that was simulated with the same seed must not be drawn from the same numbers.
         rng.set_stream(FOLD_STREAM);
-        let folds = (0..source.instances()).map(|_| rng.random_range(0..FOLDS as u8)).collect();
-        Ok(Self { source, spaces, folds })
+        let folds = (0..scan.instances()).map(|_| rng.random_range(0..FOLDS as u8)).collect();
+        Ok(Self { scan, spaces, folds })
     }
 
     /// The root of the probability of each cluster for each instance, from all its views: rows of length 1.
@@ -93,16 +92,10 @@ fn normalise(logs: &mut [f64]) {
 impl<'a> Space<'a> {
     /// Random sums of rows, some times multiplied with all rows, or with a sample of them (subspace iteration): they lie
     /// almost wholly where the rows are longest. `None` for a view that shows nobody.
-    fn new(
-        source: &dyn Source,
-        view: usize,
-        lens: &'a Lens,
-        seed: u64,
-        watch: &Watch,
-    ) -> Result<Option<Self>> {
+    fn new(scan: &Scan<'_>, view: usize, lens: &'a Lens, seed: u64, watch: &Watch) -> Result<Option<Self>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(view as u64 + 1);
-        let chosen = kmeans::sample(source, view, SAMPLE, &mut rng);
+        let chosen = kmeans::sample(scan.source(), view, SAMPLE, &mut rng);
         let (features, width) = (lens.features(), DIMENSIONS.min(chosen.len()));
         if width == 0 {
             return Ok(None);
@@ -112,12 +105,12 @@ impl<'a> Space<'a> {
             return Ok(Some(Self { view, lens, directions }));
         }
         let mut buffer = Buffer::default();
-        let part = Part::of_view(source, view, &chosen, &mut buffer)?;
-        let own = [Lens::new(&part, 0, lens.scaling.clone())?];
-        let patterns = Patterns::new(&part, block_size(chosen.len()));
-        let sweep = Sweep::new(&part, &own, &patterns, width);
+        let part = Part::of_view(scan, view, &chosen, &mut buffer)?;
+        let part = Scan::new(&part, &watch.stop);
+        let own = Lens::new(&part, 0, lens.scaling.clone())?;
+        let sweep = Sweep::new(part, vec![own], width);
         let sums = |mut factors: Matrix| -> Result<Matrix> {
-            let mut sums = sweep.run(None, &mut factors, &vec![1.0; width], true)?.cross.swap_remove(0);
+            let mut sums = sweep.gather(&mut factors, &watch.stop)?.whole()?.cross.swap_remove(0);
             eigen::orthonormalise(sums.values_mut(), width)?;
             Ok(sums)
         };
@@ -126,7 +119,7 @@ impl<'a> Space<'a> {
             watch.check()?;
             let mut products = Vec::with_capacity(chosen.len() * width);
             each_block(
-                (&part, 0, &own[0]),
+                (&sweep.scan, 0, &sweep.lenses[0]),
                 &directions,
                 Vec::new,
                 |_, rows, part: &mut Vec<f64>| {
@@ -146,7 +139,7 @@ impl<'a> Space<'a> {
         let none = || -> Vec<Moments> { (0..FOLDS).map(|_| Moments::new(clusters, width)).collect() };
         let mut all = none();
         each_block(
-            (of.source, self.view, self.lens),
+            (of.scan, self.view, self.lens),
             &self.directions,
             none,
             |instances, rows, folds| {
@@ -171,7 +164,7 @@ impl<'a> Space<'a> {
     fn ask(&self, of: &Evidence<'_>, rules: &[Rule], priors: &[f64], said: &mut Matrix) -> Result<()> {
         let importance = self.lens.scaling.importance;
         each_block(
-            (of.source, self.view, self.lens),
+            (of.scan, self.view, self.lens),
             &self.directions,
             Vec::new,
             |instances, rows, part: &mut Vec<(usize, Vec<f64>)>| {
@@ -321,8 +314,8 @@ mod tests {
 
     fn lenses(source: &Views<'_>) -> Vec<Lens> {
         let of = |view| {
-            let scaling = Scaling::fit(source, view, Scale::None).unwrap();
-            Lens::fit(source, view, scaling, true).unwrap()
+            let scaling = Scaling::fit(&Scan::of(source), view, Scale::None).unwrap();
+            Lens::fit(&Scan::of(source), view, scaling, true).unwrap()
         };
         (0..source.len()).map(of).collect()
     }
@@ -331,7 +324,7 @@ mod tests {
     fn row(source: &Views<'_>, view: usize, lens: &Lens, i: usize) -> Vec<f64> {
         let mut buffer = Buffer::default();
         let chosen = [crate::views::index(i)];
-        kmeans::Points::new(source, view, lens, &chosen, &mut buffer).unwrap().values(0)
+        kmeans::Points::new(&Scan::of(source), view, lens, &chosen, &mut buffer).unwrap().values(0)
     }
 
     /// The answers by their definition, cluster by cluster and feature by feature.
@@ -378,7 +371,8 @@ mod tests {
         let (source, truth) = data();
         let lenses = lenses(&source);
         let watch = Watch::default();
-        let evidence = Evidence::new(&source, &lenses, 3, &watch).unwrap();
+        let scan = Scan::of(&source);
+        let evidence = Evidence::new(&scan, &lenses, 3, &watch).unwrap();
         let found = evidence.of(&truth, CLUSTERS, &watch).unwrap();
         let expected = literal(&source, &lenses, &evidence, &truth);
         for (found, expected) in found.values().iter().zip(expected.values()) {
@@ -403,7 +397,7 @@ mod tests {
             .collect();
         let source = Views::new(vec![View::dense("x", 200, values).unwrap()]).unwrap();
         let lenses = lenses(&source);
-        let space = Space::new(&source, 0, &lenses[0], 0, &Watch::default()).unwrap().unwrap();
+        let space = Space::new(&Scan::of(&source), 0, &lenses[0], 0, &Watch::default()).unwrap().unwrap();
         assert_eq!((space.directions.rows(), space.directions.columns()), (200, DIMENSIONS));
         let gram = linalg::transposed_product(&space.directions, &space.directions);
         for i in 0..DIMENSIONS {
@@ -425,7 +419,10 @@ mod tests {
         let watch = Watch::default();
         let of = |source: &Views<'_>, clusters| {
             let lenses = lenses(source);
-            Evidence::new(source, &lenses, 3, &watch).unwrap().of(&truth, clusters, &watch).unwrap()
+            Evidence::new(&Scan::of(source), &lenses, 3, &watch)
+                .unwrap()
+                .of(&truth, clusters, &watch)
+                .unwrap()
         };
         let (plain, empty) = (of(&source, CLUSTERS), of(&source, CLUSTERS + 1));
         for i in 0..INSTANCES {
@@ -441,7 +438,8 @@ mod tests {
         let (source, _) = data();
         let lenses = lenses(&source);
         let watch = Watch::default();
-        let evidence = Evidence::new(&source, &lenses, 3, &watch).unwrap();
+        let scan = Scan::of(&source);
+        let evidence = Evidence::new(&scan, &lenses, 3, &watch).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let drawn: Vec<usize> = (0..INSTANCES).map(|_| rng.random_range(0..CLUSTERS)).collect();
         let said = evidence.of(&drawn, CLUSTERS, &watch).unwrap();

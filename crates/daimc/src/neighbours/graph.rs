@@ -417,6 +417,7 @@ mod tests {
     use super::*;
     use crate::lens::Lens;
     use crate::scale::{Scale, Scaling};
+    use crate::scan::Scan;
     use crate::synthetic::Synthetic;
     use crate::{Views, linalg, simulate};
 
@@ -429,9 +430,9 @@ mod tests {
 
     fn nearest(source: &Views<'_>) -> Vec<Nearest> {
         let of = |view| {
-            let scaling = Scaling::fit(source, view, Scale::Unit).unwrap();
-            let lens = Lens::fit(source, view, scaling, true).unwrap();
-            search::nearest(source, view, &lens, 5, 0, &Watch::default()).unwrap()
+            let scaling = Scaling::fit(&Scan::of(source), view, Scale::Unit).unwrap();
+            let lens = Lens::fit(&Scan::of(source), view, scaling, true).unwrap();
+            search::nearest(&Scan::of(source), view, &lens, 5, 0, &Watch::default()).unwrap()
         };
         (0..2).map(of).collect()
     }

@@ -1,41 +1,35 @@
 //! Rows of a view, seen along some directions.
 
 use crate::lens::{Lens, Scratch};
-use crate::parallel::{block_size, ordered};
-use crate::source::{Buffer, Source};
+use crate::scan::Scan;
 use crate::{Matrix, Result};
 
 /// Calls `work` with an accumulator, the instances of a block that the view shows and their products with the directions, a row
 /// for each; `merge` is given the accumulators in the order of the blocks, and must reset them. In a view that has a centre
 /// the products are those of the rows less the centre: whoever looks along directions compares rows with each other.
 pub(super) fn each_block<A: Send>(
-    (source, view, lens): (&dyn Source, usize, &Lens),
+    (scan, view, lens): (&Scan<'_>, usize, &Lens),
     directions: &Matrix,
     new: impl Fn() -> A + Sync,
     work: impl Fn(&[usize], &Matrix, &mut A) -> Result<()> + Sync,
     mut merge: impl FnMut(&mut A) + Send,
 ) -> Result<()> {
-    let (instances, count) = (source.instances(), directions.columns());
-    let size = block_size(instances);
-    let mut buffer = Buffer::default();
-    let operand = lens.operand(&source.block(view, 0..instances.min(1), &mut buffer)?.rows, directions);
+    let operand = lens.operand(directions);
     let along = lens.along_centre(directions);
-    ordered(
-        (0..instances).step_by(size),
-        || (new(), Buffer::default(), Scratch::default()),
-        |start, (part, buffer, scratch)| {
-            let range = start..(start + size).min(instances);
-            let block = source.block(view, range.clone(), buffer)?;
-            let rows: Vec<_> = range.filter_map(|i| Some((i, block.index.row(i - start)?))).collect();
-            let mut products = Matrix::zeros(rows.len(), count);
-            lens.project_each(&block, &rows, &operand, scratch, |i, own| {
+    scan.pass_view(
+        view,
+        || (new(), Scratch::default()),
+        |piece, (part, scratch)| {
+            let rows = piece.shown();
+            let mut products = Matrix::zeros(rows.len(), directions.columns());
+            lens.project_each(&piece.blocks[0], &rows, &operand, scratch, |i, own| {
                 let row = products.row_mut(i).iter_mut().zip(own.iter().zip(&along));
                 row.for_each(|(out, (own, along))| *out = own - along);
             });
             let shown: Vec<usize> = rows.iter().map(|row| row.0).collect();
             work(&shown, &products, part)
         },
-        |(part, _, _)| merge(part),
+        |(part, _)| merge(part),
     )
 }
 
@@ -47,7 +41,8 @@ mod tests {
     use super::*;
     use crate::kmeans::Points;
     use crate::scale::{Scale, Scaling};
-    use crate::{View, Views};
+    use crate::source::Buffer;
+    use crate::{Stop, View, Views};
 
     /// All products, and the covariance of each pair of directions, as sums and squares of products would give it.
     #[test]
@@ -58,18 +53,18 @@ mod tests {
         let source = Views::new(vec![View::dense("x", d, values).unwrap()]).unwrap();
         let directions = Matrix::from_fn(d, 3, |_, _| rng.random_range(-1.0..1.0));
         for scale in [Scale::None, Scale::Unit] {
-            let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, scale).unwrap(), true).unwrap();
+            let scan = Scan::new(&source, &Stop::new());
+            let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
             let mut products = Vec::new();
             let keep = |_: &[usize], rows: &Matrix, part: &mut Vec<f64>| {
                 part.extend_from_slice(rows.values());
                 Ok(())
             };
-            each_block((&source, 0, &lens), &directions, Vec::new, keep, |part| products.append(part))
-                .unwrap();
+            each_block((&scan, 0, &lens), &directions, Vec::new, keep, |part| products.append(part)).unwrap();
             let products = Matrix::new(n, 3, products).unwrap();
             let all: Vec<u32> = (0..n as u32).collect();
             let mut buffer = Buffer::default();
-            let points = Points::new(&source, 0, &lens, &all, &mut buffer).unwrap();
+            let points = Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap();
             let literal = Matrix::from_fn(n, 3, |i, k| {
                 points.values(i).iter().zip(directions.iter_rows()).map(|(x, u)| x * u[k]).sum()
             });

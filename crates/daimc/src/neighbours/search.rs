@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use super::project::each_block;
 use crate::kmeans::Points;
 use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
-use crate::source::{Buffer, Source};
+use crate::scan::Scan;
+use crate::source::Buffer;
 use crate::views::index;
 use crate::watch::Watch;
 use crate::{Matrix, Result};
@@ -97,33 +98,33 @@ fn offer(others: &mut [u32], squares: &mut [f32], other: u32, square: f32) {
 
 /// The `count` nearest others of every instance of a view, or as many as there are.
 pub(crate) fn nearest(
-    source: &dyn Source,
+    scan: &Scan<'_>,
     view: usize,
     lens: &Lens,
     count: usize,
     seed: u64,
     watch: &Watch,
 ) -> Result<Nearest> {
-    let instances = source.instances();
-    let present: Vec<u32> = (0..index(instances)).filter(|&i| source.is_present(view, i as usize)).collect();
+    let (instances, schema) = (scan.instances(), scan.schema().view(view));
+    let present: Vec<u32> = (0..index(instances)).filter(|&i| schema.shows(i as usize)).collect();
     let count = count.min(present.len().saturating_sub(1)).max(1);
     let mut all = Nearest::new(instances, count);
     if present.len() <= EXACT {
         let mut buffer = Buffer::default();
-        let points = Points::new(source, view, lens, &present, &mut buffer)?;
+        let points = Points::new(scan, view, lens, &present, &mut buffer)?;
         merge(&mut all, &present, &within(&points, count, |_| f32::INFINITY, watch)?);
         return Ok(all);
     }
     for tree in 0..TREES {
         watch.check()?;
-        let order = leaves(source, view, lens, &present, seed, tree)?;
+        let order = leaves(scan, view, lens, &present, seed, tree)?;
         let leaves: Vec<&[u32]> = order.chunks(leaf_size(order.len())).collect();
         for batch in leaves.chunks(BATCH) {
             let found = batch.par_iter().map(|leaf| {
                 let mut leaf = leaf.to_vec();
                 leaf.sort_unstable();
                 let mut buffer = Buffer::default();
-                let points = Points::new(source, view, lens, &leaf, &mut buffer)?;
+                let points = Points::new(scan, view, lens, &leaf, &mut buffer)?;
                 let found = within(&points, count, |i| all.bar(leaf[i] as usize), watch)?;
                 Ok((leaf, found))
             });
@@ -155,7 +156,7 @@ fn within(
     let n = points.rows.len();
     let unit = if points.lens.sum_squares > 0.0 { points.lens.sum_squares.recip() } else { 1.0 };
     let mut all = Nearest::new(n, count);
-    let mut taken = Queries::new(points.lens, &points.block.rows);
+    let mut taken = Queries::new(points.lens);
     let step = taken.count();
     for first in (0..n).step_by(step) {
         watch.check()?;
@@ -242,7 +243,7 @@ fn leaf_size(instances: usize) -> usize {
 /// The instances in the order of the leaves of a random tree: each level halves the instances of a node at the median of
 /// their products with a direction, the difference of two instances drawn for that level.
 fn leaves(
-    source: &dyn Source,
+    scan: &Scan<'_>,
     view: usize,
     lens: &Lens,
     present: &[u32],
@@ -256,25 +257,25 @@ fn leaves(
     ends.sort_unstable();
     ends.dedup();
     let mut buffer = Buffer::default();
-    let points = Points::new(source, view, lens, &ends, &mut buffer)?;
+    let points = Points::new(scan, view, lens, &ends, &mut buffer)?;
     let rows: Vec<Vec<f64>> = (0..ends.len()).map(|i| points.values(i)).collect();
     // Pairs of far ends of the list, so that an instance drawn twice does no harm.
     let half = ends.len() / 2;
     let direction =
         |f: usize, level: usize| rows[level % half.max(1)][f] - rows[(level % half.max(1)) + half][f];
     let directions = Matrix::from_fn(lens.features(), levels, direction);
-    let coordinates = project(source, view, lens, &directions)?;
+    let coordinates = project(scan, view, lens, &directions)?;
     let mut order = present.to_vec();
     split(&mut order, leaf_size(present.len()), 0, &coordinates, levels);
     Ok(order)
 }
 
 /// The products of every instance with some directions; zero where the view does not show it.
-fn project(source: &dyn Source, view: usize, lens: &Lens, directions: &Matrix) -> Result<Vec<f32>> {
+fn project(scan: &Scan<'_>, view: usize, lens: &Lens, directions: &Matrix) -> Result<Vec<f32>> {
     let count = directions.columns();
-    let mut all = vec![0.0; source.instances() * count];
+    let mut all = vec![0.0; scan.instances() * count];
     each_block(
-        (source, view, lens),
+        (scan, view, lens),
         directions,
         Vec::new,
         |instances, products, part: &mut Vec<(usize, Vec<f32>)>| {
@@ -329,8 +330,8 @@ mod tests {
     fn rows(source: &Views<'_>, lens: &Lens) -> Vec<Option<Vec<f64>>> {
         let row = |i: usize| {
             let mut buffer = Buffer::default();
-            let points = Points::new(source, 0, lens, &[index(i)], &mut buffer).unwrap();
-            points.values(0)
+            let scan = Scan::of(source);
+            Points::new(&scan, 0, lens, &[index(i)], &mut buffer).unwrap().values(0)
         };
         (0..source.instances()).map(|i| source.is_present(0, i).then(|| row(i))).collect()
     }
@@ -361,9 +362,9 @@ mod tests {
     fn every_pair_is_compared() {
         for (n, missing) in [(12, 0.0), (150, 0.3), (700, 0.5)] {
             let source = views(n, 9, 3, missing);
-            let scaling = Scaling::fit(&source, 0, Scale::Unit).unwrap();
-            let lens = Lens::fit(&source, 0, scaling, true).unwrap();
-            let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+            let scaling = Scaling::fit(&Scan::of(&source), 0, Scale::Unit).unwrap();
+            let lens = Lens::fit(&Scan::of(&source), 0, scaling, true).unwrap();
+            let found = nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default()).unwrap();
             let rows = rows(&source, &lens);
             for i in 0..n {
                 let mut own: Vec<usize> = found.of(i).map(|(j, _)| j).collect();
@@ -381,9 +382,7 @@ mod tests {
         let data = Synthetic::new(n, 5).noise(1.0).seed(11);
         let plain = Views::new(vec![data.dense::<f32>("x", 20).unwrap()]).unwrap();
         let mut buffer = Buffer::default();
-        let Rows::DenseF32(values) = plain.block(0, 0..n, &mut buffer).unwrap().rows else {
-            panic!("dense rows")
-        };
+        let Rows::DenseF32(values) = plain.block(0, 0..n, &mut buffer).rows else { panic!("dense rows") };
         let values: Vec<f32> = values.iter().map(|value| value + offset).collect();
         Views::new(vec![View::dense("x", 20, values).unwrap()]).unwrap()
     }
@@ -393,9 +392,9 @@ mod tests {
         for scale in [Scale::None, Scale::Unit, Scale::MinMax] {
             for offset in [0.0, 100.0, 3000.0, 1e4, 1e6] {
                 let source = offset_views(500, offset);
-                let scaling = Scaling::fit(&source, 0, scale).unwrap();
-                let lens = Lens::fit(&source, 0, scaling, true).unwrap();
-                let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+                let scaling = Scaling::fit(&Scan::of(&source), 0, scale).unwrap();
+                let lens = Lens::fit(&Scan::of(&source), 0, scaling, true).unwrap();
+                let found = nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default()).unwrap();
                 let share = recall(&source, &lens, &found, &(0..500).collect::<Vec<_>>());
                 assert!(share > 0.995, "{scale} at {offset}: {share}");
             }
@@ -405,11 +404,15 @@ mod tests {
     #[test]
     fn an_offset_costs_the_trees_no_neighbours() {
         let source = offset_views(EXACT + 1000, 1e5);
-        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::Unit).unwrap(), true).unwrap();
-        let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+        let lens =
+            Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::Unit).unwrap(), true)
+                .unwrap();
+        let found = nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default()).unwrap();
         let plain = offset_views(EXACT + 1000, 0.0);
-        let own = Lens::fit(&plain, 0, Scaling::fit(&plain, 0, Scale::None).unwrap(), true).unwrap();
-        let expected = nearest(&plain, 0, &own, 10, 0, &Watch::default()).unwrap();
+        let own =
+            Lens::fit(&Scan::of(&plain), 0, Scaling::fit(&Scan::of(&plain), 0, Scale::None).unwrap(), true)
+                .unwrap();
+        let expected = nearest(&Scan::of(&plain), 0, &own, 10, 0, &Watch::default()).unwrap();
         let among: Vec<usize> = (0..EXACT).step_by(400).collect();
         let (share, without) =
             (recall(&source, &lens, &found, &among), recall(&plain, &own, &expected, &among));
@@ -434,8 +437,10 @@ mod tests {
         let view = View::sparse("x", d as usize, offsets, columns, values).unwrap();
         let source = Views::new(vec![view]).unwrap();
         for scale in [Scale::None, Scale::Unit] {
-            let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, scale).unwrap(), true).unwrap();
-            let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+            let lens =
+                Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, scale).unwrap(), true)
+                    .unwrap();
+            let found = nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default()).unwrap();
             let share = recall(&source, &lens, &found, &(0..n).collect::<Vec<_>>());
             assert!(share > 0.98, "{scale}: {share}");
         }
@@ -444,8 +449,10 @@ mod tests {
     #[test]
     fn a_view_with_one_instance_has_no_neighbours() {
         let source = views(10, 4, 1, 0.9);
-        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::None).unwrap(), true).unwrap();
-        let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+        let lens =
+            Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::None).unwrap(), true)
+                .unwrap();
+        let found = nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default()).unwrap();
         assert!((0..10).all(|i| found.of(i).next().is_none()));
     }
 
@@ -453,10 +460,15 @@ mod tests {
     fn trees_find_most_neighbours() {
         let n = EXACT + 5000;
         let source = views(n, 20, 7, 0.0);
-        let lens = Lens::fit(&source, 0, Scaling::fit(&source, 0, Scale::Unit).unwrap(), true).unwrap();
-        let found = nearest(&source, 0, &lens, 10, 0, &Watch::default()).unwrap();
+        let lens =
+            Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::Unit).unwrap(), true)
+                .unwrap();
+        let found = nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default()).unwrap();
         let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        assert_eq!(found, again.install(|| nearest(&source, 0, &lens, 10, 0, &Watch::default())).unwrap());
+        assert_eq!(
+            found,
+            again.install(|| nearest(&Scan::of(&source), 0, &lens, 10, 0, &Watch::default())).unwrap()
+        );
         let share = recall(&source, &lens, &found, &(0..n).step_by(500).collect::<Vec<_>>());
         assert!(share > 0.9, "{share}");
     }

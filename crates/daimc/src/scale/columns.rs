@@ -2,9 +2,9 @@
 
 use crate::Result;
 use crate::kernel::Scalar;
-use crate::lens::power_near;
-use crate::parallel::{block_size, ordered};
-use crate::source::{Buffer, Csr, Rows, Source};
+use crate::lens::{Touched, power_near};
+use crate::scan::Scan;
+use crate::source::{Block, Buffer, Csr, Rows};
 
 /// Statistics of each feature over the present rows.
 #[derive(Debug)]
@@ -99,21 +99,6 @@ impl Sums {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
-        fn each(into: &mut [f64], from: &[f64], combine: impl Fn(f64, f64) -> f64) {
-            for (into, from) in into.iter_mut().zip(from) {
-                *into = combine(*into, *from);
-            }
-        }
-        self.rows += other.rows;
-        each(&mut self.sum, &other.sum, |a, b| a + b);
-        each(&mut self.squares, &other.squares, |a, b| a + b);
-        each(&mut self.min, &other.min, f64::min);
-        each(&mut self.max, &other.max, f64::max);
-        each(&mut self.nonzero, &other.nonzero, |a, b| a + b);
-        self.other |= other.other;
-    }
-
     /// What to measure features by whose squares have left the range of numbers; `None` if there are no such.
     fn units(&self) -> Option<Vec<f64>> {
         let unit = |(min, max): (&f64, &f64)| match max - min {
@@ -149,22 +134,23 @@ impl Sums {
 impl Columns {
     /// One pass over the present rows of a view; a second one where values are so large or so small that their squares
     /// leave the range of numbers.
-    pub(super) fn gather(source: &dyn Source, view: usize) -> Result<Self> {
-        let (instances, features) = (source.instances(), source.features(view));
-        let first = (0..instances).find(|&i| source.is_present(view, i)).unwrap_or(0);
+    pub(super) fn gather(scan: &Scan<'_>, view: usize) -> Result<Self> {
+        let (instances, schema) = (scan.instances(), scan.schema().view(view));
+        let features = schema.features();
+        let first = (0..instances).find(|&i| schema.shows(i)).unwrap_or(0);
         let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![0.0; features] };
         let mut buffer = Buffer::default();
-        let block = source.block(view, first..(first + 1).min(instances), &mut buffer)?;
-        let dense = match block.rows {
+        let block = scan.read(view, first..(first + 1).min(instances), &mut buffer)?;
+        match block.rows {
             Rows::DenseF32(x) => fill(&mut measure.pilot, x, block.index.row(0)),
             Rows::DenseF64(x) => fill(&mut measure.pilot, x, block.index.row(0)),
-            Rows::SparseF32(_) | Rows::SparseF64(_) => false,
-        };
-        let mut sums = Sums::of(source, view, dense, &measure)?;
+            Rows::SparseF32(_) | Rows::SparseF64(_) => {}
+        }
+        let mut sums = Sums::of(scan, view, &measure)?;
         if let Some(units) = sums.units() {
             measure.per_unit = units.iter().map(|unit| unit.recip()).collect();
             measure.pilot.iter_mut().zip(&units).for_each(|(pilot, unit)| *pilot /= unit);
-            sums = Sums::of(source, view, dense, &measure)?;
+            sums = Sums::of(scan, view, &measure)?;
         }
         Ok(sums.finish(&measure))
     }
@@ -172,55 +158,80 @@ impl Columns {
 
 impl Sums {
     /// The sums over all present rows of a view.
-    fn of(source: &dyn Source, view: usize, dense: bool, measure: &Measure) -> Result<Self> {
-        let (instances, features) = (source.instances(), source.features(view));
-        let size = block_size(instances);
+    fn of(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Self> {
+        let schema = scan.schema().view(view);
+        let (features, dense) = (schema.features(), schema.layout().is_dense());
+        let new = || (Self::new(features), (!dense).then(|| Touched::new(features)));
         let mut total = Self::new(features);
-        let gather = |start: usize, sums: &mut Self, buffer: &mut Buffer| -> Result<()> {
-            let range = start..(start + size).min(instances);
-            let block = source.block(view, range.clone(), buffer)?;
-            let rows = (0..range.len()).filter_map(|i| block.index.row(i));
-            match block.rows {
-                Rows::DenseF32(x) => {
-                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], measure));
-                }
-                Rows::DenseF64(x) => {
-                    rows.for_each(|r| sums.add_dense(&x[r * features..][..features], measure));
-                }
-                Rows::SparseF32(csr) => rows.for_each(|r| sums.add_sparse(r, &csr, &measure.per_unit)),
-                Rows::SparseF64(csr) => rows.for_each(|r| sums.add_sparse(r, &csr, &measure.per_unit)),
-            }
-            Ok(())
-        };
-        if dense {
-            ordered(
-                (0..instances).step_by(size),
-                || (Self::new(features), Buffer::default()),
-                |start, (sums, buffer)| {
-                    *sums = Self::new(features);
-                    gather(start, sums, buffer)
-                },
-                |(sums, _)| total.merge(sums),
-            )?;
-        } else {
-            // Adding up d numbers per block would cost more than the few values that a block stores.
-            let mut buffer = Buffer::default();
-            for start in (0..instances).step_by(size) {
-                gather(start, &mut total, &mut buffer)?;
-            }
+        scan.pass_view(
+            view,
+            new,
+            |piece, (sums, touched)| {
+                sums.gather(&piece.blocks[0], piece.instances.len(), measure, touched.as_mut());
+                Ok(())
+            },
+            |(sums, touched)| total.absorb(sums, touched.as_mut()),
+        )?;
+        if !dense {
             total.add_zeros();
         }
         Ok(total)
     }
+
+    /// Adds the rows of a block.
+    fn gather(
+        &mut self,
+        block: &Block<'_>,
+        count: usize,
+        measure: &Measure,
+        mut touched: Option<&mut Touched>,
+    ) {
+        let d = self.sum.len();
+        let rows = (0..count).filter_map(|i| block.index.row(i));
+        let mut mark = |columns: &[u32]| {
+            if let Some(touched) = &mut touched {
+                touched.mark(columns);
+            }
+        };
+        match block.rows {
+            Rows::DenseF32(x) => rows.for_each(|r| self.add_dense(&x[r * d..][..d], measure)),
+            Rows::DenseF64(x) => rows.for_each(|r| self.add_dense(&x[r * d..][..d], measure)),
+            Rows::SparseF32(csr) => rows.for_each(|r| {
+                mark(csr.row(r).0);
+                self.add_sparse(r, &csr, &measure.per_unit);
+            }),
+            Rows::SparseF64(csr) => rows.for_each(|r| {
+                mark(csr.row(r).0);
+                self.add_sparse(r, &csr, &measure.per_unit);
+            }),
+        }
+    }
+
+    /// Takes over the sums of a block and clears them: those of every feature, or of those that the block has touched.
+    fn absorb(&mut self, block: &mut Self, touched: Option<&mut Touched>) {
+        let features = self.sum.len();
+        self.rows += std::mem::take(&mut block.rows);
+        self.other |= std::mem::take(&mut block.other);
+        let mut take = |f: usize| {
+            self.sum[f] += std::mem::take(&mut block.sum[f]);
+            self.squares[f] += std::mem::take(&mut block.squares[f]);
+            self.nonzero[f] += std::mem::take(&mut block.nonzero[f]);
+            self.min[f] = self.min[f].min(std::mem::replace(&mut block.min[f], f64::INFINITY));
+            self.max[f] = self.max[f].max(std::mem::replace(&mut block.max[f], f64::NEG_INFINITY));
+        };
+        match touched {
+            None => (0..features).for_each(take),
+            Some(touched) => touched.drain(&mut take),
+        }
+    }
 }
 
-/// Takes a row as the pilot; returns that rows are dense.
-fn fill<T: Scalar>(pilot: &mut [f64], values: &[T], row: Option<usize>) -> bool {
+/// Takes a row as the pilot.
+fn fill<T: Scalar>(pilot: &mut [f64], values: &[T], row: Option<usize>) {
     if let Some(row) = row {
         let d = pilot.len();
         for (pilot, value) in pilot.iter_mut().zip(&values[row * d..(row + 1) * d]) {
             *pilot = value.to_f64();
         }
     }
-    true
 }

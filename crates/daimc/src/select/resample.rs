@@ -1,7 +1,6 @@
 //! Part of the data, and what a fit finds in it.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -9,8 +8,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::held_out::{By, Hidden, explained};
 use crate::kmeans::{sample, sample_instances};
 use crate::part::Part;
-use crate::source::{Buffer, MISSING, Source, Stoppable};
-use crate::{Daimc, Result};
+use crate::scan::Scan;
+use crate::source::{Buffer, MISSING, Source};
+use crate::{Daimc, Result, Stop};
 
 /// Which part of the data a fit sees.
 pub(super) struct Resample {
@@ -64,29 +64,29 @@ impl Resample {
     }
 
     /// Fits a model; `None` if it was stopped.
-    pub fn fit(&self, fit: &Daimc, part: &Part<'_>, stop: &AtomicBool) -> Result<Option<Sample>> {
+    pub fn fit(&self, fit: &Daimc, part: &Part<'_>, stop: &Stop) -> Result<Option<Sample>> {
         match self.sample(fit, part, stop) {
-            // Rows were refused.
-            Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
+            // What was cut short says nothing.
+            _ if stop.is_set() => Ok(None),
             found => found.map(Some),
         }
     }
 
-    fn sample(&self, fit: &Daimc, part: &Part<'_>, stop: &AtomicBool) -> Result<Sample> {
-        let fit =
-            |source: &Part<'_>| fit.fit_here(&Stoppable { source, stop }, |_| ControlFlow::Continue(()));
+    fn sample(&self, fit: &Daimc, part: &Part<'_>, stop: &Stop) -> Result<Sample> {
+        let fit = |source: &Part<'_>| fit.fit_here(source, |_| ControlFlow::Continue(()));
         match &self.kept {
             Kept::Cells(hidden) => {
                 let model = fit(&hidden.rest(part))?;
                 let labels = model.labels.iter().map(|&label| crate::views::index(label)).collect();
-                let of_views = explained(&model, part, hidden, By::Cluster)?;
+                let of_views = explained(&model, part, hidden, By::Cluster, stop)?;
                 let known: Vec<f64> = of_views.into_iter().flatten().collect();
                 let mean = known.iter().sum::<f64>() / known.len() as f64;
                 Ok(Sample { labels, explained: (!known.is_empty()).then_some(mean) })
             }
             Kept::Instances(instances) => {
                 let mut buffers: Vec<Buffer> = (0..part.views()).map(|_| Buffer::default()).collect();
-                let model = fit(&Part::pick(part, instances, &mut buffers)?)?;
+                let scan = Scan::new(part, stop);
+                let model = fit(&Part::pick(&scan, instances, &mut buffers)?)?;
                 let mut labels = vec![MISSING; part.instances()];
                 for (&i, &label) in instances.iter().zip(&model.labels) {
                     labels[i as usize] = crate::views::index(label);

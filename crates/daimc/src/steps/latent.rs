@@ -37,7 +37,7 @@ pub(crate) struct Parts<'a> {
 pub(crate) const LANES: usize = 8;
 
 /// When to stop going over a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Passes {
     pub most: usize,
     /// Stop when no entry of a group of rows changed by more than this share of the group's largest.

@@ -1,7 +1,7 @@
 //! The normalisation after the V step.
 
 use crate::Matrix;
-use crate::sweep::Statistics;
+use crate::Totals;
 
 /// Eq. 20–21: `V ← V Q⁻¹`, `U ← U Q`, `Q = diag(column sums of V)`. The loss does not change; the alignment term
 /// does, because B stays.
@@ -9,7 +9,7 @@ use crate::sweep::Statistics;
 /// The statistics take the change of scale, `S ← Q⁻¹SQ⁻¹` and `C ← CQ⁻¹`; V itself is left alone. Returned are
 /// the factors, `1/q`, by which the columns of V are to be multiplied when it is next read. A column of zeros
 /// keeps its scale.
-pub fn normalise(bases: &mut [Matrix], statistics: &mut Statistics) -> Vec<f64> {
+pub fn normalise(bases: &mut [Matrix], statistics: &mut Totals) -> Vec<f64> {
     let usable = |q: f64| if q > 0.0 && (1.0 / q).is_finite() { q } else { 1.0 };
     let q: Vec<f64> = statistics.column_sums.iter().map(|&sum| usable(sum)).collect();
     let reciprocals: Vec<f64> = q.iter().map(|q| 1.0 / q).collect();

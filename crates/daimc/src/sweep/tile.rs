@@ -7,7 +7,7 @@ use super::{Plan, Sweep};
 use crate::kernel::gram::Gram;
 use crate::lens::{Members, Right, Scratch, Sums};
 use crate::source::Block;
-use crate::steps::latent::{LANES, Parts, Solver, Step};
+use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
 
 /// Some instances of a block, one per lane. Those of one presence pattern stand side by side and fill whole registers;
 /// lanes without an instance are zero.
@@ -78,32 +78,46 @@ impl Tile {
         }
     }
 
-    /// Gives the instances of a range of the block their lanes, and finds their rows.
+    /// Gives the first instances of a range of the block their lanes, in whole groups, and finds their rows. Returns how many
+    /// there are.
     #[inline(always)]
-    pub fn fill(&mut self, sweep: &Sweep<'_>, start: usize, range: Range<usize>, blocks: &[Block<'_>]) {
+    pub fn fill(
+        &mut self,
+        sweep: &Sweep<'_>,
+        start: usize,
+        range: Range<usize>,
+        blocks: &[Block<'_>],
+    ) -> usize {
         self.runs.clear();
         self.places.clear();
-        self.places.extend(range.map(|i| sweep.patterns.nth(start, i) - start));
         self.members.iter_mut().for_each(Members::clear);
-        let mut lane = 0;
-        for (number, place) in self.places.iter().enumerate() {
+        let (mut lane, mut in_group) = (0, 0);
+        for (number, i) in range.enumerate() {
+            let place = sweep.patterns.nth(start, i) - start;
             let pattern = sweep.patterns.of(start + place);
+            let same = self.runs.last().is_some_and(|run| run.pattern == pattern);
+            in_group = if same && in_group < sweep.group { in_group + 1 } else { 1 };
+            if in_group == 1 && number >= sweep.tile {
+                break;
+            }
             match self.runs.last_mut() {
-                Some(run) if run.pattern == pattern => run.count += 1,
+                Some(run) if same => run.count += 1,
                 last => {
                     lane = last.map_or(0, |run| run.lanes().end);
                     self.runs.push(Run { pattern, first: number, count: 1, lane });
                 }
             }
             for &view in sweep.patterns.views(pattern) {
-                if let Some(row) = blocks[view].index.row(*place) {
+                if let Some(row) = blocks[view].index.row(place) {
                     let instance = start + place;
                     self.members[view].push(instance, row, sweep.lenses[view].factor(instance), lane);
                 }
             }
+            self.places.push(place);
             lane += 1;
         }
         self.stride = self.runs.last().map_or(0, |run| run.lanes().end);
+        self.places.len()
     }
 
     /// Takes the instances' rows of V (one after the other for the whole block), column by column times `scale`.
@@ -142,12 +156,13 @@ impl Tile {
         }
     }
 
+    /// Takes V nearer to its optimum.
     #[inline(always)]
-    pub fn update(&mut self, plan: &Plan<'_>) {
+    pub fn update(&mut self, plan: &Plan<'_>, passes: Passes) {
         for run in &self.runs {
             let step = Step {
                 solver: plan.solver,
-                passes: plan.passes,
+                passes,
                 latent: self.latent,
                 gram: plan.grams.of(run.pattern, &mut self.own_gram),
                 right: Parts { plus: &self.right_plus, minus: &self.right_minus },
@@ -156,6 +171,11 @@ impl Tile {
             };
             step.run(&mut self.new, &mut self.v);
         }
+    }
+
+    /// Forgets the instances' rows of V.
+    pub fn clear(&mut self) {
+        self.v.fill(0.0);
     }
 
     /// Puts the instances' rows of V back.
@@ -170,23 +190,20 @@ impl Tile {
         }
     }
 
-    /// Adds what the instances contribute to the statistics.
+    /// Adds the instances' rows of V to its column sums, lane by lane.
     #[inline(always)]
-    pub fn gather(
-        &mut self,
-        sweep: &Sweep<'_>,
-        blocks: &[Block<'_>],
-        sums: &mut [Sums],
-        grams: &mut [f64],
-        column_sums: &mut [f64],
-    ) {
-        for (sum, lanes) in column_sums.iter_mut().zip(self.v.chunks_exact(self.stride)) {
-            let mut partial = [0.0; LANES];
+    pub fn add_columns(&self, column_sums: &mut [f64]) {
+        let sums = column_sums.as_chunks_mut::<LANES>().0;
+        for (sum, lanes) in sums.iter_mut().zip(self.v.chunks_exact(self.stride)) {
             for lanes in lanes.as_chunks::<LANES>().0 {
-                (0..LANES).for_each(|i| partial[i] += lanes[i]);
+                (0..LANES).for_each(|i| sum[i] += lanes[i]);
             }
-            *sum += partial.iter().sum::<f64>();
         }
+    }
+
+    /// Adds what the instances contribute to S and C.
+    #[inline(always)]
+    pub fn gather(&mut self, sweep: &Sweep<'_>, blocks: &[Block<'_>], sums: &mut [Sums], grams: &mut [f64]) {
         for run in 0..self.runs.len() {
             let Run { pattern, .. } = self.runs[run];
             if pattern != self.gram_pattern {

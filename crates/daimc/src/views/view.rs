@@ -1,12 +1,13 @@
 //! One view: a matrix with a name.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::index;
 use super::strided::Strided;
 use crate::kernel::Scalar;
 use crate::source::{Block, Buffer, Csr, Index, MISSING, Rows};
-use crate::{Error, Result};
+use crate::{Error, Layout, Result, ViewSchema};
 
 /// One view of the instances: a dense or sparse matrix of `f32` or `f64`, one row per instance.
 ///
@@ -17,7 +18,7 @@ pub struct View<'a> {
     rows: usize,
     features: usize,
     data: Data<'a>,
-    feature_names: Option<Vec<String>>,
+    feature_names: Option<Arc<Vec<String>>>,
     ids: Option<Vec<String>>,
     present: Option<Vec<bool>>,
 }
@@ -238,7 +239,7 @@ impl<'a> View<'a> {
     /// When there is not one name per column.
     pub fn feature_names(mut self, names: Vec<String>) -> Result<Self> {
         self.fits("feature names", self.features, names.len())?;
-        self.feature_names = Some(names);
+        self.feature_names = Some(Arc::new(names));
         Ok(self)
     }
 
@@ -270,7 +271,7 @@ impl<'a> View<'a> {
     /// The names of the features, if they have any.
     #[must_use]
     pub fn names(&self) -> Option<&[String]> {
-        self.feature_names.as_deref()
+        self.feature_names.as_ref().map(|names| names.as_slice())
     }
 
     /// The name of feature `column`, or its number.
@@ -320,6 +321,26 @@ impl<'a> View<'a> {
 
     pub(super) fn is_row_present(&self, row: usize) -> bool {
         self.present.as_ref().is_none_or(|present| present[row])
+    }
+
+    /// The view as it is known before a row is read; all its rows are present.
+    pub(super) fn schema(&self) -> ViewSchema {
+        let layout = match self.data {
+            Data::DenseF32(_) | Data::StridedF32(_) => Layout::DenseF32,
+            Data::DenseF64(_) | Data::StridedF64(_) => Layout::DenseF64,
+            Data::SparseF32(_) => Layout::SparseF32,
+            Data::SparseF64(_) => Layout::SparseF64,
+        };
+        let mut schema = ViewSchema::new(self.name.clone(), self.features, layout);
+        match &self.data {
+            Data::SparseF32(of) => schema = schema.stored(of.values.len()),
+            Data::SparseF64(of) => schema = schema.stored(of.values.len()),
+            _ => {}
+        }
+        match &self.feature_names {
+            Some(names) => schema.feature_names(names.clone()),
+            None => schema,
+        }
     }
 
     /// The values where they lie, unless rows have to be gathered.

@@ -1,0 +1,110 @@
+//! How instances are cut into blocks and leaves: the order in which sums are added up, which decides about their bits.
+
+use std::ops::Range;
+
+/// Instances per block: a function of their number alone, never of the number of threads, because sums are
+/// added up block by block and their bits depend on where the blocks end.
+pub(crate) fn block_size(instances: usize) -> usize {
+    instances.div_ceil(32).clamp(256, 1024)
+}
+
+/// Instances in a leaf, at least.
+const LEAF: usize = 4096;
+
+/// Leaves, at most.
+const MOST_LEAVES: usize = 128;
+
+/// The instances that somebody holds, as part of all: `first..first + instances` of `total`. Sums over instances are added up
+/// block after block within a leaf, a power of two of blocks, and then along a binary tree over the leaves. Whoever
+/// holds whole leaves gets the same sums to the last bit as if one held all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    first: usize,
+    instances: usize,
+    total: usize,
+}
+
+impl Blocks {
+    /// All of them.
+    pub fn all(instances: usize) -> Self {
+        Self { first: 0, instances, total: instances }
+    }
+
+    /// Some of them: from the first of a leaf to the last of one.
+    pub fn some(range: Range<usize>, total: usize) -> Option<Self> {
+        let blocks = Self { first: range.start, instances: range.len(), total };
+        let leaf = blocks.leaf();
+        let aligned =
+            range.start.is_multiple_of(leaf) && (range.end.is_multiple_of(leaf) || range.end == total);
+        (aligned && range.start < range.end && range.end <= total).then_some(blocks)
+    }
+
+    /// At most `parts` ranges of whole leaves, of about the same size.
+    pub fn split(total: usize, parts: usize) -> Vec<Range<usize>> {
+        let (leaf, leaves) = (Self::all(total).leaf(), Self::all(total).leaves());
+        let parts = parts.clamp(1, leaves.max(1));
+        let edge = |part: usize| (leaves * part / parts * leaf).min(total);
+        (0..parts).map(|part| edge(part)..edge(part + 1)).collect()
+    }
+
+    /// The number of instances that are held.
+    pub fn instances(&self) -> usize {
+        self.instances
+    }
+
+    /// Instances per block.
+    pub fn size(&self) -> usize {
+        block_size(self.total)
+    }
+
+    /// The ranges of the blocks, counted from the first instance that is held.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + Send + use<> {
+        let (size, instances) = (self.size(), self.instances);
+        (0..instances).step_by(size).map(move |start| start..(start + size).min(instances))
+    }
+
+    /// Instances per leaf.
+    fn leaf(&self) -> usize {
+        let size = self.size();
+        let blocks = self.total.div_ceil(size);
+        size * LEAF.div_ceil(size).max(blocks.div_ceil(MOST_LEAVES)).next_power_of_two()
+    }
+
+    /// Leaves of all instances together.
+    pub fn leaves(&self) -> usize {
+        self.total.div_ceil(self.leaf())
+    }
+
+    /// The leaf of the block that starts at an instance (counted from the first that is held), if this block is its last.
+    pub fn ends_leaf(&self, start: usize) -> Option<usize> {
+        let end = (start + self.size()).min(self.instances);
+        let last = end == self.instances || (self.first + end).is_multiple_of(self.leaf());
+        last.then(|| (self.first + start) / self.leaf())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_whole_leaves_and_cover_everything() {
+        for total in [1, 255, 4096, 5000, 20_000, 32_769, 1_000_000] {
+            let all = Blocks::all(total);
+            assert!((1..=MOST_LEAVES).contains(&all.leaves()), "{total}");
+            for parts in [1, 2, 3, 5, 1000] {
+                let split = Blocks::split(total, parts);
+                assert_eq!((split[0].start, split.last().unwrap().end), (0, total));
+                assert!(split.windows(2).all(|two| two[0].end == two[1].start));
+                let mut leaves = Vec::new();
+                for range in split {
+                    let own = Blocks::some(range.clone(), total).unwrap();
+                    assert_eq!(own.size(), all.size());
+                    leaves.extend(own.ranges().filter_map(|block| own.ends_leaf(block.start)));
+                }
+                assert_eq!(leaves, (0..all.leaves()).collect::<Vec<_>>(), "{total} in {parts}");
+            }
+        }
+        assert!(Blocks::some(1..4096, 100_000).is_none() && Blocks::some(0..0, 100).is_none());
+    }
+}

@@ -1,0 +1,182 @@
+//! The algorithm without data: from the statistics of V to bases and alignments, and back.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::options::{Options, Penalty};
+use crate::statistics::{Statistics, Totals};
+use crate::steps::objective::{Objective, loss, misalignment, sparsity};
+use crate::steps::{alignment, basis, normalise};
+use crate::{Error, Matrix, Result};
+
+/// What those who hold rows need to know of a fit: all that has to travel to them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Factors {
+    /// U of each view, features × latent.
+    pub bases: Vec<Matrix>,
+    /// The factor of each column of V that its holders have not applied yet (Eq. 20): the next sweep reads `V · scale`.
+    pub scale: Vec<f64>,
+}
+
+/// The block coordinate descent of DAIMC, apart from the V step, which is done where the rows are ([`Shard`](crate::Shard)):
+///
+/// ```text
+/// loop { statistics = shard.sweep(descent.solve()?)?;  objective = descent.absorb(statistics)?; }
+/// ```
+///
+/// It holds nothing whose size depends on the number of instances.
+#[derive(Clone, Debug)]
+pub struct Descent {
+    options: Options,
+    factors: Factors,
+    /// B of each view, features × latent.
+    alignments: Vec<Matrix>,
+    /// α of each view.
+    alphas: Vec<f64>,
+    /// `Σ_j w_j ‖x_j‖²` of each view.
+    squares: Vec<f64>,
+    totals: Totals,
+}
+
+/// The bases that a descent starts from.
+#[derive(Clone, Debug)]
+pub enum Bases {
+    /// Those that fit the first V best.
+    Fitted,
+    /// These.
+    Given(Vec<Matrix>),
+    /// These, and V is normalised before anything else, as after every iteration: B then starts at the scale of the bases to
+    /// come. At another scale the first U step would be all alignment and lose what the bases have found.
+    Normalised(Vec<Matrix>),
+}
+
+impl Descent {
+    /// Starts from the statistics of the first V. `squares` is `Σ_j w_j ‖x_j‖²` of each view, scaled as the rows are.
+    ///
+    /// # Errors
+    /// When the share of some instances is missing in the statistics, and when a system of equations has no solution.
+    pub fn new(options: &Options, squares: Vec<f64>, bases: Bases, statistics: Statistics) -> Result<Self> {
+        let mut totals = statistics.whole()?;
+        let mut scale = vec![1.0; options.latent];
+        let bases = match bases {
+            Bases::Given(bases) => bases,
+            Bases::Normalised(mut bases) => {
+                scale = normalise::normalise(&mut bases, &mut totals);
+                bases
+            }
+            Bases::Fitted => {
+                let none = |cross: &Matrix| Matrix::zeros(cross.rows(), cross.columns());
+                let views = totals.gram.iter().zip(&totals.cross);
+                views
+                    .map(|(gram, cross)| basis::update(gram, cross, &none(cross), 0.0))
+                    .collect::<Result<_>>()?
+            }
+        };
+        let alignments = bases.iter().map(|basis| match options.penalty {
+            Penalty::Published => alignment::start(basis, options.beta),
+            Penalty::Relative | Penalty::Auto => alignment::select(basis, options.beta),
+        });
+        let alignments = alignments.collect::<Result<_>>()?;
+        let alphas = squares.iter().map(|squares| match options.penalty {
+            Penalty::Published => options.alpha,
+            Penalty::Relative | Penalty::Auto => options.alpha * squares / options.latent as f64,
+        });
+        let alphas = alphas.collect();
+        let factors = Factors { bases, scale };
+        Ok(Self { options: options.clone(), factors, alignments, alphas, squares, totals })
+    }
+
+    /// U (Eq. 14) and B (Eq. 26) of every view, for the V that was last swept.
+    ///
+    /// # Errors
+    /// When a system of equations has no solution.
+    pub fn solve(&mut self) -> Result<&Factors> {
+        let Options { penalty, beta, .. } = self.options;
+        let views = self.factors.bases.par_iter_mut().zip(&mut self.alignments).zip(&self.alphas);
+        let given = self.totals.gram.par_iter().zip(&self.totals.cross);
+        views.zip(given).try_for_each(|(((own, aligned), alpha), (gram, cross))| {
+            *own = basis::update(gram, cross, aligned, *alpha)?;
+            *aligned = match penalty {
+                Penalty::Published => alignment::update(own, aligned, beta)?,
+                Penalty::Relative | Penalty::Auto => alignment::select(own, beta)?,
+            };
+            Ok::<_, Error>(())
+        })?;
+        Ok(&self.factors)
+    }
+
+    /// Takes the statistics of a sweep with the [`factors`](Self::factors), normalises (Eq. 20–21), and returns the
+    /// objective.
+    ///
+    /// # Errors
+    /// When the share of some instances is missing, and when numbers have left the range of floating point.
+    pub fn absorb(&mut self, statistics: Statistics) -> Result<Objective> {
+        self.totals = statistics.whole()?;
+        self.factors.scale = normalise::normalise(&mut self.factors.bases, &mut self.totals);
+        self.checked()
+    }
+
+    /// Takes the statistics of a V that is final: it is not normalised.
+    ///
+    /// # Errors
+    /// As [`Descent::absorb`].
+    pub fn finish(&mut self, statistics: Statistics) -> Result<Objective> {
+        self.totals = statistics.whole()?;
+        self.factors.scale.fill(1.0);
+        self.checked()
+    }
+
+    /// The bases, and the scale of V.
+    #[must_use]
+    pub fn factors(&self) -> &Factors {
+        &self.factors
+    }
+
+    /// B of each view.
+    #[must_use]
+    pub fn alignments(&self) -> &[Matrix] {
+        &self.alignments
+    }
+
+    /// The bases and the alignments.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Matrix>, Vec<Matrix>) {
+        (self.factors.bases, self.alignments)
+    }
+
+    /// The holders of V have applied its scale, though there are no statistics of it: a sweep was interrupted.
+    pub(crate) fn scale_was_applied(&mut self) {
+        self.factors.scale.fill(1.0);
+    }
+
+    /// The objective, unless numbers have left the range of floating point.
+    fn checked(&self) -> Result<Objective> {
+        let objective = self.objective();
+        let finite = |matrix: &Matrix| matrix.values().iter().all(|value| value.is_finite());
+        let sound =
+            objective.total.is_finite() && self.factors.bases.iter().chain(&self.alignments).all(finite);
+        if sound { Ok(objective) } else { Err(Error::OutOfRange) }
+    }
+
+    /// The objective of the last statistics that were taken.
+    #[must_use]
+    pub fn objective(&self) -> Objective {
+        let Totals { gram, cross, .. } = &self.totals;
+        let mut parts = [0.0; 3];
+        let mut weighted = 0.0;
+        for (view, (basis, alignment)) in self.factors.bases.iter().zip(&self.alignments).enumerate() {
+            parts[0] += loss(self.squares[view], &gram[view], &cross[view], basis);
+            let misaligned = misalignment(basis, alignment);
+            parts[1] += misaligned;
+            weighted += self.alphas[view] * misaligned;
+            parts[2] += sparsity(alignment);
+        }
+        let Options { alpha, beta, penalty, .. } = self.options;
+        let mut objective = Objective::new(parts[0], parts[1], parts[2], alpha, beta);
+        if penalty != Penalty::Published {
+            objective.total = objective.loss + weighted;
+        }
+        objective
+    }
+}

@@ -1,0 +1,243 @@
+//! The pass driver: the one way in which the library goes over rows.
+//!
+//! A pass cuts the instances into blocks, hands each block of rows to a thread with an accumulator of its own, and gives the
+//! accumulators back in the order of the blocks. Rows in memory are looked at where they lie. All others are read ahead of the
+//! work by a thread that does nothing else ([`stream`]).
+
+mod stream;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::blocks::Blocks;
+use crate::parallel::ordered;
+use crate::source::{Block, Buffer, Memory, Source};
+use crate::{Error, Layout, Result, Schema, Stop};
+
+/// Does work that reads a source. Rows that are in memory are worked on by the threads that are there. For all others there are
+/// threads apart: those that wait for rows must not be those that a source decodes them on.
+pub(crate) fn off_the_pool<T: Send>(
+    source: &dyn Source,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    if source.memory().is_some() {
+        return work();
+    }
+    pool(rayon::current_num_threads())?.install(work)
+}
+
+/// So many threads.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Error::Threads { threads, reason: error.to_string() })
+}
+
+/// The rows of a source, to be passed over, by whoever may stop it.
+pub(crate) struct Scan<'a> {
+    source: &'a dyn Source,
+    blocks: Blocks,
+    stop: Stop,
+    /// How often the rows of a view were read from the first to the last.
+    views_read: AtomicUsize,
+}
+
+/// A block of instances and their rows in the views of a pass.
+pub(crate) struct Piece<'a> {
+    /// The instances.
+    pub instances: Range<usize>,
+    /// Their rows, in each of the views.
+    pub blocks: &'a [Block<'a>],
+}
+
+impl Piece<'_> {
+    /// The instances that the first view of the pass shows, with their rows.
+    pub fn shown(&self) -> Vec<(usize, usize)> {
+        self.shown_in(0)
+    }
+
+    /// The instances that a view of the pass shows, with their rows.
+    pub fn shown_in(&self, view: usize) -> Vec<(usize, usize)> {
+        let row = |i: usize| Some((i, self.blocks[view].index.row(i - self.instances.start)?));
+        self.instances.clone().filter_map(row).collect()
+    }
+}
+
+impl<'a> Scan<'a> {
+    pub fn new(source: &'a dyn Source, stop: &Stop) -> Self {
+        Self::part(source, Blocks::all(source.instances()), stop)
+    }
+
+    #[cfg(test)]
+    pub fn of(source: &'a dyn Source) -> Self {
+        Self::new(source, &Stop::new())
+    }
+
+    /// The rows of a source that are part of more.
+    pub fn part(source: &'a dyn Source, blocks: Blocks, stop: &Stop) -> Self {
+        Self { source, blocks, stop: stop.clone(), views_read: AtomicUsize::new(0) }
+    }
+
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
+    pub fn schema(&self) -> &'a Schema {
+        self.source.schema()
+    }
+
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    pub fn instances(&self) -> usize {
+        self.blocks.instances()
+    }
+
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    pub fn layout(&self, view: usize) -> Layout {
+        self.schema().view(view).layout()
+    }
+
+    /// How often all rows were read so far.
+    pub fn passes(&self) -> usize {
+        self.views_read.load(Ordering::Relaxed).div_ceil(self.schema().len().max(1))
+    }
+
+    /// Goes over the rows of some views once. For each block `work` is called with its rows, the next of `items`, and
+    /// an accumulator that was made by `new` and may have been used before; `merge` gets the accumulators in the order of
+    /// the blocks, with the first instance of the block. One of the two must reset them.
+    ///
+    /// # Errors
+    /// The first error of `work`, one of the source, or [`Error::Interrupted`].
+    pub fn pass<I, A>(
+        &self,
+        views: Range<usize>,
+        items: I,
+        new: impl Fn() -> A + Sync,
+        work: impl Fn(Piece<'_>, I::Item, &mut A) -> Result<()> + Sync,
+        mut merge: impl FnMut(usize, &mut A) + Send,
+    ) -> Result<()>
+    where
+        I: Iterator + Send,
+        I::Item: Send,
+        A: Send,
+    {
+        let size = self.blocks.size();
+        let mut next = 0;
+        let mut merge = |accumulator: &mut A| {
+            merge(next, accumulator);
+            next += size;
+        };
+        let pieces = self.blocks.ranges().zip(items);
+        match self.source.memory() {
+            Some(memory) => ordered(
+                pieces,
+                || (new(), vec![Buffer::default(); views.len()]),
+                |(instances, item), (accumulator, buffers)| {
+                    self.stop.check()?;
+                    let given = views.clone().zip(buffers);
+                    let blocks: Vec<Block<'_>> =
+                        given.map(|(view, buffer)| memory.block(view, instances.clone(), buffer)).collect();
+                    work(Piece { instances, blocks: &blocks }, item, accumulator)
+                },
+                |(accumulator, _)| merge(accumulator),
+            ),
+            None => stream::pass(self, &views, pieces, new, work, merge),
+        }?;
+        self.views_read.fetch_add(views.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// As [`Scan::pass`], over the rows of one view.
+    pub fn pass_view<A: Send>(
+        &self,
+        view: usize,
+        new: impl Fn() -> A + Sync,
+        work: impl Fn(Piece<'_>, &mut A) -> Result<()> + Sync,
+        mut merge: impl FnMut(&mut A) + Send,
+    ) -> Result<()> {
+        let work = |piece: Piece<'_>, (), accumulator: &mut A| work(piece, accumulator);
+        self.pass(view..view + 1, std::iter::repeat(()), new, work, |_, accumulator| merge(accumulator))
+    }
+
+    /// The rows of a few successive instances, read at once by whoever asks.
+    pub fn read<'b>(
+        &'b self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &'b mut Buffer,
+    ) -> Result<Block<'b>> {
+        if let Some(memory) = self.source.memory() {
+            return Ok(memory.block(view, instances, buffer));
+        }
+        self.fill(view, instances.clone(), buffer)?;
+        Ok(buffer.block(self.layout(view), 0..instances.len()))
+    }
+
+    /// Reads rows and looks whether they are what was asked for.
+    fn fill(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<()> {
+        let read = self.source.read(view, instances.clone(), buffer);
+        let checked = || Ok(buffer.check(self.schema().view(view), instances.clone())?);
+        read.and_then(|()| checked()).map_err(|error| self.unreadable(view, &instances, error))
+    }
+
+    fn unreadable(&self, view: usize, instances: &Range<usize>, source: crate::source::ReadError) -> Error {
+        let view = self.source.name(view).into();
+        Error::Read { view, first: instances.start, last: instances.end.saturating_sub(1), source }
+    }
+
+    /// The rows of some instances (in increasing order) in one view.
+    pub fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
+        let buffers = std::slice::from_mut(buffer);
+        Ok(self.pick_views(view..view + 1, instances, buffers)?.swap_remove(0))
+    }
+
+    /// The rows of some instances (in increasing order) in some views. Where the source has no way to single rows, all are
+    /// read once, and those that are asked for are kept.
+    pub fn pick_views<'b>(
+        &'b self,
+        views: Range<usize>,
+        instances: &[u32],
+        buffers: &'b mut [Buffer],
+    ) -> Result<Vec<Block<'b>>> {
+        if let Some(memory) = self.source.memory() {
+            let pick = |(view, buffer)| Memory::pick(memory, view, instances, buffer);
+            return Ok(views.zip(buffers).map(pick).collect());
+        }
+        let numbers = || instances.iter().map(|&i| i as usize);
+        if let Some(random) = self.source.random_access() {
+            for (view, buffer) in views.clone().zip(&mut *buffers) {
+                self.stop.check()?;
+                let read = random.pick(view, instances, buffer);
+                let checked = || Ok(buffer.check(self.schema().view(view), numbers())?);
+                let range = numbers().next().unwrap_or(0)..numbers().last().unwrap_or(0) + 1;
+                read.and_then(|()| checked()).map_err(|error| self.unreadable(view, &range, error))?;
+            }
+        } else {
+            buffers.iter_mut().for_each(Buffer::clear);
+            let features: Vec<usize> = views.clone().map(|view| self.source.features(view)).collect();
+            let keep = |piece: Piece<'_>, (), kept: &mut Vec<Buffer>| {
+                let Range { start, end } = piece.instances;
+                let from = instances.partition_point(|&i| (i as usize) < start);
+                let own = instances[from..].iter().map(|&i| i as usize).take_while(|&i| i < end);
+                for i in own {
+                    for ((kept, block), &features) in kept.iter_mut().zip(piece.blocks).zip(&features) {
+                        kept.push(block, i - start, features);
+                    }
+                }
+                Ok(())
+            };
+            let none = || vec![Buffer::default(); features.len()];
+            let mut merge = |_, kept: &mut Vec<Buffer>| {
+                buffers.iter_mut().zip(kept).for_each(|(all, kept)| all.append(kept));
+            };
+            self.pass(views.clone(), std::iter::repeat(()), none, keep, &mut merge)?;
+        }
+        let blocks =
+            views.zip(buffers).map(|(view, buffer)| buffer.block(self.layout(view), 0..instances.len()));
+        Ok(blocks.collect())
+    }
+}

@@ -1,0 +1,331 @@
+//! What is known of the data before a row is read.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::source::MISSING;
+use crate::{Error, Ids, Result};
+
+/// The instances and views of a [`Source`](crate::Source): names, sizes, types, and who is present where. It is made once and
+/// asked everywhere.
+///
+/// ```
+/// use daimc::{Ids, Layout, Presence, Schema, ViewSchema};
+///
+/// let pixels = ViewSchema::new("pixels", 784, Layout::DenseF32);
+/// let words = ViewSchema::new("words", 5000, Layout::SparseF64).presence(Presence::from_fn(3, |i| i != 1));
+/// let schema = Schema::new(Ids::Numbers(3), vec![pixels, words])?;
+/// assert_eq!((schema.instances(), schema.view(1).present()), (3, 2));
+/// # Ok::<(), daimc::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    ids: Arc<Ids>,
+    views: Vec<ViewSchema>,
+}
+
+/// One view of a [`Schema`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewSchema {
+    name: String,
+    features: usize,
+    layout: Layout,
+    feature_names: Option<Arc<Vec<String>>>,
+    presence: Option<Presence>,
+    /// Stored values of a sparse view.
+    stored: Option<usize>,
+}
+
+/// How the rows of a view are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Dense, single precision.
+    DenseF32,
+    /// Dense, double precision.
+    DenseF64,
+    /// Sparse (CSR), single precision.
+    SparseF32,
+    /// Sparse (CSR), double precision.
+    SparseF64,
+}
+
+impl Layout {
+    /// Whether every value of a row is stored.
+    #[must_use]
+    pub fn is_dense(self) -> bool {
+        matches!(self, Self::DenseF32 | Self::DenseF64)
+    }
+
+    /// The bytes of a stored value; a sparse one has its column with it.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::DenseF32 => 4,
+            Self::DenseF64 | Self::SparseF32 => 8,
+            Self::SparseF64 => 12,
+        }
+    }
+}
+
+/// Which instances a view shows: a bit for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    bits: Vec<u64>,
+    present: usize,
+}
+
+impl Presence {
+    /// Asks for each of `instances` whether it is there.
+    #[must_use]
+    pub fn from_fn(instances: usize, is_present: impl Fn(usize) -> bool) -> Self {
+        let mut bits = vec![0_u64; instances.div_ceil(64)];
+        for i in (0..instances).filter(|&i| is_present(i)) {
+            bits[i / 64] |= 1 << (i % 64);
+        }
+        let present = bits.iter().map(|bits| bits.count_ones() as usize).sum();
+        Self { bits, present }
+    }
+
+    fn shows(&self, instance: usize) -> bool {
+        self.bits.get(instance / 64).is_some_and(|bits| bits >> (instance % 64) & 1 == 1)
+    }
+}
+
+impl ViewSchema {
+    /// A view that shows every instance.
+    #[must_use]
+    pub fn new(name: impl Into<String>, features: usize, layout: Layout) -> Self {
+        let name = name.into();
+        Self { name, features, layout, feature_names: None, presence: None, stored: None }
+    }
+
+    /// Says which instances it shows.
+    #[must_use]
+    pub fn presence(mut self, presence: Presence) -> Self {
+        self.presence = Some(presence);
+        self
+    }
+
+    /// Names its features, one name for each.
+    #[must_use]
+    pub fn feature_names(mut self, names: impl Into<Arc<Vec<String>>>) -> Self {
+        self.feature_names = Some(names.into());
+        self
+    }
+
+    /// Says how many values a sparse view stores in all, from which it follows how many rows are read at a time.
+    #[must_use]
+    pub fn stored(mut self, values: usize) -> Self {
+        self.stored = Some(values);
+        self
+    }
+
+    /// The view's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of features.
+    #[must_use]
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// How its rows are stored.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The names of the features, if they have any.
+    #[must_use]
+    pub fn names(&self) -> Option<&[String]> {
+        self.feature_names.as_ref().map(|names| names.as_slice())
+    }
+
+    pub(crate) fn shared_names(&self) -> Option<Arc<Vec<String>>> {
+        self.feature_names.clone()
+    }
+
+    /// The name of feature `column`, or its number.
+    #[must_use]
+    pub fn feature_name(&self, column: usize) -> String {
+        self.names().and_then(|names| names.get(column)).cloned().unwrap_or_else(|| column.to_string())
+    }
+}
+
+/// One view of a schema, and how many instances that has.
+#[derive(Clone, Copy, Debug)]
+pub struct ViewOf<'a> {
+    view: &'a ViewSchema,
+    instances: usize,
+}
+
+impl std::ops::Deref for ViewOf<'_> {
+    type Target = ViewSchema;
+
+    fn deref(&self) -> &ViewSchema {
+        self.view
+    }
+}
+
+impl ViewOf<'_> {
+    /// Whether the view shows an instance.
+    #[must_use]
+    pub fn shows(&self, instance: usize) -> bool {
+        self.view.presence.as_ref().map_or(instance < self.instances, |presence| presence.shows(instance))
+    }
+
+    /// How many instances the view shows.
+    #[must_use]
+    pub fn present(&self) -> usize {
+        self.view.presence.as_ref().map_or(self.instances, |presence| presence.present)
+    }
+
+    /// Whether it shows every instance.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.present() == self.instances
+    }
+
+    /// The bytes of a row, on average; of a sparse view of which nothing is known, as if a tenth were stored.
+    #[must_use]
+    pub fn bytes_per_row(&self) -> usize {
+        let values = match self.view.stored {
+            _ if self.view.layout.is_dense() => self.view.features,
+            Some(stored) => stored / self.present().max(1),
+            None => self.view.features / 10,
+        };
+        values * self.view.layout.bytes()
+    }
+}
+
+impl Schema {
+    /// Views of the instances with these IDs.
+    ///
+    /// # Errors
+    /// No view, two of one name, a view without features or instances, an instance in no view, names of features that are
+    /// not one for each, more instances or features than 32 bits can count.
+    pub fn new(ids: impl Into<Arc<Ids>>, views: Vec<ViewSchema>) -> Result<Self> {
+        let schema = Self::unchecked(ids, views);
+        schema.check()?;
+        Ok(schema)
+    }
+
+    /// Some instances of a source that was checked: a view may show none of them.
+    pub(crate) fn unchecked(ids: impl Into<Arc<Ids>>, views: Vec<ViewSchema>) -> Self {
+        Self { ids: ids.into(), views }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let (instances, limit) = (self.instances(), MISSING as usize - 1);
+        if self.views.is_empty() {
+            return Err(Error::NoViews);
+        }
+        let mut names = HashSet::new();
+        for view in self.views() {
+            let name = || view.name.clone();
+            let shape = |what, expected, found| Err(Error::Shape { view: name(), what, expected, found });
+            if instances > limit {
+                return Err(Error::TooManyRows { view: name(), rows: instances, limit });
+            }
+            if view.features > limit {
+                return shape("features (at most as many as 32 bits can count)", limit, view.features);
+            }
+            if !names.insert(&view.view.name) {
+                return Err(Error::DuplicateView { view: name() });
+            }
+            if view.features == 0 {
+                return Err(Error::NoFeatures { view: name() });
+            }
+            if let Some(names) = view.names().filter(|names| names.len() != view.features) {
+                return shape("feature names", view.features, names.len());
+            }
+            if let Some(presence) =
+                view.presence.as_ref().filter(|own| own.bits.len() != instances.div_ceil(64))
+            {
+                return shape(
+                    "instances whose presence is told, in units of 64",
+                    instances.div_ceil(64),
+                    presence.bits.len(),
+                );
+            }
+            if view.present() == 0 {
+                return Err(Error::EmptyView { view: name() });
+            }
+        }
+        if self.views().any(|view| view.is_complete()) {
+            return Ok(());
+        }
+        let words = |word: usize| {
+            let of_view =
+                |view: &ViewSchema| view.presence.as_ref().map_or(0, |presence| presence.bits[word]);
+            self.views.iter().map(of_view).fold(0, |any, bits| any | bits)
+        };
+        let seen: usize = (0..instances.div_ceil(64)).map(|word| words(word).count_ones() as usize).sum();
+        if seen < instances {
+            let unseen = |i: &usize| words(i / 64) >> (i % 64) & 1 == 0;
+            let row = (0..instances).find(unseen).unwrap_or_default();
+            return Err(Error::SeenInNoView { row, id: self.ids.get(row), count: instances - seen });
+        }
+        Ok(())
+    }
+
+    /// The number of instances.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The names of the instances.
+    #[must_use]
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    pub(crate) fn shared_ids(&self) -> Arc<Ids> {
+        self.ids.clone()
+    }
+
+    /// The views.
+    pub fn views(&self) -> impl ExactSizeIterator<Item = ViewOf<'_>> + Clone {
+        self.views.iter().map(|view| ViewOf { view, instances: self.instances() })
+    }
+
+    /// One of the views.
+    ///
+    /// # Panics
+    /// When there is no such view.
+    #[must_use]
+    pub fn view(&self, view: usize) -> ViewOf<'_> {
+        ViewOf { view: &self.views[view], instances: self.instances() }
+    }
+
+    /// The name of a view.
+    ///
+    /// # Panics
+    /// When there is no such view.
+    #[must_use]
+    pub fn view_name(&self, view: usize) -> &str {
+        &self.views[view].name
+    }
+
+    /// How many views there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Whether there is no view.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
+    /// The bytes of all rows, as far as they are known.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.views().map(|view| view.present() * view.bytes_per_row()).sum()
+    }
+}

@@ -1,0 +1,218 @@
+//! Whoever holds rows and their part of V.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::blocks::Blocks;
+use crate::descent::Factors;
+use crate::lens::Lens;
+use crate::scale::Scaling;
+use crate::scan::Scan;
+use crate::source::Source;
+use crate::statistics::Statistics;
+use crate::steps::latent::{Passes, Solver};
+use crate::sweep::{self, Sweep};
+use crate::{Error, Matrix, Result, Stop};
+
+/// Some instances: their rows, and their part of V, which never leaves it during the iterations. A [`Descent`](crate::Descent)
+/// sends [`Factors`] and gets [`Statistics`] back.
+pub trait Shard: Send {
+    /// How many instances there are.
+    fn instances(&self) -> usize;
+
+    /// Takes these rows of V, and returns their statistics.
+    ///
+    /// # Errors
+    /// When there is not a row for each instance, and when rows cannot be read.
+    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics>;
+
+    /// One pass over the rows: reads V as `V · scale`, updates it as `step` says with the bases fixed, and returns its
+    /// statistics.
+    ///
+    /// # Errors
+    /// When rows cannot be read, and [`Error::Interrupted`]: the rows of V that were not reached by then have still been
+    /// multiplied by the scale.
+    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics>;
+
+    /// The rows of V as they are, without a scale that is still to be applied.
+    fn latent(&self) -> Matrix;
+}
+
+/// What a sweep does to V.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VStep {
+    /// Some passes of a solver over each row.
+    Update {
+        /// How V is updated.
+        solver: Solver,
+        /// How often a row is gone over, at most.
+        passes: usize,
+    },
+    /// The optimum for the bases, from zero, as new instances get it.
+    Settle,
+}
+
+impl From<VStep> for sweep::Mode {
+    fn from(step: VStep) -> Self {
+        match step {
+            VStep::Update { solver, passes } => {
+                Self::Update { solver, passes: Passes { most: passes, tolerance: 0.0 } }
+            }
+            VStep::Settle => Self::Settle { after: None },
+        }
+    }
+}
+
+/// The rows of a [`Source`], on the processor of this machine.
+pub struct Cpu<'a> {
+    sweep: Arc<Sweep<'a>>,
+    v: Matrix,
+}
+
+impl<'a> Cpu<'a> {
+    /// All instances of a source, each view seen through its scaling, such as that of a
+    /// [`ViewModel`](crate::ViewModel::scaling).
+    ///
+    /// # Errors
+    /// When there is not a scaling for each view, one cannot be applied, or rows cannot be read.
+    pub fn new(source: &'a dyn Source, scalings: &[Scaling], latent: usize) -> Result<Self> {
+        Self::over(source, Blocks::all(source.instances()), scalings, latent)
+    }
+
+    /// As [`Cpu::new`], for a source that holds some of more instances: `range` of `total`, one of [`aligned`].
+    ///
+    /// # Errors
+    /// As [`Cpu::new`], and when the range is none of those.
+    pub fn part(
+        source: &'a dyn Source,
+        range: Range<usize>,
+        total: usize,
+        scalings: &[Scaling],
+        latent: usize,
+    ) -> Result<Self> {
+        let wrong = |reason: String| Error::Unsuitable { what: "range", value: format!("{range:?}"), reason };
+        if range.len() != source.instances() {
+            return Err(wrong(format!("the source has {} instances", source.instances())));
+        }
+        let blocks = Blocks::some(range.clone(), total).ok_or_else(|| {
+            wrong(format!("not whole leaves of {total} instances; take ranges from `aligned`"))
+        })?;
+        Self::over(source, blocks, scalings, latent)
+    }
+
+    fn over(source: &'a dyn Source, blocks: Blocks, scalings: &[Scaling], latent: usize) -> Result<Self> {
+        let (expected, found) = (source.views(), scalings.len());
+        if expected != found {
+            return Err(Error::LengthMismatch {
+                what: "scalings, one for each view".into(),
+                expected,
+                found,
+            });
+        }
+        let scan = Scan::part(source, blocks, &Stop::default());
+        let lens = |(view, scaling): (usize, &Scaling)| Lens::new(&scan, view, scaling.clone());
+        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<_>>()?;
+        Ok(Self::of(Arc::new(Sweep::new(scan, lenses, latent))))
+    }
+
+    pub(crate) fn of(sweep: Arc<Sweep<'a>>) -> Self {
+        Self { sweep, v: Matrix::default() }
+    }
+
+    /// `Σ_j w_j ‖x_j‖²` of each view, which a [`Descent`](crate::Descent) is told: those of all shards, added up.
+    #[must_use]
+    pub fn squares(&self) -> Vec<f64> {
+        self.sweep.sums_of_squares()
+    }
+}
+
+impl Shard for Cpu<'_> {
+    fn instances(&self) -> usize {
+        self.sweep.scan.instances()
+    }
+
+    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
+        let (rows, latent) = (self.instances(), self.sweep.latent());
+        if (v.rows(), v.columns()) != (rows, latent) {
+            let reason = format!("V must be {rows} × {latent}, instances × latent");
+            return Err(Error::Unsuitable {
+                what: "V",
+                value: format!("{} × {}", v.rows(), v.columns()),
+                reason,
+            });
+        }
+        self.v = v;
+        self.sweep.gather(&mut self.v, stop)
+    }
+
+    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
+        self.sweep.run(&factors.bases, step.into(), &mut self.v, &factors.scale, stop)
+    }
+
+    fn latent(&self) -> Matrix {
+        self.v.clone()
+    }
+}
+
+/// Many shards as one: those of [`aligned`] parts of the instances, in their order.
+pub struct Shards<S>(Vec<S>);
+
+impl<S: Shard> Shards<S> {
+    /// These together.
+    #[must_use]
+    pub fn new(shards: Vec<S>) -> Self {
+        Self(shards)
+    }
+
+    fn all(&mut self, work: impl Fn(&mut S, usize) -> Result<Statistics> + Sync) -> Result<Statistics>
+    where
+        S: Send,
+    {
+        use rayon::prelude::*;
+        let shares = self.0.par_iter_mut().enumerate().map(|(number, shard)| work(shard, number));
+        let shares: Vec<Statistics> = shares.collect::<Result<_>>()?;
+        let merged = shares.into_iter().map(Ok).reduce(|all, share| all?.merge(share?));
+        merged.unwrap_or_else(|| Err(Error::EmptyInput { what: "shards".into() }))
+    }
+}
+
+impl<S: Shard> Shard for Shards<S> {
+    fn instances(&self) -> usize {
+        self.0.iter().map(Shard::instances).sum()
+    }
+
+    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
+        let (expected, found) = (self.instances(), v.rows());
+        if expected != found {
+            return Err(Error::LengthMismatch { what: "rows of V".into(), expected, found });
+        }
+        let mut first = 0;
+        let mut parts = Vec::with_capacity(self.0.len());
+        for shard in &self.0 {
+            let rows = shard.instances();
+            let values = v.values()[first * v.columns()..(first + rows) * v.columns()].to_vec();
+            parts.push(Matrix::new(rows, v.columns(), values)?);
+            first += rows;
+        }
+        self.all(|shard, number| shard.start(parts[number].clone(), stop))
+    }
+
+    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
+        self.all(|shard, _| shard.sweep(factors, step, stop))
+    }
+
+    fn latent(&self) -> Matrix {
+        let parts: Vec<Matrix> = self.0.iter().map(Shard::latent).collect();
+        let columns = parts.first().map_or(0, Matrix::columns);
+        let values: Vec<f64> = parts.iter().flat_map(|part| part.values()).copied().collect();
+        Matrix::new(self.instances(), columns, values).unwrap_or_default()
+    }
+}
+
+/// Ranges of instances, at most `parts`, that can be held apart and still give the bits that one holder of all gets. Few
+/// instances cannot be parted.
+#[must_use]
+pub fn aligned(instances: usize, parts: usize) -> Vec<Range<usize>> {
+    Blocks::split(instances, parts)
+}

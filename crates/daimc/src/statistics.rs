@@ -1,0 +1,140 @@
+//! What a sweep gathers, and how the shares of several sweeps become one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::forest::{Forest, Merge};
+use crate::{Error, Matrix, Result};
+
+/// What sweeps over some of the instances have gathered. The shares of disjoint sets of instances are
+/// [merged](Self::merge); once all are there, [`Descent::absorb`](crate::Descent::absorb) takes the sum. Sums are added along a
+/// tree that depends on the number of instances alone, so that the same instances give the same bits however they were shared
+/// out and in whatever order the shares arrive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics(pub(crate) Forest<Totals>);
+
+/// Sums over instances.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Totals {
+    /// `S_v = Σ_j w_vj v_j v_jᵀ`, K × K, for each view.
+    pub gram: Vec<Matrix>,
+    /// `C_v = Σ_j w_vj x_vj v_jᵀ`, d × K, for each view.
+    pub cross: Vec<Matrix>,
+    /// `Σ_j v_jk` for each k.
+    pub column_sums: Vec<f64>,
+}
+
+impl Merge for Totals {
+    fn merge(&mut self, right: Self) {
+        fn add(into: &mut [f64], from: &[f64]) {
+            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
+        }
+        for (own, right) in
+            self.gram.iter_mut().zip(&right.gram).chain(self.cross.iter_mut().zip(&right.cross))
+        {
+            add(own.values_mut(), right.values());
+        }
+        add(&mut self.column_sums, &right.column_sums);
+    }
+}
+
+impl Statistics {
+    /// Both together.
+    ///
+    /// # Errors
+    /// When they are not of the same instances, or both hold the share of one of them.
+    pub fn merge(mut self, other: Self) -> Result<Self> {
+        if self.0.absorb(other.0) {
+            Ok(self)
+        } else {
+            Err(unfit("the same instances were counted twice, or others"))
+        }
+    }
+
+    /// The sums over all instances.
+    ///
+    /// # Errors
+    /// When the share of some of them is not there.
+    pub fn whole(self) -> Result<Totals> {
+        self.0.whole().ok_or_else(|| unfit("the share of some instances has not been merged"))
+    }
+
+    /// As bytes (in the safetensors format), to travel.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let bytes = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        let mut tensors: BTreeMap<String, (Vec<usize>, Vec<u8>)> = BTreeMap::new();
+        for (height, number, totals) in self.0.roots() {
+            let at = format!("{height}/{number}");
+            tensors
+                .insert(format!("{at}/sums"), (vec![totals.column_sums.len()], bytes(&totals.column_sums)));
+            for (kind, matrices) in [("gram", &totals.gram), ("cross", &totals.cross)] {
+                for (view, matrix) in matrices.iter().enumerate() {
+                    let shape = vec![matrix.rows(), matrix.columns()];
+                    tensors.insert(format!("{at}/{kind}/{view}"), (shape, bytes(matrix.values())));
+                }
+            }
+        }
+        let views = tensors.iter().map(|(name, (shape, bytes))| {
+            let view =
+                TensorView::new(Dtype::F64, shape.clone(), bytes).expect("as many bytes as the shape says");
+            (name.clone(), view)
+        });
+        let about = HashMap::from([("leaves".to_string(), self.0.leaves().to_string())]);
+        safetensors::serialize(views, Some(about)).expect("names and shapes are sound")
+    }
+
+    /// From the bytes of [`Statistics::to_bytes`].
+    ///
+    /// # Errors
+    /// When they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let broken = |_| unfit("these bytes are no statistics");
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+        let leaves = header.metadata().as_ref().and_then(|about| about.get("leaves")?.parse().ok());
+        let file = SafeTensors::deserialize(bytes).map_err(broken)?;
+        let none = || unfit("these bytes are no statistics");
+        let mut all: BTreeMap<(u32, usize), BTreeMap<String, Matrix>> = BTreeMap::new();
+        for (name, tensor) in file.iter() {
+            let mut parts = name.splitn(3, '/');
+            let height = parts
+                .next()
+                .and_then(|part| part.parse().ok())
+                .filter(|height| *height < 32)
+                .ok_or_else(none)?;
+            let number = parts.next().and_then(|part| part.parse().ok()).ok_or_else(none)?;
+            let values =
+                tensor.data().as_chunks::<8>().0.iter().map(|eight| f64::from_le_bytes(*eight)).collect();
+            let (rows, columns) = match *tensor.shape() {
+                [columns] => (1, columns),
+                [rows, columns] => (rows, columns),
+                _ => return Err(none()),
+            };
+            if tensor.dtype() != Dtype::F64 {
+                return Err(none());
+            }
+            let matrix = Matrix::new(rows, columns, values)?;
+            all.entry((height, number))
+                .or_default()
+                .insert(parts.next().ok_or_else(none)?.to_string(), matrix);
+        }
+        let mut forest = Forest::new(leaves.ok_or_else(none)?);
+        for ((height, number), mut tensors) in all {
+            let column_sums = tensors.remove("sums").ok_or_else(none)?.into_values();
+            let mut of = |kind: &str| -> Vec<Matrix> {
+                (0..).map_while(|view| tensors.remove(&format!("{kind}/{view}"))).collect()
+            };
+            let (gram, cross) = (of("gram"), of("cross"));
+            if !forest.plant(height, number, Totals { gram, cross, column_sums }) {
+                return Err(none());
+            }
+        }
+        Ok(Self(forest))
+    }
+}
+
+fn unfit(reason: &str) -> Error {
+    Error::Unsuitable { what: "statistics", value: "a share".into(), reason: reason.into() }
+}
