@@ -141,7 +141,7 @@ fn export(output: &Path, force: bool, views: Vec<View<'_>>, classes: &[usize]) -
     let mut folder = Folder::begin(output, force)?;
     for (number, view) in views.iter().enumerate() {
         let mut buffer = Buffer::default();
-        let block = views.block(number, 0..views.instances(), &mut buffer);
+        let block = views.block(number, 0..views.instances(), &mut buffer)?;
         let Rows::DenseF32(values) = block.rows else {
             return Err(Failure::Failed("the embedded data are not dense f32".into()));
         };

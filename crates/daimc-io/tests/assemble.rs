@@ -59,7 +59,7 @@ fn row(views: &Views, view: usize, instance: usize) -> Vec<f64> {
     use daimc::Source;
     use daimc::source::{Buffer, Index, Rows};
     let mut buffer = Buffer::default();
-    let block = views.block(view, instance..instance + 1, &mut buffer);
+    let block = views.block(view, instance..instance + 1, &mut buffer).unwrap();
     let at = match block.index {
         Index::From(start) => start,
         Index::Rows(rows) => rows[0] as usize,

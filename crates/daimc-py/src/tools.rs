@@ -96,7 +96,7 @@ fn arrays<'py>(py: Python<'py>, views: Vec<View<'static>>) -> PyResult<Bound<'py
     let views = Views::new(views).map_err(raise)?;
     for (number, view) in views.iter().enumerate() {
         let mut buffer = Buffer::default();
-        let block = views.block(number, 0..views.instances(), &mut buffer);
+        let block = views.block(number, 0..views.instances(), &mut buffer).map_err(raise)?;
         let Rows::DenseF32(values) = block.rows else {
             return Err(PyValueError::new_err(format!("view '{}' is not dense f32", view.name())));
         };

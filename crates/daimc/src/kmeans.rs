@@ -598,7 +598,9 @@ mod tests {
         let data = Synthetic::new(N, 5).noise(1.0).seed(3);
         let plain = Views::new(vec![data.dense::<f32>("x", D).unwrap()]).unwrap();
         let mut buffer = Buffer::default();
-        let Rows::DenseF32(values) = plain.block(0, 0..N, &mut buffer).rows else { panic!("dense rows") };
+        let Rows::DenseF32(values) = plain.block(0, 0..N, &mut buffer).unwrap().rows else {
+            panic!("dense rows")
+        };
         let single: Vec<f32> = values.iter().map(|value| value + offset).collect();
         let double: Vec<f64> = single.iter().map(|value| f64::from(*value)).collect();
         let view = |view: View<'static>| Views::new(vec![view]).unwrap();

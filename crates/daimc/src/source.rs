@@ -4,8 +4,8 @@ mod buffer;
 
 use std::ops::Range;
 
-use crate::Schema;
 use crate::kernel::Scalar;
+use crate::{Layout, Schema};
 pub use buffer::Buffer;
 
 /// The entry of an index that says: this instance is missing.
@@ -81,6 +81,33 @@ pub trait RandomAccess: Sync {
     /// # Errors
     /// When the rows cannot be read.
     fn pick(&self, view: usize, instances: &[u32], buffer: &mut Buffer) -> Result<(), ReadError>;
+}
+
+/// The rows of one matrix that is not in memory, such as a file: what a [`View`](crate::View) can be made of, so that rows
+/// on disk are joined by ID, masked and fitted like those in memory.
+pub trait RowStore: Send + Sync {
+    /// The number of rows and of columns.
+    fn shape(&self) -> (usize, usize);
+
+    /// How rows are stored.
+    fn layout(&self) -> Layout;
+
+    /// The values that a sparse matrix stores in all.
+    fn stored(&self) -> Option<usize> {
+        None
+    }
+
+    /// Reads a range of rows into the buffer, whose index is of no interest.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn read(&self, rows: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError>;
+
+    /// Reads some rows, in increasing order, into the buffer.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn pick(&self, rows: &[u32], buffer: &mut Buffer) -> Result<(), ReadError>;
 }
 
 /// Rows in memory: nothing is read, only looked at, by any thread.

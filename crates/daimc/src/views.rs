@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use join::Account;
 pub use view::{Values, View};
 
-use crate::source::{Block, Buffer, Index, MISSING, Memory, ReadError, Source};
+use crate::source::{Block, Buffer, Index, MISSING, Memory, RandomAccess, ReadError, RowStore, Source};
 use crate::text::quoted;
 use crate::{Error, Presence, Result, Schema, ViewSchema};
 
@@ -258,24 +258,60 @@ impl Aligned<'_> {
 }
 
 impl Views<'_> {
-    /// The rows of a range of instances in a view, where they lie; the buffer is room for those that have to be gathered.
+    /// The rows of a range of instances in a view: where they lie, or in the buffer if they had to be gathered or read.
+    ///
+    /// # Errors
+    /// When they are not in memory and cannot be read.
     ///
     /// # Panics
     /// When there is no such view or instance.
-    pub fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b> {
-        let aligned = &self.views[view];
-        let Some(rows) = aligned.view.matrix() else {
-            let row = |i| self.row_of(view, i).map_or(MISSING, index);
-            buffer.index.clear();
-            buffer.index.extend(instances.map(row));
-            return aligned.view.pick(buffer);
-        };
-        let index = match &aligned.rows {
-            None => Index::From(instances.start),
-            Some(rows) => Index::Rows(&rows[instances]),
-        };
-        Block { rows, index }
+    pub fn block<'b>(
+        &'b self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &'b mut Buffer,
+    ) -> Result<Block<'b>> {
+        if self.views[view].view.store().is_none() {
+            return Ok(Memory::block(self, view, instances, buffer));
+        }
+        self.read(view, instances.clone(), buffer).map_err(|source| Error::Read {
+            view: self.name(view).into(),
+            first: instances.start,
+            last: instances.end.saturating_sub(1),
+            source,
+        })?;
+        Ok(buffer.block(self.schema.view(view).layout(), 0..instances.len()))
     }
+
+    fn rows_of(&self, view: usize, instances: impl Iterator<Item = usize>) -> Vec<u32> {
+        instances.map(|i| self.row_of(view, i).map_or(MISSING, index)).collect()
+    }
+}
+
+/// Reads rows of a store, some of which may be missing: those that lie close together at once, others one by one. Rows may
+/// stand in any order.
+fn read_rows(
+    store: &dyn RowStore,
+    rows: Vec<u32>,
+    buffer: &mut Buffer,
+) -> std::result::Result<(), ReadError> {
+    let here = || rows.iter().copied().filter(|&row| row != MISSING);
+    let (first, end) = (here().min().unwrap_or(0), here().max().map_or(0, |last| last + 1));
+    let count = here().count();
+    if (end - first) as usize <= 2 * count {
+        store.read(first as usize..end as usize, buffer)?;
+        buffer.index = rows;
+        buffer.index.iter_mut().filter(|row| **row != MISSING).for_each(|row| *row -= first);
+        return Ok(());
+    }
+    let mut sorted: Vec<u32> = here().collect();
+    sorted.sort_unstable();
+    store.pick(&sorted, buffer)?;
+    buffer.index = rows;
+    for row in buffer.index.iter_mut().filter(|row| **row != MISSING) {
+        *row = index(sorted.binary_search(row).unwrap_or_default());
+    }
+    Ok(())
 }
 
 impl Source for Views<'_> {
@@ -289,21 +325,65 @@ impl Source for Views<'_> {
         instances: Range<usize>,
         buffer: &mut Buffer,
     ) -> std::result::Result<(), ReadError> {
+        let aligned = &self.views[view];
+        match (aligned.view.store(), &aligned.rows) {
+            (Some(store), None) => {
+                store.read(instances, buffer)?;
+                buffer.index.clear();
+            }
+            (Some(store), Some(_)) => read_rows(store, self.rows_of(view, instances), buffer)?,
+            (None, _) => {
+                let mut room = Buffer::default();
+                let block = Memory::block(self, view, instances.clone(), &mut room);
+                buffer.clear();
+                (0..instances.len()).for_each(|i| buffer.push(&block, i, aligned.view.features()));
+            }
+        }
+        Ok(())
+    }
+
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        Some(self)
+    }
+
+    fn memory(&self) -> Option<&dyn Memory> {
+        self.views.iter().all(|aligned| aligned.view.store().is_none()).then_some(self)
+    }
+}
+
+impl RandomAccess for Views<'_> {
+    fn pick(
+        &self,
+        view: usize,
+        instances: &[u32],
+        buffer: &mut Buffer,
+    ) -> std::result::Result<(), ReadError> {
+        let numbers = || instances.iter().map(|&i| i as usize);
+        let rows = self.rows_of(view, numbers());
+        if let Some(store) = self.views[view].view.store() {
+            return read_rows(store, rows, buffer);
+        }
         let mut room = Buffer::default();
-        let block = self.block(view, instances.clone(), &mut room);
+        let block = Memory::pick(self, view, instances, &mut room);
         buffer.clear();
         (0..instances.len()).for_each(|i| buffer.push(&block, i, self.views[view].view.features()));
         Ok(())
     }
-
-    fn memory(&self) -> Option<&dyn Memory> {
-        Some(self)
-    }
 }
 
+/// Only for views that are in memory.
 impl Memory for Views<'_> {
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b> {
-        Views::block(self, view, instances, buffer)
+        let aligned = &self.views[view];
+        let Some(rows) = aligned.view.matrix() else {
+            buffer.index = self.rows_of(view, instances);
+            return aligned.view.pick(buffer);
+        };
+        let index = match &aligned.rows {
+            None => Index::From(instances.start),
+            Some(rows) => Index::Rows(&rows[instances]),
+        };
+        Block { rows, index }
     }
 
     fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {

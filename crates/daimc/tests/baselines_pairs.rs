@@ -11,7 +11,7 @@ use daimc::{Result, Scale, View, Views, metrics, simulate, source};
 fn shifted(data: &Synthetic, name: &str, features: usize) -> Vec<f64> {
     let views = Views::new(vec![data.dense::<f64>(name, features).unwrap()]).unwrap();
     let mut buffer = source::Buffer::default();
-    let block = views.block(0, 0..views.instances(), &mut buffer);
+    let block = views.block(0, 0..views.instances(), &mut buffer).unwrap();
     let source::Rows::DenseF64(values) = block.rows else { unreachable!("the view is dense") };
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     values.iter().map(|value| value - least).collect()

@@ -75,7 +75,7 @@ pub fn select<'a>(views: &Views<'a>, chosen: &[usize]) -> daimc::Result<(Views<'
     let mut parts = Vec::with_capacity(chosen.len());
     for (number, view) in views.iter().enumerate().filter(|(number, _)| chosen.contains(number)) {
         let mut buffer = Buffer::default();
-        let rows = views.block(number, 0..views.instances(), &mut buffer).index;
+        let rows = views.block(number, 0..views.instances(), &mut buffer)?.index;
         // The ID of a row is the number of its instance; rows of no instance are not there.
         let mut ids: Vec<String> = (0..view.rows()).map(|row| format!("no instance {row}")).collect();
         let mut present = vec![false; view.rows()];

@@ -103,7 +103,7 @@ impl Volume {
         let mut volume = Self::default();
         for view in 0..views.len() {
             let mut buffer = Buffer::default();
-            let block = views.block(view, 0..views.instances(), &mut buffer);
+            let block = views.block(view, 0..views.instances(), &mut buffer)?;
             let features = Source::features(views, view);
             let rows = || (0..views.instances()).filter_map(|i| block.index.row(i));
             // Sparse entries come with their column.

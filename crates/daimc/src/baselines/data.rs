@@ -39,7 +39,7 @@ impl<'a> Scaled<'a> {
     pub fn rows(&self, instances: &[usize]) -> Result<Rows> {
         let (d, scaling) = (self.features(), &self.scaling);
         let mut buffer = Buffer::default();
-        let block = self.views.block(self.view, 0..self.views.instances(), &mut buffer);
+        let block = self.views.block(self.view, 0..self.views.instances(), &mut buffer)?;
         let own = instances.iter().filter_map(|&instance| block.index.row(instance));
         let rows = match block.rows {
             source::Rows::DenseF32(x) => dense(x, own, d, scaling),

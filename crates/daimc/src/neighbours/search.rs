@@ -382,7 +382,9 @@ mod tests {
         let data = Synthetic::new(n, 5).noise(1.0).seed(11);
         let plain = Views::new(vec![data.dense::<f32>("x", 20).unwrap()]).unwrap();
         let mut buffer = Buffer::default();
-        let Rows::DenseF32(values) = plain.block(0, 0..n, &mut buffer).rows else { panic!("dense rows") };
+        let Rows::DenseF32(values) = plain.block(0, 0..n, &mut buffer).unwrap().rows else {
+            panic!("dense rows")
+        };
         let values: Vec<f32> = values.iter().map(|value| value + offset).collect();
         Views::new(vec![View::dense("x", 20, values).unwrap()]).unwrap()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::index;
 use super::strided::Strided;
 use crate::kernel::Scalar;
-use crate::source::{Block, Buffer, Csr, Index, MISSING, Rows};
+use crate::source::{Block, Buffer, Csr, Index, MISSING, RowStore, Rows};
 use crate::{Error, Layout, Result, ViewSchema};
 
 /// One view of the instances: a dense or sparse matrix of `f32` or `f64`, one row per instance.
@@ -31,6 +31,17 @@ enum Data<'a> {
     SparseF64(Sparse<'a, f64>),
     StridedF32(Strided<'a, f32>),
     StridedF64(Strided<'a, f64>),
+    Stored(Stored),
+}
+
+/// Rows that are not in memory.
+#[derive(Clone)]
+pub(super) struct Stored(pub Arc<dyn RowStore>);
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Stored").field(&self.0.shape()).field(&self.0.layout()).finish()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -181,6 +192,18 @@ impl<'a> View<'a> {
         Self::new(name, rows, features, data)
     }
 
+    /// A view whose rows are not in memory. They are read as they are needed, on a thread of their own.
+    ///
+    /// # Errors
+    /// When there are no features.
+    pub fn stored(name: impl Into<String>, rows: Arc<dyn RowStore>) -> Result<Self> {
+        let (name, (count, features)) = (name.into(), rows.shape());
+        if features == 0 {
+            return Err(Error::NoFeatures { view: name });
+        }
+        Self::new(name, count, features, Data::Stored(Stored(rows)))
+    }
+
     fn new(name: String, rows: usize, features: usize, data: Data<'a>) -> Result<Self> {
         let limit = MISSING as usize - 1;
         if rows > limit {
@@ -213,6 +236,8 @@ impl<'a> View<'a> {
             Data::SparseF64(of) => rows.map(|i| of.csr().row_is(i, d, all_nan)).collect(),
             Data::StridedF32(of) => rows.map(|i| of.row(i).all(f32::is_nan)).collect(),
             Data::StridedF64(of) => rows.map(|i| of.row(i).all(f64::is_nan)).collect(),
+            // Whoever stores rows knows which of them are missing.
+            Data::Stored(_) => return self,
         };
         if gone.contains(&true) {
             let present = self.present.get_or_insert_with(|| vec![true; gone.len()]);
@@ -298,6 +323,7 @@ impl<'a> View<'a> {
             Data::SparseF64(of) => Data::SparseF64(sparse(of)),
             Data::StridedF32(of) => Data::StridedF32(of.borrowed()),
             Data::StridedF64(of) => Data::StridedF64(of.borrowed()),
+            Data::Stored(of) => Data::Stored(of.clone()),
         };
         let Self { name, rows, features, feature_names, ids, present, .. } = self;
         View {
@@ -325,7 +351,8 @@ impl<'a> View<'a> {
 
     /// The view as it is known before a row is read; all its rows are present.
     pub(super) fn schema(&self) -> ViewSchema {
-        let layout = match self.data {
+        let layout = match &self.data {
+            Data::Stored(rows) => rows.0.layout(),
             Data::DenseF32(_) | Data::StridedF32(_) => Layout::DenseF32,
             Data::DenseF64(_) | Data::StridedF64(_) => Layout::DenseF64,
             Data::SparseF32(_) => Layout::SparseF32,
@@ -335,6 +362,11 @@ impl<'a> View<'a> {
         match &self.data {
             Data::SparseF32(of) => schema = schema.stored(of.values.len()),
             Data::SparseF64(of) => schema = schema.stored(of.values.len()),
+            Data::Stored(rows) => {
+                if let Some(values) = rows.0.stored() {
+                    schema = schema.stored(values);
+                }
+            }
             _ => {}
         }
         match &self.feature_names {
@@ -350,8 +382,13 @@ impl<'a> View<'a> {
             Data::DenseF64(values) => Some(Rows::DenseF64(values)),
             Data::SparseF32(sparse) => Some(Rows::SparseF32(sparse.csr())),
             Data::SparseF64(sparse) => Some(Rows::SparseF64(sparse.csr())),
-            Data::StridedF32(_) | Data::StridedF64(_) => None,
+            Data::StridedF32(_) | Data::StridedF64(_) | Data::Stored(_) => None,
         }
+    }
+
+    /// The rows, if they are not in memory.
+    pub(super) fn store(&self) -> Option<&dyn RowStore> {
+        if let Data::Stored(rows) = &self.data { Some(&*rows.0) } else { None }
     }
 
     /// The rows that the buffer's index names.
@@ -400,6 +437,8 @@ impl<'a> View<'a> {
             Data::SparseF64(of) => rows.find_map(|at| found(at, stored(of, at.1))),
             Data::StridedF32(of) => of.find_map(rows, |at, values| found(at, bad(values))),
             Data::StridedF64(of) => of.find_map(rows, |at, values| found(at, bad(values))),
+            // They are looked at when they are first read.
+            Data::Stored(_) => None,
         }
     }
 
