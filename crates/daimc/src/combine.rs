@@ -9,6 +9,7 @@ use crate::metrics::matching;
 use crate::model::Place;
 use crate::options::Options;
 use crate::scale::{Scale, Scaling};
+use crate::watch::Watch;
 use crate::{Matrix, Result, View, Views};
 
 /// What is kept of the runs.
@@ -48,8 +49,7 @@ impl Runs {
         }
         let views = Views::new(vec![View::dense("runs", runs * latent, stacked)?])?;
         let lens = Lens::new(&views, 0, Scaling::fit(&views, 0, Scale::None)?)?;
-        let Options { clusters, restarts, seed, .. } = *options;
-        let centres = kmeans::centres(&views, &lens, clusters, restarts, seed)?;
+        let centres = kmeans::centres(&views, &lens, &options.kmeans(None, &Watch::default()))?;
         let found = kmeans::assign(&views, 0, &lens, &centres)?;
         Ok(found.labels.into_iter().map(|label| label as usize).collect())
     }

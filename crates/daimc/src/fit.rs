@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::consolidate::{from_clusters, restart};
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
+use crate::kmeans::Plan;
 use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel};
@@ -20,7 +21,7 @@ use crate::options::{Options, Penalty, Preset, ViewWeights};
 use crate::parallel::block_size;
 use crate::patterns::Patterns;
 use crate::scale::{Scale, Scaling};
-use crate::source::{Checked, Source, validate};
+use crate::source::{Checked, Source, Stoppable, validate};
 use crate::state::State;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
@@ -220,7 +221,8 @@ impl Daimc {
         self
     }
 
-    /// Starts of each k-means (default 10).
+    /// Starts of each k-means (default 10) with up to 20 clusters; with more there are in proportion fewer, so that their
+    /// cost does not grow with both.
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.options.restarts = restarts;
@@ -385,19 +387,22 @@ impl Daimc {
         let lenses = self.prepare(source)?;
         let patterns = Patterns::new(source, block_size(source.instances()));
         let sweep = Sweep::new(source, &lenses, &patterns, options.latent);
+        let never = AtomicBool::new(false);
+        let stoppable = Stoppable { source, stop: self.watch.stop.as_deref().unwrap_or(&never) };
+        let last = Sweep::new(&stoppable, &lenses, &patterns, options.latent);
         let prepare = clock.lap();
 
-        let work = Work::new(self, source, &lenses, &sweep, &mut each, clock.start);
-        let (mut state, mut courses, several) = if options.runs == 1 {
-            let (state, course) = work.once(options, 1)?;
-            (state, vec![course], None)
+        let work = Work::new(self, source, &lenses, [&sweep, &last], &mut each, clock.start);
+        let (mut state, mut v, mut courses, several) = if options.runs == 1 {
+            let (state, v, course) = work.once(options, 1)?;
+            (state, v, vec![course], None)
         } else {
-            let (state, courses, runs) = work.combined()?;
-            (state, courses, Some(runs))
+            let (mut state, courses, runs) = work.combined()?;
+            let v = state.take_v();
+            (state, v, courses, Some(runs))
         };
         let mut timings = Timings { prepare, ..run::shared(&courses, clock.lap()) };
         let mut cancelled = courses.iter().any(|course| course.outcome == Outcome::Cancelled);
-        let mut v = state.take_v();
         let found = if cancelled && options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
         } else {
@@ -412,7 +417,8 @@ impl Daimc {
         };
         timings.neighbours += clock.lap();
         let (latent_scaling, centres, mut place) = match found {
-            None => Place::cluster(v, options)?,
+            // A model has clusters, however it was stopped.
+            None => Place::by_columns(v, options, &Watch::default())?,
             Some(Found { labels, confidence }) => {
                 state = from_clusters(&sweep, options, restart(v, &labels, options.clusters))?;
                 v = state.take_v();
@@ -502,7 +508,15 @@ impl Daimc {
     fn begin(&self, source: &dyn Source, lenses: &[Lens], seed: u64) -> Result<Start> {
         let Options { latent, restarts, initialisation, .. } = self.options;
         let Some(v) = &self.start else {
-            return initialise(initialisation, source, lenses, latent, restarts, seed);
+            let plan = Plan { clusters: latent, restarts, seed, first: None, watch: &self.watch };
+            return match initialise(initialisation, source, lenses, &plan) {
+                // The first iteration is always made, and needs a start.
+                Err(Error::Interrupted) => {
+                    let quick = Plan { restarts: 1, watch: &Watch::default(), ..plan };
+                    initialise(initialisation, source, lenses, &quick)
+                }
+                start => start,
+            };
         };
         if (v.rows(), v.columns()) != (source.instances(), latent) {
             return Err(Error::Option {

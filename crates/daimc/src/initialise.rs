@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::kmeans::{self, Points};
+use crate::kmeans::{self, Plan, Points};
 use crate::lens::Lens;
 use crate::metrics::best_assignment;
 use crate::source::{Buffer, MISSING, Source};
@@ -47,13 +47,12 @@ pub(crate) fn initialise(
     how: Initialisation,
     source: &dyn Source,
     lenses: &[Lens],
-    latent: usize,
-    starts: usize,
-    seed: u64,
+    plan: &Plan<'_>,
 ) -> Result<Start> {
+    let latent = plan.clusters;
     let fill = how == Initialisation::Paper;
     let views = (0..lenses.len())
-        .map(|view| label(source, view, &lenses[view], latent, starts, seed, fill))
+        .map(|view| label(source, view, &lenses[view], plan, fill))
         .collect::<Result<Vec<_>>>()?;
     Ok(match how {
         Initialisation::Aligned => aligned(source.instances(), latent, views),
@@ -62,15 +61,8 @@ pub(crate) fn initialise(
 }
 
 /// K-means in one view. With `fill` the missing rows take part as copies of the mean.
-fn label(
-    source: &dyn Source,
-    view: usize,
-    lens: &Lens,
-    latent: usize,
-    starts: usize,
-    seed: u64,
-    fill: bool,
-) -> Result<Labelled> {
+fn label(source: &dyn Source, view: usize, lens: &Lens, plan: &Plan<'_>, fill: bool) -> Result<Labelled> {
+    let Plan { clusters: latent, seed, .. } = *plan;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::MAX - view as u64);
     let present = (0..source.instances()).filter(|&i| source.is_present(view, i)).count();
@@ -83,7 +75,7 @@ fn label(
         let mean = points.mean();
         points = points.with_extra(mean, share * missing as f64);
     }
-    let found = points.cluster(latent, starts, seed.wrapping_add(view as u64))?;
+    let found = points.cluster(&Plan { seed: seed.wrapping_add(view as u64), ..*plan })?;
     let centres = found.centres;
     let mut labels = vec![if fill { found.extra_label } else { MISSING }; source.instances()];
     if sampled.len() == present {

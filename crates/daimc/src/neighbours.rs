@@ -195,7 +195,7 @@ pub(crate) fn clusters(
     }
     let mut graphs = Graphs::new(source, lenses, options, watch)?;
     // A copy of V goes with the place: it is not kept.
-    let plain = Found::from(Place::cluster(v.clone(), options)?.2).labels;
+    let plain = Found::from(Place::by_columns(v.clone(), options, watch)?.2).labels;
     let follows_missingness = |found: &Found| {
         let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
         of(&found.labels).exceeds(&of(&plain))
@@ -203,7 +203,7 @@ pub(crate) fn clusters(
     let missingness =
         "the clusters of the graph of neighbours follow which views instances have, those of V do not";
     if options.neighbours == Neighbours::Embed {
-        let found = Found::from(Place::cluster(graphs.embed()?, options)?.2);
+        let found = Found::from(Place::cluster(graphs.embed()?, options, watch)?.2);
         if follows_missingness(&found) {
             return off(missingness.into());
         }
@@ -261,7 +261,7 @@ fn cut(
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
         drop((weighted, anchors));
-        let labels = Found::from(Place::cluster(rows.clone(), options)?.2).labels;
+        let labels = Found::from(Place::cluster(rows.clone(), options, watch)?.2).labels;
         let said = evidence.of(&labels, clusters, watch)?;
         weighted = fused.weighted(&[&rows, &said], POWER);
         anchors = Anchors::new(&[along[0], &said], lack)?;
@@ -269,7 +269,7 @@ fn cut(
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
     }
     drop((weighted, anchors));
-    Ok(Found::from(Place::cluster(rows, options)?.2))
+    Ok(Found::from(Place::cluster(rows, options, watch)?.2))
 }
 
 /// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,

@@ -4,10 +4,12 @@
 use super::algebra::{add, gram, rows_of};
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, sparse as kernel};
+use crate::kmeans::Plan;
 use crate::lens::Lens;
 use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
 use crate::source::{self, Buffer, Csr, Source};
+use crate::watch::Watch;
 use crate::{Error, Matrix, Result, Scale, Scaling, Views, kmeans};
 
 /// Rows longer than this could leave the range of numbers in products.
@@ -403,7 +405,8 @@ pub(crate) const STARTS: usize = 20;
 pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<(Vec<usize>, f64)> {
     let rows = crate::model::Place::rows(embedding)?;
     let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
-    let centres = kmeans::centres(&rows, &lens, clusters, STARTS, seed)?;
+    let plan = Plan { clusters, restarts: STARTS, seed, first: None, watch: &Watch::default() };
+    let centres = kmeans::centres(&rows, &lens, &plan)?;
     let labels = kmeans::assign(&rows, 0, &lens, &centres)?.labels;
     let labels: Vec<usize> = labels.into_iter().map(|label| label as usize).collect();
     let distance = |(row, &label): (&[f64], &usize)| {

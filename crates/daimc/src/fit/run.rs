@@ -8,7 +8,6 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::{Daimc, Iteration, Outcome, Timings};
-use crate::Result;
 use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters};
 use crate::explain::leaders::Leaders;
@@ -19,6 +18,8 @@ use crate::source::Source;
 use crate::state::State;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
+use crate::watch::Watch;
+use crate::{Error, Matrix, Result};
 
 /// How a run went.
 pub(super) struct Course {
@@ -45,6 +46,8 @@ pub(super) struct Work<'a> {
     source: &'a dyn Source,
     lenses: &'a [Lens],
     sweep: &'a Sweep<'a>,
+    /// The same, but for rows that are refused once the fit is stopped.
+    stoppable: &'a Sweep<'a>,
     each: Mutex<Each<'a>>,
     /// Whether `each` or the flag of the fit has asked to stop.
     stop: AtomicBool,
@@ -56,15 +59,25 @@ impl<'a> Work<'a> {
         fit: &'a Daimc,
         source: &'a dyn Source,
         lenses: &'a [Lens],
-        sweep: &'a Sweep<'a>,
+        [sweep, stoppable]: [&'a Sweep<'a>; 2],
         each: Each<'a>,
         begun: Instant,
     ) -> Self {
-        Self { fit, source, lenses, sweep, each: Mutex::new(each), stop: AtomicBool::new(false), begun }
+        Self {
+            fit,
+            source,
+            lenses,
+            sweep,
+            stoppable,
+            each: Mutex::new(each),
+            stop: AtomicBool::new(false),
+            begun,
+        }
     }
 
-    /// One run, from its start to a V that can be clustered.
-    pub fn once<'o>(&self, options: &'o Options, run: usize) -> Result<(State<'o>, Course)>
+    /// One run, from its start to a V that can be clustered, which has left its state. A run that is stopped after its
+    /// iterations ends with the V of the last.
+    pub fn once<'o>(&self, options: &'o Options, run: usize) -> Result<(State<'o>, Matrix, Course)>
     where
         'a: 'o,
     {
@@ -93,13 +106,22 @@ impl<'a> Work<'a> {
         }
         timings.iterate = clock.lap();
 
-        if options.consolidate && options.latent == options.clusters {
-            state = consolidate(self.source, self.lenses, self.sweep, options, state.take_v())?;
-        } else if options.settle {
+        let consolidates = options.consolidate && options.latent == options.clusters;
+        if options.settle && !consolidates {
             state.settle()?;
         }
+        let mut v = state.take_v();
+        if consolidates {
+            match consolidate(self.source, self.lenses, self.stoppable, options, &v, &self.fit.watch) {
+                Err(Error::Interrupted) => outcome = Outcome::Cancelled,
+                consolidated => {
+                    state = consolidated?;
+                    v = state.take_v();
+                }
+            }
+        }
         timings.assign = clock.lap();
-        Ok((state, Course { seed: options.seed, history, outcome, timings }))
+        Ok((state, v, Course { seed: options.seed, history, outcome, timings }))
     }
 
     fn tell(&self, report: &Iteration) -> ControlFlow<()> {
@@ -121,9 +143,9 @@ impl<'a> Work<'a> {
                 return Ok(None);
             }
             let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
-            let (mut state, mut course) = self.once(&own, run + 1)?;
+            let (state, v, mut course) = self.once(&own, run + 1)?;
             let mut clock = Clock::new();
-            let (_, centres, place) = Place::cluster(state.take_v(), &own)?;
+            let (_, centres, place) = Place::by_columns(v, &own, &Watch::default())?;
             let leaders = Leaders::of(&state.alignments, &centres);
             course.timings.assign += clock.lap();
             Ok(Some((place, leaders, course)))
