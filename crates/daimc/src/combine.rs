@@ -50,8 +50,7 @@ impl Runs {
         let views = Views::new(vec![View::dense("runs", runs * latent, stacked)?])?;
         let rows = Scan::new(&views, &Stop::default());
         let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
-        let Options { clusters, restarts, seed, .. } = *options;
-        let centres = kmeans::centres(&rows, &lens, clusters, restarts, seed)?;
+        let centres = kmeans::centres(&rows, &lens, &options.kmeans(None, rows.stop()))?;
         let found = kmeans::assign(&rows, 0, &lens, &centres)?;
         Ok(found.labels.into_iter().map(|label| label as usize).collect())
     }

@@ -20,24 +20,38 @@ use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::steps::latent::{Passes, Solver};
 use crate::sweep::{Mode, Sweep};
+use crate::watch::{Stage, Watch};
 use crate::{Matrix, Result};
 
 /// Clusters V, starts again from the clusters, and makes one iteration. Every start of k-means on V is a candidate; which
 /// is best is found out on the instances, or on a seeded sample of them.
-pub(crate) fn consolidate(sweep: &Sweep<'_>, options: &Options, v: Matrix) -> Result<(Descent, Matrix)> {
-    let Options { clusters, restarts, seed, .. } = *options;
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the fit is stopped; V is as it was.
+pub(crate) fn consolidate(
+    sweep: &Sweep<'_>,
+    options: &Options,
+    v: &Matrix,
+    watch: &Watch,
+) -> Result<(Descent, Matrix)> {
+    watch.tell(&Stage::Consolidate);
+    let labels = clusters(sweep, options, v)?;
+    let empty = Matrix::zeros(v.rows(), v.columns());
+    from_clusters(sweep, options, restart(empty, &labels, options.clusters))
+}
+
+/// The clusters to start again from.
+fn clusters(sweep: &Sweep<'_>, options: &Options, v: &Matrix) -> Result<Vec<usize>> {
     let stop = sweep.scan.stop();
-    let (scaling, candidates) = {
-        let rows = Place::rows(&v)?;
-        let rows = Scan::new(&rows, stop);
-        let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
-        let lens = Lens::new(&rows, 0, scaling.clone())?;
-        let candidates = kmeans::candidates(&rows, &lens, clusters, restarts, seed)?;
-        (scaling, candidates)
-    };
-    let best = if candidates.len() > 1 { clearest(sweep, options, &v, &scaling, &candidates)? } else { 0 };
-    let Place { latent, labels, .. } = Place::new(v, &scaling, &candidates[best], stop)?;
-    from_clusters(sweep, options, restart(latent, &labels, clusters))
+    let rows = Place::rows(v)?;
+    let rows = Scan::new(&rows, stop);
+    let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
+    let lens = Lens::new(&rows, 0, scaling.clone())?;
+    let first = Place::first(v, &rows, &lens, options)?;
+    let candidates = kmeans::candidates(&rows, &lens, &options.kmeans(first.as_ref(), stop))?;
+    let best = if candidates.len() > 1 { clearest(sweep, options, v, &scaling, &candidates)? } else { 0 };
+    let found = kmeans::assign(&rows, 0, &lens, &candidates[best])?;
+    Ok(found.labels.into_iter().map(|label| label as usize).collect())
 }
 
 /// One iteration from a V that stands for clusters, and V made optimal for the bases that it gives: two passes over the data.
@@ -93,10 +107,13 @@ fn clearest(
     let lenses = sweep.lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
     let sweep = Sweep::new(some, lenses, options.latent);
     let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
+    // Of many clusters a candidate's own are a good start, and others are dear.
+    let restarts = if options.clusters > kmeans::FEW { 1 } else { options.restarts };
+    let own = Options { restarts, ..options.clone() };
     let clarity = |centres: &Matrix| -> Result<f64> {
         let Place { latent, labels, .. } = Place::new(rows.clone(), scaling, centres, stop)?;
         let (_, v) = from_clusters(&sweep, options, restart(latent, &labels, options.clusters))?;
-        let (_, _, place) = Place::cluster(v, options, stop)?;
+        let (_, _, place) = Place::by_columns(v, &own, stop)?;
         Ok(place.confidence.iter().sum())
     };
     let clarities: Vec<f64> = candidates.par_iter().map(clarity).collect::<Result<_>>()?;

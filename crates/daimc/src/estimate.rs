@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use crate::kernel::dense;
-use crate::kmeans::sample_size;
+use crate::kmeans::{FEW, sample_size, starts};
 use crate::neighbours::Neighbours;
 use crate::{Daimc, Options};
 
@@ -54,6 +54,9 @@ const LLOYD: f64 = 15.0;
 const SETTLE: f64 = 6.0;
 const MOST_SETTLE: f64 = 1000.0;
 
+/// How many times fewer they are where passes are over-relaxed, with many clusters.
+const RELAXED: f64 = 3.0;
+
 /// Clusterings of V that are compared when the iterations have ended, as a share of the starts.
 const CANDIDATES: f64 = 0.8;
 
@@ -94,7 +97,7 @@ impl Estimate {
             n: instances as f64,
             k: clusters as f64,
             sample: sample_size(clusters).min(instances) as f64,
-            restarts: Daimc::new(clusters).options().restarts as f64,
+            restarts: starts(clusters, Daimc::new(clusters).options().restarts) as f64,
             threads: threads as f64,
             // As many accumulators as there are blocks, and two for each thread.
             held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
@@ -169,7 +172,8 @@ impl Work {
     /// Bytes, and operations instead of seconds.
     fn fit(&self, views: &[Shape], passes: f64) -> Cost {
         let Self { n, k, sample, restarts, threads, held } = *self;
-        let settle = (SETTLE * k).min(MOST_SETTLE);
+        let passed = (SETTLE * k).min(MOST_SETTLE);
+        let settle = if k > FEW as f64 { passed / RELAXED } else { passed };
         let candidates = (CANDIDATES * restarts).max(1.0);
         let step = 2.0 * STEP * k * k;
         // V of the sample is clustered for every candidate; that of all once, then compared with its means a few times.

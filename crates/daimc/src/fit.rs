@@ -218,7 +218,8 @@ impl Daimc {
         self
     }
 
-    /// Starts of each k-means (default 10).
+    /// Starts of each k-means (default 10) with up to 20 clusters; with more there are in proportion fewer, so that their
+    /// cost does not grow with both.
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.options.restarts = restarts;
@@ -383,7 +384,7 @@ impl Daimc {
         // What was found is told, whoever wants to stop now.
         let to_the_end = Stop::new();
         let (latent_scaling, centres, mut place) = match found {
-            None => Place::cluster(v, options, &to_the_end)?,
+            None => Place::by_columns(v, options, &to_the_end)?,
             Some(Found { labels, confidence }) => {
                 match from_clusters(&sweep, options, restart(v.clone(), &labels, options.clusters)) {
                     // The bases are still those of the V before.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::descent::Bases;
-use crate::kmeans::{self, Centres, Points};
+use crate::kmeans::{self, Centres, Plan, Points};
 use crate::lens::{Lens, Scratch};
 use crate::metrics::best_assignment;
 use crate::scan::{Piece, Scan};
@@ -53,11 +53,17 @@ struct Clustered {
 }
 
 /// Clusters each view by itself and makes the first V of the labels, in one pass over the data.
-pub(crate) fn initialise(how: Initialisation, sweep: &Sweep<'_>, starts: usize, seed: u64) -> Result<Start> {
+pub(crate) fn initialise(
+    how: Initialisation,
+    sweep: &Sweep<'_>,
+    restarts: usize,
+    seed: u64,
+) -> Result<Start> {
     let (scan, latent) = (&sweep.scan, sweep.latent());
+    let plan = Plan { clusters: latent, restarts, seed, first: None, stop: scan.stop() };
     let fill = how == Initialisation::Paper;
     let views = (0..sweep.lenses.len())
-        .map(|view| cluster(scan, view, &sweep.lenses[view], latent, starts, seed, fill))
+        .map(|view| cluster(scan, view, &sweep.lenses[view], &plan, fill))
         .collect::<Result<Vec<_>>>()?;
     let targets = match how {
         Initialisation::Aligned => matched(latent, &views, &overlaps(sweep, &views, seed)?),
@@ -94,19 +100,11 @@ pub(crate) fn initialise(how: Initialisation, sweep: &Sweep<'_>, starts: usize, 
 }
 
 /// K-means in one view. With `fill` the missing rows take part as copies of the mean.
-fn cluster(
-    scan: &Scan<'_>,
-    view: usize,
-    lens: &Lens,
-    latent: usize,
-    starts: usize,
-    seed: u64,
-    fill: bool,
-) -> Result<Clustered> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: bool) -> Result<Clustered> {
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
     rng.set_stream(u64::MAX - view as u64);
     let present = scan.schema().view(view).present();
-    let sampled = kmeans::sample(scan.source(), view, kmeans::sample_size(latent), &mut rng);
+    let sampled = kmeans::sample(scan.source(), view, kmeans::sample_size(plan.clusters), &mut rng);
     let mut buffer = Buffer::default();
     let mut points = Points::new(scan, view, lens, &sampled, &mut buffer)?;
     let missing = scan.instances() - present;
@@ -115,7 +113,7 @@ fn cluster(
         let mean = points.mean();
         points = points.with_extra(mean, share * missing as f64);
     }
-    let found = points.cluster(latent, starts, seed.wrapping_add(view as u64))?;
+    let found = points.cluster(&Plan { seed: plan.seed.wrapping_add(view as u64), ..*plan })?;
     let missing = if fill { found.extra_label } else { MISSING };
     let labels = (sampled.len() == present).then(|| {
         let mut labels = vec![missing; scan.instances()];

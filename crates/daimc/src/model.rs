@@ -148,18 +148,62 @@ impl Place {
         Ok(Self { latent: v, labels, confidence })
     }
 
-    /// Clusters rows of V: how they are scaled for it, the centres, and where the rows are.
+    /// Clusters rows: how they are scaled for it, the centres, and where the rows are.
     pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
+        Self::cluster_from(v, options, stop, |_, _, _| Ok(None))
+    }
+
+    /// As [`Place::cluster`], of rows of V, whose columns stand for clusters; see [`Place::first`].
+    pub(crate) fn by_columns(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
+        Self::cluster_from(v, options, stop, |v, rows, lens| Self::first(v, rows, lens, options))
+    }
+
+    fn cluster_from(
+        v: Matrix,
+        options: &Options,
+        stop: &Stop,
+        first: impl FnOnce(&Matrix, &Scan<'_>, &Lens) -> Result<Option<Matrix>>,
+    ) -> Result<(Scaling, Matrix, Self)> {
         let (scaling, centres) = {
             let rows = Self::rows(&v)?;
             let rows = Scan::new(&rows, stop);
             let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
             let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let centres = kmeans::centres(&rows, &lens, options.clusters, options.restarts, options.seed)?;
+            let first = first(&v, &rows, &lens)?;
+            let centres = kmeans::centres(&rows, &lens, &options.kmeans(first.as_ref(), stop))?;
             (scaling, centres)
         };
         let place = Self::new(v, &scaling, &centres, stop)?;
         Ok((scaling, centres, place))
+    }
+
+    /// The centres of the clusters that the columns of V stand for: a start for k-means, where clusters are
+    /// more than [`kmeans::FEW`] and other starts therefore fewer. An instance belongs to the column in which it
+    /// stands out most, entries being measured by what is usual in their column.
+    pub(crate) fn first(
+        v: &Matrix,
+        rows: &Scan<'_>,
+        lens: &Lens,
+        options: &Options,
+    ) -> Result<Option<Matrix>> {
+        let clusters = options.clusters;
+        if v.columns() != clusters || clusters <= kmeans::FEW {
+            return Ok(None);
+        }
+        let (mut sums, mut squares) = (vec![0.0; clusters], vec![0.0; clusters]);
+        for row in v.iter_rows() {
+            for ((sum, square), value) in sums.iter_mut().zip(&mut squares).zip(row) {
+                *sum += value;
+                *square += value * value;
+            }
+        }
+        let usual: Vec<f64> = sums.iter().zip(&squares).map(|(sum, square)| square / sum).collect();
+        let leading = |row: &[f64]| {
+            let shares = row.iter().zip(&usual).map(|(value, usual)| value / usual).enumerate();
+            shares.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(k, _)| k)
+        };
+        let labels: Vec<usize> = v.iter_rows().map(leading).collect();
+        kmeans::means(rows, lens, &labels, clusters).map(Some)
     }
 
     /// Rows of V whose clusters are known: how they are scaled, the means of the clusters, and where the rows are.

@@ -208,7 +208,7 @@ pub(crate) fn clusters(
     }
     let mut graphs = Graphs::new(sweep, options, watch)?;
     // A copy of V goes with the place: it is not kept.
-    let plain = Found::from(Place::cluster(v.clone(), options, &watch.stop)?.2).labels;
+    let plain = Found::from(Place::by_columns(v.clone(), options, &watch.stop)?.2).labels;
     let follows_missingness = |found: &Found| {
         let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
         of(&found.labels).exceeds(&of(&plain))

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::initialise::Initialisation;
+use crate::kmeans::Plan;
 use crate::neighbours::Neighbours;
 use crate::scale::Scale;
 use crate::steps::latent::Solver;
 use crate::text::{list, plain};
-use crate::{Error, Result};
+use crate::{Error, Matrix, Result, Stop};
 
 /// A set of options under one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,7 +97,7 @@ pub struct Options {
     pub max_iterations: usize,
     /// The fit has converged when J changes by less than this share.
     pub tolerance: f64,
-    /// Starts of each k-means.
+    /// Starts of each k-means with up to 20 clusters; with more there are in proportion fewer.
     pub restarts: usize,
     /// Scaling of V before its rows are clustered.
     pub latent_scale: Scale,
@@ -126,6 +127,11 @@ fn one() -> usize {
 const LARGEST: f64 = 1e30;
 
 impl Options {
+    /// How rows are clustered by k-means, the first start from given centres.
+    pub(crate) fn kmeans<'a>(&self, first: Option<&'a Matrix>, stop: &'a Stop) -> Plan<'a> {
+        Plan { clusters: self.clusters, restarts: self.restarts, seed: self.seed, first, stop }
+    }
+
     pub(crate) fn new(clusters: usize, preset: Preset) -> Self {
         let paper = preset == Preset::Paper;
         Self {

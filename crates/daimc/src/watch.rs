@@ -13,6 +13,8 @@ pub enum Stage {
     Penalty,
     /// It is learned how much the views count.
     ViewWeights,
+    /// Clusterings of V are compared, and the fit starts again from the clearest.
+    Consolidate,
     /// The neighbours of each instance are looked for in a view.
     Search {
         /// The view's name.
@@ -27,6 +29,7 @@ impl fmt::Display for Stage {
         match self {
             Self::Penalty => out.write_str("choosing alpha and beta"),
             Self::ViewWeights => out.write_str("weighing the views"),
+            Self::Consolidate => out.write_str("comparing clusterings"),
             Self::Search { view } => {
                 write!(out, "looking for neighbours in view {}", crate::text::quoted(view))
             }

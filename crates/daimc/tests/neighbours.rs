@@ -80,9 +80,9 @@ fn search(view: &str) -> Stage {
 fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
     let (views, _) = incomplete(900, 4, 1.0);
     let alone = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
-    let stages = [search("dense"), search("single"), search("sparse"), Stage::Cut];
+    let stages = [Stage::Consolidate, search("dense"), search("single"), search("sparse"), Stage::Cut];
     for used in USED {
-        for (at, stage) in stages.iter().enumerate() {
+        for (at, stage) in stages.iter().enumerate().skip(1) {
             if used == Neighbours::Embed && *stage == Stage::Cut {
                 continue;
             }
@@ -112,6 +112,22 @@ fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
         let error = fit.stop(&stop).stages(listener).fit(&views).unwrap_err();
         assert!(matches!(error, daimc::Error::Interrupted), "{error}");
         assert_eq!(*told.lock().unwrap(), [stage]);
+    }
+}
+
+#[test]
+fn a_fit_that_is_stopped_after_its_iterations_keeps_what_they_found() {
+    for clusters in [4, 30] {
+        let (views, _) = incomplete(900, clusters, 1.0);
+        let fit = Daimc::new(clusters).neighbours(Neighbours::Off);
+        let (model, told) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
+        assert_eq!((told, model.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
+        let mut options = fit.options().clone();
+        (options.consolidate, options.settle) = (false, false);
+        let iterated = Daimc::from(options).fit(&views).unwrap();
+        assert_eq!(bits(&model), bits(&iterated));
+        assert_eq!(model.history, iterated.history);
+        assert_ne!(bits(&model), bits(&fit.fit(&views).unwrap()));
     }
 }
 

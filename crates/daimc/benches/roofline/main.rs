@@ -36,12 +36,13 @@ type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 type Section = fn(&mut Bench) -> Result;
 
-const SECTIONS: [(&str, Section); 8] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("iteration", sections::iteration),
     ("naive", sections::naive),
     ("wide", sections::wide),
     ("sparse", sections::sparse),
     ("linear", sections::linear),
+    ("clusters", sections::clusters),
     ("start", sections::start),
     ("digit", sections::digit),
     ("large", large::report),

@@ -7,7 +7,7 @@ use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Neighbours, Scalar, Values, View, Views, datasets, simulate};
 
 use crate::table::{Outcome, Row, Target};
-use crate::timing::{Laps, Volume, fit, laps, waited};
+use crate::timing::{Laps, Volume, WAITING, fit, laps, waited};
 use crate::{Bench, Result};
 
 /// Numbers with a name that fits into the table.
@@ -224,6 +224,38 @@ pub fn linear(bench: &mut Bench) -> Result {
         }
     }
     Ok(())
+}
+
+/// A whole fit as the number of clusters grows; default options, one thread, whose seconds are those of its processor.
+/// The first two columns of numbers are times; `× linear` is what is left once the number of clusters is divided out.
+pub fn clusters(bench: &mut Bench) -> Result {
+    let mut per_cluster = None;
+    for clusters in [10, 20, 50, 100, 200] {
+        let case = format!("20000 × {{200, 200}}, K = {clusters}");
+        let seconds = whole(20_000, clusters, &[200, 200])?;
+        let each = seconds.0 / clusters as f64;
+        let growth = each / *per_cluster.get_or_insert(each);
+        bench.table.add(whole_fit(case, seconds, Outcome::Number(growth, "× linear"), None));
+    }
+    let seconds = whole(1600, 100, &[64; 3])?;
+    let (result, target) = (Outcome::Number(seconds.0, "s"), Some(Target::AtMost(4.0)));
+    bench.table.add(whole_fit("1600 × {64, 64, 64}, K = 100".into(), seconds, result, target));
+    Ok(())
+}
+
+/// Seconds of a fit to planted clusters, from memory to labels, and whether it had to wait for a processor.
+fn whole(instances: usize, clusters: usize, features: &[usize]) -> Result<(f64, bool)> {
+    let data = Synthetic::new(instances, clusters);
+    let view = |(v, d): (usize, &usize)| data.dense::<f64>(&format!("v{v}"), *d);
+    let views = Views::new(features.iter().enumerate().map(view).collect::<Result<_, _>>()?)?;
+    let (start, before) = (Instant::now(), waited());
+    black_box(Daimc::new(clusters).threads(1).neighbours(Neighbours::Off).fit(&views)?);
+    let seconds = start.elapsed().as_secs_f64();
+    Ok((seconds, waited() - before > WAITING * seconds))
+}
+
+fn whole_fit(case: String, (best, busy): (f64, bool), result: Outcome, target: Option<Target>) -> Row {
+    Row { case, values: "f64", threads: 1, best: Some(best), result, target, busy, ..Row::default() }
 }
 
 /// What comes before the first iteration, against thirty iterations; default options.

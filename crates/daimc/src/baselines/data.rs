@@ -4,6 +4,7 @@
 use super::algebra::{add, gram, rows_of};
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{Scalar, sparse as kernel};
+use crate::kmeans::Plan;
 use crate::lens::Lens;
 use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
@@ -405,7 +406,8 @@ pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<
     let rows = crate::model::Place::rows(embedding)?;
     let rows = Scan::new(&rows, &Stop::default());
     let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
-    let centres = kmeans::centres(&rows, &lens, clusters, STARTS, seed)?;
+    let plan = Plan { clusters, restarts: STARTS, seed, first: None, stop: rows.stop() };
+    let centres = kmeans::centres(&rows, &lens, &plan)?;
     let labels = kmeans::assign(&rows, 0, &lens, &centres)?.labels;
     let labels: Vec<usize> = labels.into_iter().map(|label| label as usize).collect();
     let distance = |(row, &label): (&[f64], &usize)| {

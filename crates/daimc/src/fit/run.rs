@@ -94,7 +94,7 @@ impl<'a> Work<'a> {
         descent.scale_was_applied();
         if !self.stop.is_set() {
             let refined = if options.consolidate && options.latent == options.clusters {
-                consolidate(self.sweep, options, v.clone())
+                consolidate(self.sweep, options, &v, &self.fit.watch)
             } else if options.settle {
                 let (mut descent, mut v) = (descent.clone(), v.clone());
                 settle(self.sweep, &mut descent, &mut v).map(|()| (descent, v))
@@ -137,7 +137,7 @@ impl<'a> Work<'a> {
                 ended => ended?,
             };
             let mut clock = Clock::new();
-            let (_, centres, place) = Place::cluster(v, &own, &to_the_end)?;
+            let (_, centres, place) = Place::by_columns(v, &own, &to_the_end)?;
             let leaders = Leaders::of(descent.alignments(), &centres);
             course.timings.assign += clock.lap();
             Ok(Some((place, leaders, course, descent)))

@@ -1,0 +1,207 @@
+//! The starts of k-means: how many, from which centres, and the best of what they lead to.
+
+use std::sync::{Mutex, PoisonError};
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::{Clustering, Points, SAME};
+use crate::lens::Scratch;
+use crate::{Error, Matrix, Result, Stop};
+
+/// Up to so many clusters k-means makes all its starts, each with every distance computed.
+pub(crate) const FEW: usize = 20;
+
+/// What k-means is to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub clusters: usize,
+    /// Starts for up to [`FEW`] clusters; see [`Plan::starts`].
+    pub restarts: usize,
+    pub seed: u64,
+    /// Centres (d × K) from which the first start begins instead of from seeds.
+    pub first: Option<&'a Matrix>,
+    pub stop: &'a Stop,
+}
+
+impl Plan<'_> {
+    /// See [`starts`].
+    fn starts(&self) -> usize {
+        starts(self.clusters, self.restarts)
+    }
+}
+
+/// The starts of k-means with so many clusters. Of more than [`FEW`] there are in proportion fewer, so that all together
+/// cost no more than linear in their number: the more clusters, the less starts differ, because what one loses here
+/// another loses there.
+pub(crate) fn starts(clusters: usize, restarts: usize) -> usize {
+    restarts.saturating_mul(FEW).div_ceil(clusters.max(FEW)).max(1)
+}
+
+impl Points<'_> {
+    /// Clusters the points: the best of all starts.
+    ///
+    /// # Errors
+    /// When there is no point, or the fit is stopped.
+    pub fn cluster(&self, plan: &Plan<'_>) -> Result<Clustering> {
+        let found = self.cluster_all(plan, |best, run| run <= best + SAME * best)?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// Clusters the points from each start, best first. Start s draws from stream s of the seed. Given the inertia of the
+    /// best so far, `keep` says of that of another whether it is still of interest: the centres of many starts in a wide
+    /// view are much memory.
+    ///
+    /// # Errors
+    /// When there is no point, or the fit is stopped.
+    pub fn cluster_all(
+        &self,
+        plan: &Plan<'_>,
+        keep: impl Fn(f64, f64) -> bool + Sync,
+    ) -> Result<Vec<Clustering>> {
+        if self.len() == 0 {
+            return Err(Error::EmptyInput { what: "k-means".into() });
+        }
+        let Plan { clusters, seed, stop, .. } = *plan;
+        let distinct = clusters.min(self.len()).max(1);
+        let first = plan.first.filter(|first| first.columns() == distinct);
+        let runs = Mutex::new(Vec::<(usize, Clustering)>::new());
+        let best = |runs: &[(usize, Clustering)]| {
+            runs.iter().map(|(_, run)| run.inertia).fold(f64::INFINITY, f64::min)
+        };
+        (0..plan.starts()).into_par_iter().with_max_len(1).try_for_each(|stream| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(stream as u64);
+            let mut scratch = Scratch::default();
+            let centres = match first {
+                Some(first) if stream == 0 => first.clone(),
+                _ => self.seeds(distinct, &mut rng, &mut scratch, stop)?,
+            };
+            let run = self.lloyd(centres, distinct > FEW, &mut scratch, stop)?;
+            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.push((stream, run));
+            let best = best(&runs);
+            runs.retain(|(_, run)| run.inertia == best || keep(best, run.inertia));
+            Ok(())
+        })?;
+        let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        runs.sort_by_key(|(stream, _)| *stream);
+        // Starts that found the same clusters differ by rounding only: the earliest of them comes first.
+        let best = best(&runs);
+        let inertia = |run: &Clustering| if run.inertia - best <= SAME * best { best } else { run.inertia };
+        runs.sort_by(|(_, a), (_, b)| inertia(a).total_cmp(&inertia(b)));
+        let mut runs: Vec<Clustering> = runs.into_iter().map(|(_, run)| run).collect();
+        if distinct < clusters {
+            // Fewer points than clusters: the others sit at the mean and have no members.
+            let mean = self.mean();
+            for run in &mut runs {
+                let centre = |f: usize, k: usize| if k < distinct { run.centres[(f, k)] } else { mean[f] };
+                run.centres = Matrix::from_fn(mean.len(), clusters, centre);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Greedy k-means++: each new centre is the best of a few points, drawn in proportion to their squared
+    /// distance from the nearest centre so far.
+    fn seeds(
+        &self,
+        clusters: usize,
+        rng: &mut impl Rng,
+        scratch: &mut Scratch,
+        stop: &Stop,
+    ) -> Result<Matrix> {
+        let candidates = 2 + (clusters as f64).ln() as usize;
+        let mut nearest = vec![f64::INFINITY; self.len()];
+        let mut chosen: Vec<Vec<f64>> = Vec::with_capacity(clusters);
+        let mut trial: Vec<Vec<f64>> = vec![Vec::new(); candidates];
+        while chosen.len() < clusters {
+            stop.check()?;
+            let first = chosen.is_empty();
+            let mass = |i: usize| if first { self.weight(i) } else { self.weight(i) * nearest[i] };
+            let total: f64 = (0..self.len()).map(mass).sum();
+            let draws = if first { 1 } else { candidates };
+            let mut targets: Vec<f64> = (0..draws).map(|_| rng.random::<f64>() * total).collect();
+            targets.sort_unstable_by(f64::total_cmp);
+            let picked = draw(&targets, self.len(), mass, rng);
+            let rows: Vec<Vec<f64>> = picked.iter().map(|&i| self.values(i)).collect();
+            let matrix = Matrix::from_fn(self.lens.features(), draws, |f, c| rows[c][f]);
+            trial.iter_mut().for_each(Vec::clear);
+            let mut potential = vec![0.0; draws];
+            self.distances(0..self.len(), &matrix, scratch, |i, distances| {
+                for (c, distance) in distances.iter().enumerate() {
+                    let distance = distance.min(nearest[i]);
+                    potential[c] += self.weight(i) * distance;
+                    trial[c].push(distance);
+                }
+            });
+            let best = (0..draws).min_by(|&a, &b| potential[a].total_cmp(&potential[b])).unwrap_or(0);
+            nearest.copy_from_slice(&trial[best]);
+            chosen.push(rows.into_iter().nth(best).unwrap_or_default());
+        }
+        Ok(Matrix::from_fn(self.lens.features(), clusters, |f, c| chosen[c][f]))
+    }
+}
+
+/// For each of the increasing targets, the first index where the running sum of `mass` exceeds it. If all mass is
+/// zero, any index.
+fn draw(targets: &[f64], count: usize, mass: impl Fn(usize) -> f64, rng: &mut impl Rng) -> Vec<usize> {
+    let mut picked = Vec::with_capacity(targets.len());
+    let mut sum = 0.0;
+    for i in 0..count {
+        sum += mass(i);
+        while picked.len() < targets.len() && targets[picked.len()] < sum {
+            picked.push(i);
+        }
+    }
+    while picked.len() < targets.len() {
+        picked.push(rng.random_range(0..count));
+    }
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Views;
+    use crate::lens::Lens;
+    use crate::scale::{Scale, Scaling};
+    use crate::scan::Scan;
+    use crate::source::Buffer;
+    use crate::synthetic::Synthetic;
+
+    #[test]
+    fn many_clusters_have_fewer_starts() {
+        let of = |clusters| starts(clusters, 10);
+        assert_eq!([1, 10, 20, 21, 50, 100, 200, 1000].map(of), [10, 10, 10, 10, 4, 2, 1, 1]);
+        assert_eq!(
+            [(5, 0), (50, 1), (100, 50)].map(|(clusters, starts)| super::starts(clusters, starts)),
+            [1, 1, 10]
+        );
+    }
+
+    #[test]
+    fn a_stop_is_heard() {
+        let views = Views::new(vec![Synthetic::new(300, 30).dense::<f64>("x", 5).unwrap()]).unwrap();
+        let scan = Scan::of(&views);
+        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();
+        let all: Vec<u32> = (0..300).collect();
+        let mut buffer = Buffer::default();
+        let points = Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap();
+        for stopped in [false, true] {
+            let stop = Stop::new();
+            if stopped {
+                stop.set();
+            }
+            for clusters in [3, 30] {
+                let first = Matrix::from_fn(5, clusters, |f, k| points.values(k)[f]);
+                for first in [None, Some(&first)] {
+                    let plan = Plan { clusters, restarts: 1, seed: 0, first, stop: &stop };
+                    let found = points.cluster(&plan);
+                    assert_eq!(matches!(found, Err(Error::Interrupted)), stopped);
+                }
+            }
+        }
+    }
+}
