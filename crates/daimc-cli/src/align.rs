@@ -60,6 +60,10 @@ pub fn align(view: &str, mut table: Table, model: &Model) -> Result<Table> {
         Cells::DenseF64(values) => Cells::DenseF64(dense(&values, table.columns, &order)),
         Cells::SparseF32(csr) => Cells::SparseF32(sparse(&csr, table.columns, &order)),
         Cells::SparseF64(csr) => Cells::SparseF64(sparse(&csr, table.columns, &order)),
+        Cells::Stored(_) => {
+            return wrong("its features are not in the order of the model, and they do not fit into memory, where they could be put \
+                 into it: put them into that order, or allow more memory (--memory)".into());
+        }
     };
     table.columns = order.len();
     table.features.clone_from(&own.feature_names);

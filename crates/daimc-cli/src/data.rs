@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use daimc::Views;
 use daimc::text::{list, plain, quoted};
+use daimc::{Layout, Views};
 use daimc_io::{Account, Assembly, Cells, Column, Location, Reading, Table};
 use serde::{Deserialize, Serialize};
 
@@ -288,6 +288,15 @@ fn kind(table: &Table) -> (String, usize, usize) {
         Cells::DenseF64(values) => ("dense f64", values.len(), 8),
         Cells::SparseF32(csr) => ("sparse f32", csr.values.len(), 8),
         Cells::SparseF64(csr) => ("sparse f64", csr.values.len(), 12),
+        Cells::Stored(stored) => {
+            let name = match stored.layout() {
+                Layout::DenseF32 => "dense f32",
+                Layout::DenseF64 => "dense f64",
+                Layout::SparseF32 => "sparse f32",
+                Layout::SparseF64 => "sparse f64",
+            };
+            (name, stored.entries(), stored.layout().bytes())
+        }
     };
     (kind.into(), entries, entries * size)
 }

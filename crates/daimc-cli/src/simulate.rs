@@ -76,6 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             Cells::SparseF32(csr) => sparse(&mut folder, &file, table, csr, &shown)?,
             Cells::SparseF64(csr) => sparse(&mut folder, &file, table, csr, &shown)?,
+            Cells::Stored(_) => return Err(Failure::Failed("the data do not fit into memory".into())),
         }
     }
     folder.finish()?;

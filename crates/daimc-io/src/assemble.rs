@@ -112,6 +112,7 @@ fn view(name: String, table: Table, present: &[bool], by_row: bool) -> Result<Vi
         Cells::SparseF64(Csr { offsets, columns: at, values }) => {
             View::sparse(name, columns, offsets, at, values)
         }
+        Cells::Stored(stored) => View::stored(name, stored.rows),
     }?;
     if present.contains(&false) {
         view = view.mask(present)?;

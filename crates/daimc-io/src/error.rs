@@ -73,6 +73,18 @@ pub enum Error {
         /// Bytes that there are, where that is known.
         available: Option<u64>,
     },
+    /// A table that does not fit into memory could not be written to a spool file.
+    #[error(
+        "the spool file in {}, for data that do not fit into memory: {source}; free space there, take another output folder, \
+         or allow more memory (--memory)",
+        folder.display()
+    )]
+    Spool {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// What was said about where a view is makes no sense.
     #[error("{}: {reason}", quoted(text))]
     Location {
@@ -105,7 +117,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } | Self::Data { .. } => ErrorKind::Data,
-            Self::Memory { .. } => ErrorKind::Failed,
+            Self::Memory { .. } | Self::Spool { .. } => ErrorKind::Failed,
             Self::Location { .. } => ErrorKind::Usage,
             Self::Views(error) => error.kind(),
         }

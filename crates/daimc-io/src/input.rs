@@ -12,7 +12,7 @@ use bytes::Bytes;
 use digest::Digest;
 pub use digest::sha256;
 use flate2::bufread::MultiGzDecoder;
-pub(crate) use random::Random;
+pub(crate) use random::{Random, read_at};
 
 use crate::{Error, Place, Result};
 
@@ -63,6 +63,19 @@ impl Opened {
         let mut start = Vec::new();
         source.by_ref().take(START).read_to_end(&mut start).map_err(unreadable)?;
         Ok(Self { place, start, taken: 0, source, digest: hashed.then(Digest::default) })
+    }
+
+    /// Whether any part of the file can be read again.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        self.length().is_some()
+    }
+
+    /// The same file once more, if it is on a disk.
+    pub(crate) fn again(&self) -> Option<io::Result<File>> {
+        match &self.source {
+            Source::Disk(file, _) => Some(file.try_clone()),
+            Source::Stream(_) => None,
+        }
     }
 
     /// The first bytes.

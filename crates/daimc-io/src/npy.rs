@@ -3,19 +3,55 @@
 mod header;
 
 use std::io::Read;
+use std::sync::Arc;
 
 pub(crate) use header::Header;
 
 use crate::dense::{Lie, nameless};
+use crate::disk::{Dense, Watched};
 use crate::input::Opened;
 use crate::number::{Encoding, Target};
-use crate::{Place, Reading, Result, Table};
+use crate::{Cells, Place, Reading, Result, Stored, Table};
 
 /// Reads a matrix; an array of one dimension is one feature of as many instances.
 pub fn read(file: &mut Opened, how: Reading) -> Result<Table> {
     let place = file.place.clone();
     let (bytes, length) = file.in_order()?;
     Array::open(place, bytes, length)?.table(how)
+}
+
+/// A matrix whose values stay in the file: they are read once here, to be hashed and to see what is missing.
+pub fn store(file: &mut Opened, how: Reading) -> Result<Table> {
+    let place = file.place.clone();
+    let unreadable = |error| place.unreadable(error);
+    let again = file.again().ok_or_else(|| place.fault("is not on a disk"))?.map_err(unreadable)?;
+    let watched = Watched::new(again, &place.path).map_err(unreadable)?;
+    let (bytes, length) = file.in_order()?;
+    let mut array = Array::open(place.clone(), bytes, length)?;
+    let offset = length - array.length;
+    let (encoding, lie) = (array.numbers()?, array.lie(how)?);
+    let (rows, columns) = (lie.rows(), lie.columns());
+    let mut missing: Vec<u32> = place.room(rows)?;
+    missing.resize(rows, 0);
+    let mut values: Vec<f64> = Vec::new();
+    let mut at = 0;
+    while at < rows * columns {
+        values.clear();
+        let count = (1 << 16).min(rows * columns - at);
+        encoding.read(&mut array.reader, count, &mut values).map_err(unreadable)?;
+        for (value, at) in values.iter().zip(at..) {
+            if value.is_nan() {
+                missing[if lie.lines_are_rows { at / columns } else { at % rows }] += 1;
+            }
+        }
+        at += count;
+    }
+    array.finish()?;
+    let precision = how.precision.unwrap_or(encoding.kind.precision());
+    let rows_of =
+        Dense { file: watched, offset, rows, columns, by_column: !lie.lines_are_rows, encoding, precision };
+    let stored = Stored { rows: Arc::new(rows_of), missing: Arc::new(missing) };
+    Ok(nameless(array.place, rows, columns, Cells::Stored(stored), how))
 }
 
 /// An array whose header was read and found to fit the bytes that follow it.
@@ -36,7 +72,15 @@ impl<R: Read> Array<R> {
 
     /// The array as a table.
     pub(crate) fn table(mut self, how: Reading) -> Result<Table> {
-        let encoding = self.numbers()?;
+        let (encoding, lie) = (self.numbers()?, self.lie(how)?);
+        let precision = how.precision.unwrap_or(encoding.kind.precision());
+        let cells = lie.read(&self.place, encoding, precision, &mut self.reader)?;
+        self.finish()?;
+        Ok(nameless(self.place, lie.rows(), lie.columns(), cells, how))
+    }
+
+    /// How the array lies in the file.
+    fn lie(&self, how: Reading) -> Result<Lie> {
         let lie = match *self.header.shape {
             // A list has no direction that could be transposed.
             [rows] => Lie { lines: rows, length: 1, lines_are_rows: true },
@@ -51,10 +95,7 @@ impl<R: Read> Array<R> {
         if lie.lines == 0 || lie.length == 0 {
             return Err(self.place.fault(format!("is empty: its shape is {}", self.header.shape())));
         }
-        let precision = how.precision.unwrap_or(encoding.kind.precision());
-        let cells = lie.read(&self.place, encoding, precision, &mut self.reader)?;
-        self.finish()?;
-        Ok(nameless(self.place, lie.rows(), lie.columns(), cells, how))
+        Ok(lie)
     }
 
     /// The numbers of an array of one dimension.

@@ -99,7 +99,7 @@ impl Encoding {
         Ok(())
     }
 
-    fn append<T: Target>(self, bytes: &[u8], out: &mut Vec<T>) {
+    pub(crate) fn append<T: Target>(self, bytes: &[u8], out: &mut Vec<T>) {
         macro_rules! append {
             ($type:ty, $to_f64:expr) => {{
                 let numbers = bytes.as_chunks().0.iter();

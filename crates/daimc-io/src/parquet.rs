@@ -4,26 +4,30 @@ mod checked;
 mod column;
 mod pages;
 
+use std::path::Path;
+
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use daimc::text::quoted;
 
 use self::column::{Column, Kind};
 use crate::dense::Lie;
+use crate::disk::Spool;
 use crate::fault::TEXT;
 use crate::input::{Opened, Random};
 use crate::number::Target;
 use crate::quiet::caught;
-use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
+use crate::real::Real;
+use crate::{Cells, Error, Place, Precision, Reading, Result, Stored, Table};
 
 /// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
 /// that holds text or whole numbers.
-pub fn read(file: &mut Opened, how: Reading) -> Result<Table> {
+pub fn read(file: &mut Opened, how: Reading, spool: Option<&Path>) -> Result<Table> {
     let place = file.place.clone();
-    file.at_random(|bytes| table(&Parquet::open(place, bytes)?, how))
+    file.at_random(|bytes| table(&Parquet::open(place, bytes)?, how, spool))
 }
 
-fn table(file: &Parquet, how: Reading) -> Result<Table> {
+fn table(file: &Parquet, how: Reading, spool: Option<&Path>) -> Result<Table> {
     let mut columns = file.columns()?;
     let position = if how.no_ids { None } else { file.id_column(&columns)? };
     let id_column = position.map(|position| columns.remove(position));
@@ -53,9 +57,11 @@ fn table(file: &Parquet, how: Reading) -> Result<Table> {
     let lie = Lie::new(rows, columns.len(), true, how);
     let single = columns.iter().all(|column| column.kind == Kind::Number(Precision::F32));
     let precision = if single { Precision::F32 } else { Precision::F64 };
-    let cells = match how.precision.unwrap_or(precision) {
-        Precision::F32 => Cells::DenseF32(file.values(lie, &columns)?),
-        Precision::F64 => Cells::DenseF64(file.values(lie, &columns)?),
+    let cells = match (how.precision.unwrap_or(precision), spool) {
+        (Precision::F32, None) => Cells::DenseF32(file.values(lie, &columns)?),
+        (Precision::F64, None) => Cells::DenseF64(file.values(lie, &columns)?),
+        (Precision::F32, Some(folder)) => Cells::Stored(file.spool::<f32>(lie, &columns, folder)?),
+        (Precision::F64, Some(folder)) => Cells::Stored(file.spool::<f64>(lie, &columns, folder)?),
     };
     let (ids, features) = match how {
         // Columns are instances, and their names the only IDs that there may be.
@@ -164,6 +170,19 @@ impl Parquet {
             return Err(self.place.fault("has no rows"));
         }
         Ok(rows)
+    }
+
+    /// Writes column after column to a spool file.
+    fn spool<T: Real>(&self, lie: Lie, columns: &[Column], folder: &Path) -> Result<Stored> {
+        let mut spool = Spool::new(folder)?;
+        let mut values: Vec<T> = self.place.room(lie.length)?;
+        for column in columns {
+            values.clear();
+            column.numbers(self, &mut values)?;
+            spool.write(&values)?;
+        }
+        drop(values);
+        spool.dense::<T>(lie.rows(), lie.columns(), !lie.lines_are_rows)
     }
 
     fn values<T: Target>(&self, lie: Lie, columns: &[Column]) -> Result<Vec<T>> {

@@ -2,15 +2,19 @@
 
 use std::ops::AddAssign;
 
+use daimc::source::Buffer;
 use fast_float2::FastFloat;
 
 use crate::number::Target;
-use crate::{Cells, Csr};
+use crate::{Cells, Csr, Precision};
 
 /// `f32` or `f64`.
 pub(crate) trait Real: Target + FastFloat + AddAssign + Send + Sync + 'static {
     /// Stands for a missing value.
     const MISSING: Self;
+
+    /// Its type.
+    const PRECISION: Precision;
 
     /// The values of a dense table.
     fn dense(values: Vec<Self>) -> Cells;
@@ -20,12 +24,17 @@ pub(crate) trait Real: Target + FastFloat + AddAssign + Send + Sync + 'static {
     fn wide(self) -> f64;
     /// Whether it is missing.
     fn is_missing(self) -> bool;
+    /// Appends its bytes, the lowest first.
+    fn append_le(self, bytes: &mut Vec<u8>);
+    /// The values that were read into a buffer.
+    fn of(buffer: &Buffer) -> &[Self];
 }
 
 macro_rules! real {
-    ($type:ident, $dense:ident, $sparse:ident) => {
+    ($type:ident, $precision:ident, $dense:ident, $sparse:ident) => {
         impl Real for $type {
             const MISSING: Self = $type::NAN;
+            const PRECISION: Precision = Precision::$precision;
 
             fn dense(values: Vec<Self>) -> Cells {
                 Cells::$dense(values)
@@ -42,8 +51,16 @@ macro_rules! real {
             fn is_missing(self) -> bool {
                 self.is_nan()
             }
+
+            fn append_le(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn of(buffer: &Buffer) -> &[Self] {
+                &buffer.$type
+            }
         }
     };
 }
-real!(f32, DenseF32, SparseF32);
-real!(f64, DenseF64, SparseF64);
+real!(f32, F32, DenseF32, SparseF32);
+real!(f64, F64, DenseF64, SparseF64);

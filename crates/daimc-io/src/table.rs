@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::Place;
+use crate::{Place, Stored};
 
 /// One matrix as it was read, instances in rows. NaN stands for a missing value.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub enum Cells {
     SparseF32(Csr<f32>),
     /// Compressed rows.
     SparseF64(Csr<f64>),
+    /// On disk.
+    Stored(Stored),
 }
 
 /// Compressed rows: the entries of row i stand at `offsets[i]..offsets[i + 1]`, columns in increasing order.

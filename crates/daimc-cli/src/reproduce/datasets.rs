@@ -243,7 +243,7 @@ fn dense(table: Table) -> Result<(Vec<f64>, usize)> {
     let values = match table.cells {
         Cells::DenseF64(values) => values,
         Cells::DenseF32(values) => values.into_iter().map(f64::from).collect(),
-        Cells::SparseF32(_) | Cells::SparseF64(_) => {
+        Cells::SparseF32(_) | Cells::SparseF64(_) | Cells::Stored(_) => {
             let place = table.path.display();
             return Err(Failure::Data(format!("{place}: a dense array is expected, this one is sparse")));
         }

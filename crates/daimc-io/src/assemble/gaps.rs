@@ -1,12 +1,14 @@
 //! Missing values within a table.
 
+use daimc::Layout;
+use daimc::source::Buffer;
 use daimc::text::quoted;
 use rayon::prelude::*;
 
 use super::origin::Origin;
 use super::{Nan, ViewAccount, id};
 use crate::real::Real;
-use crate::{Cells, Csr, Error, Result, Table};
+use crate::{Cells, Csr, Error, Result, Stored, Table};
 
 /// Takes rows without any value as missing, and refuses or imputes the missing values of other rows. Rows that
 /// are not `present` are not looked at.
@@ -23,6 +25,7 @@ pub(super) fn close(
         Cells::DenseF64(values) => gaps.dense(values, present),
         Cells::SparseF32(csr) => gaps.sparse(csr, present),
         Cells::SparseF64(csr) => gaps.sparse(csr, present),
+        Cells::Stored(stored) => gaps.stored(stored, present),
     }?;
     table.cells = cells;
     Ok(account)
@@ -39,6 +42,7 @@ pub(super) fn is_empty(table: &Table, row: usize) -> bool {
         Cells::DenseF64(values) => none(table, &values[dense]),
         Cells::SparseF32(csr) => none(table, &csr.values[csr.offsets[row]..csr.offsets[row + 1]]),
         Cells::SparseF64(csr) => none(table, &csr.values[csr.offsets[row]..csr.offsets[row + 1]]),
+        Cells::Stored(stored) => stored.missing[row] as usize == table.columns,
     }
 }
 
@@ -105,6 +109,29 @@ impl Gaps<'_> {
             imputed += 1;
         }
         Ok(ViewAccount { imputed, ..account })
+    }
+
+    /// Values on disk are left as they are: what is missing was counted when they were written.
+    fn stored(&self, stored: &Stored, present: &mut [bool]) -> Result<ViewAccount> {
+        let missing: Vec<usize> = stored.missing.iter().map(|count| *count as usize).collect();
+        let account = self.hide_empty(&missing, present);
+        let Some(first) = (0..missing.len()).find(|&row| present[row] && missing[row] > 0) else {
+            return Ok(account);
+        };
+        if self.nan == Nan::Mean {
+            let reason = "values are missing within rows, and the data do not fit into memory, where they could be filled in: \
+                          fill them in, or allow more memory (--memory)";
+            return Err(Error::Data { place: self.table.place(), reason: reason.into() });
+        }
+        let mut buffer = Buffer::default();
+        let read = stored.rows.read(first..first + 1, &mut buffer);
+        read.map_err(|error| Error::Data { place: self.table.place(), reason: error.to_string() })?;
+        let at = match stored.layout() {
+            Layout::DenseF32 | Layout::SparseF32 => first_missing(&buffer.f32),
+            Layout::DenseF64 | Layout::SparseF64 => first_missing(&buffer.f64),
+        };
+        let column = if stored.layout().is_dense() { at } else { buffer.columns[at] as usize };
+        Err(self.refuse(first, column))
     }
 
     fn hide_empty(&self, missing: &[usize], present: &mut [bool]) -> ViewAccount {

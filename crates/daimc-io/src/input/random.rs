@@ -75,11 +75,11 @@ impl Seek for Random {
 }
 
 #[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, position)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, position)
 }

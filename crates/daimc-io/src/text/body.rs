@@ -5,10 +5,11 @@ use std::path::Path;
 use super::fault::{Fault, Kind};
 use super::format::Format;
 use super::piece::Piece;
+use crate::disk::Spool;
 use crate::fault::{Pieces, TEXT};
 use crate::real::Real;
 use crate::transpose::transpose;
-use crate::{Error, Place, Result, Table};
+use crate::{Cells, Error, Place, Result, Table};
 
 /// The records so far.
 pub(super) struct Body<'a, T> {
@@ -24,14 +25,16 @@ pub(super) struct Body<'a, T> {
     /// How many bytes are still to come, where that is known.
     to_come: Option<usize>,
     pieces: Pieces,
+    /// Where the values go, if they do not stay in memory.
+    spool: Option<Spool>,
 }
 
 impl<'a, T: Real> Body<'a, T> {
-    /// A text of `bytes` bytes, if that is known.
-    pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>) -> Self {
+    /// A text of `bytes` bytes, if that is known; its values go to a spool file if a folder for it is given.
+    pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>, spool: Option<&Path>) -> Result<Self> {
         let to_come = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let (names, values, lines) = (Vec::new(), Vec::new(), Vec::new());
-        Self {
+        Ok(Self {
             path,
             format,
             names,
@@ -41,7 +44,8 @@ impl<'a, T: Real> Body<'a, T> {
             empty: None,
             to_come,
             pieces: Pieces::default(),
-        }
+            spool: spool.map(Spool::new).transpose()?,
+        })
     }
 
     /// Adds the next piece.
@@ -52,8 +56,12 @@ impl<'a, T: Real> Body<'a, T> {
             return Err(fault.error(self.path, empty, self.format));
         }
         let piece = piece.map_err(|fault| fault.error(self.path, self.line, self.format))?;
-        self.reserve(piece.values.len(), piece.bytes)?;
-        self.values.extend_from_slice(&piece.values);
+        if let Some(spool) = &mut self.spool {
+            spool.write(&piece.values)?;
+        } else {
+            self.reserve(piece.values.len(), piece.bytes)?;
+            self.values.extend_from_slice(&piece.values);
+        }
         let names = piece.names.iter().map(|name| TEXT + name.len()).sum::<usize>();
         self.pieces.take(&Place::file(self.path), names + size_of_val(&*piece.lines))?;
         self.names.extend(piece.names);
@@ -89,10 +97,16 @@ impl<'a, T: Real> Body<'a, T> {
         let mut header = format.header.clone();
         let (mut rows, mut columns) = (records, values);
         if format.transposed {
-            transpose(&mut self.values, records, values);
+            if self.spool.is_none() {
+                transpose(&mut self.values, records, values);
+            }
             std::mem::swap(&mut names, &mut header);
             std::mem::swap(&mut rows, &mut columns);
         }
+        let cells = match self.spool {
+            Some(spool) => Cells::Stored(spool.dense::<T>(rows, columns, format.transposed)?),
+            None => T::dense(self.values),
+        };
         Ok(Table {
             path: self.path.to_owned(),
             variable: None,
@@ -100,7 +114,7 @@ impl<'a, T: Real> Body<'a, T> {
             features: header,
             rows,
             columns,
-            cells: T::dense(self.values),
+            cells,
             lines: Some(self.lines),
             transposed: format.transposed,
         })

@@ -115,7 +115,7 @@ fn sheets() -> impl Strategy<Value = Sheet> {
 
 /// Reads a text in pieces of about `chunk` bytes.
 fn read_in(path: &Path, how: Reading, chunk: usize) -> Result<Table> {
-    super::read_as::<f64>(path, Opened::new(path, false)?.text()?, how, chunk)
+    super::read_as::<f64>(path, Opened::new(path, false)?.text()?, how, chunk, None)
 }
 
 fn stored(text: &[u8]) -> tempfile::NamedTempFile {

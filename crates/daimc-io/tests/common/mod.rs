@@ -101,6 +101,7 @@ pub fn values(table: &Table) -> Vec<f64> {
         Cells::DenseF64(values) => values.clone(),
         Cells::SparseF32(csr) => fill(table, csr),
         Cells::SparseF64(csr) => fill(table, csr),
+        Cells::Stored(_) => panic!("the values are on disk"),
     }
 }
 
