@@ -24,7 +24,8 @@
 pub(crate) mod leaders;
 
 use crate::lens::{Lens, Operand, Scratch};
-use crate::linalg::product;
+use crate::linalg::{product, transposed_product};
+use crate::matrix::dot;
 use crate::model::Model;
 use crate::parallel::{block_size, ordered};
 use crate::source::{Buffer, Source};
@@ -99,6 +100,33 @@ impl Contributions {
     }
 }
 
+/// What the views say for the clusters, and how well the model explains them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What each view says for the cluster of each instance.
+    pub contributions: Contributions,
+    /// For each view of the model and each cluster, how far its instances are from their reconstruction.
+    pub residuals: Vec<Vec<Residual>>,
+}
+
+/// How far some rows are from what the model makes of them, scaled as in the fit; see [`Model::misfit`] for single ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Residual {
+    /// `Σ ‖x − U v‖²`.
+    pub error: f64,
+    /// `Σ ‖x‖²`.
+    pub square: f64,
+}
+
+impl Residual {
+    fn add(&mut self, other: Self) {
+        self.error += other.error;
+        self.square += other.square;
+    }
+}
+
 impl Model {
     /// What each view says for the cluster of each instance that the model was fitted to.
     ///
@@ -117,6 +145,23 @@ impl Model {
     /// # Errors
     /// When these are not the instances of the model, a view is unknown, or its features are not those of the model.
     pub fn contributions(&self, views: &Views<'_>) -> Result<Contributions> {
+        self.check_instances(views)?;
+        self.contributions_of(views, &self.labels)
+    }
+
+    /// The [contributions](Self::contributions) and how far instances are from their [reconstruction](Self::misfit), from
+    /// one pass over the data.
+    ///
+    /// # Errors
+    /// As [`Model::contributions`].
+    pub fn explain(&self, views: &Views<'_>) -> Result<Explanation> {
+        self.check_instances(views)?;
+        let (contributions, residuals) = Prototypes::of(self, views, true)?.judge_all(views, &self.labels)?;
+        Ok(Explanation { contributions, residuals })
+    }
+
+    /// Fails unless these are the instances of the fit.
+    fn check_instances(&self, views: &Views<'_>) -> Result<()> {
         let (expected, found) = (self.labels.len(), views.instances());
         if expected != found {
             return Err(Error::LengthMismatch { what: "instances".into(), expected, found });
@@ -133,7 +178,7 @@ impl Model {
                 ),
             });
         }
-        self.contributions_of(views, &self.labels)
+        Ok(())
     }
 
     /// What each view says for the clusters of instances, such as those in which [`Model::place`] has put new ones, from
@@ -151,51 +196,46 @@ impl Model {
             let reason = format!("the clusters of the model are 0 to {}", clusters - 1);
             return Err(Error::Unsuitable { what: "labels", value: label.to_string(), reason });
         }
-        let prototypes = Prototypes::of(self, views)?;
-        let (instances, size) = (views.instances(), block_size(views.instances()));
-        let mut total = Contributions {
-            views: self.views.len(),
-            evidence: Vec::with_capacity(instances * self.views.len()),
-            rivals: Vec::with_capacity(instances),
-        };
-        ordered(
-            (0..instances).step_by(size),
-            || (total_of(self.views.len()), Room::default()),
-            |start, (part, room)| {
-                let range = start..(start + size).min(instances);
-                prototypes.judge(views, range, labels, room, part)
-            },
-            |(part, _)| {
-                total.evidence.append(&mut part.evidence);
-                total.rivals.append(&mut part.rivals);
-            },
-        )?;
-        Ok(total)
+        Ok(Prototypes::of(self, views, false)?.judge_all(views, labels)?.0)
     }
 
     /// The mean row of V of each cluster, one per column, and whether the cluster has any.
     fn mean_rows(&self) -> (Matrix, Vec<bool>) {
-        let clusters = self.options.clusters;
+        let (instances, clusters) = (self.labels.len(), self.options.clusters);
         let mut means = Matrix::zeros(self.options.latent, clusters);
         let mut sizes = vec![0.0; clusters];
-        for (&label, row) in self.labels.iter().zip(self.latent.iter_rows()) {
-            sizes[label] += 1.0;
-            for (k, value) in row.iter().enumerate() {
-                means[(k, label)] += value;
-            }
-        }
+        let size = block_size(instances);
+        let added = ordered(
+            (0..instances).step_by(size),
+            || (Matrix::zeros(clusters, self.options.latent), vec![0.0; clusters]),
+            |start, (sums, counts)| {
+                sums.values_mut().fill(0.0);
+                counts.fill(0.0);
+                for i in start..(start + size).min(instances) {
+                    let label = self.labels[i];
+                    counts[label] += 1.0;
+                    let sum = sums.row_mut(label).iter_mut();
+                    sum.zip(self.latent.row(i)).for_each(|(sum, value)| *sum += value);
+                }
+                Ok(())
+            },
+            |(sums, counts)| {
+                sizes.iter_mut().zip(counts).for_each(|(size, count)| *size += *count);
+                for (label, sum) in sums.iter_rows().enumerate() {
+                    sum.iter().enumerate().for_each(|(k, value)| means[(k, label)] += value);
+                }
+            },
+        );
+        let Ok::<(), std::convert::Infallible>(()) = added;
         let factors: Vec<f64> = sizes.iter().map(|size: &f64| 1.0 / size.max(1.0)).collect();
         means.scale_columns(&factors);
         (means, sizes.into_iter().map(|size| size > 0.0).collect())
     }
 }
 
-fn total_of(views: usize) -> Contributions {
-    Contributions { views, evidence: Vec::new(), rivals: Vec::new() }
-}
-
 /// The prototypes of all clusters, ready to be compared with the rows of some views.
-struct Prototypes {
+struct Prototypes<'a> {
+    model: &'a Model,
     /// Clusters that have instances.
     alive: Vec<bool>,
     views: Vec<Seen>,
@@ -206,9 +246,19 @@ struct Seen {
     /// The view's place in the model.
     place: usize,
     lens: Lens,
+    /// The prototypes; beside them the basis, where rows are compared with their reconstruction too.
     operand: Operand,
     /// `‖p‖²` of each cluster.
     squares: Vec<f64>,
+    /// `UᵀU`, if the operand has the basis.
+    gram: Option<Matrix>,
+}
+
+/// What is found about a block.
+struct Part {
+    contributions: Contributions,
+    residuals: Vec<Vec<Residual>>,
+    room: Room,
 }
 
 /// Room for the products of a block.
@@ -218,6 +268,8 @@ struct Room {
     products: Vec<f64>,
     /// Views × instances.
     shown: Vec<bool>,
+    /// `UᵀU v`.
+    made: Vec<f64>,
     buffer: Buffer,
     scratch: Scratch,
 }
@@ -225,34 +277,73 @@ struct Room {
 /// Rows whose products are taken together.
 const TILE: usize = 120;
 
-impl Prototypes {
-    fn of(model: &Model, views: &Views<'_>) -> Result<Self> {
+impl<'a> Prototypes<'a> {
+    fn of(model: &'a Model, views: &Views<'_>, with_basis: bool) -> Result<Self> {
         let (means, alive) = model.mean_rows();
         let mut buffer = Buffer::default();
         let seen = views.iter().enumerate().map(|view| {
             let (place, lens) = model.lens(views, view)?;
-            let prototypes = product(&model.views[place].basis, &means);
+            let basis = &model.views[place].basis;
+            let prototypes = product(basis, &means);
             let mut squares = vec![0.0; means.columns()];
             for row in prototypes.iter_rows() {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
             let kind = views.block(view.0, 0..views.instances().min(1), &mut buffer)?.rows;
-            let operand = lens.operand(&kind, &prototypes);
-            Ok(Seen { place, lens, operand, squares })
+            let operand = if with_basis {
+                lens.operand(&kind, &beside(&prototypes, basis))
+            } else {
+                lens.operand(&kind, &prototypes)
+            };
+            let gram = with_basis.then(|| transposed_product(basis, basis));
+            Ok(Seen { place, lens, operand, squares, gram })
         });
-        Ok(Self { views: seen.collect::<Result<_>>()?, alive })
+        Ok(Self { model, views: seen.collect::<Result<_>>()?, alive })
     }
 
-    /// The evidence for the instances of a block.
+    /// The evidence for all instances and, with the basis, the residuals of each view and cluster.
+    fn judge_all(
+        &self,
+        source: &dyn Source,
+        labels: &[usize],
+    ) -> Result<(Contributions, Vec<Vec<Residual>>)> {
+        let (instances, views, clusters) = (source.instances(), self.model.views.len(), self.alive.len());
+        let (size, residuals) = (block_size(instances), || vec![vec![Residual::default(); clusters]; views]);
+        let mut total = Contributions {
+            views,
+            evidence: Vec::with_capacity(instances * views),
+            rivals: Vec::with_capacity(instances),
+        };
+        let mut sums = residuals();
+        let part = || Part {
+            contributions: Contributions { views, evidence: Vec::new(), rivals: Vec::new() },
+            residuals: residuals(),
+            room: Room::default(),
+        };
+        ordered(
+            (0..instances).step_by(size),
+            part,
+            |start, part| self.judge(source, start..(start + size).min(instances), labels, part),
+            |Part { contributions, residuals, .. }| {
+                total.evidence.append(&mut contributions.evidence);
+                total.rivals.append(&mut contributions.rivals);
+                let all = sums.iter_mut().flatten().zip(residuals.iter().flatten());
+                all.for_each(|(sum, own)| sum.add(*own));
+            },
+        )?;
+        Ok((total, sums))
+    }
+
+    /// The evidence for the instances of a block, and their residuals.
     fn judge(
         &self,
         source: &dyn Source,
         range: std::ops::Range<usize>,
         labels: &[usize],
-        room: &mut Room,
-        part: &mut Contributions,
+        Part { contributions: part, residuals, room }: &mut Part,
     ) -> Result<()> {
-        self.multiply(source, range.clone(), room)?;
+        residuals.iter_mut().for_each(|view| view.fill(Residual::default()));
+        self.multiply(source, range.clone(), labels, room, residuals)?;
         let (size, clusters) = (range.len(), self.alive.len());
         let Room { products, shown, .. } = room;
         part.evidence.clear();
@@ -302,10 +393,17 @@ impl Prototypes {
         best.0
     }
 
-    /// The products of the rows of a block with the prototypes of all clusters.
-    fn multiply(&self, source: &dyn Source, range: std::ops::Range<usize>, room: &mut Room) -> Result<()> {
+    /// The products of the rows of a block with the prototypes of all clusters, and the residuals of the rows.
+    fn multiply(
+        &self,
+        source: &dyn Source,
+        range: std::ops::Range<usize>,
+        labels: &[usize],
+        room: &mut Room,
+        residuals: &mut [Vec<Residual>],
+    ) -> Result<()> {
         let (size, clusters) = (range.len(), self.alive.len());
-        let Room { products, shown, buffer, scratch } = room;
+        let Room { products, shown, made, buffer, scratch } = room;
         shown.clear();
         shown.resize(self.views.len() * size, false);
         products.clear();
@@ -316,12 +414,37 @@ impl Prototypes {
             let here: Vec<(usize, usize)> = (0..size).filter_map(row).collect();
             for rows in here.chunks(TILE) {
                 seen.lens.project_each(&block, rows, &seen.operand, scratch, |i, found| {
-                    let at = number * size + rows[i].0 - range.start;
+                    let instance = rows[i].0;
+                    let at = number * size + instance - range.start;
                     shown[at] = true;
-                    products[at * clusters..(at + 1) * clusters].copy_from_slice(found);
+                    let (with_prototypes, with_basis) = found.split_at(clusters);
+                    products[at * clusters..(at + 1) * clusters].copy_from_slice(with_prototypes);
+                    if let Some(gram) = &seen.gram {
+                        let v = self.model.latent.row(instance);
+                        let square = seen.lens.square(&block, rows[i]);
+                        let error = error(square, with_basis, v, gram, made);
+                        residuals[seen.place][labels[instance]].add(Residual { error, square });
+                    }
                 });
             }
         }
         Ok(())
     }
+}
+
+/// `‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v`; rounding does not take it below zero.
+fn error(square: f64, products: &[f64], v: &[f64], gram: &Matrix, made: &mut Vec<f64>) -> f64 {
+    made.clear();
+    made.resize(v.len(), 0.0);
+    for (row, v_k) in gram.iter_rows().zip(v).filter(|(_, v_k)| **v_k != 0.0) {
+        made.iter_mut().zip(row).for_each(|(made, value)| *made += v_k * value);
+    }
+    (square - 2.0 * dot(products, v) + dot(made, v)).max(0.0)
+}
+
+/// The columns of two matrices, side by side.
+fn beside(a: &Matrix, b: &Matrix) -> Matrix {
+    Matrix::from_fn(a.rows(), a.columns() + b.columns(), |i, j| {
+        if j < a.columns() { a[(i, j)] } else { b[(i, j - a.columns())] }
+    })
 }

@@ -71,7 +71,7 @@ mod views;
 mod watch;
 
 pub use error::{Error, ErrorKind, Result};
-pub use explain::Contributions;
+pub use explain::{Contributions, Explanation, Residual};
 pub use fit::{Daimc, Iteration, Outcome, Timings};
 pub use initialise::Initialisation;
 pub use kernel::Scalar;

@@ -6,6 +6,8 @@ mod view;
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 pub use join::Account;
 pub use view::{Values, View};
 
@@ -122,7 +124,7 @@ impl<'a> Views<'a> {
         let aligned = views.into_iter().map(|view| {
             let rows = view.presence().map(|present| {
                 let row = |(i, &here): (usize, &bool)| if here { index(i) } else { MISSING };
-                present.iter().enumerate().map(row).collect()
+                present.par_iter().enumerate().map(row).collect()
             });
             Aligned { view, rows }
         });
@@ -161,7 +163,10 @@ impl<'a> Views<'a> {
         }
         let views = self.views.iter().zip(present).enumerate().map(|(view, (aligned, present))| {
             let row = |i: usize| self.row_of(view, i).filter(|_| present[i]).map_or(MISSING, index);
-            Aligned { view: aligned.view.borrowed(), rows: Some((0..self.instances()).map(row).collect()) }
+            Aligned {
+                view: aligned.view.borrowed(),
+                rows: Some((0..self.instances()).into_par_iter().map(row).collect()),
+            }
         });
         Views { views: views.collect(), ids: self.ids.clone() }.checked()
     }
@@ -179,14 +184,21 @@ impl<'a> Views<'a> {
                 return Err(Error::EmptyView { view: name.into() });
             }
         }
-        let unseen = |&i: &usize| !(0..self.views.len()).any(|v| self.is_present(v, i));
-        let count = (0..self.instances()).filter(unseen).count();
-        if let Some(row) = (0..self.instances()).find(unseen) {
-            return Err(Error::SeenInNoView { row, id: self.ids.get(row), count });
+        // A view without a list of rows shows every instance.
+        if self.views.iter().all(|aligned| aligned.rows.is_some()) {
+            let unseen = |i: &usize| !(0..self.views.len()).any(|v| self.is_present(v, *i));
+            let count = (0..self.instances()).into_par_iter().filter(unseen).count();
+            if count > 0
+                && let Some(row) = (0..self.instances()).find(unseen)
+            {
+                return Err(Error::SeenInNoView { row, id: self.ids.get(row), count });
+            }
         }
         for (v, aligned) in self.views.iter().enumerate() {
-            let rows = (0..self.instances()).filter_map(|i| Some((i, self.row_of(v, i)?)));
-            if let Some((i, row, column, value)) = aligned.view.find_not_finite(rows) {
+            let of = |range: Range<usize>| range.filter_map(|i| Some((i, self.row_of(v, i)?)));
+            let found =
+                blocks(self.instances()).find_map_first(|range| aligned.view.find_not_finite(of(range)));
+            if let Some((i, row, column, value)) = found {
                 return Err(Error::NotFinite {
                     view: aligned.view.name().into(),
                     row,
@@ -244,7 +256,8 @@ impl<'a> Views<'a> {
     /// When there is no such view.
     #[must_use]
     pub fn present(&self, view: usize) -> usize {
-        (0..self.instances()).filter(|&i| self.is_present(view, i)).count()
+        let shown = |rows: &Vec<u32>| rows.par_iter().filter(|row| **row != MISSING).count();
+        self.views[view].rows.as_ref().map_or(self.instances(), shown)
     }
 
     fn row_of(&self, view: usize, instance: usize) -> Option<usize> {
@@ -253,6 +266,15 @@ impl<'a> Views<'a> {
             Some(rows) => rows.get(instance).filter(|&&row| row != MISSING).map(|&row| row as usize),
         }
     }
+}
+
+/// Instances that are looked at by one thread at a time.
+const BLOCK: usize = 4096;
+
+/// All instances, in blocks.
+fn blocks(instances: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
+    let range = move |block: usize| block * BLOCK..((block + 1) * BLOCK).min(instances);
+    (0..instances.div_ceil(BLOCK)).into_par_iter().map(range)
 }
 
 /// A row number in 32 bits; [`View`] admits no more rows than fit.
