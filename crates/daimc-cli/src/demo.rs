@@ -9,6 +9,7 @@ use daimc::source::{Buffer, Rows};
 use daimc::{Daimc, Preset, View, Views, datasets, simulate};
 use serde_json::json;
 
+use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::fit;
 use crate::folder::{self, Folder};
@@ -86,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    fit::write(folder, &views, &model, Some(&truth), &mut summary)?;
+    fit::write(folder, &views, &model, Some(&truth), Embedding::Auto, &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;
         return fit::done(&model, output);

@@ -13,9 +13,11 @@ use daimc::{
     Daimc, Initialisation, Model, Neighbours, Outcome, Penalty, Preset, Scale, Solver, ViewWeights, Views,
 };
 use daimc_io::Column;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Input, in_folder, utf8};
+use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
 use crate::memory;
@@ -30,8 +32,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub options: Options,
 
-    /// Folder for the results: labels.tsv, embedding.tsv, contributions.tsv (what each view says for each instance's
-    /// cluster), features.tsv (what each feature says for each cluster, and in which share of the runs it leads it),
+    /// Folder for the results: labels.tsv, embedding.tsv or .npy (V), contributions.tsv (what each view says for each
+    /// instance's cluster), features.tsv (what each feature says for each cluster, and in which share of the runs it leads it),
     /// model.safetensors, summary.json, report.html
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -58,10 +60,11 @@ pub struct Arguments {
     verbose: bool,
 }
 
-/// The files of a result.
-const FILES: [&str; 7] = [
+/// The files of a result, and those that it takes the place of.
+const FILES: [&str; 8] = [
     "labels.tsv",
     "embedding.tsv",
+    "embedding.npy",
     "contributions.tsv",
     "features.tsv",
     "report.html",
@@ -162,6 +165,12 @@ pub struct Options {
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
+
+    /// Format of the shared representation: `tsv` with IDs and six significant digits, `npy` (float32, a row for each line of
+    /// labels.tsv), `none`, or `auto`: tsv up to 100 000 instances, npy beyond [default: auto]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedding>,
 
     /// A table of IDs and true classes: adds metrics, and a comparison to the report; `::COLUMN` names the column where
     /// there are several, as in `clinical.csv::stage`. The fit does not see it
@@ -338,7 +347,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    write(folder, &loaded.views, &model, truth.as_ref(), &mut summary)?;
+    let embedding = options.embedding.unwrap_or_default();
+    write(folder, &loaded.views, &model, truth.as_ref(), embedding, &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text()?)?;
@@ -419,10 +429,9 @@ pub fn cluster(
         let most = model.options.max_iterations;
         level.tell(format!("not converged after {most} iterations; --max-iter allows more"));
     }
-    let used: std::collections::HashSet<usize> = model.labels.iter().copied().collect();
     let clusters = model.options.clusters;
-    if used.len() < clusters {
-        let empty = clusters - used.len();
+    let empty = sizes(&model).iter().filter(|(size, _)| *size == 0).count();
+    if empty > 0 {
         level.tell(format!("{empty} of {clusters} clusters are empty: the views do not tell so many apart"));
     }
     let scores = truth.map(|truth| truth.scores(&model.labels)).transpose()?;
@@ -442,17 +451,18 @@ pub fn write(
     views: &Views<'_>,
     model: &Model,
     truth: Option<&Truth>,
+    embedding: Embedding,
     summary: &mut Summary,
 ) -> Result<()> {
     let start = Instant::now();
-    let contributions = model.contributions(views)?;
+    let explanation = model.explain(views)?;
     folder.write("labels.tsv", |out| results::labels(out, &model.ids, &model.labels, &model.confidence))?;
-    folder.write("embedding.tsv", |out| results::embedding(out, model))?;
+    embedding.write(&mut folder, model)?;
     folder.write("contributions.tsv", |out| {
-        results::contributions(out, model, &model.ids, &model.labels, &contributions)
+        results::contributions(out, model, &model.ids, &model.labels, &explanation.contributions)
     })?;
     folder.write("features.tsv", |out| results::features(out, model))?;
-    let page = results::report(views, model, truth, &summary.value()?)?;
+    let page = results::report(views, model, Some(&explanation), truth, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     let text = summary.text()?;
@@ -467,18 +477,33 @@ pub fn write(
     stored.map_err(|error| Failure::Failed(format!("{error}; all other results are in {output}")))
 }
 
+/// Instances that are counted by one thread at a time.
+const BLOCK: usize = 1 << 14;
+
+/// For each cluster the number of its instances and the sum of their confidence.
+fn sizes(model: &Model) -> Vec<(usize, f64)> {
+    let of_block = |(labels, confidence): (&[usize], &[f64])| {
+        let mut sizes = vec![(0, 0.0); model.options.clusters];
+        for (&label, own) in labels.iter().zip(confidence) {
+            sizes[label].0 += 1;
+            sizes[label].1 += own;
+        }
+        sizes
+    };
+    let blocks = model.labels.par_chunks(BLOCK).zip(model.confidence.par_chunks(BLOCK)).map(of_block);
+    let mut sizes = vec![(0, 0.0); model.options.clusters];
+    // In the order of the blocks, whichever thread was first.
+    for block in blocks.collect::<Vec<_>>() {
+        sizes.iter_mut().zip(block).for_each(|(sum, own)| *sum = (sum.0 + own.0, sum.1 + own.1));
+    }
+    sizes
+}
+
 /// The result for people.
 fn print(out: &mut impl Write, model: &Model, scores: Option<&Scores>, output: &Path) -> Result<()> {
-    let clusters = model.options.clusters;
-    let mut sizes = vec![0_usize; clusters];
-    let mut confidence = vec![0.0; clusters];
-    for (&label, own) in model.labels.iter().zip(&model.confidence) {
-        sizes[label] += 1;
-        confidence[label] += own;
-    }
     writeln!(out, "cluster   instances   mean confidence")?;
-    for (cluster, (size, confidence)) in sizes.iter().zip(&confidence).enumerate() {
-        let mean = confidence / (*size).max(1) as f64;
+    for (cluster, (size, confidence)) in sizes(model).into_iter().enumerate() {
+        let mean = confidence / size.max(1) as f64;
         writeln!(out, "{cluster:>7}   {size:>9}   {mean:>15.3}")?;
     }
     if let Some(scores) = scores {

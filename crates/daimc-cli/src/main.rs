@@ -4,9 +4,12 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod align;
+mod blocks;
 mod compare;
 mod data;
 mod demo;
+mod digits;
+mod embedding;
 mod evaluate;
 mod experiment;
 mod failure;

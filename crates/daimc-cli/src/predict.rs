@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use crate::align::align;
 use crate::data::Data;
@@ -71,11 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         if !json {
             return results::labels(out, ids, &place.labels, &place.confidence);
         }
-        let rows = place.labels.iter().zip(&place.confidence).enumerate();
-        let rows = rows.map(|(i, (cluster, confidence))| {
-            json!({"id": ids.get(i), "cluster": cluster, "confidence": confidence})
-        });
-        writeln!(out, "{:#}", json!(rows.collect::<Vec<_>>()))
+        results::labels_as_json(out, ids, &place.labels, &place.confidence)
     })?;
     told.map_or(Ok(()), Destination::finish)?;
     out.finish()

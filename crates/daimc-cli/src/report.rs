@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
-    let page = results::report(&loaded.views, &model, truth.as_ref(), &summary)?;
+    let page = results::report(&loaded.views, &model, None, truth.as_ref(), &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;
         own.finish()?;

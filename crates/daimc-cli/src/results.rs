@@ -3,14 +3,22 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use daimc::{Contributions, Ids, Model, Views};
+use daimc::{Contributions, Explanation, Ids, Matrix, Model, Views};
 use daimc_report::Report;
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 use crate::truth::Truth;
+use crate::{blocks, digits};
 
-/// `labels.tsv`: id, cluster, confidence.
+/// Appends formatted text to a buffer, which always has room.
+macro_rules! push {
+    ($out:expr, $($format:tt)*) => {{
+        let _ = write!($out, $($format)*);
+    }};
+}
+
+/// `labels.tsv`: id, cluster, confidence with six significant digits.
 pub fn labels(
     out: &mut (impl Write + ?Sized),
     ids: &Ids,
@@ -18,23 +26,66 @@ pub fn labels(
     confidence: &[f64],
 ) -> io::Result<()> {
     writeln!(out, "id\tcluster\tconfidence")?;
-    for (i, (label, confidence)) in labels.iter().zip(confidence).enumerate() {
-        writeln!(out, "{}\t{label}\t{confidence}", field(&ids.get(i)))?;
-    }
-    Ok(())
+    blocks::write(out, labels.len(), 3, |range, out| {
+        for i in range {
+            push_id(out, ids, i);
+            push!(out, "\t{}\t", labels[i]);
+            digits::significant(out, confidence[i]);
+            out.push(b'\n');
+        }
+    })
 }
 
-/// `embedding.tsv`: id, then the columns of V.
-pub fn embedding(out: &mut impl Write, model: &Model) -> io::Result<()> {
+/// The clusters of `predict --json`: a list of objects, laid out as `serde_json` does.
+pub fn labels_as_json(
+    out: &mut (impl Write + ?Sized),
+    ids: &Ids,
+    labels: &[usize],
+    confidence: &[f64],
+) -> io::Result<()> {
+    let last = labels.len().saturating_sub(1);
+    writeln!(out, "[")?;
+    blocks::write(out, labels.len(), 4, |range, out| {
+        for i in range {
+            let (id, confidence) = (Value::from(ids.get(i)), Value::from(confidence[i]));
+            push!(out, "  {{\n    \"id\": {id},\n    \"cluster\": {},\n", labels[i]);
+            push!(out, "    \"confidence\": {confidence}\n  }}{}\n", if i < last { "," } else { "" });
+        }
+    })?;
+    writeln!(out, "]")
+}
+
+/// `embedding.tsv`: id, then the columns of V with six significant digits.
+pub fn embedding(out: &mut (impl Write + ?Sized), ids: &Ids, latent: &Matrix) -> io::Result<()> {
     write!(out, "id")?;
-    (1..=model.latent.columns()).try_for_each(|k| write!(out, "\tv{k}"))?;
+    (1..=latent.columns()).try_for_each(|k| write!(out, "\tv{k}"))?;
     writeln!(out)?;
-    for (i, row) in model.latent.iter_rows().enumerate() {
-        write!(out, "{}", field(&model.ids.get(i)))?;
-        row.iter().try_for_each(|value| write!(out, "\t{value}"))?;
-        writeln!(out)?;
-    }
-    Ok(())
+    blocks::write(out, latent.rows(), 1 + latent.columns(), |range, out| {
+        for i in range {
+            push_id(out, ids, i);
+            for value in latent.row(i) {
+                out.push(b'\t');
+                digits::significant(out, *value);
+            }
+            out.push(b'\n');
+        }
+    })
+}
+
+/// `embedding.npy`: V, a row for each line of `labels.tsv`. It has 32 bits a number, which are more than the six digits of
+/// the text; all bits are in the model.
+pub fn embedding_as_npy(out: &mut (impl Write + ?Sized), latent: &Matrix) -> io::Result<()> {
+    let shape = format!("({}, {})", latent.rows(), latent.columns());
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    // The values begin at a multiple of 64 bytes, ten of which come before the header, and a line end after it.
+    let padding = (header.len() + 11).next_multiple_of(64) - header.len() - 11;
+    header.extend(std::iter::repeat_n(' ', padding));
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(header.len() as u16 + 1).to_le_bytes())?;
+    writeln!(out, "{header}")?;
+    blocks::write(out, latent.rows(), latent.columns(), |range, out| {
+        range.for_each(|i| out.extend(latent.row(i).iter().flat_map(|value| (*value as f32).to_le_bytes())));
+    })
 }
 
 /// `features.tsv`: view, feature, cluster, weight, and the share of the runs in which the feature leads the cluster; empty
@@ -42,20 +93,23 @@ pub fn embedding(out: &mut impl Write, model: &Model) -> io::Result<()> {
 pub fn features(out: &mut impl Write, model: &Model) -> io::Result<()> {
     writeln!(out, "view\tfeature\tcluster\tweight\tstability")?;
     for view in &model.views {
-        let names: Vec<String> = match &view.feature_names {
-            Some(names) => names.iter().map(|name| field(name)).collect(),
-            None => (0..view.basis.rows()).map(|f| f.to_string()).collect(),
-        };
-        let view_name = field(&view.name);
-        for cluster in 0..model.options.clusters {
-            for (f, (name, weight)) in names.iter().zip(model.weights(view, cluster)).enumerate() {
-                write!(out, "{view_name}\t{name}\t{cluster}\t{weight}\t")?;
-                if let Some(stability) = &view.stability {
-                    write!(out, "{:.3}", stability[(f, cluster)])?;
+        blocks::write(out, model.options.clusters, 5 * view.basis.rows(), |clusters, out| {
+            for cluster in clusters {
+                for (f, weight) in model.weights(view, cluster).into_iter().enumerate() {
+                    push_field(out, &view.name);
+                    out.push(b'\t');
+                    match &view.feature_names {
+                        Some(names) => push_field(out, &names[f]),
+                        None => push!(out, "{f}"),
+                    }
+                    push!(out, "\t{cluster}\t{weight}\t");
+                    if let Some(stability) = &view.stability {
+                        push!(out, "{:.3}", stability[(f, cluster)]);
+                    }
+                    out.push(b'\n');
                 }
-                writeln!(out)?;
             }
-        }
+        })?;
     }
     Ok(())
 }
@@ -72,18 +126,22 @@ pub fn contributions(
     write!(out, "id\tcluster\trival")?;
     model.views.iter().try_for_each(|view| write!(out, "\t{}", field(&view.name)))?;
     writeln!(out)?;
-    for (i, label) in labels.iter().enumerate() {
-        let rival = contributions.rival(i).map(|rival| rival.to_string()).unwrap_or_default();
-        write!(out, "{}\t{label}\t{rival}", field(&ids.get(i)))?;
-        for share in contributions.shares(i) {
-            match share {
-                Some(share) => write!(out, "\t{share:.4}")?,
-                None => write!(out, "\t")?,
+    blocks::write(out, labels.len(), 3 + model.views.len(), |range, out| {
+        for i in range {
+            push_id(out, ids, i);
+            push!(out, "\t{}\t", labels[i]);
+            if let Some(rival) = contributions.rival(i) {
+                push!(out, "{rival}");
             }
+            for share in contributions.shares(i) {
+                out.push(b'\t');
+                if let Some(share) = share {
+                    digits::decimals(out, share);
+                }
+            }
+            out.push(b'\n');
         }
-        writeln!(out)?;
-    }
-    Ok(())
+    })
 }
 
 /// Reads `model.safetensors`.
@@ -95,9 +153,18 @@ pub fn model(path: &Path) -> Result<Model> {
     })
 }
 
-/// `report.html`.
-pub fn report(views: &Views<'_>, model: &Model, truth: Option<&Truth>, provenance: &Value) -> Result<String> {
+/// `report.html`; what explains the model is worked out where it is not given.
+pub fn report(
+    views: &Views<'_>,
+    model: &Model,
+    explanation: Option<&Explanation>,
+    truth: Option<&Truth>,
+    provenance: &Value,
+) -> Result<String> {
     let mut report = Report::new(views, model).provenance(provenance);
+    if let Some(explanation) = explanation {
+        report = report.explanation(explanation);
+    }
     if let Some(truth) = truth {
         report = report.truth(&truth.classes);
     }
@@ -110,5 +177,22 @@ pub fn field(text: &str) -> String {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text.to_owned()
+    }
+}
+
+/// Appends a text as a field of a TSV file.
+fn push_field(out: &mut Vec<u8>, text: &str) {
+    if text.contains(['\t', '\n', '\r', '"']) {
+        out.extend(field(text).as_bytes());
+    } else {
+        out.extend(text.as_bytes());
+    }
+}
+
+/// Appends the ID of an instance.
+fn push_id(out: &mut Vec<u8>, ids: &Ids, i: usize) {
+    match ids {
+        Ids::Numbers(_) => push!(out, "{i}"),
+        Ids::Names(names) => push_field(out, &names[i]),
     }
 }

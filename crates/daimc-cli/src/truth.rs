@@ -6,6 +6,7 @@ use daimc::metrics::{self, Scores};
 use daimc::text::quoted;
 use daimc::{Ids, Views};
 use daimc_io::Column;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
@@ -25,7 +26,7 @@ impl Truth {
         let labels = daimc_io::read_labels(&path, column.as_deref())?;
         let id = |i| views.ids().get(i);
         let classes: Vec<Option<String>> =
-            (0..views.instances()).map(|i| labels.get(&id(i)).map(str::to_owned)).collect();
+            (0..views.instances()).into_par_iter().map(|i| labels.get(&id(i)).map(str::to_owned)).collect();
         if classes.iter().any(Option::is_some) {
             return Ok(Self { classes, sha256: labels.sha256 });
         }

@@ -11,6 +11,7 @@ pub use account::{Account, ViewAccount};
 use daimc::{View, Views};
 use mask::Mask;
 use origin::Origin;
+use rayon::prelude::*;
 
 use crate::{Cells, Csr, Error, Result, Table};
 
@@ -57,7 +58,7 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
     for (v, (name, mut table)) in tables.into_iter().enumerate() {
         let origin = Origin::of(&name, &mut table);
         let mut present = mask.as_ref().map_or_else(|| vec![true; table.rows], |mask| mask.rows(v, &table));
-        let masked = present.iter().filter(|present| !**present).count();
+        let masked = present.par_iter().filter(|present| !**present).count();
         let gaps = gaps::close(&mut table, &mut present, how.nan, &origin)?;
         origins.push(origin);
         accounts.push(ViewAccount { name: name.clone(), masked, ..gaps });
@@ -65,7 +66,8 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
     }
     // The same rows need no index; but where an instance is in no view, joining drops it.
     let shown = |row: usize| parts.iter().any(|(_, _, present)| present[row]);
-    let by_row = by_row && (0..parts.first().map_or(0, |(_, table, _)| table.rows)).all(shown);
+    let rows = parts.first().map_or(0, |(_, table, _)| table.rows);
+    let by_row = by_row && (0..rows).into_par_iter().all(shown);
     let views = parts.into_iter().map(|(name, table, present)| view(name, table, &present, by_row));
     let views = views.collect::<Result<Vec<_>>>()?;
     let explain = |error| origin::explain(error, &origins);

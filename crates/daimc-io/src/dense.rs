@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::number::{Encoding, Target};
 use crate::{Cells, Place, Precision, Reading, Result, Table};
 
@@ -55,11 +57,11 @@ impl Lie {
             let end = self.lines.min(start + STRIP);
             strip.clear();
             fill(start..end, &mut strip)?;
-            for (i, row) in cells.chunks_exact_mut(self.lines).enumerate() {
+            cells.par_chunks_exact_mut(self.lines).enumerate().for_each(|(i, row)| {
                 for (j, cell) in row[start..end].iter_mut().enumerate() {
                     *cell = strip[j * self.length + i];
                 }
-            }
+            });
         }
         Ok(cells)
     }

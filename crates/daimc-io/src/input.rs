@@ -22,7 +22,7 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 /// How many bytes are looked at to tell a format: the header of a `.mat` file ends here.
 const START: u64 = 1 << 10;
 
-/// How many bytes of a pipe that is kept whole are read at first.
+/// How many bytes of a pipe that is kept whole are read at first, and how many are read while as many are hashed.
 const PIECE: usize = 1 << 20;
 
 /// A file that was opened. Reading it reads its bytes as they are, in their order.
@@ -107,8 +107,7 @@ impl Opened {
     /// The bytes of a file in their order, and how many there are, which bounds what its headers may claim.
     pub(crate) fn in_order(&mut self) -> Result<(Box<dyn Read + Send + '_>, u64)> {
         if let Some(length) = self.length() {
-            self.hash_beside();
-            return Ok((Box::new(BufReader::new(self)), length));
+            return Ok((Box::new(self), length));
         }
         let bytes = self.whole()?;
         Ok((Box::new(Cursor::new(bytes.clone())), bytes.len() as u64))
@@ -197,6 +196,30 @@ impl Read for Opened {
             digest.update(&buffer[..count]);
         }
         Ok(count)
+    }
+
+    /// Long buffers are filled piece by piece, and each piece is hashed where it lies while the next one is read.
+    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        let Self { start, taken, source, digest, .. } = self;
+        let (first, rest) = buffer.split_at_mut(buffer.len().min(start.len() - *taken));
+        first.copy_from_slice(&start[*taken..*taken + first.len()]);
+        *taken += first.len();
+        let Some(digest) = digest else { return source.read_exact(rest) };
+        digest.update(first);
+        if rest.len() <= PIECE {
+            source.read_exact(rest)?;
+            digest.update(rest);
+            return Ok(());
+        }
+        rayon::scope(|_| {
+            let mut last: &[u8] = &[];
+            for piece in rest.chunks_mut(PIECE) {
+                rayon::join(|| source.read_exact(piece), || digest.update(last)).0?;
+                last = piece;
+            }
+            digest.update(last);
+            Ok(())
+        })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::io::{self, Read};
 
+use bytemuck::Pod;
 use half::f16;
+use rayon::prelude::*;
 
 use crate::Precision;
 
@@ -31,31 +33,42 @@ pub(crate) struct Encoding {
 }
 
 /// What numbers are read into.
-pub(crate) trait Target: Copy + Default {
+pub(crate) trait Target: Copy + Default + Send + Sync + Pod {
+    /// The numbers of files that have the same bits, but for their order.
+    const KIND: Option<Kind>;
+
     /// The nearest value of this type. An index that cannot be one becomes the largest value there is, which
     /// no matrix is large enough for, so that the check of its range finds it.
     fn nearest(value: f64) -> Self;
 }
 
 impl Target for f64 {
+    const KIND: Option<Kind> = Some(Kind::F64);
+
     fn nearest(value: f64) -> Self {
         value
     }
 }
 
 impl Target for f32 {
+    const KIND: Option<Kind> = Some(Kind::F32);
+
     fn nearest(value: f64) -> Self {
         value as Self
     }
 }
 
 impl Target for u32 {
+    const KIND: Option<Kind> = Some(Kind::U32);
+
     fn nearest(value: f64) -> Self {
         if value >= 0.0 { value as Self } else { Self::MAX }
     }
 }
 
 impl Target for usize {
+    const KIND: Option<Kind> = None;
+
     fn nearest(value: f64) -> Self {
         if value >= 0.0 { value as Self } else { Self::MAX }
     }
@@ -78,6 +91,12 @@ impl Kind {
     }
 }
 
+/// Bytes that are read at a time, so that what was not read yet takes no memory.
+const PIECE: usize = 1 << 23;
+
+/// Numbers that a thread converts at a time.
+const PART: usize = 1 << 15;
+
 impl Encoding {
     /// Appends `count` numbers to `out`, which has room for them.
     pub(crate) fn read<T: Target>(
@@ -86,43 +105,59 @@ impl Encoding {
         count: usize,
         out: &mut Vec<T>,
     ) -> io::Result<()> {
-        let mut buffer = [0; 1 << 14];
         let size = self.kind.size();
+        let as_they_are = T::KIND == Some(self.kind) && self.big_endian == cfg!(target_endian = "big");
+        let mut buffer = vec![0; if as_they_are { 0 } else { count.saturating_mul(size).min(PIECE) }];
         let mut left = count;
         while left > 0 {
-            let taken = left.min(buffer.len() / size);
-            let bytes = &mut buffer[..taken * size];
-            reader.read_exact(bytes)?;
-            self.append(bytes, out);
+            let taken = left.min(PIECE / size);
+            let start = out.len();
+            out.resize(start + taken, T::default());
+            if as_they_are {
+                reader.read_exact(bytemuck::cast_slice_mut(&mut out[start..]))?;
+            } else {
+                let bytes = &mut buffer[..taken * size];
+                reader.read_exact(bytes)?;
+                let parts = out[start..].par_chunks_mut(PART).zip(bytes.par_chunks(PART * size));
+                parts.for_each(|(out, bytes)| self.convert(bytes, out));
+            }
             left -= taken;
         }
         Ok(())
     }
 
+    /// Appends as many numbers as the bytes are.
     pub(crate) fn append<T: Target>(self, bytes: &[u8], out: &mut Vec<T>) {
-        macro_rules! append {
+        let before = out.len();
+        out.resize(before + bytes.len() / self.kind.size(), T::default());
+        self.convert(bytes, &mut out[before..]);
+    }
+
+    /// Turns bytes into as many numbers as there are.
+    fn convert<T: Target>(self, bytes: &[u8], out: &mut [T]) {
+        macro_rules! convert {
             ($type:ty, $to_f64:expr) => {{
-                let numbers = bytes.as_chunks().0.iter();
+                let numbers = out.iter_mut().zip(bytes.as_chunks().0);
                 if self.big_endian {
-                    out.extend(numbers.map(|&b| T::nearest($to_f64(<$type>::from_be_bytes(b)))));
+                    numbers.for_each(|(out, &b)| *out = T::nearest($to_f64(<$type>::from_be_bytes(b))));
                 } else {
-                    out.extend(numbers.map(|&b| T::nearest($to_f64(<$type>::from_le_bytes(b)))));
+                    numbers.for_each(|(out, &b)| *out = T::nearest($to_f64(<$type>::from_le_bytes(b))));
                 }
             }};
         }
         match self.kind {
-            Kind::Bool => append!(u8, |value| f64::from(u8::from(value != 0))),
-            Kind::I8 => append!(i8, f64::from),
-            Kind::U8 => append!(u8, f64::from),
-            Kind::I16 => append!(i16, f64::from),
-            Kind::U16 => append!(u16, f64::from),
-            Kind::I32 => append!(i32, f64::from),
-            Kind::U32 => append!(u32, f64::from),
-            Kind::I64 => append!(i64, |value| value as f64),
-            Kind::U64 => append!(u64, |value| value as f64),
-            Kind::F16 => append!(f16, f64::from),
-            Kind::F32 => append!(f32, f64::from),
-            Kind::F64 => append!(f64, |value: f64| value),
+            Kind::Bool => convert!(u8, |value| f64::from(u8::from(value != 0))),
+            Kind::I8 => convert!(i8, f64::from),
+            Kind::U8 => convert!(u8, f64::from),
+            Kind::I16 => convert!(i16, f64::from),
+            Kind::U16 => convert!(u16, f64::from),
+            Kind::I32 => convert!(i32, f64::from),
+            Kind::U32 => convert!(u32, f64::from),
+            Kind::I64 => convert!(i64, |value| value as f64),
+            Kind::U64 => convert!(u64, |value| value as f64),
+            Kind::F16 => convert!(f16, f64::from),
+            Kind::F32 => convert!(f32, f64::from),
+            Kind::F64 => convert!(f64, |value: f64| value),
         }
     }
 }

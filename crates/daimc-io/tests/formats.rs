@@ -13,6 +13,7 @@ fn precision(table: &Table) -> (&'static str, bool) {
         Cells::DenseF64(_) => ("f64", false),
         Cells::SparseF32(_) => ("f32", true),
         Cells::SparseF64(_) => ("f64", true),
+        Cells::Stored(_) => panic!("the values are on disk"),
     }
 }
 

@@ -17,7 +17,9 @@ mod silhouette;
 mod spread;
 mod summary;
 
-use daimc::{Error, Model, Result, Views};
+use std::borrow::Cow;
+
+use daimc::{Error, Explanation, Model, Result, Views};
 use serde::Serialize;
 
 pub use agreement::Agreement;
@@ -30,6 +32,7 @@ pub use map::Map;
 pub use pca::Plane;
 pub use presence::{Combination, Presence, ViewPresence};
 pub use reconstruction::{Reconstruction, ViewError};
+use sample::members;
 pub use silhouette::silhouettes;
 pub use spread::Spread;
 pub use summary::Summary;
@@ -59,15 +62,26 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub(crate) fn of(views: &Views<'_>, model: &Model, classes: Option<&Classes>) -> Result<Self> {
+    pub(crate) fn of(
+        views: &Views<'_>,
+        model: &Model,
+        classes: Option<&Classes>,
+        explanation: Option<&Explanation>,
+    ) -> Result<Self> {
         let found = views.instances();
         fits("instances (as many as the model was fitted to)", model.labels.len(), found)?;
         fits("views (as many as the model was fitted to)", model.views.len(), views.len())?;
         if let Some(classes) = classes {
             fits("classes (one per instance)", found, classes.of.len())?;
         }
-        let contributions = model.contributions(views)?;
-        let clusters = Clusters::of(views, model);
+        let explanation = match explanation {
+            Some(given) => Cow::Borrowed(given),
+            None => Cow::Owned(model.explain(views)?),
+        };
+        let Explanation { contributions, residuals, .. } = &*explanation;
+        fits("instances of the explanation", found, contributions.instances())?;
+        let members = members(&model.labels, model.options.clusters);
+        let clusters = Clusters::of(views, model, &members);
         let sizes: Vec<usize> = clusters.clusters.iter().map(|cluster| cluster.size).collect();
         let agreement = classes.map(|classes| Agreement::of(model, classes)).transpose()?.flatten();
         // Classes of which none is known are none.
@@ -76,10 +90,10 @@ impl Figures {
             summary: Summary::of(views, model),
             presence: Presence::of(views),
             course: Course::of(model),
-            map: Map::of(views, model, classes, &contributions),
-            evidence: Evidence::of(model, &contributions),
+            map: Map::of(views, model, classes, contributions, &members),
+            evidence: Evidence::of(model, contributions),
             features: Features::of(model, &sizes),
-            reconstruction: Reconstruction::of(views, model)?,
+            reconstruction: Reconstruction::of(model, residuals),
             clusters,
             agreement,
         })

@@ -19,7 +19,7 @@
 pub mod figures;
 mod page;
 
-use daimc::{Model, Result, Views};
+use daimc::{Explanation, Model, Result, Views};
 use figures::Figures;
 use figures::classes::Classes;
 use serde_json::Value;
@@ -30,6 +30,7 @@ pub struct Report<'a> {
     views: &'a Views<'a>,
     model: &'a Model,
     classes: Option<Classes>,
+    explanation: Option<&'a Explanation>,
     provenance: Option<&'a Value>,
     title: String,
 }
@@ -38,13 +39,21 @@ impl<'a> Report<'a> {
     /// A report about a model and the data it was fitted to.
     #[must_use]
     pub fn new(views: &'a Views<'a>, model: &'a Model) -> Self {
-        Self { views, model, classes: None, provenance: None, title: "Clusters of incomplete views".into() }
+        let title = "Clusters of incomplete views".into();
+        Self { views, model, classes: None, explanation: None, provenance: None, title }
     }
 
     /// Compares clusters with true classes; for each instance the name of its class, if it is known.
     #[must_use]
     pub fn truth<S: AsRef<str>>(mut self, classes: &[Option<S>]) -> Self {
         self.classes = Some(Classes::new(classes));
+        self
+    }
+
+    /// Takes what [`Model::explain`] has found about the same views, which is worked out otherwise.
+    #[must_use]
+    pub fn explanation(mut self, explanation: &'a Explanation) -> Self {
+        self.explanation = Some(explanation);
         self
     }
 
@@ -68,7 +77,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When the model was fitted to other views or instances, or there is not one class per instance.
     pub fn figures(&self) -> Result<Figures> {
-        Figures::of(self.views, self.model, self.classes.as_ref())
+        Figures::of(self.views, self.model, self.classes.as_ref(), self.explanation)
     }
 
     /// The page.

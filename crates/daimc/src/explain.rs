@@ -23,9 +23,12 @@
 
 pub(crate) mod leaders;
 
+use crate::blocks::block_size;
 use crate::lens::{Lens, Operand, Scratch};
-use crate::linalg::product;
+use crate::linalg::{product, transposed_product};
+use crate::matrix::dot;
 use crate::model::Model;
+use crate::parallel::ordered;
 use crate::scan::{Piece, Scan, off_the_pool};
 use crate::source::Source;
 use crate::text::quoted;
@@ -99,6 +102,33 @@ impl Contributions {
     }
 }
 
+/// What the views say for the clusters, and how well the model explains them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What each view says for the cluster of each instance.
+    pub contributions: Contributions,
+    /// For each view of the model and each cluster, how far its instances are from their reconstruction.
+    pub residuals: Vec<Vec<Residual>>,
+}
+
+/// How far some rows are from what the model makes of them, scaled as in the fit; see [`Model::misfit`] for single ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Residual {
+    /// `Σ ‖x − U v‖²`.
+    pub error: f64,
+    /// `Σ ‖x‖²`.
+    pub square: f64,
+}
+
+impl Residual {
+    fn add(&mut self, other: Self) {
+        self.error += other.error;
+        self.square += other.square;
+    }
+}
+
 impl Model {
     /// What each view says for the cluster of each instance that the model was fitted to.
     ///
@@ -117,6 +147,23 @@ impl Model {
     /// # Errors
     /// When these are not the instances of the model, a view is unknown, or its features are not those of the model.
     pub fn contributions(&self, source: &dyn Source) -> Result<Contributions> {
+        self.check_instances(source)?;
+        self.contributions_of(source, &self.labels)
+    }
+
+    /// The [contributions](Self::contributions) and how far instances are from their [reconstruction](Self::misfit), from
+    /// one pass over the data.
+    ///
+    /// # Errors
+    /// As [`Model::contributions`].
+    pub fn explain(&self, source: &dyn Source) -> Result<Explanation> {
+        self.check_instances(source)?;
+        let (contributions, residuals) = self.judged(source, &self.labels, true)?;
+        Ok(Explanation { contributions, residuals })
+    }
+
+    /// Fails unless these are the instances of the fit.
+    fn check_instances(&self, source: &dyn Source) -> Result<()> {
         let (expected, found) = (self.labels.len(), source.instances());
         if expected != found {
             return Err(Error::LengthMismatch { what: "instances".into(), expected, found });
@@ -133,7 +180,7 @@ impl Model {
                 ),
             });
         }
-        self.contributions_of(source, &self.labels)
+        Ok(())
     }
 
     /// What each view says for the clusters of instances, such as those in which [`Model::place`] has put new ones, from
@@ -151,52 +198,53 @@ impl Model {
             let reason = format!("the clusters of the model are 0 to {}", clusters - 1);
             return Err(Error::Unsuitable { what: "labels", value: label.to_string(), reason });
         }
+        Ok(self.judged(source, labels, false)?.0)
+    }
+
+    fn judged(&self, source: &dyn Source, labels: &[usize], with_basis: bool) -> Result<Judged> {
         off_the_pool(source, || {
             let scan = Scan::new(source, &Stop::default());
-            let prototypes = Prototypes::of(self, &scan)?;
-            let mut total = total_of(self.views.len());
-            total.evidence.reserve_exact(scan.instances() * self.views.len());
-            total.rivals.reserve_exact(scan.instances());
-            scan.pass(
-                0..source.views(),
-                std::iter::repeat(()),
-                || (total_of(self.views.len()), Room::default()),
-                |piece, (), (part, room)| {
-                    prototypes.judge(&piece, labels, room, part);
-                    Ok(())
-                },
-                |_, (part, _)| {
-                    total.evidence.append(&mut part.evidence);
-                    total.rivals.append(&mut part.rivals);
-                },
-            )?;
-            Ok(total)
+            Prototypes::of(self, &scan, with_basis)?.judge_all(&scan, labels)
         })
     }
 
     /// The mean row of V of each cluster, one per column, and whether the cluster has any.
     fn mean_rows(&self) -> (Matrix, Vec<bool>) {
-        let clusters = self.options.clusters;
+        let (instances, clusters) = (self.labels.len(), self.options.clusters);
         let mut means = Matrix::zeros(self.options.latent, clusters);
         let mut sizes = vec![0.0; clusters];
-        for (&label, row) in self.labels.iter().zip(self.latent.iter_rows()) {
-            sizes[label] += 1.0;
-            for (k, value) in row.iter().enumerate() {
-                means[(k, label)] += value;
-            }
-        }
+        let size = block_size(instances);
+        let added = ordered(
+            (0..instances).step_by(size),
+            || (Matrix::zeros(clusters, self.options.latent), vec![0.0; clusters]),
+            |start, (sums, counts)| {
+                sums.values_mut().fill(0.0);
+                counts.fill(0.0);
+                for i in start..(start + size).min(instances) {
+                    let label = self.labels[i];
+                    counts[label] += 1.0;
+                    let sum = sums.row_mut(label).iter_mut();
+                    sum.zip(self.latent.row(i)).for_each(|(sum, value)| *sum += value);
+                }
+                Ok(())
+            },
+            |(sums, counts)| {
+                sizes.iter_mut().zip(counts).for_each(|(size, count)| *size += *count);
+                for (label, sum) in sums.iter_rows().enumerate() {
+                    sum.iter().enumerate().for_each(|(k, value)| means[(k, label)] += value);
+                }
+            },
+        );
+        let Ok::<(), std::convert::Infallible>(()) = added;
         let factors: Vec<f64> = sizes.iter().map(|size: &f64| 1.0 / size.max(1.0)).collect();
         means.scale_columns(&factors);
         (means, sizes.into_iter().map(|size| size > 0.0).collect())
     }
 }
 
-fn total_of(views: usize) -> Contributions {
-    Contributions { views, evidence: Vec::new(), rivals: Vec::new() }
-}
-
 /// The prototypes of all clusters, ready to be compared with the rows of some views.
-struct Prototypes {
+struct Prototypes<'a> {
+    model: &'a Model,
     /// Clusters that have instances.
     alive: Vec<bool>,
     views: Vec<Seen>,
@@ -207,9 +255,22 @@ struct Seen {
     /// The view's place in the model.
     place: usize,
     lens: Lens,
+    /// The prototypes; beside them the basis, where rows are compared with their reconstruction too.
     operand: Operand,
     /// `‖p‖²` of each cluster.
     squares: Vec<f64>,
+    /// `UᵀU`, if the operand has the basis.
+    gram: Option<Matrix>,
+}
+
+/// The evidence for instances, and the residuals of each view and cluster.
+type Judged = (Contributions, Vec<Vec<Residual>>);
+
+/// What is found about a block.
+struct Part {
+    contributions: Contributions,
+    residuals: Vec<Vec<Residual>>,
+    room: Room,
 }
 
 /// Room for the products of a block.
@@ -219,37 +280,82 @@ struct Room {
     products: Vec<f64>,
     /// Views × instances.
     shown: Vec<bool>,
+    /// `UᵀU v`.
+    made: Vec<f64>,
     scratch: Scratch,
 }
 
 /// Rows whose products are taken together.
 const TILE: usize = 120;
 
-impl Prototypes {
-    fn of(model: &Model, scan: &Scan<'_>) -> Result<Self> {
+impl<'a> Prototypes<'a> {
+    fn of(model: &'a Model, scan: &Scan<'_>, with_basis: bool) -> Result<Self> {
         let (means, alive) = model.mean_rows();
         let (places, lenses) = model.lenses(scan)?;
         let seen = places.into_iter().zip(lenses).map(|(place, lens)| {
-            let prototypes = product(&model.views[place].basis, &means);
+            let basis = &model.views[place].basis;
+            let prototypes = product(basis, &means);
             let mut squares = vec![0.0; means.columns()];
             for row in prototypes.iter_rows() {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
-            Seen { place, operand: lens.operand(&prototypes), lens, squares }
+            let vectors = if with_basis { beside(&prototypes, basis) } else { prototypes };
+            let gram = with_basis.then(|| transposed_product(basis, basis));
+            Seen { place, operand: lens.operand(&vectors), lens, squares, gram }
         });
-        Ok(Self { views: seen.collect(), alive })
+        Ok(Self { model, views: seen.collect(), alive })
     }
 
-    /// The evidence for the instances of a block.
-    fn judge(&self, piece: &Piece<'_>, labels: &[usize], room: &mut Room, part: &mut Contributions) {
-        self.multiply(piece, room);
-        let (size, clusters) = (piece.instances.len(), self.alive.len());
+    /// The evidence for all instances and, with the basis, the residuals of each view and cluster.
+    fn judge_all(&self, scan: &Scan<'_>, labels: &[usize]) -> Result<Judged> {
+        let (instances, views, clusters) = (scan.instances(), self.model.views.len(), self.alive.len());
+        let residuals = || vec![vec![Residual::default(); clusters]; views];
+        let mut total = Contributions {
+            views,
+            evidence: Vec::with_capacity(instances * views),
+            rivals: Vec::with_capacity(instances),
+        };
+        let mut sums = residuals();
+        let part = || Part {
+            contributions: Contributions { views, evidence: Vec::new(), rivals: Vec::new() },
+            residuals: residuals(),
+            room: Room::default(),
+        };
+        scan.pass(
+            0..self.views.len(),
+            std::iter::repeat(()),
+            part,
+            |piece, (), part| {
+                self.judge(&piece, labels, part);
+                Ok(())
+            },
+            |_, Part { contributions, residuals, .. }| {
+                total.evidence.append(&mut contributions.evidence);
+                total.rivals.append(&mut contributions.rivals);
+                let all = sums.iter_mut().flatten().zip(residuals.iter().flatten());
+                all.for_each(|(sum, own)| sum.add(*own));
+            },
+        )?;
+        Ok((total, sums))
+    }
+
+    /// The evidence for the instances of a block, and their residuals.
+    fn judge(
+        &self,
+        piece: &Piece<'_>,
+        labels: &[usize],
+        Part { contributions: part, residuals, room }: &mut Part,
+    ) {
+        residuals.iter_mut().for_each(|view| view.fill(Residual::default()));
+        self.multiply(piece, labels, room, residuals);
+        let range = piece.instances.clone();
+        let (size, clusters) = (range.len(), self.alive.len());
         let Room { products, shown, .. } = room;
         part.evidence.clear();
         part.evidence.resize(size * part.views, None);
         part.rivals.clear();
         let (mut sums, mut squares) = (vec![0.0; clusters], vec![0.0; clusters]);
-        for (i, &own) in labels[piece.instances.clone()].iter().enumerate() {
+        for (i, &own) in labels[range].iter().enumerate() {
             let here = || {
                 let views = self.views.iter().enumerate().filter(|(v, _)| shown[v * size + i]);
                 views.map(|(v, seen)| (seen, &products[(v * size + i) * clusters..][..clusters]))
@@ -291,22 +397,54 @@ impl Prototypes {
         best.0
     }
 
-    /// The products of the rows of a block with the prototypes of all clusters.
-    fn multiply(&self, piece: &Piece<'_>, room: &mut Room) {
+    /// The products of the rows of a block with the prototypes of all clusters, and the residuals of the rows.
+    fn multiply(
+        &self,
+        piece: &Piece<'_>,
+        labels: &[usize],
+        room: &mut Room,
+        residuals: &mut [Vec<Residual>],
+    ) {
         let (size, clusters) = (piece.instances.len(), self.alive.len());
-        let Room { products, shown, scratch } = room;
+        let Room { products, shown, made, scratch } = room;
         shown.clear();
         shown.resize(self.views.len() * size, false);
         products.clear();
         products.resize(self.views.len() * size * clusters, 0.0);
         for (number, seen) in self.views.iter().enumerate() {
+            let block = &piece.blocks[number];
             for rows in piece.shown_in(number).chunks(TILE) {
-                seen.lens.project_each(&piece.blocks[number], rows, &seen.operand, scratch, |i, found| {
-                    let at = number * size + rows[i].0 - piece.instances.start;
+                seen.lens.project_each(block, rows, &seen.operand, scratch, |i, found| {
+                    let instance = rows[i].0;
+                    let at = number * size + instance - piece.instances.start;
                     shown[at] = true;
-                    products[at * clusters..(at + 1) * clusters].copy_from_slice(found);
+                    let (with_prototypes, with_basis) = found.split_at(clusters);
+                    products[at * clusters..(at + 1) * clusters].copy_from_slice(with_prototypes);
+                    if let Some(gram) = &seen.gram {
+                        let v = self.model.latent.row(instance);
+                        let square = seen.lens.square(block, rows[i]);
+                        let error = error(square, with_basis, v, gram, made);
+                        residuals[seen.place][labels[instance]].add(Residual { error, square });
+                    }
                 });
             }
         }
     }
+}
+
+/// `‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v`; rounding does not take it below zero.
+fn error(square: f64, products: &[f64], v: &[f64], gram: &Matrix, made: &mut Vec<f64>) -> f64 {
+    made.clear();
+    made.resize(v.len(), 0.0);
+    for (row, v_k) in gram.iter_rows().zip(v).filter(|(_, v_k)| **v_k != 0.0) {
+        made.iter_mut().zip(row).for_each(|(made, value)| *made += v_k * value);
+    }
+    (square - 2.0 * dot(products, v) + dot(made, v)).max(0.0)
+}
+
+/// The columns of two matrices, side by side.
+fn beside(a: &Matrix, b: &Matrix) -> Matrix {
+    Matrix::from_fn(a.rows(), a.columns() + b.columns(), |i, j| {
+        if j < a.columns() { a[(i, j)] } else { b[(i, j - a.columns())] }
+    })
 }

@@ -79,7 +79,7 @@ mod watch;
 
 pub use descent::{Bases, Descent, Factors};
 pub use error::{Error, ErrorKind, Result};
-pub use explain::Contributions;
+pub use explain::{Contributions, Explanation, Residual};
 pub use fit::{Daimc, Iteration, Outcome, Timings};
 pub use initialise::Initialisation;
 pub use kernel::Scalar;

@@ -4,7 +4,7 @@
 //! nothing. In real data they may, because what is measured depends on what was found. Neither can be told from the other
 //! by the data; that they go together can.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -136,24 +136,28 @@ impl Missingness {
     }
 }
 
+/// Instances that are looked at by one thread at a time.
+const BLOCK: usize = 1 << 14;
+
 /// The number of each instance's presence pattern, in the order in which they first appear.
 fn patterns(source: &dyn Source) -> Vec<u32> {
-    let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-    let mut key = Vec::new();
-    let number = |i: usize| {
-        key.clear();
-        key.resize(source.views().div_ceil(64), 0_u64);
-        (0..source.views())
-            .filter(|view| source.is_present(*view, i))
-            .for_each(|v| key[v / 64] |= 1 << (v % 64));
-        if let Some(number) = known.get(&key) {
-            return *number;
-        }
-        let next = known.len() as u32;
-        known.insert(key.clone(), next);
-        next
+    let words = source.views().div_ceil(64).max(1);
+    let mut bits = vec![0_u64; source.instances() * words];
+    bits.par_chunks_mut(words).enumerate().for_each(|(i, bits)| {
+        let shown = (0..source.views()).filter(|view| source.is_present(*view, i));
+        shown.for_each(|v| bits[v / 64] |= 1 << (v % 64));
+    });
+    // Those of each block, in the order in which they first appear there.
+    let distinct = |block| {
+        let mut seen = HashSet::new();
+        <[u64]>::chunks_exact(block, words).filter(|pattern| seen.insert(*pattern)).collect::<Vec<_>>()
     };
-    (0..source.instances()).map(number).collect()
+    let mut known = HashMap::new();
+    for pattern in bits.par_chunks(words * BLOCK).flat_map_iter(distinct).collect::<Vec<_>>() {
+        let next = known.len() as u32;
+        known.entry(pattern).or_insert(next);
+    }
+    bits.par_chunks(words).map(|pattern| known[pattern]).collect()
 }
 
 /// The mutual information of clusters and patterns.
@@ -176,16 +180,24 @@ fn information(labels: &[usize], clusters: usize, patterns: &[u32], kinds: usize
 }
 
 fn most(source: &dyn Source, labels: &[usize], clusters: usize) -> Option<Concentration> {
-    let mut sizes = vec![0_usize; clusters];
-    labels.iter().for_each(|&label| sizes[label] += 1);
+    // How many instances of each cluster there are of which `counts` is true.
+    let count = |counts: &(dyn Fn(usize) -> bool + Sync)| {
+        let of_block = |(block, labels): (usize, &[usize])| {
+            let mut sizes = vec![0_usize; clusters];
+            let counted = labels.iter().enumerate().filter(|(i, _)| counts(block * BLOCK + i));
+            counted.for_each(|(_, &label)| sizes[label] += 1);
+            sizes
+        };
+        let sum = |mut a: Vec<usize>, b: Vec<usize>| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            a
+        };
+        labels.par_chunks(BLOCK).enumerate().map(of_block).reduce(|| vec![0; clusters], sum)
+    };
+    let sizes = count(&|_| true);
     let mut found: Option<Concentration> = None;
     for view in 0..source.views() {
-        let mut lacking = vec![0_usize; clusters];
-        labels
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| !source.is_present(view, *i))
-            .for_each(|(_, &k)| lacking[k] += 1);
+        let lacking = count(&|i| !source.is_present(view, i));
         let overall = lacking.iter().sum::<usize>() as f64 / labels.len() as f64;
         for cluster in (0..clusters).filter(|k| sizes[*k] >= LEAST) {
             let in_cluster = lacking[cluster] as f64 / sizes[cluster] as f64;

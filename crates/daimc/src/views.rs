@@ -7,6 +7,8 @@ mod view;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 pub use join::Account;
 pub use view::{Values, View};
 
@@ -123,7 +125,7 @@ impl<'a> Views<'a> {
         let aligned = views.into_iter().map(|view| {
             let rows = view.presence().map(|present| {
                 let row = |(i, &here): (usize, &bool)| if here { index(i) } else { MISSING };
-                present.iter().enumerate().map(row).collect()
+                present.par_iter().enumerate().map(row).collect()
             });
             Aligned { view, rows }
         });
@@ -162,7 +164,10 @@ impl<'a> Views<'a> {
         }
         let views = self.views.iter().zip(present).enumerate().map(|(view, (aligned, present))| {
             let row = |i: usize| self.row_of(view, i).filter(|_| present[i]).map_or(MISSING, index);
-            Aligned { view: aligned.view.borrowed(), rows: Some((0..self.instances()).map(row).collect()) }
+            Aligned {
+                view: aligned.view.borrowed(),
+                rows: Some((0..self.instances()).into_par_iter().map(row).collect()),
+            }
         });
         Views::checked(views.collect(), self.schema.shared_ids())
     }
@@ -172,8 +177,9 @@ impl<'a> Views<'a> {
         let schema = Schema::new(ids, views.iter().map(|aligned| aligned.schema(instances)).collect())?;
         let checked = Self { views, schema };
         for (v, aligned) in checked.views.iter().enumerate() {
-            let rows = (0..instances).filter_map(|i| Some((i, checked.row_of(v, i)?)));
-            if let Some((i, row, column, value)) = aligned.view.find_not_finite(rows) {
+            let of = |range: Range<usize>| range.filter_map(|i| Some((i, checked.row_of(v, i)?)));
+            let found = blocks(instances).find_map_first(|range| aligned.view.find_not_finite(of(range)));
+            if let Some((i, row, column, value)) = found {
                 return Err(Error::NotFinite {
                     view: aligned.view.name().into(),
                     row,
@@ -240,6 +246,15 @@ impl<'a> Views<'a> {
             Some(rows) => rows.get(instance).filter(|&&row| row != MISSING).map(|&row| row as usize),
         }
     }
+}
+
+/// Instances that are looked at by one thread at a time.
+const BLOCK: usize = 4096;
+
+/// All instances, in blocks.
+fn blocks(instances: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
+    let range = move |block: usize| block * BLOCK..((block + 1) * BLOCK).min(instances);
+    (0..instances.div_ceil(BLOCK)).into_par_iter().map(range)
 }
 
 /// A row number in 32 bits; [`View`] admits no more rows than fit.

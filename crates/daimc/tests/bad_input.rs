@@ -1157,3 +1157,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn of_many_values_that_are_not_finite_the_first_is_named() {
+    let (n, d) = (50_000, 3);
+    let mut values = vec![1.0_f32; n * d];
+    for i in [7 * 4096 + 5, 7 * 4096 + 6, 40_000, n * d - 1] {
+        values[i] = f32::INFINITY;
+    }
+    let view = |values: Vec<f32>| View::dense("a", d, values).unwrap();
+    let (row, column) = ((7 * 4096 + 5) / d, (7 * 4096 + 5) % d);
+    for threads in [1, 2, 7] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let error = pool.install(|| Views::new(vec![view(values.clone())])).unwrap_err();
+        assert!(
+            matches!(&error, Error::NotFinite { row: r, column: c, .. } if (*r, *c) == (row, column)),
+            "{error}"
+        );
+    }
+}

@@ -426,3 +426,30 @@ fn a_fit_that_was_stopped_in_its_first_run_knows_of_no_stability() {
     let model = Daimc::new(3).runs(4).threads(1).fit_with(&views, stop).unwrap();
     assert!(model.views.iter().all(|view| view.stability.is_none()));
 }
+
+#[test]
+fn one_pass_explains_what_two_do() {
+    for missing in [0.0, 0.4] {
+        let data = Synthetic::new(1500, 4).noise(0.4);
+        let present = simulate::missing(1500, &[missing, missing], 3).unwrap();
+        let views = [data.dense::<f64>("a", 20).unwrap(), data.dense::<f32>("b", 12).unwrap()];
+        let masked = views.into_iter().zip(&present).map(|(view, present)| view.mask(present).unwrap());
+        let views = Views::new(masked.collect()).unwrap();
+        let model = Daimc::new(4).fit(&views).unwrap();
+        let explanation = model.explain(&views).unwrap();
+        assert_eq!(explanation.contributions, model.contributions(&views).unwrap());
+        for (view, residuals) in model.views.iter().zip(&explanation.residuals) {
+            let misfit = model.misfit(&views, &view.name).unwrap();
+            assert_eq!(residuals.len(), 4);
+            for (cluster, found) in residuals.iter().enumerate() {
+                let own = |values: &[f64]| -> f64 {
+                    let members = values.iter().zip(&model.labels).filter(|(_, label)| **label == cluster);
+                    members.map(|(value, _)| value).sum()
+                };
+                let (error, square) = (own(&misfit.error), own(&misfit.square));
+                assert!((found.error - error).abs() <= 1e-9 * square, "{} for {error}", found.error);
+                assert!((found.square - square).abs() <= 1e-9 * square, "{} for {square}", found.square);
+            }
+        }
+    }
+}

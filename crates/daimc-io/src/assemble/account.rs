@@ -4,6 +4,7 @@ use std::fmt;
 
 use daimc::Views;
 use daimc::text::plain;
+use rayon::prelude::*;
 
 /// What a join found. `Display` writes it as a few lines for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +40,27 @@ pub struct ViewAccount {
 
 impl Account {
     pub(super) fn of(views: &Views<'_>, mut accounts: Vec<ViewAccount>, dropped: Vec<String>) -> Self {
-        let instances = views.instances();
-        let mut in_every_view = 0;
-        for i in 0..instances {
-            let shown = || (0..views.len()).filter(|&v| views.is_present(v, i));
-            in_every_view += usize::from(shown().count() == views.len());
-            let alone = usize::from(shown().count() == 1);
-            for v in shown() {
-                accounts[v].present += 1;
-                accounts[v].alone += alone;
-            }
+        let (instances, count) = (views.instances(), views.len());
+        // Instances that every view shows, and for each view those that it shows and those that it alone shows.
+        let none = || (0, vec![(0, 0); count]);
+        let (in_every_view, shown) = (0..instances)
+            .into_par_iter()
+            .fold(none, |(mut everywhere, mut shown), i| {
+                let here = || (0..count).filter(|&v| views.is_present(v, i));
+                let seen = here().count();
+                everywhere += usize::from(seen == count);
+                here().for_each(|v| shown[v] = (shown[v].0 + 1, shown[v].1 + usize::from(seen == 1)));
+                (everywhere, shown)
+            })
+            .reduce(none, |(everywhere, mut shown), (more, others)| {
+                shown
+                    .iter_mut()
+                    .zip(others)
+                    .for_each(|(own, other)| *own = (own.0 + other.0, own.1 + other.1));
+                (everywhere + more, shown)
+            });
+        for (account, (present, alone)) in accounts.iter_mut().zip(shown) {
+            (account.present, account.alone) = (present, alone);
         }
         Self { instances, in_every_view, views: accounts, dropped }
     }

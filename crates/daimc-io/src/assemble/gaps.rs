@@ -58,16 +58,16 @@ impl Gaps<'_> {
         let missing: Vec<usize> = values.par_chunks(width).map(count_missing).collect();
         let account = self.hide_empty(&missing, present);
         let partly = |row: &usize| present[*row] && missing[*row] > 0;
-        let rows: Vec<usize> = (0..missing.len()).filter(partly).collect();
+        let rows: Vec<usize> = (0..missing.len()).into_par_iter().filter(partly).collect();
         let Some(&first) = rows.first() else { return Ok(account) };
         if self.nan == Nan::Error {
             let row = &values[first * width..(first + 1) * width];
             return Err(self.refuse(first, first_missing(row)));
         }
-        let mut sums = Sums::new(width);
-        for (row, _) in values.chunks(width).zip(&*present).filter(|(_, present)| **present) {
+        let sums = Sums::of(width, values.len() / width, |row, sums| {
+            let row = if present[row] { &values[row * width..(row + 1) * width] } else { &[] };
             row.iter().enumerate().for_each(|(column, value)| sums.add(column, value.wide()));
-        }
+        });
         let mut imputed = 0;
         for row in rows {
             for (column, value) in values[row * width..(row + 1) * width].iter_mut().enumerate() {
@@ -85,27 +85,24 @@ impl Gaps<'_> {
         let Csr { offsets, columns, values } = csr;
         let range = |row: usize| offsets[row]..offsets[row + 1];
         let missing: Vec<usize> =
-            (0..self.table.rows).map(|row| count_missing(&values[range(row)])).collect();
+            (0..self.table.rows).into_par_iter().map(|row| count_missing(&values[range(row)])).collect();
         let account = self.hide_empty(&missing, present);
         let partly = |row: &usize| present[*row] && missing[*row] > 0;
-        let rows: Vec<usize> = (0..missing.len()).filter(partly).collect();
+        let rows: Vec<usize> = (0..missing.len()).into_par_iter().filter(partly).collect();
         let Some(&first) = rows.first() else { return Ok(account) };
         if self.nan == Nan::Error {
             let column = columns[range(first)][first_missing(&values[range(first)])] as usize;
             return Err(self.refuse(first, column));
         }
-        let mut sums = Sums::new(self.table.columns);
-        let mut gone = vec![0_usize; self.table.columns];
-        let shown = || (0..self.table.rows).filter(|row| present[*row]);
-        for at in shown().flat_map(range) {
-            sums.add(columns[at] as usize, values[at].wide());
-            gone[columns[at] as usize] += usize::from(values[at].is_missing());
-        }
-        let shown = shown().count();
+        let sums = Sums::of(self.table.columns, self.table.rows, |row, sums| {
+            let stored = if present[row] { range(row) } else { 0..0 };
+            stored.for_each(|at| sums.add(columns[at] as usize, values[at].wide()));
+        });
+        let shown = present.iter().filter(|present| **present).count();
         let mut imputed = 0;
         for at in rows.into_iter().flat_map(range).filter(|at| values[*at].is_missing()).collect::<Vec<_>>() {
             let column = columns[at] as usize;
-            values[at] = T::nearest(self.mean(&sums, column, shown - gone[column])?);
+            values[at] = T::nearest(self.mean(&sums, column, shown - sums.missing[column])?);
             imputed += 1;
         }
         Ok(ViewAccount { imputed, ..account })
@@ -135,19 +132,18 @@ impl Gaps<'_> {
     }
 
     fn hide_empty(&self, missing: &[usize], present: &mut [bool]) -> ViewAccount {
-        let mut empty = 0;
-        for (present, missing) in present.iter_mut().zip(missing) {
-            if *present && *missing == self.table.columns {
-                *present = false;
-                empty += 1;
-            }
-        }
+        let gone = |(present, missing): (&mut bool, &usize)| {
+            let gone = *present && *missing == self.table.columns;
+            *present &= !gone;
+            usize::from(gone)
+        };
+        let empty = present.par_iter_mut().zip(missing).map(gone).sum();
         ViewAccount { empty, ..ViewAccount::default() }
     }
 
     fn mean(&self, sums: &Sums, column: usize, count: usize) -> Result<f64> {
         if count > 0 {
-            return Ok(sums.sums[column] / count as f64);
+            return Ok(sums.totals[column] / count as f64);
         }
         let reason = format!(
             "feature {} has no value in any instance that the view shows, so it has no mean: leave it out",
@@ -171,20 +167,42 @@ impl Gaps<'_> {
     }
 }
 
-/// For each feature the sum of its values and their number, missing ones left out.
+/// For each feature the sum of its values and their number, missing ones left out, and the number of these.
 struct Sums {
-    sums: Vec<f64>,
+    totals: Vec<f64>,
     counts: Vec<usize>,
+    missing: Vec<usize>,
 }
+
+/// Rows that one thread adds up at a time.
+const BLOCK: usize = 1 << 14;
 
 impl Sums {
     fn new(features: usize) -> Self {
-        Self { sums: vec![0.0; features], counts: vec![0; features] }
+        Self { totals: vec![0.0; features], counts: vec![0; features], missing: vec![0; features] }
+    }
+
+    /// The sums over all rows, each of which `add` adds; they do not depend on the number of threads.
+    fn of(features: usize, rows: usize, add: impl Fn(usize, &mut Self) + Sync) -> Self {
+        let block = |block: usize| {
+            let mut sums = Self::new(features);
+            (block * BLOCK..((block + 1) * BLOCK).min(rows)).for_each(|row| add(row, &mut sums));
+            sums
+        };
+        let blocks: Vec<Self> = (0..rows.div_ceil(BLOCK)).into_par_iter().map(block).collect();
+        blocks.into_iter().fold(Self::new(features), |mut all, own| {
+            all.totals.iter_mut().zip(own.totals).for_each(|(all, own)| *all += own);
+            all.counts.iter_mut().zip(own.counts).for_each(|(all, own)| *all += own);
+            all.missing.iter_mut().zip(own.missing).for_each(|(all, own)| *all += own);
+            all
+        })
     }
 
     fn add(&mut self, column: usize, value: f64) {
-        if !value.is_nan() {
-            self.sums[column] += value;
+        if value.is_nan() {
+            self.missing[column] += 1;
+        } else {
+            self.totals[column] += value;
             self.counts[column] += 1;
         }
     }

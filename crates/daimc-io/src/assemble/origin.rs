@@ -92,8 +92,12 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
 pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
     let mut lister = HashMap::new();
     let mut shares = vec![tables.len() < 2; tables.len()];
-    for (v, (_, table)) in tables.iter().enumerate() {
-        for row in 0..table.rows {
+    // Row by row through all tables: those that list the same IDs alike are soon known to.
+    for row in 0..tables.iter().map(|(_, table)| table.rows).max().unwrap_or(0) {
+        if shares.iter().all(|shares| *shares) {
+            return Ok(());
+        }
+        for (v, (_, table)) in tables.iter().enumerate().filter(|(_, (_, table))| row < table.rows) {
             let first = *lister.entry(id(table, row)).or_insert(v);
             if first != v {
                 (shares[first], shares[v]) = (true, true);

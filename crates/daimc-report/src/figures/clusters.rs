@@ -1,6 +1,7 @@
 //! The clusters, one by one.
 
 use daimc::{Model, Views};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::latent::scaled_rows;
@@ -38,31 +39,28 @@ pub struct Cluster {
 pub const SILHOUETTES: usize = 2000;
 
 impl Clusters {
-    pub(super) fn of(views: &Views<'_>, model: &Model) -> Self {
-        let count = model.options.clusters;
-        let mut confidence = vec![Vec::new(); count];
-        let mut seen = vec![0_usize; count];
-        for (instance, &label) in model.labels.iter().enumerate() {
-            confidence[label].push(model.confidence[instance]);
-            seen[label] += (0..views.len()).filter(|&view| views.is_present(view, instance)).count();
-        }
-
-        let sample = stratified(&model.labels, count, SILHOUETTES);
+    /// `members` are the instances of each cluster.
+    pub(super) fn of(views: &Views<'_>, model: &Model, members: &[Vec<usize>]) -> Self {
+        let count = members.len();
+        let sample = stratified(members, SILHOUETTES);
         let labels: Vec<usize> = sample.iter().map(|&i| model.labels[i]).collect();
         let mut by_cluster = vec![Vec::new(); count];
         for (value, &label) in silhouettes(&scaled_rows(model, &sample), &labels, count).iter().zip(&labels) {
             by_cluster[label].push(*value);
         }
-
-        let all = confidence.into_iter().zip(by_cluster).zip(seen).enumerate();
-        let clusters: Vec<Cluster> = all
-            .map(|(number, ((confidence, silhouettes), seen))| {
-                let size = confidence.len();
+        let views_of = |&i: &usize| (0..views.len()).filter(|&view| views.is_present(view, i)).count();
+        let clusters: Vec<Cluster> = members
+            .par_iter()
+            .zip(by_cluster)
+            .enumerate()
+            .map(|(number, (members, silhouettes))| {
+                let size = members.len();
+                let seen: usize = members.iter().map(views_of).sum();
                 Cluster {
                     number,
                     size,
                     views_seen: if size == 0 { 0.0 } else { seen as f64 / size as f64 },
-                    confidence: Spread::of(confidence),
+                    confidence: Spread::of(members.iter().map(|&i| model.confidence[i]).collect()),
                     silhouette: Spread::of(silhouettes),
                 }
             })

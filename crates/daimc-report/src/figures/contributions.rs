@@ -1,6 +1,7 @@
 //! What the views say for the clusters.
 
 use daimc::{Contributions, Model};
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// What each view contributes to the clusters, on average.
@@ -33,27 +34,40 @@ pub struct Contribution {
 /// Sums over instances: their number, their contributions, and how many of these are below zero.
 type Sums = (f64, f64, f64);
 
+fn add(a: Sums, b: Sums) -> Sums {
+    (a.0 + b.0, a.1 + b.1, a.2 + b.2)
+}
+
+/// Instances whose contributions are added up by one thread at a time.
+const BLOCK: usize = 1 << 14;
+
 impl Evidence {
     pub(super) fn of(model: &Model, contributions: &Contributions) -> Self {
         let (views, clusters) = (model.views.len(), model.options.clusters);
-        let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
-        for (instance, label) in model.labels.iter().enumerate() {
-            for (view, share) in contributions.shares(instance).enumerate() {
-                let Some(share) = share else { continue };
-                let (count, sum, against) = &mut sums[view * clusters + label];
-                *count += 1.0;
-                *sum += share;
-                *against += f64::from(u8::from(share < 0.0));
+        let of_block = |(block, labels): (usize, &[usize])| {
+            let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
+            for (i, label) in labels.iter().enumerate() {
+                for (view, share) in contributions.shares(block * BLOCK + i).enumerate() {
+                    let Some(share) = share else { continue };
+                    let own = (1.0, share, f64::from(u8::from(share < 0.0)));
+                    let sum = &mut sums[view * clusters + label];
+                    *sum = add(*sum, own);
+                }
             }
+            sums
+        };
+        // Added up in the order of the blocks, whichever thread was first.
+        let blocks: Vec<Vec<Sums>> = model.labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
+        let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
+        for block in blocks {
+            sums.iter_mut().zip(block).for_each(|(sum, own)| *sum = add(*sum, own));
         }
         let mean = |(count, sum, against): Sums| {
             (count > 0.0).then(|| Contribution { mean: sum / count, against: against / count })
         };
         let of = |(view, sums): (usize, &[Sums])| ViewEvidence {
             name: model.views[view].name.clone(),
-            overall: mean(
-                sums.iter().fold((0.0, 0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1, all.2 + own.2)),
-            ),
+            overall: mean(sums.iter().copied().fold((0.0, 0.0, 0.0), add)),
             by_cluster: sums.iter().map(|own| mean(*own)).collect(),
         };
         Self { views: sums.chunks(clusters).enumerate().map(of).collect() }

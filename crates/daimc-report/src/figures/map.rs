@@ -50,14 +50,15 @@ impl Map {
         model: &Model,
         classes: Option<&Classes>,
         contributions: &Contributions,
+        members: &[Vec<usize>],
     ) -> Self {
-        let clusters = model.options.clusters;
+        let clusters = members.len();
         let width = model.latent.columns();
         let rows = (WORK / (width * width).max(1)).clamp(POINTS, ROWS);
-        let plane_from = stratified(&model.labels, clusters, rows);
+        let plane_from = stratified(members, rows);
         let plane = Plane::of(&scaled_rows(model, &plane_from));
 
-        let drawn = stratified(&model.labels, clusters, POINTS);
+        let drawn = stratified(members, POINTS);
         let points: Vec<[f64; 2]> =
             scaled_rows(model, &drawn).iter_rows().map(|row| plane.project(row)).collect();
         let labels: Vec<usize> = drawn.iter().map(|&i| model.labels[i]).collect();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use daimc::Views;
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// Which views show which instances.
@@ -50,33 +51,26 @@ const BINS: usize = 240;
 const TILES: usize = 9600;
 /// Combinations that are listed, at most.
 const COMBINATIONS: usize = 500;
+/// Instances whose patterns are counted by one thread at a time.
+const BLOCK: usize = 1 << 14;
 
 impl Presence {
     pub(super) fn of(views: &Views<'_>) -> Self {
         let (n, count) = (views.instances(), views.len());
-        let words = count.div_ceil(64);
-        // One bit per view and instance; the first view is the highest bit, so that patterns sort like their tiles.
-        let mut bits = vec![0_u64; n * words];
-        let mut seen = vec![0_usize; n];
-        for view in 0..count {
-            for instance in (0..n).filter(|&instance| views.is_present(view, instance)) {
-                bits[instance * words + view / 64] |= 1 << (63 - view % 64);
-                seen[instance] += 1;
-            }
-        }
-        let mut counts: HashMap<&[u64], usize> = HashMap::new();
-        for pattern in bits.chunks_exact(words) {
-            *counts.entry(pattern).or_default() += 1;
-        }
-        let mut patterns: Vec<(&[u64], usize)> = counts.into_iter().collect();
-        patterns.sort_unstable_by(|a, b| b.0.cmp(a.0));
+        let mut patterns: Vec<(Vec<u64>, usize)> = count_patterns(views).into_iter().collect();
+        patterns.sort_unstable_by(|a, b| b.0.cmp(&a.0));
         let bins = n.min(BINS).min((TILES / count).max(40));
         let tiles = tiles(&patterns, count, n, bins);
 
-        patterns.sort_by_key(|&(_, instances)| std::cmp::Reverse(instances));
+        patterns.sort_by_key(|(_, instances)| std::cmp::Reverse(*instances));
         let views_of = |pattern: &[u64]| (0..count).filter(|&view| has(pattern, view)).collect();
         let (listed, rest) = patterns.split_at(patterns.len().min(COMBINATIONS));
-        let present: usize = seen.iter().sum();
+        let shows = |view: usize| {
+            let having = patterns.iter().filter(|(pattern, _)| has(pattern, view));
+            having.map(|(_, instances)| instances).sum::<usize>()
+        };
+        let shown: Vec<usize> = (0..count).map(shows).collect();
+        let everywhere = patterns.iter().filter(|(pattern, _)| (0..count).all(|view| has(pattern, view)));
         Self {
             views: views
                 .iter()
@@ -84,20 +78,46 @@ impl Presence {
                 .map(|(number, view)| ViewPresence {
                     name: view.name().into(),
                     features: view.features(),
-                    present: views.present(number),
+                    present: shown[number],
                 })
                 .collect(),
             combinations: listed
                 .iter()
-                .map(|&(pattern, instances)| Combination { views: views_of(pattern), instances })
+                .map(|(pattern, instances)| Combination { views: views_of(pattern), instances: *instances })
                 .collect(),
             rest: (rest.len(), rest.iter().map(|(_, instances)| instances).sum()),
             tiles,
             bins,
-            missing: 1.0 - present as f64 / (n * count) as f64,
-            complete: seen.iter().filter(|&&seen| seen == count).count(),
+            missing: 1.0 - shown.iter().sum::<usize>() as f64 / (n * count) as f64,
+            complete: everywhere.map(|(_, instances)| instances).sum(),
         }
     }
+}
+
+/// How many instances have each presence pattern: one bit per view, the first view the highest, so that patterns sort like
+/// their tiles.
+fn count_patterns(views: &Views<'_>) -> HashMap<Vec<u64>, usize> {
+    let empty = vec![0_u64; views.len().div_ceil(64)];
+    let of_block = |block: usize| {
+        let mut counts: HashMap<Vec<u64>, usize> = HashMap::new();
+        let mut pattern = empty.clone();
+        for instance in block * BLOCK..((block + 1) * BLOCK).min(views.instances()) {
+            pattern.fill(0);
+            for view in (0..views.len()).filter(|&view| views.is_present(view, instance)) {
+                pattern[view / 64] |= 1 << (63 - view % 64);
+            }
+            match counts.get_mut(&pattern) {
+                Some(count) => *count += 1,
+                None => drop(counts.insert(pattern.clone(), 1)),
+            }
+        }
+        counts
+    };
+    let sum = |mut a: HashMap<Vec<u64>, usize>, b: HashMap<Vec<u64>, usize>| {
+        b.into_iter().for_each(|(pattern, count)| *a.entry(pattern).or_default() += count);
+        a
+    };
+    (0..views.instances().div_ceil(BLOCK)).into_par_iter().map(of_block).reduce(HashMap::new, sum)
 }
 
 fn has(pattern: &[u64], view: usize) -> bool {
@@ -105,11 +125,11 @@ fn has(pattern: &[u64], view: usize) -> bool {
 }
 
 /// Spreads the instances, pattern after pattern, over the bins.
-fn tiles(patterns: &[(&[u64], usize)], views: usize, instances: usize, bins: usize) -> Vec<Vec<f32>> {
+fn tiles(patterns: &[(Vec<u64>, usize)], views: usize, instances: usize, bins: usize) -> Vec<Vec<f32>> {
     let mut tiles = vec![vec![0.0_f64; bins]; views];
     let width = instances as f64 / bins as f64;
     let mut start = 0;
-    for &(pattern, count) in patterns {
+    for (pattern, count) in patterns {
         let (from, to) = (start as f64 / width, (start + count) as f64 / width);
         for bin in from as usize..(to.ceil() as usize).min(bins) {
             let share = (to.min((bin + 1) as f64) - from.max(bin as f64)).max(0.0);

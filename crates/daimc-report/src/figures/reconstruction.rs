@@ -1,6 +1,6 @@
 //! How well the views are explained.
 
-use daimc::{Model, Result, Views};
+use daimc::{Model, Residual, ViewModel};
 use serde::Serialize;
 
 /// The relative error `Σ‖x − Uv‖² / Σ‖x‖²` over the instances that are present.
@@ -22,28 +22,20 @@ pub struct ViewError {
 }
 
 impl Reconstruction {
-    pub(super) fn of(views: &Views<'_>, model: &Model) -> Result<Self> {
-        let count = model.options.clusters;
-        let mut errors = Vec::with_capacity(model.views.len());
-        for view in &model.views {
-            let misfit = model.misfit(views, &view.name)?;
-            let mut sums = vec![(0.0, 0.0); count];
-            for (&label, (error, square)) in model.labels.iter().zip(misfit.error.iter().zip(&misfit.square))
-            {
-                sums[label].0 += error;
-                sums[label].1 += square;
-            }
-            let total = sums.iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
-            errors.push(ViewError {
-                name: view.name.clone(),
-                overall: share(total),
-                by_cluster: sums.into_iter().map(share).collect(),
-            });
-        }
-        Ok(Self { views: errors })
+    /// `residuals` are those of each view and cluster.
+    pub(super) fn of(model: &Model, residuals: &[Vec<Residual>]) -> Self {
+        let of = |(view, residuals): (&ViewModel, &Vec<Residual>)| ViewError {
+            name: view.name.clone(),
+            overall: share(
+                residuals.iter().map(|own| own.error).sum(),
+                residuals.iter().map(|own| own.square).sum(),
+            ),
+            by_cluster: residuals.iter().map(|own| share(own.error, own.square)).collect(),
+        };
+        Self { views: model.views.iter().zip(residuals).map(of).collect() }
     }
 }
 
-fn share((error, square): (f64, f64)) -> Option<f64> {
+fn share(error: f64, square: f64) -> Option<f64> {
     (square > 0.0).then(|| error / square)
 }

@@ -1,24 +1,41 @@
 //! Which instances are looked at one by one when there are too many for all.
 
+use rayon::prelude::*;
+
+/// Instances that are sorted into clusters by one thread at a time: many more than there are clusters.
+const BLOCK: usize = 1 << 16;
+
+/// The instances of each cluster, in their order.
+pub(super) fn members(labels: &[usize], clusters: usize) -> Vec<Vec<usize>> {
+    let of_block = |(block, labels): (usize, &[usize])| {
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); clusters];
+        for (i, &label) in labels.iter().enumerate() {
+            members[label].push(block * BLOCK + i);
+        }
+        members
+    };
+    let blocks: Vec<Vec<Vec<usize>>> = labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
+    let of_cluster = |cluster: usize| blocks.iter().flat_map(|block| &block[cluster]).copied().collect();
+    (0..clusters).into_par_iter().map(of_cluster).collect()
+}
+
 /// At most `limit` instances, the same ones every time: each cluster in proportion to its size, but small clusters with
 /// enough to be seen. They come in a mixed order, so that no cluster is drawn over the others.
-pub(super) fn stratified(labels: &[usize], clusters: usize, limit: usize) -> Vec<usize> {
-    let mut members: Vec<Vec<usize>> = vec![Vec::new(); clusters];
-    for (instance, &label) in labels.iter().enumerate() {
-        members[label].push(instance);
-    }
-    let mut chosen = Vec::with_capacity(limit.min(labels.len()));
-    let least = limit / (4 * clusters.max(1));
-    let shared = limit - least * clusters;
-    for mut members in members {
-        let quota = least + (shared as f64 * members.len() as f64 / labels.len() as f64) as usize;
-        if quota < members.len() && labels.len() > limit {
+pub(super) fn stratified(members: &[Vec<usize>], limit: usize) -> Vec<usize> {
+    let all: usize = members.iter().map(Vec::len).sum();
+    let least = limit / (4 * members.len().max(1));
+    let shared = limit - least * members.len();
+    let of_cluster = |members: &Vec<usize>| {
+        let quota = least + (shared as f64 * members.len() as f64 / all as f64) as usize;
+        let mut members = members.clone();
+        if quota < members.len() && all > limit {
             members.select_nth_unstable_by_key(quota, |&instance| mix(instance));
             members.truncate(quota);
         }
-        chosen.extend(members);
-    }
-    chosen.sort_unstable_by_key(|&instance| mix(instance));
+        members
+    };
+    let mut chosen: Vec<usize> = members.par_iter().flat_map(of_cluster).collect();
+    chosen.par_sort_unstable_by_key(|&instance| mix(instance));
     chosen
 }
 

@@ -1,6 +1,7 @@
 //! The headline numbers.
 
 use daimc::{Model, Outcome, Views};
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// The headline numbers.
@@ -28,9 +29,14 @@ pub struct Summary {
     pub confidence: f64,
 }
 
+/// Instances whose confidence is added up by one thread at a time.
+const BLOCK: usize = 1 << 14;
+
 impl Summary {
     pub(super) fn of(views: &Views<'_>, model: &Model) -> Self {
         let timings = model.timings;
+        // Added up in the order of the blocks, whichever thread was first.
+        let blocks: Vec<f64> = model.confidence.par_chunks(BLOCK).map(|block| block.iter().sum()).collect();
         Self {
             instances: views.instances(),
             views: views.len(),
@@ -45,7 +51,7 @@ impl Summary {
                 + timings.iterate
                 + timings.assign
                 + timings.neighbours,
-            confidence: model.confidence.iter().sum::<f64>() / model.confidence.len().max(1) as f64,
+            confidence: blocks.into_iter().sum::<f64>() / model.confidence.len().max(1) as f64,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Joining views by the IDs of their rows.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use rayon::prelude::*;
 
 use super::View;
 use crate::source::MISSING;
@@ -22,13 +25,23 @@ pub struct Account {
 
 /// Fails if an ID of the view occurs twice.
 pub(super) fn unique(view: &View<'_>) -> Result<()> {
-    let mut seen = HashMap::new();
-    for (second, id) in view.id_names().unwrap_or_default().iter().enumerate() {
-        if let Some(first) = seen.insert(id, second) {
-            return Err(Error::DuplicateId { view: view.name().into(), id: id.clone(), first, second });
+    let ids = view.id_names().unwrap_or_default();
+    let hasher = RandomState::new();
+    let mut hashes: Vec<(u64, usize)> =
+        ids.par_iter().enumerate().map(|(row, id)| (hasher.hash_one(id), row)).collect();
+    hashes.par_sort_unstable();
+    // The first repetition among IDs of the same hash, as the row and that of its forerunner.
+    let repeated = |same: &[(u64, usize)]| {
+        let mut seen = HashMap::new();
+        same.iter().find_map(|&(_, row)| Some((row, seen.insert(&ids[row], row)?)))
+    };
+    let groups = hashes.par_chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1);
+    match groups.filter_map(repeated).min() {
+        None => Ok(()),
+        Some((second, first)) => {
+            Err(Error::DuplicateId { view: view.name().into(), id: ids[second].clone(), first, second })
         }
     }
-    Ok(())
 }
 
 /// The joined IDs, for each view the row of each of them, and the account.
