@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     methods::check(&arguments.methods, methods::names())?;
     arguments.data.check_truth(&arguments.truth)?;
-    let loaded = arguments.data.load()?;
+    let loaded = arguments.data.load_whole()?;
     level.tell(&loaded.account);
     let truth = Truth::read(&arguments.truth, &loaded.views)?;
     let data = dataset(arguments, loaded.views, &truth);

@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use daimc::text::{list, plain, quoted};
 use daimc::{Layout, Views};
-use daimc_io::{Account, Assembly, Cells, Column, Location, Reading, Table};
+use daimc_io::{Account, Assembly, Cells, Column, Location, Reading, Size, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
@@ -56,8 +56,8 @@ pub struct Data {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
 
-    /// Memory that may be used, such as `500MB` or `16GB`: what needs more is refused before it begins [default: what is
-    /// free]
+    /// Memory that may be used, such as `500MB` or `16GB`: data that do not fit are read from disk while they are worked
+    /// on [default: what is free]
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
@@ -148,26 +148,41 @@ pub type Tables = Vec<(String, Table)>;
 /// Data as they were read.
 pub struct Loaded {
     pub views: Views<'static>,
+    /// Why rows are read from disk, if they are.
+    pub from_disk: Option<String>,
     pub account: Account,
     pub inputs: Vec<Input>,
     pub seconds: f64,
 }
 
 impl Data {
-    /// Reads the files and joins them.
-    pub fn load(&self) -> Result<Loaded> {
-        self.join(self.allow_disjoint, |_, table| Ok(table))
+    /// Reads the files and joins them. Data that do not fit into memory stay on disk, with spool files in `folder` for those
+    /// that cannot be read where they lie.
+    pub fn load(&self, folder: &Path) -> Result<Loaded> {
+        self.join(self.allow_disjoint, Some(folder), |_, table| Ok(table))
+    }
+
+    /// Reads the files, all of them into memory, and joins them.
+    pub fn load_whole(&self) -> Result<Loaded> {
+        self.join(self.allow_disjoint, None, |_, table| Ok(table))
     }
 
     /// Reads the files of new instances, changes each table (given the name of its view), and joins them. No two of them
     /// need be of the same instances.
-    pub fn load_new(&self, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
-        self.join(true, change)
+    pub fn load_new(&self, folder: &Path, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
+        self.join(true, Some(folder), change)
     }
 
-    fn join(&self, apart: bool, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
+    fn join(
+        &self,
+        apart: bool,
+        folder: Option<&Path>,
+        change: impl Fn(&str, Table) -> Result<Table>,
+    ) -> Result<Loaded> {
         let start = Instant::now();
-        let (tables, inputs) = self.read()?;
+        self.memory.as_deref().map_or(Ok(()), memory::limit)?;
+        let from_disk = if folder.is_some() { memory::too_large(&self.sizes()?) } else { None };
+        let (tables, inputs) = self.read(folder.filter(|_| from_disk.is_some()))?;
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
         let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
         let nan = match self.nan {
@@ -176,26 +191,44 @@ impl Data {
         };
         let mask = self.mask.as_ref().map(PathBuf::from);
         let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart })?;
-        Ok(Loaded { views, account, inputs, seconds: start.elapsed().as_secs_f64() })
+        Ok(Loaded { views, from_disk, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// Reads the files.
-    pub fn read(&self) -> Result<(Tables, Vec<Input>)> {
+    /// How much memory the tables will take.
+    pub fn sizes(&self) -> Result<Vec<Size>> {
+        let sizes = self.locations()?.into_iter().map(|location| {
+            if is_standard_input(&location.path) {
+                return Ok(Size::default());
+            }
+            Ok(daimc_io::expected(&location.path, self.reading(&location.name))?)
+        });
+        sizes.collect()
+    }
+
+    fn reading(&self, name: &str) -> Reading {
+        Reading {
+            transpose: Which::has(self.transpose.as_ref(), name),
+            no_ids: Which::has(self.no_ids.as_ref(), name),
+            precision: match self.precision {
+                None | Some(Precision::Auto) => None,
+                Some(Precision::F32) => Some(daimc_io::Precision::F32),
+                Some(Precision::F64) => Some(daimc_io::Precision::F64),
+            },
+        }
+    }
+
+    /// Reads the files. If there is a folder for spool files, the values stay on disk.
+    pub fn read(&self, spool: Option<&Path>) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
         let mut tables = Vec::with_capacity(locations.len());
         let mut inputs = Vec::with_capacity(locations.len());
         for Location { name, path, variable } in locations {
-            let how = Reading {
-                transpose: Which::has(self.transpose.as_ref(), &name),
-                no_ids: Which::has(self.no_ids.as_ref(), &name),
-                precision: match self.precision {
-                    None | Some(Precision::Auto) => None,
-                    Some(Precision::F32) => Some(daimc_io::Precision::F32),
-                    Some(Precision::F64) => Some(daimc_io::Precision::F64),
-                },
+            let how = self.reading(&name);
+            let (table, sha256) = match spool {
+                Some(folder) => daimc_io::read_stored(&path, variable.as_deref(), how, folder)?,
+                None => daimc_io::read_hashed(&path, variable.as_deref(), how)?,
             };
-            let (table, sha256) = daimc_io::read_hashed(&path, variable.as_deref(), how)?;
             let shape = [table.rows, table.columns];
             let (values, entries, bytes) = kind(&table);
             inputs.push(Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 });

@@ -334,8 +334,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
         folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
     }
 
-    let loaded = options.data.load()?;
+    options.data.memory.as_deref().map_or(Ok(()), memory::limit)?;
+    memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
+    let loaded = options.data.load(&output)?;
     level.tell(&loaded.account);
+    loaded.from_disk.iter().for_each(|why| level.tell(why));
     for input in &loaded.inputs {
         let known = earlier.iter().find(|known| known.name == input.name);
         if known.is_some_and(|known| known.sha256 != input.sha256) {
@@ -412,6 +415,11 @@ pub fn cluster(
             level.tell(format!("  {name}: {kept} of {all}"));
         }
     }
+    level.detail(format!(
+        "  {} passes over the data, {} iterations among them",
+        model.passes,
+        model.iterations()
+    ));
     level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
     if let Some(warning) = model.missingness.warning() {
         level.tell(format!("warning: {warning}"));

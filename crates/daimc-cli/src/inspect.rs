@@ -39,12 +39,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if *clusters == 0 {
         return Err(Failure::Usage("-k 0: there must be at least one cluster".into()));
     }
-    let loaded = data.load()?;
+    let loaded = data.load(&std::env::temp_dir())?;
     let combinations = combinations(&loaded.views);
     let estimate = estimate(&loaded, *clusters);
     // As in a fit by default.
-    let included = Estimate::includes_neighbours(loaded.views.instances());
-    let fit = cost(&estimate, included);
+    let included = loaded.from_disk.is_none() && Estimate::includes_neighbours(loaded.views.instances());
+    let mut fit = cost(&estimate, included);
+    if loaded.from_disk.is_some() {
+        fit.bytes -= estimate.data;
+    }
     let neighbours = estimate.neighbours;
     let mut out = io::stdout().lock();
     if *json {
@@ -88,7 +91,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         fit.bytes / 1e6,
         duration(fit.seconds)
     )?;
-    if !included {
+    if let Some(why) = &loaded.from_disk {
+        writeln!(out, "{why}.")?;
+    } else if !included {
         writeln!(
             out,
             "With neighbourhoods (--neighbours refine), {:.1} MB and {} more.",
@@ -166,6 +171,7 @@ fn to_json(
         "instances": loaded.views.instances(),
         "in_every_view": loaded.account.in_every_view,
         "dropped": loaded.account.dropped,
+        "from_disk": loaded.from_disk.is_some(),
         "views": views.collect::<Vec<_>>(),
         "combinations": combinations.collect::<Vec<_>>(),
         "estimate": {

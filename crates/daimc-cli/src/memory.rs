@@ -1,6 +1,7 @@
 //! Memory: what may be used, and whether a fit will find enough of it.
 
-use daimc::{Neighbours, Options};
+use daimc::{Neighbours, Options, Source};
+use daimc_io::Size;
 
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
@@ -16,9 +17,44 @@ pub fn limit(size: &str) -> Result<()> {
     Ok(())
 }
 
+/// The share of the memory that can be had which data may take: a fit needs some beside them.
+const SHARE: f64 = 0.7;
+
+/// Why data of these sizes cannot be read into memory, if they cannot.
+pub fn too_large(sizes: &[Size]) -> Option<String> {
+    let (bytes, available) =
+        (sizes.iter().map(|size| size.bytes).sum::<u64>() as f64, daimc_io::memory::available()? as f64);
+    (bytes > SHARE * available).then(|| {
+        format!(
+            "the data take {} and {} of memory can be had: rows are read from disk, in every pass over them",
+            size(bytes),
+            size(available)
+        )
+    })
+}
+
+/// Fails before anything is read, if the instances are known to be so many that V alone does not fit into memory.
+pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
+    let Some(instances) = sizes.iter().filter_map(|size| size.rows).max() else { return Ok(()) };
+    let needed = (instances as f64) * (latent as f64) * 8.0;
+    match daimc_io::memory::available() {
+        Some(available) if needed > available as f64 => Err(Failure::Failed(format!(
+            "V, {instances} instances × {latent}, takes {}, but {} of memory can be had: allow more (ulimit, the limit of the \
+             container, --memory), or take fewer clusters",
+            size(needed),
+            size(available as f64)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn size(bytes: f64) -> String {
+    if bytes < 1e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
+}
+
 /// Fails before a fit begins that would end for want of memory, whose end nobody could be told of.
 pub fn check(loaded: &Loaded, options: &Options) -> Result<()> {
-    let few = loaded.views.instances() <= Neighbours::AUTO_MOST;
+    let few = loaded.views.instances() <= Neighbours::AUTO_MOST && loaded.views.memory().is_some();
     let with_neighbours = match options.neighbours {
         Neighbours::Off => false,
         Neighbours::Auto => few,

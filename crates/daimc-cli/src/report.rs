@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
     let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
     let model = results::model(&folder.join("model.safetensors"))?;
-    let loaded = earlier.data.load()?;
+    let loaded = earlier.data.load(&std::env::temp_dir())?;
     for (now, then) in loaded.inputs.iter().zip(&inputs) {
         if now.sha256 != then.sha256 {
             let reason = "has changed since the fit: fit again";

@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             spare_inputs(&output.join(file), arguments.data.paths()?.iter().map(PathBuf::as_path))?;
         }
     }
-    let loaded = arguments.data.load()?;
+    let loaded = arguments.data.load_whole()?;
     level.tell(&loaded.account);
 
     progress::listen();

@@ -25,6 +25,8 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
     pub iterations: usize,
+    /// How often all rows were read.
+    pub passes: usize,
     pub converged: bool,
     pub interrupted: bool,
     pub objective: f64,
@@ -58,6 +60,7 @@ impl Summary {
             missingness: json(&model.missingness)?,
             runs: model.runs.clone(),
             iterations: model.iterations(),
+            passes: model.passes,
             converged: model.outcome == Outcome::Converged,
             interrupted: model.outcome == Outcome::Cancelled,
             objective: model.objective.total,

@@ -154,7 +154,7 @@ impl Opened {
     }
 
     /// How long a file on a disk is. Files that the system makes up say 0.
-    fn length(&self) -> Option<u64> {
+    pub(crate) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Disk(_, about) => Some(about.len()).filter(|length| *length > 0),
             Source::Stream(_) => None,

@@ -23,6 +23,7 @@ mod number;
 mod parquet;
 mod quiet;
 mod real;
+mod size;
 mod sparse;
 mod table;
 mod text;
@@ -40,6 +41,7 @@ pub use input::sha256;
 pub use labels::{Labels, read_labels};
 pub use location::{Column, Location};
 pub use matrix_market::companions;
+pub use size::{Size, expected};
 pub use table::{Cells, Csr, Table};
 
 /// How a file is to be read.

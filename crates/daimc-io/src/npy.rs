@@ -11,13 +11,22 @@ use crate::dense::{Lie, nameless};
 use crate::disk::{Dense, Watched};
 use crate::input::Opened;
 use crate::number::{Encoding, Target};
-use crate::{Cells, Place, Reading, Result, Stored, Table};
+use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
 
 /// Reads a matrix; an array of one dimension is one feature of as many instances.
 pub fn read(file: &mut Opened, how: Reading) -> Result<Table> {
     let place = file.place.clone();
     let (bytes, length) = file.in_order()?;
     Array::open(place, bytes, length)?.table(how)
+}
+
+/// Rows, columns and type of a matrix, from its header.
+pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
+    let place = file.place.clone();
+    let (bytes, length) = file.in_order()?;
+    let array = Array::open(place, bytes, length)?;
+    let (encoding, lie) = (array.numbers()?, array.lie(Reading::default())?);
+    Ok((lie.rows(), lie.columns(), encoding.kind.precision()))
 }
 
 /// A matrix whose values stay in the file: they are read once here, to be hashed and to see what is missing.

@@ -27,6 +27,19 @@ pub fn read(file: &mut Opened, how: Reading, spool: Option<&Path>) -> Result<Tab
     file.at_random(|bytes| table(&Parquet::open(place, bytes)?, how, spool))
 }
 
+/// Rows, columns and type of a table, from the description at its end.
+pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
+    let place = file.place.clone();
+    file.at_random(|bytes| {
+        let file = Parquet::open(place, bytes)?;
+        let columns = file.columns()?;
+        let rows = usize::try_from(file.metadata.file_metadata().num_rows()).unwrap_or(0);
+        let numbers = || columns.iter().filter(|column| column.is_numeric());
+        let single = numbers().all(|column| column.kind == Kind::Number(Precision::F32));
+        Ok((rows, numbers().count(), if single { Precision::F32 } else { Precision::F64 }))
+    })
+}
+
 fn table(file: &Parquet, how: Reading, spool: Option<&Path>) -> Result<Table> {
     let mut columns = file.columns()?;
     let position = if how.no_ids { None } else { file.id_column(&columns)? };

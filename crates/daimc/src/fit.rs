@@ -290,7 +290,7 @@ impl Daimc {
         self.fit_with(source, |_| ControlFlow::Continue(()))
     }
 
-    /// Fits a model and calls `each` after every iteration. If it breaks, the model so far is returned.
+    /// Fits a model and calls `each` after every iteration. If it breaks, the fit ends as if [stopped](Daimc::stop).
     ///
     /// # Errors
     /// As [`Daimc::fit`].

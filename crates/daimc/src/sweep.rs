@@ -45,7 +45,7 @@ pub(crate) enum Mode {
 }
 
 /// How exactly V is solved for given bases.
-pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-9 };
+pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-10 };
 
 /// An update, prepared.
 struct Plan<'a> {

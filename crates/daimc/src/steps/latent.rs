@@ -40,7 +40,8 @@ pub(crate) const LANES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Passes {
     pub most: usize,
-    /// Stop when no entry of a group of rows changed by more than this share of the group's largest.
+    /// A row is left as it is once none of its entries changed by more than this share of its largest: what becomes of a row
+    /// does not depend on those beside it.
     pub tolerance: f64,
 }
 
@@ -127,8 +128,11 @@ impl Step<'_> {
         let zero = simd.splat_f64s(0.0);
         let watch = self.passes.tolerance > 0.0;
         let relaxation = if watch && latent > MANY { OVER } else { 1.0 };
+        let one = simd.splat_f64s(1.0);
+        // Rows that still change: 1, and 0 for the others.
+        let mut active = [one; W];
         for _ in 0..self.passes.most {
-            let (mut change, mut largest) = (zero, zero);
+            let (mut change, mut largest) = ([zero; W], [zero; W]);
             for k in 0..latent {
                 let row = &self.gram.plus[k * latent..(k + 1) * latent];
                 if row[k] < SMALLEST {
@@ -145,17 +149,26 @@ impl Step<'_> {
                 let reciprocal = simd.splat_f64s(relaxation / row[k]);
                 let own = &mut v[k * stride..k * stride + W];
                 for w in 0..W {
-                    let new = simd.max_f64s(simd.mul_add_e_f64s(gradient[w], reciprocal, own[w]), zero);
+                    let step = if watch { simd.mul_f64s(reciprocal, active[w]) } else { reciprocal };
+                    let new = simd.max_f64s(simd.mul_add_e_f64s(gradient[w], step, own[w]), zero);
                     if watch {
-                        change = simd.max_f64s(change, simd.abs_f64s(simd.sub_f64s(new, own[w])));
-                        largest = simd.max_f64s(largest, new);
+                        change[w] = simd.max_f64s(change[w], simd.abs_f64s(simd.sub_f64s(new, own[w])));
+                        largest[w] = simd.max_f64s(largest[w], new);
                     }
                     own[w] = new;
                 }
             }
-            if watch && simd.reduce_max_f64s(change) <= self.passes.tolerance * simd.reduce_max_f64s(largest)
-            {
-                break;
+            if watch {
+                let tolerance = simd.splat_f64s(self.passes.tolerance);
+                let mut any = zero;
+                for w in 0..W {
+                    let changes = simd.greater_than_f64s(change[w], simd.mul_f64s(tolerance, largest[w]));
+                    active[w] = simd.select_f64s(changes, active[w], zero);
+                    any = simd.max_f64s(any, active[w]);
+                }
+                if simd.reduce_max_f64s(any) == 0.0 {
+                    break;
+                }
             }
         }
     }

@@ -1,0 +1,54 @@
+//! How much memory a table will take, before it is read.
+
+use std::path::Path;
+
+use crate::format::Format;
+use crate::input::Opened;
+use crate::{Precision, Reading, Result, npy, parquet};
+
+/// What can be told of a table from the first bytes of its file, and from its length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes that its values take in memory: as the header says, or else a guess by the length of the file. Zero for a pipe, of
+    /// which nothing is known.
+    pub bytes: u64,
+    /// How many instances there are, if the header says.
+    pub rows: Option<usize>,
+}
+
+/// Text has about so many bytes for a number; what is compressed, about so many times fewer.
+const TEXT: u64 = 9;
+const COMPRESSED: u64 = 4;
+
+/// How much memory a table will take.
+///
+/// # Errors
+/// When the file cannot be opened, or its header cannot be read.
+pub fn expected(path: &Path, how: Reading) -> Result<Size> {
+    // What comes through a pipe can be read but once, and not here.
+    if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
+        return Ok(Size::default());
+    }
+    let mut file = Opened::new(path, false)?;
+    let Some(length) = file.length() else { return Ok(Size::default()) };
+    let value = |own: Precision| if how.precision.unwrap_or(own) == Precision::F32 { 4 } else { 8 };
+    let matrix = |(rows, columns, own): (usize, usize, Precision)| {
+        let rows_of = if how.transpose { columns } else { rows };
+        Size {
+            bytes: (rows as u64).saturating_mul(columns as u64).saturating_mul(value(own)),
+            rows: Some(rows_of),
+        }
+    };
+    let guess = |values: u64| Size { bytes: values.saturating_mul(value(Precision::F64)), rows: None };
+    Ok(match Format::of(path, file.start()) {
+        Format::Npy => matrix(npy::shape(&mut file)?),
+        Format::Parquet => matrix(parquet::shape(&mut file)?),
+        // What is stored takes as much in memory, but for compression.
+        Format::Npz | Format::Mat => Size { bytes: length.saturating_mul(2), rows: None },
+        Format::MatrixMarket | Format::Text => {
+            let packed = file.start().starts_with(&[0x1f, 0x8b])
+                || file.start().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+            guess(length.saturating_mul(if packed { COMPRESSED } else { 1 }) / TEXT)
+        }
+    })
+}
