@@ -44,6 +44,12 @@ impl Stored {
         self.rows.layout()
     }
 
+    /// The rows.
+    #[must_use]
+    pub fn rows(&self) -> &dyn RowStore {
+        &*self.rows
+    }
+
     /// How many values are stored.
     #[must_use]
     pub fn entries(&self) -> usize {
