@@ -69,6 +69,32 @@ def test_arrays_that_can_be_borrowed_are_not_copied(easy):
     assert np.shares_memory(view.values, csr.data) and np.shares_memory(view.columns, csr.indices)
 
 
+def test_files_and_memmaps_are_the_same_data(gaps, tmp_path):
+    files, maps = {}, {}
+    for number, view in enumerate(gaps):
+        path = tmp_path / f"{number}.npy"
+        np.save(path, view if number else np.asfortranarray(view))
+        files[f"view{number}"] = str(path) if number else path
+        maps[f"view{number}"] = np.load(path, mmap_mode="r")
+    expected = fit(gaps)
+    same(fit(files), expected)
+    same(fit(maps), expected)
+    np.testing.assert_array_equal(expected.predict(list(maps.values())), fit(files).predict(files))
+
+
+def test_files_that_are_no_arrays_are_refused(tmp_path):
+    text = tmp_path / "a.csv"
+    text.write_text("id,x\n1,2\n")
+    with pytest.raises(TypeError, match=r"view 'a' names the file .*a\.csv, which is no \.npy: give what is in it"):
+        fit({"a": text})
+    broken = tmp_path / "a.npy"
+    broken.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"view 'a': .*a\.npy cannot be read as an array"):
+        fit({"a": broken})
+    with pytest.raises(FileNotFoundError):
+        fit({"a": str(tmp_path / "gone.npy")})
+
+
 def test_sparse_formats_are_the_same_data():
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(4), 60)

@@ -70,6 +70,17 @@ impl Blocks {
         size * LEAF.div_ceil(size).max(blocks.div_ceil(MOST_LEAVES)).next_power_of_two()
     }
 
+    /// The ranges of the leaves that are held, counted from the first of all instances.
+    pub fn leaf_ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (leaf, end) = (self.leaf(), self.first + self.instances);
+        (self.first..end).step_by(leaf).map(move |start| start..(start + leaf).min(end))
+    }
+
+    /// The number of the first leaf that is held.
+    pub fn first_leaf(&self) -> usize {
+        self.first / self.leaf()
+    }
+
     /// Leaves of all instances together.
     pub fn leaves(&self) -> usize {
         self.total.div_ceil(self.leaf())

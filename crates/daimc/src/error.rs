@@ -125,7 +125,7 @@ pub enum Error {
         done: usize,
     },
 
-    /// Part of a fit was stopped by the flag of [`Daimc::interrupt`](crate::Daimc::interrupt); the fit goes on without it.
+    /// Work was stopped by a [`Stop`](crate::Stop) before there was anything to keep.
     #[error("the fit was interrupted")]
     Interrupted,
 

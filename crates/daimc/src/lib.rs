@@ -90,7 +90,7 @@ pub use neighbours::{Decision, Neighbours};
 pub use options::{Options, Penalty, Preset, ViewWeights};
 pub use scale::{Scale, Scaling};
 pub use schema::{Layout, Presence, Schema, ViewOf, ViewSchema};
-pub use shard::{Cpu, Shard, Shards, VStep, aligned};
+pub use shard::{Cpu, Shard, Shards, VStep, aligned, leaves};
 pub use source::Source;
 pub use statistics::{Statistics, Totals};
 pub use steps::latent::Solver;
@@ -98,3 +98,8 @@ pub use steps::objective::Objective;
 pub use stop::Stop;
 pub use views::{Account, Ids, Values, View, Views};
 pub use watch::Stage;
+
+/// The examples of the page for those who bring rows or machines of their own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/extending.md")]
+struct Extending;

@@ -216,3 +216,10 @@ impl<S: Shard> Shard for Shards<S> {
 pub fn aligned(instances: usize, parts: usize) -> Vec<Range<usize>> {
     Blocks::split(instances, parts)
 }
+
+/// The ranges of instances over which sums are added up in the order of the instances; along a binary tree over them the sums of
+/// all are added. A shard that computes its [`Statistics`] itself makes one share of each of its leaves.
+#[must_use]
+pub fn leaves(instances: usize) -> Vec<Range<usize>> {
+    Blocks::all(instances).leaf_ranges().collect()
+}

@@ -1,9 +1,11 @@
 //! What a sweep gathers, and how the shares of several sweeps become one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
+use crate::blocks::Blocks;
 use crate::forest::{Forest, Merge};
 use crate::{Error, Matrix, Result};
 
@@ -40,7 +42,27 @@ impl Merge for Totals {
     }
 }
 
+impl Totals {
+    /// S and C of each view, and the column sums of V.
+    #[must_use]
+    pub fn new(gram: Vec<Matrix>, cross: Vec<Matrix>, column_sums: Vec<f64>) -> Self {
+        Self { gram, cross, column_sums }
+    }
+}
+
 impl Statistics {
+    /// The share of one of the [`leaves`](crate::leaves) of so many instances.
+    ///
+    /// # Errors
+    /// When it is none of them.
+    pub fn of_leaf(leaf: &Range<usize>, total: usize, totals: Totals) -> Result<Self> {
+        let blocks = Blocks::some(leaf.clone(), total).filter(|blocks| blocks.leaf_ranges().count() == 1);
+        let Some(blocks) = blocks else { return Err(unfit("the instances are not one of the leaves")) };
+        let mut forest = Forest::new(blocks.leaves());
+        forest.plant(0, blocks.first_leaf(), totals);
+        Ok(Self(forest))
+    }
+
     /// Both together.
     ///
     /// # Errors

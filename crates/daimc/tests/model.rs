@@ -293,7 +293,8 @@ fn each_new_instance_is_placed_by_itself() {
         let alone = model.place(&alone).unwrap();
         assert_eq!(alone.labels[0], together.labels[i]);
         let row = Matrix::new(1, 4, together.latent.row(i).to_vec()).unwrap();
-        assert_close(&alone.latent, &row, 1e-7);
+        // One view is in single precision, and products of a lone row are rounded otherwise.
+        assert_close(&alone.latent, &row, 1e-6);
     }
 }
 

@@ -151,6 +151,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or polars
     DataFrames, whose rows are joined by ID; a MuData, which a fit gives `.obs["daimc"]`, `.obs["daimc_confidence"]` and
     `.obsm["X_daimc"]`; or one matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
+    A `numpy.memmap` is read where it lies, and in a dictionary the name of a `.npy` file stands for its array, mapped:
+    data that do not fit into memory are not copied.
     Missing is a row of NaN, an ID that a table does not have, or what `mask` says; a row that is partly NaN is an error.
     Tables of other libraries (Dask, Modin, cuDF, Spark, pyarrow, xarray) are refused: as arrays they would lose their IDs.
     After `set_output(transform="pandas")` the DataFrames that come out have the index of the tables.

@@ -73,6 +73,8 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
     given: list[Sequence[Hashable]] = []
     indexes: list[Any] = []
     for name, part in parts.items():
+        if isinstance(part, (str, PathLike)):
+            part = _mapped(part, name)
         refuse_foreign(part, f"view '{name}'")
         if not is_table(part):
             views.append(from_matrix(part, name))
@@ -90,6 +92,18 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
     names = join_names(views, given, indexes) if joined else row_numbers(views[0].shape[0])
     apply_mask(mask, views, joined)
     return Data(views, names, joined)
+
+
+def _mapped(path: str | PathLike[str], name: str) -> Any:
+    """The array in a file, mapped: the system reads its pages as they are needed, and may forget them."""
+    if not str(path).endswith(".npy"):
+        raise TypeError(
+            f"view '{name}' names the file {path}, which is no .npy: give what is in it, as pandas.read_csv reads it"
+        )
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"view '{name}': {path} cannot be read as an array: {error}") from None
 
 
 def warn_of_ids(data: Data, alone: list[str], stacklevel: int) -> None:
