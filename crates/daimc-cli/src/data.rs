@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use daimc::text::{list, plain, quoted};
 use daimc::{Layout, Views};
 use daimc_io::{Account, Assembly, Cells, Column, Location, Reading, Size, Table};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
@@ -221,9 +222,8 @@ impl Data {
     pub fn read(&self, spool: Option<&Path>) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
-        let mut tables = Vec::with_capacity(locations.len());
-        let mut inputs = Vec::with_capacity(locations.len());
-        for Location { name, path, variable } in locations {
+        // One file is hashed while another is decoded; of several errors the first in the order of the files is told.
+        let read = locations.into_par_iter().map(|Location { name, path, variable }| {
             let how = self.reading(&name);
             let (table, sha256) = match spool {
                 Some(folder) => daimc_io::read_stored(&path, variable.as_deref(), how, folder)?,
@@ -231,9 +231,11 @@ impl Data {
             };
             let shape = [table.rows, table.columns];
             let (values, entries, bytes) = kind(&table);
-            inputs.push(Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 });
-            tables.push((name, table));
-        }
+            let input = Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 };
+            Ok(((name, table), input))
+        });
+        let read: Vec<Result<_>> = read.collect();
+        let (tables, inputs) = read.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
         Ok((tables, inputs))
     }
 

@@ -15,6 +15,16 @@ fn limited(folder: &Folder, kib: u64, arguments: &str) -> Output {
     Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap()
 }
 
+/// A `.npy` of zeros, most of which are holes in the file.
+fn zeros(folder: &Folder, name: &str, rows: u64, columns: u64) {
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let mut file = File::create(folder.path(name)).unwrap();
+    file.write_all(b"\x93NUMPY\x01\x00").unwrap();
+    file.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+    file.write_all(header.as_bytes()).unwrap();
+    file.set_len(10 + header.len() as u64 + 8 * rows * columns).unwrap();
+}
+
 fn told(output: &Output, code: i32) -> String {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{errors}");
@@ -35,16 +45,48 @@ fn a_limit_is_checked_before_files_are_read_and_before_a_fit_begins() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn what_does_not_fit_is_read_from_disk_with_the_same_results() {
+    let folder = Folder::new();
+    // 24 MB as numbers, in two clusters.
+    let row =
+        |i: usize| (0..50).map(move |f| if f % 2 == i % 2 { 3.0 } else { ((7 * i + f) % 10) as f64 / 8.0 });
+    let line = |i: usize| row(i).fold(format!("\ns{i}"), |line, value| line + &format!("\t{value:.4}"));
+    let names = (0..50).fold(String::new(), |line, f| line + &format!("\tf{f}"));
+    let rows: String = (0..60_000).map(line).collect();
+    folder.file("a.tsv", format!("id{names}{rows}"));
+    let fit = "fit --view a=a.tsv -k 2 --max-iter 5 --neighbours off --threads 2";
+    folder.good(&format!("{fit} -o memory"));
+    let output = folder.run(&format!("{fit} -v --memory 90MB -o disk"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("rows are read from disk"), "{said}");
+    assert!(said.contains("passes over the data"), "{said}");
+    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+        assert!(folder.text(&format!("memory/{file}")) == folder.text(&format!("disk/{file}")), "{file}");
+    }
+    assert_eq!(folder.list("memory"), folder.list("disk"));
+    let (memory, disk) = (folder.json("memory/summary.json"), folder.json("disk/summary.json"));
+    assert_eq!(memory["inputs"][0]["sha256"], disk["inputs"][0]["sha256"]);
+    assert_eq!(memory["passes"], disk["passes"]);
+    let predict = "predict memory --view a=a.tsv --threads 2";
+    assert_eq!(folder.good(predict), folder.good(&format!("{predict} --memory 90MB")));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn under_a_limit_of_the_system_a_sentence_is_said() {
     let folder = Folder::new();
-    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (400000, 1000), }";
-    let mut file = File::create(folder.path("a.npy")).unwrap();
-    file.write_all(b"\x93NUMPY\x01\x00").unwrap();
-    file.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
-    file.write_all(header.as_bytes()).unwrap();
-    file.set_len(10 + header.len() as u64 + 3_200_000_000).unwrap();
+    zeros(&folder, "a.npy", 400_000, 1000);
     let output = limited(&folder, 1_000_000, "inspect --view a=a.npy --threads 1");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("the data take 3.2 GB") && said.contains("rows are read from disk"), "{said}");
+    let output = limited(&folder, 1_000_000, "select --view a=a.npy -k 2..3 --threads 1");
     assert!(told(&output, 1).contains("a.npy: 3200 MB of memory is needed"));
+    // So many instances that V alone does not fit, which is known before anything is read.
+    zeros(&folder, "many.npy", 80_000_000, 1);
+    let output = limited(&folder, 1_000_000, "fit --view a=many.npy -k 20 -o out --threads 1");
+    assert!(told(&output, 1).contains("V, 80000000 instances × 20, takes 12.8 GB"));
+    assert!(folder.list("out").is_empty());
 
     // Few values, but many features and clusters.
     let entries: Vec<String> = (1..=200).map(|i| format!("{i} {} 1", i * 4000)).collect();

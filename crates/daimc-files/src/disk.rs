@@ -53,10 +53,15 @@ impl Disk {
     /// Makes a folder; the result says whether it is a new one.
     pub(crate) fn create_folder(&self, path: &Path) -> io::Result<bool> {
         self.ask(Call::CreateFolder, path)?;
-        match fs::create_dir(path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
-            Err(error) => Err(error),
+        loop {
+            match fs::create_dir(path) {
+                Ok(()) => return Ok(true),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Err(_) if path.is_dir() => return Ok(false),
+                // Something else is there, or somebody has just removed what was there.
+                Err(error) if fs::symlink_metadata(path).is_ok() => return Err(error),
+                Err(_) => {}
+            }
         }
     }
 

@@ -30,10 +30,7 @@ pub struct Stored {
 
 impl fmt::Debug for Stored {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Stored")
-            .field("shape", &self.rows.shape())
-            .field("layout", &self.rows.layout())
-            .finish()
+        write!(out, "Stored({:?}, {:?})", self.rows.shape(), self.rows.layout())
     }
 }
 

@@ -119,15 +119,10 @@ fn npy(rows: usize, columns: usize, fortran: bool) -> Vec<u8> {
 
 /// The same with IDs, every fifth row missing, in another order.
 fn csv(rows: usize, columns: usize) -> String {
-    let mut text = String::from("id");
-    (0..columns).for_each(|f| text += &format!(",f{f}"));
-    for i in (0..rows).rev().filter(|i| i % 5 != 2) {
-        text += &format!("\n{i}");
-        (0..columns).for_each(|f| {
-            text += &format!(",{}", if f % 3 == i % 3 { 2.5 } else { 0.1 * ((5 * i + f) % 7) as f64 })
-        });
-    }
-    text
+    let value = |i: usize, f: usize| if f % 3 == i % 3 { 2.5 } else { 0.1 * ((5 * i + f) % 7) as f64 };
+    let line = |i: usize| (0..columns).fold(format!("\n{i}"), |line, f| line + &format!(",{}", value(i, f)));
+    let names = (0..columns).fold(String::from("id"), |line, f| line + &format!(",f{f}"));
+    (0..rows).rev().filter(|i| i % 5 != 2).fold(names, |text, i| text + &line(i))
 }
 
 fn views(paths: [&Path; 2], on_disk: Option<&Path>) -> Views<'static> {

@@ -9,7 +9,7 @@ pub(crate) fn block_size(instances: usize) -> usize {
 }
 
 /// Instances in a leaf, at least.
-const LEAF: usize = 4096;
+const LEAF: usize = 16_384;
 
 /// Leaves, at most.
 const MOST_LEAVES: usize = 128;
@@ -116,6 +116,6 @@ mod tests {
                 assert_eq!(leaves, (0..all.leaves()).collect::<Vec<_>>(), "{total} in {parts}");
             }
         }
-        assert!(Blocks::some(1..4096, 100_000).is_none() && Blocks::some(0..0, 100).is_none());
+        assert!(Blocks::some(1..16_384, 100_000).is_none() && Blocks::some(0..0, 100).is_none());
     }
 }

@@ -66,8 +66,10 @@ pub(crate) fn initialise(
         .map(|view| cluster(scan, view, &sweep.lenses[view], &plan, fill))
         .collect::<Result<Vec<_>>>()?;
     let targets = match how {
-        Initialisation::Aligned => matched(latent, &views, &overlaps(sweep, &views, seed)?),
-        Initialisation::Paper => vec![(0..latent).collect(); views.len()],
+        Initialisation::Aligned if views.len() > 1 => {
+            matched(latent, &views, &overlaps(sweep, &views, seed)?)
+        }
+        Initialisation::Aligned | Initialisation::Paper => vec![(0..latent).collect(); views.len()],
     };
     let mut v = Matrix::zeros(scan.instances(), latent);
     let labels: Vec<Labels<'_>> =
@@ -155,15 +157,14 @@ impl Labels<'_> {
                     gone.for_each(|i| each(i - start, *missing));
                 }
                 centres.compare(block, &rows, &mut Scratch::default(), |at, label, _, _| {
-                    each(at.0 - start, label)
+                    each(at.0 - start, label);
                 });
             }
         }
     }
 }
 
-/// Instances on which the clusters of the views are compared where k-means has seen but a sample, in multiples of that sample.
-const COMPARED: usize = 4;
+/// Of the instances on which the clusters of the views are compared, where k-means has seen but a sample.
 const COMPARED_STREAM: u64 = 1 << 40;
 
 /// How many instances have label a in one view and b in another, for each pair of views: a × b.
@@ -187,29 +188,24 @@ fn overlaps(sweep: &Sweep<'_>, views: &[Clustered], seed: u64) -> Result<Overlap
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(COMPARED_STREAM);
     let known = views.iter().all(|view| view.labels.is_some());
-    let limit = if known { scan.instances() } else { COMPARED * kmeans::sample_size(latent) };
+    let limit = if known { scan.instances() } else { kmeans::sample_size(latent) };
     let chosen = kmeans::sample_instances(scan.source(), limit, &mut rng);
     let mut of_views = Vec::with_capacity(views.len());
     for (view, (own, lens)) in views.iter().zip(&sweep.lenses).enumerate() {
-        of_views.push(match &own.labels {
-            Some(labels) => chosen.iter().map(|&i| labels[i as usize]).collect(),
-            None => {
-                let mut buffer = Buffer::default();
-                let block = scan.pick(view, &chosen, &mut buffer)?;
-                let row = |(n, i): (usize, &u32)| Some((*i as usize, block.index.row(n)?));
-                let rows: Vec<(usize, usize)> = chosen.iter().enumerate().filter_map(row).collect();
-                let mut found = Vec::with_capacity(rows.len());
-                Centres::new(lens, &own.centres).compare(
-                    &block,
-                    &rows,
-                    &mut Scratch::default(),
-                    |_, label, _, _| found.push(label),
-                );
-                let mut found = found.into_iter();
-                let label = |n| block.index.row(n).and_then(|_| found.next()).unwrap_or(MISSING);
-                (0..chosen.len()).map(label).collect::<Vec<u32>>()
-            }
-        });
+        if let Some(labels) = &own.labels {
+            of_views.push(chosen.iter().map(|&i| labels[i as usize]).collect());
+            continue;
+        }
+        let mut buffer = Buffer::default();
+        let block = scan.pick(view, &chosen, &mut buffer)?;
+        let row = |(n, i): (usize, &u32)| Some((*i as usize, block.index.row(n)?));
+        let rows: Vec<(usize, usize)> = chosen.iter().enumerate().filter_map(row).collect();
+        let mut found = Vec::with_capacity(rows.len());
+        let centres = Centres::new(lens, &own.centres);
+        centres.compare(&block, &rows, &mut Scratch::default(), |_, label, _, _| found.push(label));
+        let mut found = found.into_iter();
+        let label = |n| block.index.row(n).and_then(|_| found.next()).unwrap_or(MISSING);
+        of_views.push((0..chosen.len()).map(label).collect::<Vec<u32>>());
     }
     let mut all =
         Overlaps { views: views.len(), latent, counts: vec![0; views.len().pow(2) * latent * latent] };

@@ -51,6 +51,7 @@ mod kernel;
 mod kmeans;
 mod lens;
 mod linalg;
+mod machine;
 mod matrix;
 pub mod metrics;
 mod missingness;

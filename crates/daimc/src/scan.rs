@@ -213,7 +213,7 @@ impl<'a> Scan<'a> {
                 self.stop.check()?;
                 let read = random.pick(view, instances, buffer);
                 let checked = || Ok(buffer.check(self.schema().view(view), numbers())?);
-                let range = numbers().next().unwrap_or(0)..numbers().last().unwrap_or(0) + 1;
+                let range = numbers().next().unwrap_or(0)..numbers().next_back().unwrap_or(0) + 1;
                 read.and_then(|()| checked()).map_err(|error| self.unreadable(view, &range, error))?;
             }
         } else {

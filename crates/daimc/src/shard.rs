@@ -205,7 +205,7 @@ impl<S: Shard> Shard for Shards<S> {
     fn latent(&self) -> Matrix {
         let parts: Vec<Matrix> = self.0.iter().map(Shard::latent).collect();
         let columns = parts.first().map_or(0, Matrix::columns);
-        let values: Vec<f64> = parts.iter().flat_map(|part| part.values()).copied().collect();
+        let values: Vec<f64> = parts.iter().flat_map(Matrix::values).copied().collect();
         Matrix::new(self.instances(), columns, values).unwrap_or_default()
     }
 }

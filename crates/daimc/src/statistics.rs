@@ -84,6 +84,9 @@ impl Statistics {
     }
 
     /// As bytes (in the safetensors format), to travel.
+    ///
+    /// # Panics
+    /// Never: names and shapes are its own.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();

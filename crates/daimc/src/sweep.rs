@@ -13,6 +13,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::forest::Forest;
 use crate::lens::{Lens, Operand, Sums, Total};
 use crate::linalg::transposed_product;
+use crate::machine;
 use crate::patterns::{Grams, Patterns};
 use crate::scan::{Piece, Scan};
 use crate::source::Block;
@@ -45,7 +46,7 @@ pub(crate) enum Mode {
 }
 
 /// How exactly V is solved for given bases.
-pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-10 };
+pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-9 };
 
 /// An update, prepared.
 struct Plan<'a> {
@@ -59,8 +60,13 @@ struct Plan<'a> {
 }
 
 /// Bytes of rows that are worked on together: they are read by the first product and should still be in the
-/// second-level cache for the second.
-const TILE_BYTES: usize = 192 << 10;
+/// second-level cache for the second, beside the basis and the sums.
+fn tile_bytes() -> usize {
+    (machine::second_level_cache() / 16 * 3).clamp(96 << 10, 768 << 10)
+}
+
+/// Bytes of a group of rows, at most, on any machine.
+const GROUP_BYTES: usize = 192 << 10;
 
 /// Instances of one presence pattern that stay together, whatever the size of a tile is: rows of V are solved and summed up in
 /// groups of so many, so that tiles, which are made of whole groups, decide about time and not about bits.
@@ -73,11 +79,11 @@ impl<'a> Sweep<'a> {
     pub fn new(scan: Scan<'a>, lenses: Vec<Lens>, latent: usize) -> Self {
         let patterns = Patterns::new(scan.source(), scan.blocks().size());
         let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(scan.instances())).sum();
-        let tile = (TILE_BYTES / bytes.max(1)).clamp(LANES, LARGEST_TILE);
+        let tile = (tile_bytes() / bytes.max(1)).clamp(LANES, LARGEST_TILE);
         // Groups of long rows are small, or they would not fit the cache.
         let dense = scan.schema().views().filter(|view| view.layout().is_dense());
         let longest: usize = dense.map(|view| view.features() * view.layout().bytes()).sum();
-        let group = if longest * GROUP > TILE_BYTES { LANES } else { GROUP };
+        let group = if longest * GROUP > GROUP_BYTES { LANES } else { GROUP };
         Self { scan, lenses, patterns, latent, tile, group }
     }
 
@@ -326,3 +332,6 @@ impl Leaf {
         Totals { gram: full.grams, cross, column_sums: full.column_sums }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use daimc::{
 use made::*;
 
 const LATENT: usize = 5;
-const TOTAL: usize = 40_000;
+const TOTAL: usize = 100_000;
 
 struct Data {
     dense: Vec<f64>,
@@ -136,11 +136,11 @@ fn shares_are_merged_in_any_order_and_travel_as_bytes() {
 #[test]
 fn shards_that_do_not_fit_are_refused() {
     let data = data();
-    let some = data.views(0..8192);
+    let some = data.views(0..32_768);
     let scalings = scalings(&some);
     let refused = |range, total| Cpu::part(&some, range, total, &scalings, LATENT).err().unwrap();
-    assert!(matches!(refused(1..8193, TOTAL), Error::Unsuitable { what: "range", .. }));
-    assert!(matches!(refused(0..4096, TOTAL), Error::Unsuitable { what: "range", .. }));
+    assert!(matches!(refused(1..32_769, TOTAL), Error::Unsuitable { what: "range", .. }));
+    assert!(matches!(refused(0..16_384, TOTAL), Error::Unsuitable { what: "range", .. }));
     assert!(matches!(Cpu::new(&some, &scalings[..1], LATENT), Err(Error::LengthMismatch { .. })));
     let mut shard = Cpu::new(&some, &scalings, LATENT).unwrap();
     assert!(shard.start(Matrix::zeros(3, LATENT), &Stop::new()).is_err());

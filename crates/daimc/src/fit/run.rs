@@ -34,6 +34,9 @@ impl Course {
     }
 }
 
+/// What one of several runs has found.
+type Ended = (Place, Leaders, Course, Descent);
+
 /// What is asked after each iteration.
 type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
 
@@ -126,7 +129,6 @@ impl<'a> Work<'a> {
     pub fn combined(&self) -> Result<(Descent, Matrix, Vec<Course>, Runs)> {
         let options = &self.fit.options;
         let to_the_end = Stop::new();
-        type Ended = (Place, Leaders, Course, Descent);
         let one = |run: usize| -> Result<Option<Ended>> {
             if run > 0 && self.stop.is_set() {
                 return Ok(None);
