@@ -19,7 +19,7 @@ mod summary;
 
 use std::borrow::Cow;
 
-use daimc::{Error, Explanation, Model, Result, Views};
+use daimc::{Error, Explanation, Model, Result, Source};
 use serde::Serialize;
 
 pub use agreement::Agreement;
@@ -63,34 +63,35 @@ pub struct Figures {
 
 impl Figures {
     pub(crate) fn of(
-        views: &Views<'_>,
+        source: &dyn Source,
         model: &Model,
         classes: Option<&Classes>,
         explanation: Option<&Explanation>,
     ) -> Result<Self> {
-        let found = views.instances();
+        let schema = source.schema();
+        let found = schema.instances();
         fits("instances (as many as the model was fitted to)", model.labels.len(), found)?;
-        fits("views (as many as the model was fitted to)", model.views.len(), views.len())?;
+        fits("views (as many as the model was fitted to)", model.views.len(), schema.len())?;
         if let Some(classes) = classes {
             fits("classes (one per instance)", found, classes.of.len())?;
         }
         let explanation = match explanation {
             Some(given) => Cow::Borrowed(given),
-            None => Cow::Owned(model.explain(views)?),
+            None => Cow::Owned(model.explain(source)?),
         };
         let Explanation { contributions, residuals, .. } = &*explanation;
         fits("instances of the explanation", found, contributions.instances())?;
         let members = members(&model.labels, model.options.clusters);
-        let clusters = Clusters::of(views, model, &members);
+        let clusters = Clusters::of(schema, model, &members);
         let sizes: Vec<usize> = clusters.clusters.iter().map(|cluster| cluster.size).collect();
         let agreement = classes.map(|classes| Agreement::of(model, classes)).transpose()?.flatten();
         // Classes of which none is known are none.
         let classes = classes.filter(|_| agreement.is_some());
         Ok(Self {
-            summary: Summary::of(views, model),
-            presence: Presence::of(views),
+            summary: Summary::of(schema, model),
+            presence: Presence::of(schema),
             course: Course::of(model),
-            map: Map::of(views, model, classes, contributions, &members),
+            map: Map::of(schema, model, classes, contributions, &members),
             evidence: Evidence::of(model, contributions),
             features: Features::of(model, &sizes),
             reconstruction: Reconstruction::of(model, residuals),

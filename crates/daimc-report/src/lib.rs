@@ -19,15 +19,15 @@
 pub mod figures;
 mod page;
 
-use daimc::{Explanation, Model, Result, Views};
+use daimc::{Explanation, Model, Result, Source};
 use figures::Figures;
 use figures::classes::Classes;
 use serde_json::Value;
 
 /// A report about a model and the data it was fitted to.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Report<'a> {
-    views: &'a Views<'a>,
+    source: &'a dyn Source,
     model: &'a Model,
     classes: Option<Classes>,
     explanation: Option<&'a Explanation>,
@@ -38,9 +38,9 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// A report about a model and the data it was fitted to.
     #[must_use]
-    pub fn new(views: &'a Views<'a>, model: &'a Model) -> Self {
+    pub fn new(source: &'a dyn Source, model: &'a Model) -> Self {
         let title = "Clusters of incomplete views".into();
-        Self { views, model, classes: None, explanation: None, provenance: None, title }
+        Self { source, model, classes: None, explanation: None, provenance: None, title }
     }
 
     /// Compares clusters with true classes; for each instance the name of its class, if it is known.
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When the model was fitted to other views or instances, or there is not one class per instance.
     pub fn figures(&self) -> Result<Figures> {
-        Figures::of(self.views, self.model, self.classes.as_ref(), self.explanation)
+        Figures::of(self.source, self.model, self.classes.as_ref(), self.explanation)
     }
 
     /// The page.

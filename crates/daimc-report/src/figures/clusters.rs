@@ -1,6 +1,6 @@
 //! The clusters, one by one.
 
-use daimc::{Model, Views};
+use daimc::{Model, Schema};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub const SILHOUETTES: usize = 2000;
 
 impl Clusters {
     /// `members` are the instances of each cluster.
-    pub(super) fn of(views: &Views<'_>, model: &Model, members: &[Vec<usize>]) -> Self {
+    pub(super) fn of(schema: &Schema, model: &Model, members: &[Vec<usize>]) -> Self {
         let count = members.len();
         let sample = stratified(members, SILHOUETTES);
         let labels: Vec<usize> = sample.iter().map(|&i| model.labels[i]).collect();
@@ -48,7 +48,7 @@ impl Clusters {
         for (value, &label) in silhouettes(&scaled_rows(model, &sample), &labels, count).iter().zip(&labels) {
             by_cluster[label].push(*value);
         }
-        let views_of = |&i: &usize| (0..views.len()).filter(|&view| views.is_present(view, i)).count();
+        let views_of = |&i: &usize| schema.views().filter(|view| view.shows(i)).count();
         let clusters: Vec<Cluster> = members
             .par_iter()
             .zip(by_cluster)

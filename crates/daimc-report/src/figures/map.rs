@@ -1,6 +1,6 @@
 //! V in two dimensions.
 
-use daimc::{Contributions, Model, Views};
+use daimc::{Contributions, Model, Schema};
 use serde::Serialize;
 
 use super::classes::{Classes, largest};
@@ -46,7 +46,7 @@ const VIEWS: usize = 10;
 
 impl Map {
     pub(super) fn of(
-        views: &Views<'_>,
+        schema: &Schema,
         model: &Model,
         classes: Option<&Classes>,
         contributions: &Contributions,
@@ -65,13 +65,10 @@ impl Map {
         let named = classes.map(|classes| largest(&classes.sizes())).unwrap_or_default();
         Self {
             centres: (0..clusters).map(|cluster| middle(&points, &labels, cluster)).collect(),
-            ids: drawn.iter().map(|&i| views.ids().get(i)).collect(),
+            ids: drawn.iter().map(|&i| schema.ids().get(i)).collect(),
             confidence: drawn.iter().map(|&i| model.confidence[i]).collect(),
-            views: drawn
-                .iter()
-                .map(|&i| (0..views.len()).filter(|&v| views.is_present(v, i)).count())
-                .collect(),
-            contributions: (views.len() <= VIEWS)
+            views: drawn.iter().map(|&i| schema.views().filter(|view| view.shows(i)).count()).collect(),
+            contributions: (schema.len() <= VIEWS)
                 .then(|| drawn.iter().map(|&i| contributions.shares(i).collect()).collect()),
             classes: classes
                 .map(|classes| drawn.iter().map(|&i| Some(place(&named, classes.of[i]?))).collect()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use daimc::Views;
+use daimc::Schema;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -55,9 +55,9 @@ const COMBINATIONS: usize = 500;
 const BLOCK: usize = 1 << 14;
 
 impl Presence {
-    pub(super) fn of(views: &Views<'_>) -> Self {
-        let (n, count) = (views.instances(), views.len());
-        let mut patterns: Vec<(Vec<u64>, usize)> = count_patterns(views).into_iter().collect();
+    pub(super) fn of(schema: &Schema) -> Self {
+        let (n, count) = (schema.instances(), schema.len());
+        let mut patterns: Vec<(Vec<u64>, usize)> = count_patterns(schema).into_iter().collect();
         patterns.sort_unstable_by(|a, b| b.0.cmp(&a.0));
         let bins = n.min(BINS).min((TILES / count).max(40));
         let tiles = tiles(&patterns, count, n, bins);
@@ -72,8 +72,8 @@ impl Presence {
         let shown: Vec<usize> = (0..count).map(shows).collect();
         let everywhere = patterns.iter().filter(|(pattern, _)| (0..count).all(|view| has(pattern, view)));
         Self {
-            views: views
-                .iter()
+            views: schema
+                .views()
                 .enumerate()
                 .map(|(number, view)| ViewPresence {
                     name: view.name().into(),
@@ -96,14 +96,14 @@ impl Presence {
 
 /// How many instances have each presence pattern: one bit per view, the first view the highest, so that patterns sort like
 /// their tiles.
-fn count_patterns(views: &Views<'_>) -> HashMap<Vec<u64>, usize> {
-    let empty = vec![0_u64; views.len().div_ceil(64)];
+fn count_patterns(schema: &Schema) -> HashMap<Vec<u64>, usize> {
+    let empty = vec![0_u64; schema.len().div_ceil(64)];
     let of_block = |block: usize| {
         let mut counts: HashMap<Vec<u64>, usize> = HashMap::new();
         let mut pattern = empty.clone();
-        for instance in block * BLOCK..((block + 1) * BLOCK).min(views.instances()) {
+        for instance in block * BLOCK..((block + 1) * BLOCK).min(schema.instances()) {
             pattern.fill(0);
-            for view in (0..views.len()).filter(|&view| views.is_present(view, instance)) {
+            for view in (0..schema.len()).filter(|&view| schema.view(view).shows(instance)) {
                 pattern[view / 64] |= 1 << (63 - view % 64);
             }
             match counts.get_mut(&pattern) {
@@ -117,7 +117,7 @@ fn count_patterns(views: &Views<'_>) -> HashMap<Vec<u64>, usize> {
         b.into_iter().for_each(|(pattern, count)| *a.entry(pattern).or_default() += count);
         a
     };
-    (0..views.instances().div_ceil(BLOCK)).into_par_iter().map(of_block).reduce(HashMap::new, sum)
+    (0..schema.instances().div_ceil(BLOCK)).into_par_iter().map(of_block).reduce(HashMap::new, sum)
 }
 
 fn has(pattern: &[u64], view: usize) -> bool {

@@ -1,6 +1,6 @@
 //! The headline numbers.
 
-use daimc::{Model, Outcome, Views};
+use daimc::{Model, Outcome, Schema};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -33,14 +33,14 @@ pub struct Summary {
 const BLOCK: usize = 1 << 14;
 
 impl Summary {
-    pub(super) fn of(views: &Views<'_>, model: &Model) -> Self {
+    pub(super) fn of(schema: &Schema, model: &Model) -> Self {
         let timings = model.timings;
         // Added up in the order of the blocks, whichever thread was first.
         let blocks: Vec<f64> = model.confidence.par_chunks(BLOCK).map(|block| block.iter().sum()).collect();
         Self {
-            instances: views.instances(),
-            views: views.len(),
-            features: views.iter().map(daimc::View::features).sum(),
+            instances: schema.instances(),
+            views: schema.len(),
+            features: schema.views().map(|view| view.features()).sum(),
             clusters: model.options.clusters,
             agreement: model.runs.iter().map(|run| run.agreement).collect(),
             iterations: model.iterations(),

@@ -130,12 +130,12 @@ impl<'a> Work<'a> {
         let options = &self.fit.options;
         let to_the_end = Stop::new();
         let one = |run: usize| -> Result<Option<Ended>> {
-            if run > 0 && self.stop.is_set() {
+            if self.stop.is_set() {
                 return Ok(None);
             }
             let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
             let (descent, v, mut course) = match self.once(&own, run + 1) {
-                Err(Error::Interrupted) if run > 0 => return Ok(None),
+                Err(Error::Interrupted) => return Ok(None),
                 ended => ended?,
             };
             let mut clock = Clock::new();
@@ -148,7 +148,7 @@ impl<'a> Work<'a> {
         let mut courses = Vec::new();
         let mut first = None;
         let mut begun = 0;
-        while begun < options.runs && !(begun > 0 && self.stop.is_set()) {
+        while begun < options.runs && !self.stop.is_set() {
             let end = begun.saturating_add(rayon::current_num_threads()).min(options.runs);
             let some = (begun..end).into_par_iter().with_max_len(1);
             let ended = some.map(one).collect::<Result<Vec<_>>>()?;
@@ -159,12 +159,11 @@ impl<'a> Work<'a> {
             }
             begun = end;
         }
+        // There is something to combine if one run has made an iteration.
+        let Some(first) = first else { return Err(Error::Interrupted) };
         match runs.combine(options).and_then(|v| from_clusters(self.sweep, options, v)) {
-            // What the first run has found is still there.
-            Err(Error::Interrupted) => {
-                let (descent, v) = first.ok_or(Error::Interrupted)?;
-                Ok((descent, v, courses, runs))
-            }
+            // What the first of them has found is still there.
+            Err(Error::Interrupted) => Ok((first.0, first.1, courses, runs)),
             combined => combined.map(|(descent, v)| (descent, v, courses, runs)),
         }
     }
