@@ -70,13 +70,13 @@ def test_arrays_that_can_be_borrowed_are_not_copied(easy):
 
 
 def test_files_and_memmaps_are_the_same_data(gaps, tmp_path):
-    files, maps = {}, {}
-    for number, view in enumerate(gaps):
+    views, files, maps = gaps[2], {}, {}
+    for number, view in enumerate(views):
         path = tmp_path / f"{number}.npy"
         np.save(path, view if number else np.asfortranarray(view))
         files[f"view{number}"] = str(path) if number else path
         maps[f"view{number}"] = np.load(path, mmap_mode="r")
-    expected = fit(gaps)
+    expected = fit(views)
     same(fit(files), expected)
     same(fit(maps), expected)
     np.testing.assert_array_equal(expected.predict(list(maps.values())), fit(files).predict(files))
