@@ -182,8 +182,11 @@ impl Data {
     ) -> Result<Loaded> {
         let start = Instant::now();
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
-        let from_disk = if folder.is_some() { memory::too_large(&self.sizes()?) } else { None };
-        let (tables, inputs) = self.read(folder.filter(|_| from_disk.is_some()))?;
+        let mut from_disk = if folder.is_some() { memory::too_large(&self.sizes()?) } else { None };
+        let (tables, inputs) = self.read(folder, from_disk.is_some())?;
+        if tables.iter().any(|(_, table)| matches!(table.cells, Cells::Stored(_))) {
+            from_disk.get_or_insert_with(|| memory::FROM_DISK.into());
+        }
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
         let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
         let nan = match self.nan {
@@ -218,16 +221,22 @@ impl Data {
         }
     }
 
-    /// Reads the files. If there is a folder for spool files, the values stay on disk.
-    pub fn read(&self, spool: Option<&Path>) -> Result<(Tables, Vec<Input>)> {
+    /// Reads the files. Values stay on disk if all are to, or if they turn out not to fit into memory; that needs a folder for
+    /// spool files.
+    pub fn read(&self, spool: Option<&Path>, from_disk: bool) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
         // One file is hashed while another is decoded; of several errors the first in the order of the files is told.
         let read = locations.into_par_iter().map(|Location { name, path, variable }| {
             let how = self.reading(&name);
+            let stored = |folder: &Path| daimc_io::read_stored(&path, variable.as_deref(), how, folder);
             let (table, sha256) = match spool {
-                Some(folder) => daimc_io::read_stored(&path, variable.as_deref(), how, folder)?,
-                None => daimc_io::read_hashed(&path, variable.as_deref(), how)?,
+                Some(folder) if from_disk => stored(folder)?,
+                _ => match (daimc_io::read_hashed(&path, variable.as_deref(), how), spool) {
+                    // Text may hold more numbers than its length tells; a pipe cannot be read again.
+                    (Err(daimc_io::Error::Memory { .. }), Some(folder)) if path.is_file() => stored(folder)?,
+                    (read, _) => read?,
+                },
             };
             let shape = [table.rows, table.columns];
             let (values, entries, bytes) = kind(&table);

@@ -20,6 +20,10 @@ pub fn limit(size: &str) -> Result<()> {
 /// The share of the memory that can be had which data may take: a fit needs some beside them.
 const SHARE: f64 = 0.7;
 
+/// What is told of data that were expected to fit into memory and do not.
+pub const FROM_DISK: &str =
+    "the data do not fit into memory: rows are read from disk, in every pass over them";
+
 /// Why data of these sizes cannot be read into memory, if they cannot.
 pub fn too_large(sizes: &[Size]) -> Option<String> {
     let (bytes, available) =
