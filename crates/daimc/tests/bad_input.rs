@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Matrix, Model, Preset, Scale, Solver, View, Views};
+use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Solver, View, Views};
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -71,7 +71,7 @@ fn fits(clusters: usize) -> [Daimc; 4] {
 }
 
 /// What is not a finite number in a model, or not in its range.
-fn flaw(model: &Model, views: &Views<'_>) -> Option<String> {
+fn flaw(fitted: &Fit, views: &Views<'_>) -> Option<String> {
     let n = views.instances();
     let bad = |what: &str, values: &[f64]| {
         let bad = values.iter().find(|value| !value.is_finite())?;
@@ -81,30 +81,30 @@ fn flaw(model: &Model, views: &Views<'_>) -> Option<String> {
         let found = (matrix.rows(), matrix.columns());
         (found != expected).then(|| format!("{what} is {found:?}, not {expected:?}"))
     };
-    let latent = model.options.latent;
+    let latent = fitted.model.options.latent;
     let mut flaws = vec![
-        bad("V", model.latent.values()),
-        shape("V", &model.latent, (n, latent)),
-        model.latent.values().iter().find(|value| **value < 0.0).map(|value| format!("V holds {value}")),
-        bad("centres", model.centres.values()),
-        shape("centres", &model.centres, (latent, model.options.clusters)),
-        (model.labels.len() != n).then(|| "as many labels as instances".into()),
-        model
+        bad("V", fitted.latent.values()),
+        shape("V", &fitted.latent, (n, latent)),
+        fitted.latent.values().iter().find(|value| **value < 0.0).map(|value| format!("V holds {value}")),
+        bad("centres", fitted.model.centres.values()),
+        shape("centres", &fitted.model.centres, (latent, fitted.model.options.clusters)),
+        (fitted.labels.len() != n).then(|| "as many labels as instances".into()),
+        fitted
             .labels
             .iter()
-            .find(|&&label| label >= model.options.clusters)
+            .find(|&&label| label >= fitted.model.options.clusters)
             .map(|label| format!("label {label}")),
-        (model.confidence.len() != n).then(|| "as many confidences as instances".into()),
-        model.confidence.iter().find(|c| !(0.0..=1.0).contains(*c)).map(|c| format!("confidence {c}")),
-        (model.views.len() != views.len()).then(|| "as many view models as views".into()),
-        model.history.is_empty().then(|| "no history".into()),
+        (fitted.confidence.len() != n).then(|| "as many confidences as instances".into()),
+        fitted.confidence.iter().find(|c| !(0.0..=1.0).contains(*c)).map(|c| format!("confidence {c}")),
+        (fitted.model.views.len() != views.len()).then(|| "as many view models as views".into()),
+        fitted.history.is_empty().then(|| "no history".into()),
     ];
-    for (i, now) in model.history.iter().chain([&model.objective]).enumerate() {
+    for (i, now) in fitted.history.iter().chain([&fitted.objective]).enumerate() {
         let parts = [now.total, now.loss, now.alignment, now.sparsity];
         flaws.push(bad(&format!("objective {i} {now:?}"), &parts));
         flaws.push(parts.iter().find(|part| **part < 0.0).map(|part| format!("objective {i} has {part}")));
     }
-    for (own, view) in model.views.iter().zip(views.iter()) {
+    for (own, view) in fitted.model.views.iter().zip(views.iter()) {
         let of = |what: &str| format!("{what} of view {}", own.name);
         flaws.push(bad(&of("U"), own.basis.values()));
         flaws.push(shape(&of("U"), &own.basis, (view.features(), latent)));
@@ -115,17 +115,17 @@ fn flaw(model: &Model, views: &Views<'_>) -> Option<String> {
         flaws.push(bad(&of("factor"), &own.scaling.factor));
         flaws.push(bad(&of("weight and length"), &[own.scaling.weight, own.scaling.length]));
     }
-    let time = model.timings;
+    let time = fitted.timings;
     flaws.push(bad("timings", &[time.prepare, time.initialise, time.iterate, time.assign]));
     flaws.into_iter().flatten().next()
 }
 
 /// What is wrong with a model, with where it places the instances it was fitted to, or with its file.
-fn unsound(model: &Model, views: &Views<'_>) -> Option<String> {
-    if let Some(flaw) = flaw(model, views) {
+fn unsound(fitted: &Fit, views: &Views<'_>) -> Option<String> {
+    if let Some(flaw) = flaw(fitted, views) {
         return Some(flaw);
     }
-    let place = match model.place(views) {
+    let place = match fitted.model.place(views) {
         Ok(place) => place,
         Err(error) => return Some(format!("the instances it was fitted to cannot be placed: {error}")),
     };
@@ -135,13 +135,13 @@ fn unsound(model: &Model, views: &Views<'_>) -> Option<String> {
     if let Some(confidence) = place.confidence.iter().find(|c| !(0.0..=1.0).contains(*c)) {
         return Some(format!("an instance is placed with confidence {confidence}"));
     }
-    for view in &model.views {
-        let rows = model.reconstruct(&view.name, &model.latent).unwrap();
+    for view in &fitted.model.views {
+        let rows = fitted.model.reconstruct(&view.name, &fitted.latent).unwrap();
         if let Some(value) = rows.values().iter().find(|value| !value.is_finite()) {
             return Some(format!("view {} is reconstructed as {value}", view.name));
         }
     }
-    match model.to_bytes().and_then(|bytes| Model::from_bytes(&bytes)) {
+    match fitted.to_bytes().and_then(|bytes| Fit::from_bytes(&bytes)) {
         Ok(_) => None,
         Err(error) => Some(format!("its file cannot be read: {error}")),
     }
@@ -149,13 +149,13 @@ fn unsound(model: &Model, views: &Views<'_>) -> Option<String> {
 
 /// Fits the views, which must work.
 #[track_caller]
-fn sound(daimc: &Daimc, views: &Views<'_>) -> Model {
-    let model = daimc.fit(views).unwrap_or_else(|error| panic!("{error}\n{:?}", daimc.options()));
-    if let Some(reason) = unsound(&model, views) {
+fn sound(daimc: &Daimc, views: &Views<'_>) -> Fit {
+    let fitted = daimc.fit(views).unwrap_or_else(|error| panic!("{error}\n{:?}", daimc.options()));
+    if let Some(reason) = unsound(&fitted, views) {
         let names: Vec<&str> = views.iter().map(View::name).collect();
         panic!("{reason}\n{names:?} {:?}", daimc.options());
     }
-    model
+    fitted
 }
 
 /// Fits the views with both presets and both solvers, which must work.
@@ -446,9 +446,9 @@ fn values_too_large_to_be_squared_are_refused_without_scaling() {
 fn values_too_large_to_be_squared_can_be_brought_to_unit_length() {
     let views = Views::new(vec![huge()]).unwrap();
     for daimc in fits(2) {
-        let model = sound(&daimc.scale(Scale::Unit), &views);
-        let even = model.labels[0];
-        assert!((0..8).all(|i| (model.labels[i] == even) == (i % 2 == 0)), "{:?}", model.labels);
+        let fitted = sound(&daimc.scale(Scale::Unit), &views);
+        let even = fitted.labels[0];
+        assert!((0..8).all(|i| (fitted.labels[i] == even) == (i % 2 == 0)), "{:?}", fitted.labels);
     }
 }
 
@@ -459,7 +459,7 @@ fn rows_whose_squares_only_overflow_when_added_up_are_refused_or_fitted() {
     for daimc in fits(2) {
         for equal in [true, false] {
             match daimc.clone().scale(Scale::None).equal_weight(equal).fit(&views) {
-                Ok(model) => assert_eq!(unsound(&model, &views), None),
+                Ok(fitted) => assert_eq!(unsound(&fitted, &views), None),
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::TooLarge { .. }, "view 'a'"),
             }
@@ -475,7 +475,7 @@ fn values_near_the_largest_number_are_refused_or_fitted() {
         for daimc in fits(2) {
             for scale in SCALES {
                 match daimc.clone().scale(scale).fit(&views) {
-                    Ok(model) => assert_eq!(unsound(&model, &views), None, "{values:?} {scale}"),
+                    Ok(fitted) => assert_eq!(unsound(&fitted, &views), None, "{values:?} {scale}"),
                     Err(Error::OutOfRange) => {}
                     Err(error @ Error::Scaling { .. }) => {
                         refused!(Err::<(), _>(error), Error::Scaling { .. }, "view 'a'", "largest number");
@@ -489,10 +489,10 @@ fn values_near_the_largest_number_are_refused_or_fitted() {
 
 #[test]
 fn new_values_too_large_to_be_squared_are_refused() {
-    let model = Daimc::new(3).scale(Scale::None).fit(&easy()).unwrap();
+    let fitted = Daimc::new(3).scale(Scale::None).fit(&easy()).unwrap();
     let new = View::dense("a", 4, vec![0.0, 0.0, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0]).unwrap();
     let new = Views::new(vec![new.ids(strings(&["ok", "bad"])).unwrap()]).unwrap();
-    refused!(model.predict(&new), Error::TooLarge { row: 1, .. }, "view 'a'", "row 1", "'bad'");
+    refused!(fitted.model.predict(&new), Error::TooLarge { row: 1, .. }, "view 'a'", "row 1", "'bad'");
 }
 
 // Questions to a model that are refused.
@@ -503,8 +503,8 @@ fn new_data_that_do_not_fit_the_model_are_refused() {
     let names = strings(&["p", "q", "r", "s"]);
     let a = data.dense::<f64>("a", 4).unwrap().feature_names(names.clone()).unwrap();
     let views = Views::new(vec![a.clone(), data.dense::<f32>("b", 6).unwrap()]).unwrap();
-    let model = Daimc::new(3).fit(&views).unwrap();
-    let predict = |view: View<'static>| model.predict(&Views::new(vec![view]).unwrap());
+    let fitted = Daimc::new(3).fit(&views).unwrap();
+    let predict = |view: View<'static>| fitted.model.predict(&Views::new(vec![view]).unwrap());
 
     let unknown = predict(data.dense::<f64>("c", 4).unwrap());
     refused!(unknown, Error::UnknownView { .. }, "view 'c'", "a, b");
@@ -525,10 +525,10 @@ fn new_data_that_do_not_fit_the_model_are_refused() {
 
 #[test]
 fn reconstructing_from_rows_of_another_width_is_refused() {
-    let model = Daimc::new(3).fit(&easy()).unwrap();
-    let wide = model.reconstruct("a", &Matrix::zeros(5, 4));
+    let fitted = Daimc::new(3).fit(&easy()).unwrap();
+    let wide = fitted.model.reconstruct("a", &Matrix::zeros(5, 4));
     refused!(wide, Error::LengthMismatch { expected: 3, found: 4, .. }, "3", "4");
-    refused!(model.reconstruct("c", &model.latent), Error::UnknownView { .. }, "view 'c'", "a, b");
+    refused!(fitted.model.reconstruct("c", &fitted.latent), Error::UnknownView { .. }, "view 'c'", "a, b");
 }
 
 // Files that are refused.
@@ -550,7 +550,7 @@ fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 #[test]
 fn bytes_that_are_no_model_are_refused() {
     for garbage in [&b""[..], &b"garbage"[..], &[0; 100], &[0xff; 100], &[7; 4096]] {
-        refused!(Model::from_bytes(garbage), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(garbage), Error::ModelFile { .. }, "not a model");
     }
 }
 
@@ -561,7 +561,7 @@ fn every_truncated_model_is_refused() {
     let header = 8 + u64::from_le_bytes(*header) as usize;
     let lengths = (0..header).step_by(7).chain(header..bytes.len());
     for length in lengths {
-        refused!(Model::from_bytes(&bytes[..length]), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(&bytes[..length]), Error::ModelFile { .. }, "not a model");
     }
 }
 
@@ -571,19 +571,19 @@ fn a_file_of_other_tensors_is_refused() {
     let tensor = || [("latent", TensorView::new(Dtype::F64, vec![2], &values).unwrap())];
     let metadata = |key: &str, text: &str| Some(HashMap::from([(key.to_string(), text.to_string())]));
     let plain = safetensors::serialize(tensor(), None).unwrap();
-    refused!(Model::from_bytes(&plain), Error::ModelFile { .. }, "not one of daimc");
+    refused!(Fit::from_bytes(&plain), Error::ModelFile { .. }, "not one of daimc");
     let other = safetensors::serialize(tensor(), metadata("format", "pt")).unwrap();
-    refused!(Model::from_bytes(&other), Error::ModelFile { .. }, "not one of daimc");
+    refused!(Fit::from_bytes(&other), Error::ModelFile { .. }, "not one of daimc");
     for text in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":2}", "{\"version\":-1}"] {
         let claimed = safetensors::serialize(tensor(), metadata("daimc", text)).unwrap();
-        refused!(Model::from_bytes(&claimed), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(&claimed), Error::ModelFile { .. }, "not a model");
     }
 }
 
 #[test]
 fn a_model_of_another_version_is_refused() {
     let later = replaced(&bytes(), r#"\"version\":2"#, r#"\"version\":9"#);
-    refused!(Model::from_bytes(&later), Error::ModelFile { .. }, "version", "9");
+    refused!(Fit::from_bytes(&later), Error::ModelFile { .. }, "version", "9");
 }
 
 #[test]
@@ -596,12 +596,12 @@ fn a_model_whose_parts_do_not_fit_is_refused() {
         (r#""view.1.basis""#, r#""view.9.basis""#),
         (r#""view.0.basis""#, r#""view.2.basis""#),
     ] {
-        refused!(Model::from_bytes(&replaced(&bytes, from, to)), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(&replaced(&bytes, from, to)), Error::ModelFile { .. }, "not a model");
     }
     let mut nan = bytes.clone();
     let end = nan.len();
     nan[end - 8..].copy_from_slice(&f64::NAN.to_le_bytes());
-    refused!(Model::from_bytes(&nan), Error::ModelFile { .. }, "NaN");
+    refused!(Fit::from_bytes(&nan), Error::ModelFile { .. }, "NaN");
 }
 
 #[test]
@@ -611,12 +611,12 @@ fn a_model_with_any_byte_changed_is_refused_or_usable() {
         for flip in [0x01, 0x10, 0x80] {
             let mut changed = bytes.clone();
             changed[at] ^= flip;
-            match Model::from_bytes(&changed) {
+            match Fit::from_bytes(&changed) {
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::ModelFile { .. }, "not a model"),
-                Ok(model) => {
+                Ok(fitted) => {
                     // A name or a number may have become another; where it matters, it is an error, no panic.
-                    if let Ok(labels) = model.predict(&views) {
+                    if let Ok(labels) = fitted.model.predict(&views) {
                         assert!(labels.iter().all(|&label| label < 3), "byte {at} ^ {flip}: {labels:?}");
                     }
                 }
@@ -629,11 +629,11 @@ fn a_model_with_any_byte_changed_is_refused_or_usable() {
 fn a_file_that_is_not_there_is_named() {
     let path = std::env::temp_dir().join("daimc-there-is-no-such-model");
     let shown = path.display().to_string();
-    refused!(Model::load(&path), Error::Io { .. }, &shown);
+    refused!(Fit::load(&path), Error::Io { .. }, &shown);
     let folder = path.join("model");
-    let model = Daimc::new(3).max_iterations(1).fit(&easy()).unwrap();
+    let fitted = Daimc::new(3).max_iterations(1).fit(&easy()).unwrap();
     let shown = folder.display().to_string();
-    refused!(model.save(&folder), Error::Io { .. }, &shown);
+    refused!(fitted.save(&folder), Error::Io { .. }, &shown);
 }
 
 // What is odd, but has an outcome.
@@ -693,9 +693,9 @@ fn a_view_of_zeros_has_an_outcome() {
 #[test]
 fn one_cluster_has_an_outcome() {
     for daimc in fits(1) {
-        let model = sound(&daimc, &easy());
-        assert_eq!(model.labels, [0; 30]);
-        assert_eq!(model.confidence, [1.0; 30]);
+        let fitted = sound(&daimc, &easy());
+        assert_eq!(fitted.labels, [0; 30]);
+        assert_eq!(fitted.confidence, [1.0; 30]);
     }
 }
 
@@ -811,7 +811,9 @@ fn large_values_left_as_they_are_are_refused_or_fitted() {
         let views = Views::new(vec![view]).unwrap();
         for daimc in fits(3) {
             match daimc.scale(Scale::None).equal_weight(false).fit(&views) {
-                Ok(model) => assert_eq!(unsound(&model, &views), None, "{name}, {:?}", model.options),
+                Ok(fitted) => {
+                    assert_eq!(unsound(&fitted, &views), None, "{name}, {:?}", fitted.model.options);
+                }
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::TooLarge { .. }, &name),
             }
@@ -895,7 +897,7 @@ fn a_start_of_huge_or_tiny_numbers_is_refused_or_fitted() {
     for size in [1e-200, 1e-160, 1e-50, 1e-9, 1e9, 1e50, 1e100, 1e200] {
         for daimc in fits(3) {
             match daimc.start(Matrix::from_fn(30, 3, |i, k| size * ((i + k) % 3) as f64)).fit(&easy()) {
-                Ok(model) => assert_eq!(unsound(&model, &easy()), None, "a start of {size:e}"),
+                Ok(fitted) => assert_eq!(unsound(&fitted, &easy()), None, "a start of {size:e}"),
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::Option { option: "start", .. }, "start"),
             }
@@ -909,7 +911,7 @@ fn huge_and_tiny_alpha_and_beta_are_refused_or_fitted() {
     for (alpha, beta) in sizes.into_iter().flat_map(|alpha| sizes.map(|beta| (alpha, beta))) {
         for daimc in fits(3) {
             match daimc.alpha(alpha).beta(beta).fit(&easy()) {
-                Ok(model) => assert_eq!(unsound(&model, &easy()), None, "alpha {alpha:e}, beta {beta:e}"),
+                Ok(fitted) => assert_eq!(unsound(&fitted, &easy()), None, "alpha {alpha:e}, beta {beta:e}"),
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::Option { .. }, "= "),
             }
@@ -1148,7 +1150,7 @@ proptest! {
                 if join { Views::join(views).map(|(views, _)| views) } else { Views::new(views) }
             });
             match views.and_then(|views| Ok((asked.daimc(views.instances()).fit(&views)?, views))) {
-                Ok((model, views)) => prop_assert_eq!(unsound(&model, &views), None),
+                Ok((fitted, views)) => prop_assert_eq!(unsound(&fitted, &views), None),
                 Err(error) => {
                     let known = culprit(&error).is_none_or(|name| pieces.iter().any(|view| view.name == name));
                     prop_assert!(known, "{error}");

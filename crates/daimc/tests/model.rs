@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Ids, Iteration, Matrix, Model, Neighbours, Outcome, Preset, Scale, Solver, View, Views, metrics,
-    simulate,
+    Daimc, Fit, Ids, Iteration, Matrix, Model, Neighbours, Outcome, Preset, Scale, Solver, View, Views,
+    metrics, simulate,
 };
 
 /// Two dense views and a sparse one of the same clusters, each with a third of the instances missing.
@@ -90,28 +90,51 @@ fn a_model_that_is_saved_and_loaded_is_equal_to_the_last_bit() {
         {
             for preset in [Preset::Default, Preset::Paper] {
                 let daimc = Daimc::new(4).preset(preset).scale(*scale).seed(u64::MAX - seed as u64);
-                let model =
+                let fitted =
                     daimc.alpha(std::f64::consts::PI).beta(1.0 / 3.0).tolerance(0.0).fit(&views).unwrap();
-                let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
-                assert_eq!(loaded.options, model.options);
-                assert_eq!(loaded.views, model.views);
-                assert_eq!(loaded.history, model.history);
-                assert_eq!(loaded.timings, model.timings);
-                assert_eq!(loaded, model);
+                let loaded = Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap();
+                assert_eq!(loaded.model.options, fitted.model.options);
+                assert_eq!(loaded.model.views, fitted.model.views);
+                assert_eq!(loaded.history, fitted.history);
+                assert_eq!(loaded.timings, fitted.timings);
+                assert_eq!(loaded, fitted);
             }
         }
     }
 }
 
 #[test]
+fn a_model_can_be_handed_on_without_the_instances_that_it_was_fitted_to() {
+    let data = Synthetic::new(60, 3).seed(5);
+    let ids: Vec<String> = (0..60).map(|i| format!("patient-{i}")).collect();
+    let view = || data.dense::<f64>("a", 12).unwrap();
+    let views = Views::new(vec![view().ids(ids).unwrap()]).unwrap();
+    let fitted = Daimc::new(3).fit(&views).unwrap();
+
+    let alone = fitted.model.to_bytes().unwrap();
+    let text = String::from_utf8_lossy(&alone);
+    assert!(!text.contains("patient"));
+    assert!(alone.len() < fitted.to_bytes().unwrap().len());
+    let model = Model::from_bytes(&alone).unwrap();
+    assert_eq!(model, fitted.model);
+    assert_eq!(model, Model::from_bytes(&fitted.to_bytes().unwrap()).unwrap());
+    let new = Views::new(vec![view()]).unwrap();
+    assert_eq!(model.place(&new).unwrap(), fitted.model.place(&new).unwrap());
+    assert_eq!(model.contributions_of(&new, &fitted.labels).unwrap(), fitted.contributions(&views).unwrap());
+    assert_eq!(model.sizes.iter().sum::<usize>(), 60);
+    let refused = Fit::from_bytes(&alone).unwrap_err().to_string();
+    assert!(refused.contains("a model alone"), "{refused}");
+}
+
+#[test]
 fn a_model_has_the_same_bytes_every_time() {
     let views = incomplete(&easy(120), 2);
-    let model = Daimc::new(4).fit(&views).unwrap();
-    let bytes = model.to_bytes().unwrap();
-    assert!(model.to_bytes().unwrap() == bytes, "two files of one model differ");
-    assert!(model.clone().to_bytes().unwrap() == bytes, "the file of a copy differs");
+    let fitted = Daimc::new(4).fit(&views).unwrap();
+    let bytes = fitted.to_bytes().unwrap();
+    assert!(fitted.to_bytes().unwrap() == bytes, "two files of one model differ");
+    assert!(fitted.clone().to_bytes().unwrap() == bytes, "the file of a copy differs");
     let file = Scratch::new("bytes");
-    model.save(&file.0).unwrap();
+    fitted.save(&file.0).unwrap();
     assert!(std::fs::read(&file.0).unwrap() == bytes, "what is saved is not what it said");
 }
 
@@ -119,7 +142,7 @@ fn a_model_has_the_same_bytes_every_time() {
 fn a_model_that_is_loaded_has_the_bytes_of_its_file() {
     let bytes = Daimc::new(4).fit(&incomplete(&easy(120), 2)).unwrap().to_bytes().unwrap();
     assert!(
-        Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes,
+        Fit::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes,
         "the file changes when it is loaded"
     );
 }
@@ -129,9 +152,9 @@ fn a_model_is_saved_over_an_older_one_and_leaves_nothing_else() {
     let views = incomplete(&easy(120), 2);
     let file = Scratch::new("older");
     Daimc::new(2).max_iterations(2).fit(&views).unwrap().save(&file.0).unwrap();
-    let model = Daimc::new(4).max_iterations(2).fit(&views).unwrap();
-    model.save(&file.0).unwrap();
-    assert_eq!(Model::load(&file.0).unwrap().labels, model.labels);
+    let fitted = Daimc::new(4).max_iterations(2).fit(&views).unwrap();
+    fitted.save(&file.0).unwrap();
+    assert_eq!(Fit::load(&file.0).unwrap().labels, fitted.labels);
     let name = file.0.file_name().unwrap().to_str().unwrap();
     let folder = std::fs::read_dir(file.0.parent().unwrap()).unwrap();
     let left = folder.filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with(name));
@@ -143,12 +166,12 @@ fn a_loaded_model_places_instances_as_the_fitted_one() {
     let (old, new) = (incomplete(&easy(200), 2), incomplete(&easy(77), 3));
     for preset in [Preset::Default, Preset::Paper] {
         for scale in [Scale::Auto, Scale::MinMaxUnit, Scale::ZScore, Scale::TfIdf] {
-            let model = Daimc::new(4).preset(preset).scale(scale).fit(&old).unwrap();
+            let fitted = Daimc::new(4).preset(preset).scale(scale).fit(&old).unwrap();
             let file = Scratch::new(&format!("places-{preset:?}-{scale}"));
-            model.save(&file.0).unwrap();
-            let loaded = Model::load(&file.0).unwrap();
+            fitted.save(&file.0).unwrap();
+            let loaded = Fit::load(&file.0).unwrap();
             for views in [&old, &new] {
-                let (a, b) = (model.place(views).unwrap(), loaded.place(views).unwrap());
+                let (a, b) = (fitted.model.place(views).unwrap(), loaded.model.place(views).unwrap());
                 assert_eq!(a.labels, b.labels);
                 assert_close(&b.latent, &a.latent, 1e-12);
             }
@@ -164,12 +187,12 @@ fn ids_and_feature_names_are_kept() {
     let a =
         data.dense::<f64>("a", 6).unwrap().ids(ids.clone()).unwrap().feature_names(names.clone()).unwrap();
     let views = Views::new(vec![a, data.dense::<f64>("b", 5).unwrap()]).unwrap();
-    let model = Daimc::new(4).fit(&views).unwrap();
-    for model in [&model, &Model::from_bytes(&model.to_bytes().unwrap()).unwrap()] {
-        assert_eq!(model.ids, Ids::Names(ids.clone()));
-        assert_eq!(model.views[0].feature_names.as_ref(), Some(&names));
-        assert_eq!(model.views[1].feature_names, None);
-        assert_eq!((&model.views[0].name[..], &model.views[1].name[..]), ("a", "b"));
+    let fitted = Daimc::new(4).fit(&views).unwrap();
+    for fitted in [&fitted, &Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap()] {
+        assert_eq!(fitted.ids, Ids::Names(ids.clone()));
+        assert_eq!(fitted.model.views[0].feature_names.as_ref(), Some(&names));
+        assert_eq!(fitted.model.views[1].feature_names, None);
+        assert_eq!((&fitted.model.views[0].name[..], &fitted.model.views[1].name[..]), ("a", "b"));
     }
     let plain = Daimc::new(4).fit(&incomplete(&data, 1)).unwrap();
     assert_eq!(plain.ids, Ids::Numbers(40));
@@ -180,15 +203,15 @@ fn ids_and_feature_names_are_kept() {
 /// How many instances are placed in another cluster than the fit put them in, though not half way between two; and by
 /// how much rows of V differ at most, as a share of the row's largest entry.
 fn disagreement(daimc: &Daimc, views: &Views<'_>) -> (usize, f64) {
-    let model = daimc.fit(views).unwrap();
-    let place = model.place(views).unwrap();
-    assert_eq!(model.predict(views).unwrap(), place.labels);
-    let differ = (0..views.instances()).filter(|&i| place.labels[i] != model.labels[i]);
-    let difference = place.latent.iter_rows().zip(model.latent.iter_rows()).map(|(a, b)| {
+    let fitted = daimc.fit(views).unwrap();
+    let place = fitted.model.place(views).unwrap();
+    assert_eq!(fitted.model.predict(views).unwrap(), place.labels);
+    let differ = (0..views.instances()).filter(|&i| place.labels[i] != fitted.labels[i]);
+    let difference = place.latent.iter_rows().zip(fitted.latent.iter_rows()).map(|(a, b)| {
         let largest = b.iter().fold(f64::MIN_POSITIVE, |largest, value| largest.max(*value));
         a.iter().zip(b).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max)
     });
-    (differ.filter(|&i| model.confidence[i] > 1e-6).count(), difference.fold(0.0, f64::max))
+    (differ.filter(|&i| fitted.confidence[i] > 1e-6).count(), difference.fold(0.0, f64::max))
 }
 
 /// A fit in which each instance is labelled by its own row of V alone, as new instances are.
@@ -248,11 +271,11 @@ fn centred_instances_are_predicted_as_they_were_labelled() {
 #[test]
 fn the_order_of_the_views_does_not_matter_to_a_model() {
     let data = easy(150);
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     let a = || data.dense::<f64>("a", 12).unwrap();
     let b = || data.dense::<f32>("b", 20).unwrap();
     let c = || data.sparse::<f64>("c", 60, 0.1).unwrap();
-    let place = |views: Vec<View<'static>>| model.place(&Views::new(views).unwrap()).unwrap();
+    let place = |views: Vec<View<'static>>| fitted.model.place(&Views::new(views).unwrap()).unwrap();
     let expected = place(vec![a(), b(), c()]);
     for views in [vec![c(), b(), a()], vec![b(), a(), c()], vec![c(), a(), b()]] {
         let place = place(views);
@@ -265,12 +288,12 @@ fn the_order_of_the_views_does_not_matter_to_a_model() {
 fn new_instances_are_placed_from_some_of_the_views() {
     let data = easy(300);
     let truth = data.truth();
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     let a = || data.dense::<f64>("a", 12).unwrap();
     let b = || data.dense::<f32>("b", 20).unwrap();
     let c = || data.sparse::<f64>("c", 60, 0.1).unwrap();
     for views in [vec![a()], vec![b()], vec![c(), a()], vec![b(), c()], vec![c(), b()]] {
-        let place = model.place(&Views::new(views).unwrap()).unwrap();
+        let place = fitted.model.place(&Views::new(views).unwrap()).unwrap();
         assert!(metrics::accuracy(&truth, &place.labels).unwrap() > 0.95);
         assert_eq!((place.latent.rows(), place.latent.columns()), (300, 4));
         assert!(place.confidence.iter().all(|c| (0.0..=1.0).contains(c)));
@@ -280,9 +303,9 @@ fn new_instances_are_placed_from_some_of_the_views() {
 #[test]
 fn each_new_instance_is_placed_by_itself() {
     let data = easy(300);
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     let all = incomplete(&easy(60), 9);
-    let together = model.place(&all).unwrap();
+    let together = fitted.model.place(&all).unwrap();
     let ids = || (0..60).map(|i| i.to_string()).collect::<Vec<_>>();
     for i in [0, 17, 59] {
         let only: Vec<bool> = (0..60).map(|j| j == i).collect();
@@ -290,7 +313,7 @@ fn each_new_instance_is_placed_by_itself() {
         let alone = views.map(|(_, view)| view.clone().mask(&only).unwrap().ids(ids()).unwrap());
         let (alone, account) = Views::join(alone.collect()).unwrap();
         assert_eq!(account.instances, 1);
-        let alone = model.place(&alone).unwrap();
+        let alone = fitted.model.place(&alone).unwrap();
         assert_eq!(alone.labels[0], together.labels[i]);
         let row = Matrix::new(1, 4, together.latent.row(i).to_vec()).unwrap();
         // One view is in single precision, and products of a lone row are rounded otherwise.
@@ -312,13 +335,13 @@ fn instances_held_out_and_seen_in_one_view_are_mostly_placed_right() {
     let [a, b] = views(0..half);
     let present = simulate::missing(half, &[0.3, 0.3], 4).unwrap();
     let fitted = Views::new(vec![a.mask(&present[0]).unwrap(), b.mask(&present[1]).unwrap()]).unwrap();
-    let model = Daimc::new(4).fit(&fitted).unwrap();
+    let fitted = Daimc::new(4).fit(&fitted).unwrap();
     // Clusters have no names: they are told by the instances of the fit.
     let both: Vec<usize> = truth[..half].to_vec();
-    assert!(metrics::accuracy(&both, &model.labels).unwrap() > 0.95);
+    assert!(metrics::accuracy(&both, &fitted.labels).unwrap() > 0.95);
     for view in views(half..n) {
-        let labels = model.predict(&Views::new(vec![view]).unwrap()).unwrap();
-        let joined: Vec<usize> = model.labels.iter().chain(&labels).copied().collect();
+        let labels = fitted.model.predict(&Views::new(vec![view]).unwrap()).unwrap();
+        let joined: Vec<usize> = fitted.labels.iter().chain(&labels).copied().collect();
         assert!(metrics::accuracy(&truth, &joined).unwrap() > 0.95);
     }
 }
@@ -351,8 +374,8 @@ fn filled_in(scale: Scale, unit: impl Fn(usize, f64) -> f64 + Copy) -> (f64, f64
         View::dense("b", d, shown).unwrap().mask(&present[1]).unwrap(),
     ])
     .unwrap();
-    let model = Daimc::new(3).scale(scale).fit(&views).unwrap();
-    let rows = model.reconstruct("b", &model.latent).unwrap();
+    let fitted = Daimc::new(3).scale(scale).fit(&views).unwrap();
+    let rows = fitted.model.reconstruct("b", &fitted.latent).unwrap();
     assert_eq!((rows.rows(), rows.columns()), (n, d));
     let missing = || (0..n).filter(|&i| !present[1][i]);
     let (found, expected) = (rows_of(rows.values(), d, missing()), rows_of(&b, d, missing()));
@@ -385,8 +408,8 @@ fn what_is_filled_in_follows_the_present_rows_as_well() {
     let values = planted(&truth, 10, 4, |_, x| x);
     let views = Views::new(vec![View::dense("b", 10, &values).unwrap()]).unwrap();
     for scale in [Scale::None, Scale::Unit, Scale::MinMax, Scale::ZScore] {
-        let model = Daimc::new(3).scale(scale).fit(&views).unwrap();
-        let rows = model.reconstruct("b", &model.latent).unwrap();
+        let fitted = Daimc::new(3).scale(scale).fit(&views).unwrap();
+        let rows = fitted.model.reconstruct("b", &fitted.latent).unwrap();
         let correlation = correlation(&standard(rows.values(), &values, 10), &standard(&values, &values, 10));
         assert!(correlation > 0.9, "{scale}: {correlation}");
     }
@@ -395,9 +418,9 @@ fn what_is_filled_in_follows_the_present_rows_as_well() {
 #[test]
 fn every_feature_has_a_relevance() {
     let data = easy(100);
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     for (name, features) in [("a", 12), ("b", 20), ("c", 60)] {
-        let view = model.view(name).unwrap();
+        let view = fitted.model.view(name).unwrap();
         let relevance = view.relevance();
         assert_eq!(relevance.len(), features);
         assert!(relevance.iter().all(|value| value.is_finite() && *value >= 0.0));
@@ -416,8 +439,8 @@ fn features_without_any_cluster_matter_less_than_the_others() {
     let noise = planted(&vec![0; 300], 10, 9, |f, x| if f < 5 { 0.0 } else { x });
     let values: Vec<f64> = planted(&truth, 10, 4, unit).iter().zip(&noise).map(|(a, b)| a + b).collect();
     let views = Views::new(vec![View::dense("a", 10, values).unwrap()]).unwrap();
-    let model = Daimc::new(3).scale(Scale::ZScore).fit(&views).unwrap();
-    let relevance = model.views[0].relevance();
+    let fitted = Daimc::new(3).scale(Scale::ZScore).fit(&views).unwrap();
+    let relevance = fitted.model.views[0].relevance();
     let mean = |range: &[f64]| range.iter().sum::<f64>() / range.len() as f64;
     assert!(mean(&relevance[..5]) > 2.0 * mean(&relevance[5..]), "{relevance:?}");
 }
@@ -430,20 +453,20 @@ fn the_callback_is_called_once_after_each_iteration() {
     for preset in [Preset::Default, Preset::Paper] {
         let mut seen: Vec<Iteration> = Vec::new();
         let daimc = Daimc::new(4).preset(preset);
-        let model = daimc.fit_with(&views, |iteration| {
+        let fitted = daimc.fit_with(&views, |iteration| {
             seen.push(*iteration);
             ControlFlow::Continue(())
         });
-        let model = model.unwrap();
-        assert_eq!(seen.len(), model.history.len());
-        assert_eq!(model.iterations(), model.history.len());
+        let fitted = fitted.unwrap();
+        assert_eq!(seen.len(), fitted.history.len());
+        assert_eq!(fitted.iterations(), fitted.history.len());
         assert!(seen.iter().enumerate().all(|(i, iteration)| iteration.number == i + 1));
-        assert!(seen.iter().zip(&model.history).all(|(iteration, now)| iteration.objective == *now));
+        assert!(seen.iter().zip(&fitted.history).all(|(iteration, now)| iteration.objective == *now));
         assert!(seen.windows(2).all(|pair| pair[0].elapsed <= pair[1].elapsed));
-        assert_eq!(seen[0].change, f64::INFINITY);
+        assert_eq!(seen[0].change, None);
         for pair in seen.windows(2) {
             let change = (pair[0].objective.total - pair[1].objective.total).abs() / pair[0].objective.total;
-            assert_eq!(pair[1].change, change);
+            assert_eq!(pair[1].change, Some(change));
         }
     }
 }
@@ -455,19 +478,19 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
     for preset in [Preset::Default, Preset::Paper] {
         for stop in [1, 3] {
             let daimc = Daimc::new(4).preset(preset).tolerance(0.0).max_iterations(10);
-            let model = daimc.fit_with(&views, |iteration| {
+            let fitted = daimc.fit_with(&views, |iteration| {
                 if iteration.number == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            let model = model.unwrap();
-            assert_eq!(model.outcome, Outcome::Cancelled);
-            assert_eq!((model.iterations(), model.history.len()), (stop, stop));
-            assert_eq!(model.labels.len(), 150);
-            assert_eq!(model.predict(&views).unwrap().len(), 150);
-            assert_eq!(model.neighbours.used, Neighbours::Off);
+            let fitted = fitted.unwrap();
+            assert_eq!(fitted.outcome, Outcome::Cancelled);
+            assert_eq!((fitted.iterations(), fitted.history.len()), (stop, stop));
+            assert_eq!(fitted.labels.len(), 150);
+            assert_eq!(fitted.model.predict(&views).unwrap().len(), 150);
+            assert_eq!(fitted.neighbours.used, Neighbours::Off);
             let short = daimc.max_iterations(stop).neighbours(Neighbours::Off).fit(&views).unwrap();
-            assert_eq!(short.history, model.history);
+            assert_eq!(short.history, fitted.history);
             // What follows the iterations was left out; it changes little here.
-            assert!(metrics::ari(&short.labels, &model.labels).unwrap() > 0.8);
+            assert!(metrics::ari(&short.labels, &fitted.labels).unwrap() > 0.8);
         }
     }
 }
@@ -475,8 +498,8 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
 #[test]
 fn a_cancelled_model_is_the_same_from_a_file() {
     let views = incomplete(&easy(80), 2);
-    let model = Daimc::new(4).fit_with(&views, |_| ControlFlow::Break(())).unwrap();
-    let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let fitted = Daimc::new(4).fit_with(&views, |_| ControlFlow::Break(())).unwrap();
+    let loaded = Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap();
     assert_eq!((loaded.outcome, loaded.iterations()), (Outcome::Cancelled, 1));
 }
 
@@ -485,21 +508,21 @@ fn a_large_tolerance_ends_the_fit_early() {
     let views = incomplete(&easy(150), 2);
     for preset in [Preset::Default, Preset::Paper] {
         let daimc = Daimc::new(4).preset(preset);
-        let model = daimc.clone().tolerance(1e6).fit(&views).unwrap();
+        let fitted = daimc.clone().tolerance(1e6).fit(&views).unwrap();
         // The first iteration has nothing to compare with.
-        assert_eq!((model.outcome, model.iterations()), (Outcome::Converged, 2));
-        let model = daimc.tolerance(0.0).max_iterations(4).fit(&views).unwrap();
-        assert_eq!((model.outcome, model.iterations()), (Outcome::IterationLimit, 4));
+        assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Converged, 2));
+        let fitted = daimc.tolerance(0.0).max_iterations(4).fit(&views).unwrap();
+        assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::IterationLimit, 4));
     }
 }
 
 #[test]
 fn a_fit_ends_when_j_changes_by_less_than_the_tolerance() {
     let views = incomplete(&easy(150), 2);
-    let model = Daimc::new(4).tolerance(1e-3).max_iterations(1000).fit(&views).unwrap();
-    assert_eq!(model.outcome, Outcome::Converged);
+    let fitted = Daimc::new(4).tolerance(1e-3).max_iterations(1000).fit(&views).unwrap();
+    assert_eq!(fitted.outcome, Outcome::Converged);
     let changes: Vec<f64> =
-        model.history.windows(2).map(|pair| (pair[0].total - pair[1].total).abs() / pair[0].total).collect();
+        fitted.history.windows(2).map(|pair| (pair[0].total - pair[1].total).abs() / pair[0].total).collect();
     let (last, before) = changes.split_last().unwrap();
     assert!(*last <= 1e-3 && before.iter().all(|change| *change > 1e-3), "{changes:?}");
 }
@@ -513,18 +536,19 @@ fn the_latent_dimension_can_differ_from_the_number_of_clusters() {
             for daimc in
                 [Daimc::new(4).latent(latent).preset(preset), Daimc::new(4).preset(preset).latent(latent)]
             {
-                let model = daimc.fit(&views).unwrap();
-                assert_eq!((model.options.clusters, model.options.latent), (4, latent));
-                assert_eq!((model.latent.rows(), model.latent.columns()), (300, latent));
-                assert_eq!((model.centres.rows(), model.centres.columns()), (latent, 4));
-                let view = model.view("c").unwrap();
+                let fitted = daimc.fit(&views).unwrap();
+                assert_eq!((fitted.model.options.clusters, fitted.model.options.latent), (4, latent));
+                assert_eq!((fitted.latent.rows(), fitted.latent.columns()), (300, latent));
+                assert_eq!((fitted.model.centres.rows(), fitted.model.centres.columns()), (latent, 4));
+                let view = fitted.model.view("c").unwrap();
                 assert_eq!((view.basis.rows(), view.basis.columns()), (60, latent));
                 assert_eq!((view.alignment.rows(), view.alignment.columns()), (60, latent));
-                assert!(model.labels.iter().all(|&label| label < 4));
-                assert_eq!(model.transform(&views).unwrap().columns(), latent);
+                assert!(fitted.labels.iter().all(|&label| label < 4));
+                assert_eq!(fitted.model.transform(&views).unwrap().columns(), latent);
                 if preset == Preset::Default {
-                    assert_eq!(model.predict(&views).unwrap(), model.labels);
-                    let enough = latent < 4 || metrics::accuracy(&data.truth(), &model.labels).unwrap() > 0.9;
+                    assert_eq!(fitted.model.predict(&views).unwrap(), fitted.labels);
+                    let enough =
+                        latent < 4 || metrics::accuracy(&data.truth(), &fitted.labels).unwrap() > 0.9;
                     assert!(enough, "latent {latent}");
                 }
             }
@@ -538,8 +562,8 @@ fn the_same_seed_gives_the_same_model_and_another_may_not() {
     for preset in [Preset::Default, Preset::Paper] {
         for solver in [Solver::Coordinate, Solver::Multiplicative] {
             let fit = |seed| {
-                let model = Daimc::new(6).preset(preset).solver(solver).seed(seed).fit(&views).unwrap();
-                (model.views, model.latent, model.labels, model.history)
+                let fitted = Daimc::new(6).preset(preset).solver(solver).seed(seed).fit(&views).unwrap();
+                (fitted.model.views, fitted.latent, fitted.labels, fitted.history)
             };
             let first = fit(1);
             assert_eq!(fit(1), first);

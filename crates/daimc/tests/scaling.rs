@@ -1,7 +1,7 @@
 //! Scaling is never written down, only folded into the products: here it is written down, and compared.
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Matrix, Model, Preset, Scale, Scaling, Solver, View, Views, simulate};
+use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Scaling, Solver, View, Views, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -196,7 +196,7 @@ fn given(truth: &[usize], scale: Scale, equal: bool) -> Daimc {
     daimc.scale(scale).equal_weight(equal)
 }
 
-fn fit(daimc: &Daimc, views: Vec<View<'static>>) -> Model {
+fn fit(daimc: &Daimc, views: Vec<View<'static>>) -> Fit {
     daimc.fit(&Views::new(views).unwrap()).unwrap()
 }
 
@@ -229,7 +229,7 @@ fn scaling_that_is_folded_in_equals_scaling_that_is_written_down() {
                             difference < 1e-8,
                             "{scale}, equal weight {equal}, {solver:?}: {difference:e}"
                         );
-                        for (folded, plain) in folded.views.iter().zip(&plain.views) {
+                        for (folded, plain) in folded.model.views.iter().zip(&plain.model.views) {
                             let difference = self::difference(&folded.basis, &plain.basis);
                             assert!(
                                 difference < 1e-7,
@@ -277,8 +277,8 @@ fn statistics_are_those_of_the_present_rows() {
     };
     for scale in APPLIED {
         for views in [[a.dense("a"), b.dense("b")], [a.dense("a"), b.sparse("b")]] {
-            let model = fit(&given(&truth, scale, false), views.into());
-            for (view, rows) in model.views.iter().zip([&a, &b]) {
+            let fitted = fit(&given(&truth, scale, false), views.into());
+            for (view, rows) in fitted.model.views.iter().zip([&a, &b]) {
                 let Naive { shift, factor, .. } = Naive::fit(scale, rows);
                 close(&view.scaling.shift, &shift, "shift");
                 close(&view.scaling.factor, &factor, "factor");
@@ -300,7 +300,7 @@ fn sparse_rows_are_shifted_without_being_made_dense() {
         let daimc = given(&truth, scale, true);
         let sparse = fit(&daimc, vec![rows.sparse("a"), other.dense("b")]);
         let dense = fit(&daimc, vec![rows.dense("a"), other.dense("b")]);
-        assert!(sparse.views[0].scaling.shift.iter().any(|&shift| shift != 0.0));
+        assert!(sparse.model.views[0].scaling.shift.iter().any(|&shift| shift != 0.0));
         let found = difference(&sparse.latent, &dense.latent);
         assert!(found < 1e-8, "{scale}: {found:e}");
         let single = fit(&daimc, vec![rows.sparse_f32("a"), other.dense_f32("b")]);
@@ -385,12 +385,12 @@ fn views_of_equal_weight_have_a_mean_squared_row_length_of_one() {
         for preset in [Preset::Default, Preset::Paper] {
             let daimc = Daimc::new(3).preset(preset).scale(scale).max_iterations(2);
             let equal = fit(&daimc.clone().equal_weight(true), vec![a.dense("a"), b.sparse("b")]);
-            for (view, rows) in equal.views.iter().zip([&a, &b]) {
+            for (view, rows) in equal.model.views.iter().zip([&a, &b]) {
                 let square = mean_square(&view.scaling, rows);
                 assert!((square - 1.0).abs() < 1e-9, "{scale}, view {}: {square}", view.name);
             }
             let own = fit(&daimc.equal_weight(false), vec![a.dense("a"), b.sparse("b")]);
-            assert!(own.views.iter().all(|view| view.scaling.weight == 1.0));
+            assert!(own.model.views.iter().all(|view| view.scaling.weight == 1.0));
         }
     }
     assert!(Daimc::new(3).options().equal_weight);
@@ -415,8 +415,8 @@ fn equal_weight_makes_the_unit_of_a_view_irrelevant() {
 fn chosen(view: View<'static>) -> (Scale, String) {
     let rows = view.rows();
     let other = View::dense("other", 1, (0..rows).map(|i| (i % 3) as f64).collect::<Vec<_>>()).unwrap();
-    let model = fit(&Daimc::new(3).max_iterations(1).restarts(1), vec![view, other]);
-    let Scaling { scale, reason, .. } = model.views[0].scaling.clone();
+    let fitted = fit(&Daimc::new(3).max_iterations(1).restarts(1), vec![view, other]);
+    let Scaling { scale, reason, .. } = fitted.model.views[0].scaling.clone();
     (scale, reason)
 }
 
@@ -468,17 +468,17 @@ fn the_choice_is_that_of_each_view_and_can_be_overruled() {
     let truth = truth(120);
     let a = Rows::around(&truth, 10, 3, |f, x| if f == 4 { 1000.0 * x } else { x });
     let b = Rows::counts(&truth, 40, 3);
-    let model = fit(&Daimc::new(3), vec![a.dense("a"), b.sparse("b")]);
-    let scales = |model: &Model| model.views.iter().map(|view| view.scaling.scale).collect::<Vec<_>>();
-    assert_eq!(scales(&model), [Scale::MinMaxUnit, Scale::TfIdf]);
-    let model = fit(&Daimc::new(3).scale_view("b", Scale::Unit), vec![a.dense("a"), b.sparse("b")]);
-    assert_eq!(scales(&model), [Scale::MinMaxUnit, Scale::Unit]);
-    assert_eq!(model.views[1].scaling.reason, "asked for");
-    let model = fit(
+    let fitted = fit(&Daimc::new(3), vec![a.dense("a"), b.sparse("b")]);
+    let scales = |fitted: &Fit| fitted.model.views.iter().map(|view| view.scaling.scale).collect::<Vec<_>>();
+    assert_eq!(scales(&fitted), [Scale::MinMaxUnit, Scale::TfIdf]);
+    let fitted = fit(&Daimc::new(3).scale_view("b", Scale::Unit), vec![a.dense("a"), b.sparse("b")]);
+    assert_eq!(scales(&fitted), [Scale::MinMaxUnit, Scale::Unit]);
+    assert_eq!(fitted.model.views[1].scaling.reason, "asked for");
+    let fitted = fit(
         &Daimc::new(3).scale(Scale::ZScore).scale_view("b", Scale::Auto),
         vec![a.dense("a"), b.sparse("b")],
     );
-    assert_eq!(scales(&model), [Scale::ZScore, Scale::TfIdf]);
+    assert_eq!(scales(&fitted), [Scale::ZScore, Scale::TfIdf]);
 }
 
 #[test]
@@ -507,9 +507,9 @@ fn new_data_are_scaled_as_the_old_were() {
             for some in [&new[..], &new[..1]] {
                 let [a, b] = [&a, &b].map(|rows| rows.some(some.iter().copied()));
                 let views = |a: View<'static>, b: View<'static>| Views::new(vec![a, b]).unwrap();
-                let found = folded.transform(&views(a.dense("a"), b.sparse("b"))).unwrap();
+                let found = folded.model.transform(&views(a.dense("a"), b.sparse("b"))).unwrap();
                 let written = views(first.apply(&a).dense("a"), second.apply(&b).dense("b"));
-                let expected = plain.transform(&written).unwrap();
+                let expected = plain.model.transform(&written).unwrap();
                 assert!(expected.values().iter().any(|value| *value > 0.0));
                 let difference = difference(&found, &expected);
                 assert!(difference < 1e-6, "{scale}, equal weight {equal}: {difference:e}");
@@ -526,8 +526,9 @@ fn a_feature_that_was_constant_does_not_matter_to_new_data() {
         for scale in [Scale::MinMax, Scale::MinMaxUnit, Scale::ZScore, Scale::ZScoreUnit] {
             type Layout = fn(&Rows, &str) -> View<'static>;
             for layout in [Rows::dense as Layout, Rows::dense_f32, Rows::sparse] {
-                let model = fit(&Daimc::new(3).scale(scale), vec![layout(&of(constant), "a")]);
-                let place = |value| model.place(&Views::new(vec![layout(&of(value), "a")]).unwrap()).unwrap();
+                let fitted = fit(&Daimc::new(3).scale(scale), vec![layout(&of(constant), "a")]);
+                let place =
+                    |value| fitted.model.place(&Views::new(vec![layout(&of(value), "a")]).unwrap()).unwrap();
                 let expected = place(constant);
                 for value in [constant + 1.0, 1e6, -1e9] {
                     let found = place(value);
@@ -545,12 +546,12 @@ fn a_word_that_was_never_met_does_not_blow_up() {
     let truth = truth(120);
     let mut rows = Rows::counts(&truth, 20, 3);
     rows.values.iter_mut().skip(7).step_by(20).for_each(|value| *value = 0.0);
-    let model = fit(&Daimc::new(3).scale(Scale::TfIdf), vec![rows.sparse("a")]);
+    let fitted = fit(&Daimc::new(3).scale(Scale::TfIdf), vec![rows.sparse("a")]);
     let mut new = rows.clone();
     new.values.iter_mut().skip(7).step_by(20).for_each(|value| *value = 1.0);
-    let place = model.place(&Views::new(vec![new.sparse("a")]).unwrap()).unwrap();
+    let place = fitted.model.place(&Views::new(vec![new.sparse("a")]).unwrap()).unwrap();
     assert!(place.latent.values().iter().all(|value| value.is_finite()));
     let accuracy = daimc::metrics::accuracy(&truth, &place.labels).unwrap();
-    let before = daimc::metrics::accuracy(&truth, &model.labels).unwrap();
+    let before = daimc::metrics::accuracy(&truth, &fitted.labels).unwrap();
     assert!(accuracy > before - 0.1, "{accuracy} after {before}");
 }
