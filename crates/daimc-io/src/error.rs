@@ -85,6 +85,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Whoever set the switch of a [`Disk`](crate::Disk) wanted reading to end.
+    #[error("reading was interrupted; nothing is kept of it")]
+    Interrupted,
     /// What was said about where a view is makes no sense.
     #[error("{}: {reason}", quoted(text))]
     Location {
@@ -118,6 +121,7 @@ impl Error {
         match self {
             Self::Io { .. } | Self::Data { .. } => ErrorKind::Data,
             Self::Memory { .. } | Self::Spool { .. } => ErrorKind::Failed,
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::Location { .. } => ErrorKind::Usage,
             Self::Views(error) => error.kind(),
         }
