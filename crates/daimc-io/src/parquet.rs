@@ -2,6 +2,7 @@
 
 mod checked;
 mod column;
+mod groups;
 mod pages;
 
 use ::parquet::errors::ParquetError;
@@ -124,6 +125,11 @@ impl Parquet {
         });
         if !fits || rows != self.metadata.file_metadata().num_rows() {
             return Err(self.place.fault("contradicts itself; copy it again or save it anew"));
+        }
+        if groups::differ(&self.bytes, self.metadata.file_metadata().schema_descr()) {
+            let reason =
+                "has a row group whose columns are not those of the file, by name or type; save it anew";
+            return Err(self.place.fault(reason));
         }
         Ok(())
     }
