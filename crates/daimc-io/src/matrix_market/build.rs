@@ -103,7 +103,7 @@ pub(super) fn room(path: &Path, header: &Header, value: usize) -> Result<()> {
         Err(Error::Memory { .. }) => {
             let reason = "the other triangle of a symmetric array is made in memory, where it does not fit: save the matrix \
                           in full, as .npy or .npz";
-            Err(Error::in_file(path, reason))
+            Err(Error::OnlyInMemory { place: Place::file(path), reason })
         }
         asked => asked,
     }
