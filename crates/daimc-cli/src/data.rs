@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
 use crate::memory;
+use crate::progress::{self, Level, Spooling};
 
 /// Where the data are and how they are read.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ pub struct Data {
     pub precision: Option<Precision>,
 
     /// Memory that may be used, such as `500MB` or `16GB`: data that do not fit are read from disk while they are worked
-    /// on [default: what is free]
+    /// on, where they lie (.npy, uncompressed .npz) or from temporary files without a name [default: what is free]
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
@@ -159,8 +160,8 @@ pub struct Loaded {
 impl Data {
     /// Reads the files and joins them. Data that do not fit into memory stay on disk, with spool files in `folder` for those
     /// that cannot be read where they lie.
-    pub fn load(&self, folder: &Path) -> Result<Loaded> {
-        self.join(self.allow_disjoint, Some(folder), |_, table| Ok(table))
+    pub fn load(&self, folder: &Path, level: Level) -> Result<Loaded> {
+        self.join(self.allow_disjoint, Some((folder, level)), |_, table| Ok(table))
     }
 
     /// Reads the files, all of them into memory, and joins them.
@@ -170,20 +171,35 @@ impl Data {
 
     /// Reads the files of new instances, changes each table (given the name of its view), and joins them. No two of them
     /// need be of the same instances.
-    pub fn load_new(&self, folder: &Path, change: impl Fn(&str, Table) -> Result<Table>) -> Result<Loaded> {
-        self.join(true, Some(folder), change)
+    pub fn load_new(
+        &self,
+        folder: &Path,
+        level: Level,
+        change: impl Fn(&str, Table) -> Result<Table>,
+    ) -> Result<Loaded> {
+        self.join(true, Some((folder, level)), change)
     }
 
     fn join(
         &self,
         apart: bool,
-        folder: Option<&Path>,
+        spool: Option<(&Path, Level)>,
         change: impl Fn(&str, Table) -> Result<Table>,
     ) -> Result<Loaded> {
         let start = Instant::now();
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
-        let mut from_disk = if folder.is_some() { memory::too_large(&self.sizes()?) } else { None };
-        let (tables, inputs) = self.read(folder, from_disk.is_some())?;
+        let (mut from_disk, (tables, inputs)) = match spool {
+            None => (None, self.read()?),
+            Some((folder, level)) => {
+                let sizes = self.sizes()?;
+                let from_disk = memory::too_large(&sizes);
+                let read = match from_disk {
+                    Some(_) => self.spool(folder, level),
+                    None => self.read_or_spool(folder, &sizes, level),
+                };
+                (from_disk, read?)
+            }
+        };
         if tables.iter().any(|(_, table)| matches!(table.cells, Cells::Stored(_))) {
             from_disk.get_or_insert_with(|| memory::FROM_DISK.into());
         }
@@ -204,7 +220,8 @@ impl Data {
             if is_standard_input(&location.path) {
                 return Ok(Size::default());
             }
-            Ok(daimc_io::expected(&location.path, self.reading(&location.name))?)
+            let Location { name, path, variable } = &location;
+            Ok(daimc_io::expected(path, variable.as_deref(), self.reading(name))?)
         });
         sizes.collect()
     }
@@ -221,23 +238,60 @@ impl Data {
         }
     }
 
-    /// Reads the files. Values stay on disk if all are to, or if they turn out not to fit into memory; that needs a folder for
-    /// spool files.
-    pub fn read(&self, spool: Option<&Path>, from_disk: bool) -> Result<(Tables, Vec<Input>)> {
+    /// Reads the files into memory.
+    pub fn read(&self) -> Result<(Tables, Vec<Input>)> {
+        self.read_with(|Location { name, path, variable }| {
+            Ok(daimc_io::read_hashed(path, variable.as_deref(), self.reading(name))?)
+        })
+    }
+
+    /// Reads the files, all of whose values stay on disk, with spool files in a folder.
+    fn spool(&self, folder: &Path, level: Level) -> Result<(Tables, Vec<Input>)> {
+        progress::listen();
+        let spooling = Spooling::new(level);
+        let read = self.read_with(|Location { name, path, variable }| {
+            let disk = spooling.disk(folder, name);
+            Ok(daimc_io::read_stored(path, variable.as_deref(), self.reading(name), &disk)?)
+        });
+        spooling.finish();
+        read
+    }
+
+    /// Reads the files, which should fit into memory; values that turn out not to stay on disk. What comes through pipes shares
+    /// the memory that files of these sizes leave.
+    fn read_or_spool(&self, folder: &Path, sizes: &[Size], level: Level) -> Result<(Tables, Vec<Input>)> {
+        let pipes = sizes.iter().filter(|size| size.bytes == 0).count().max(1);
+        let left = memory::left(sizes) / pipes as u64;
+        let names = self.names()?;
+        let most = |view: &str| {
+            let own =
+                names.iter().zip(sizes).find(|(name, _)| *name == view).map_or(0, |(_, size)| size.bytes);
+            own.saturating_add(left)
+        };
+        let spooling = Spooling::new(level);
+        let read = self.read_with(|Location { name, path, variable }| {
+            let (how, disk) = (self.reading(name), spooling.disk(folder, name));
+            Ok(daimc_io::read_within(path, variable.as_deref(), how, &disk, most(name))?)
+        });
+        spooling.finish();
+        let read = read?;
+        // Readers into memory do not hear who asks to stop.
+        if progress::interrupted() {
+            return Err(daimc_io::Error::Interrupted.into());
+        }
+        Ok(read)
+    }
+
+    fn read_with(
+        &self,
+        read: impl Fn(&Location) -> Result<(Table, String)> + Sync,
+    ) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
         // One file is hashed while another is decoded; of several errors the first in the order of the files is told.
-        let read = locations.into_par_iter().map(|Location { name, path, variable }| {
-            let how = self.reading(&name);
-            let stored = |folder: &Path| daimc_io::read_stored(&path, variable.as_deref(), how, folder);
-            let (table, sha256) = match spool {
-                Some(folder) if from_disk => stored(folder)?,
-                _ => match (daimc_io::read_hashed(&path, variable.as_deref(), how), spool) {
-                    // Text may hold more numbers than its length tells; a pipe cannot be read again.
-                    (Err(daimc_io::Error::Memory { .. }), Some(folder)) if path.is_file() => stored(folder)?,
-                    (read, _) => read?,
-                },
-            };
+        let read = locations.into_par_iter().map(|location| {
+            let (table, sha256) = read(&location)?;
+            let Location { name, path, variable } = location;
             let shape = [table.rows, table.columns];
             let (values, entries, bytes) = kind(&table);
             let input = Input { name: name.clone(), path, variable, shape, values, entries, bytes, sha256 };

@@ -336,7 +336,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
     options.data.memory.as_deref().map_or(Ok(()), memory::limit)?;
     memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
-    let loaded = options.data.load(&output)?;
+    let loaded = options.data.load(&output, level)?;
     level.tell(&loaded.account);
     loaded.from_disk.iter().for_each(|why| level.tell(why));
     for input in &loaded.inputs {

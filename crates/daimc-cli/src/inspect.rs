@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::data::{Data, Input, Loaded};
 use crate::failure::{Failure, Result};
+use crate::progress::Level;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -39,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if *clusters == 0 {
         return Err(Failure::Usage("-k 0: there must be at least one cluster".into()));
     }
-    let loaded = data.load(&std::env::temp_dir())?;
+    let loaded = data.load(&std::env::temp_dir(), Level::Normal)?;
     let combinations = combinations(&loaded.views);
     let estimate = estimate(&loaded, *clusters);
     // As in a fit by default.

@@ -37,6 +37,13 @@ pub fn too_large(sizes: &[Size]) -> Option<String> {
     })
 }
 
+/// How many bytes may still be read into memory beside data of these sizes.
+pub fn left(sizes: &[Size]) -> u64 {
+    let known = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(size.bytes));
+    let share = |available: u64| (SHARE * available as f64) as u64;
+    daimc_io::memory::available().map_or(u64::MAX, |available| share(available).saturating_sub(known))
+}
+
 /// Fails before anything is read, if the instances are known to be so many that V alone does not fit into memory.
 pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
     let Some(instances) = sizes.iter().filter_map(|size| size.rows).max() else { return Ok(()) };
@@ -52,7 +59,8 @@ pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
     }
 }
 
-fn size(bytes: f64) -> String {
+/// Bytes, for people.
+pub fn size(bytes: f64) -> String {
     if bytes < 1e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
 }
 

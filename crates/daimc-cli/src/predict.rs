@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     settle(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
     let model = results::model(&path)?;
-    let loaded = data.load_new(&std::env::temp_dir(), |view, table| align(view, table, &model))?;
+    let loaded = data.load_new(&std::env::temp_dir(), level, |view, table| align(view, table, &model))?;
     level.tell(&loaded.account);
     loaded.from_disk.iter().for_each(|why| level.tell(why));
     let place = model.place(&loaded.views)?;

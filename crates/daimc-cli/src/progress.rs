@@ -2,12 +2,17 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::{LazyLock, Once};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
+use daimc::text::quoted;
 use daimc::{Daimc, Iteration, Stop};
+use daimc_io::Disk;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
+use crate::memory::size;
 use crate::terminal::tell;
 
 /// How much is told on standard error.
@@ -122,6 +127,83 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Shows how far data are that are not kept in memory, and ends that when the user asks.
+pub struct Spooling {
+    level: Level,
+    bar: Arc<OnceLock<Option<ProgressBar>>>,
+    views: Mutex<Vec<Arc<Spooled>>>,
+}
+
+/// Bytes of a view that are done.
+struct Spooled {
+    name: String,
+    read: AtomicU64,
+    ordered: AtomicU64,
+}
+
+/// Where there is no bar, a line is told after so many bytes.
+const LINE: u64 = 1_000_000_000;
+
+impl Spooling {
+    pub fn new(level: Level) -> Self {
+        Self { level, bar: Arc::default(), views: Mutex::default() }
+    }
+
+    /// Spool files of a view, in a folder.
+    pub fn disk(&self, folder: &Path, view: &str) -> Disk {
+        let (level, bar) = (self.level, Arc::clone(&self.bar));
+        let name = quoted(view).to_string();
+        let view = Arc::new(Spooled { name, read: AtomicU64::new(0), ordered: AtomicU64::new(0) });
+        lock(&self.views).push(Arc::clone(&view));
+        Disk::new(folder).stop(&STOP).progress(move |progress| {
+            let bar = bar.get_or_init(|| {
+                listen();
+                spinner(level)
+            });
+            let (sum, more, what) = match progress {
+                daimc_io::Progress::Ordered(more) => (&view.ordered, more, "bringing into order"),
+                daimc_io::Progress::Read(more) => (&view.read, more, "reading"),
+                _ => return,
+            };
+            let before = sum.fetch_add(more, Ordering::Relaxed);
+            let told = || format!("{what} view {}: {}", view.name, size((before + more) as f64));
+            match bar {
+                Some(bar) => bar.set_message(told()),
+                None if before / LINE < (before + more) / LINE => level.detail(told()),
+                None => {}
+            }
+        })
+    }
+
+    /// All are read.
+    pub fn finish(&self) {
+        if let Some(Some(bar)) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+        for view in lock(&self.views).drain(..) {
+            let [read, ordered] = [&view.read, &view.ordered].map(|sum| sum.load(Ordering::Relaxed));
+            if read > 0 {
+                let order = if ordered > 0 { ", and brought into the order of rows" } else { "" };
+                self.level.detail(format!("  view {}: {} read{order}", view.name, size(read as f64)));
+            }
+        }
+    }
+}
+
+fn spinner(level: Level) -> Option<ProgressBar> {
+    (level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
+        let style = ProgressStyle::with_template("{elapsed_precise} {msg}");
+        let bar =
+            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    })
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the user has asked to stop.

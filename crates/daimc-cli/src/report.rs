@@ -11,6 +11,7 @@ use crate::data::{Input, utf8};
 use crate::failure::{Failure, Result};
 use crate::fit::Options;
 use crate::folder::{Destination, Folder, settle, spare_inputs};
+use crate::progress::Level;
 use crate::results;
 use crate::terminal::tell;
 use crate::truth::Truth;
@@ -57,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
     let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
     let fitted = results::fitted(&folder.join("model.safetensors"))?;
-    let loaded = earlier.data.load(&std::env::temp_dir())?;
+    let loaded = earlier.data.load(&std::env::temp_dir(), Level::Normal)?;
     for (now, then) in loaded.inputs.iter().zip(&inputs) {
         if now.sha256 != then.sha256 {
             let reason = "has changed since the fit: fit again";

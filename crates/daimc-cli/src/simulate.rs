@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { data, missing, output, seed, force, json } = arguments;
     crate::use_threads(None)?;
     let mut folder = Folder::begin(output, *force)?;
-    let (tables, _) = data.read(None, false)?;
+    let (tables, _) = data.read()?;
     let rates = rates(missing, &tables)?;
     let Instances { ids, place, shown } = instances(&tables, data.mask.as_deref())?;
     let present = daimc::simulate::missing_within(&shown, &rates, *seed)?;

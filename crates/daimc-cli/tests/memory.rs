@@ -79,6 +79,89 @@ fn what_does_not_fit_is_read_from_disk_with_the_same_results() {
     assert_eq!(folder.good(predict), folder.good(&format!("{predict} --memory 70MB")));
 }
 
+/// A table of two clusters that takes 48 MB in memory, as text; through a pipe, its size is not known before.
+#[cfg(target_os = "linux")]
+fn text() -> Folder {
+    let folder = Folder::new();
+    let mut file = std::io::BufWriter::new(File::create(folder.path("a.csv")).unwrap());
+    for i in 0..60_000 {
+        write!(file, "s{i}").unwrap();
+        for f in 0..100 {
+            let value = if f % 2 == i % 2 { 3.0 } else { f64::from((7 * i + f) % 10) / 8.0 };
+            write!(file, ",{value}").unwrap();
+        }
+        writeln!(file).unwrap();
+    }
+    file.flush().unwrap();
+    folder
+}
+
+#[cfg(target_os = "linux")]
+fn shell(folder: &Folder, command: &str) -> Output {
+    let program = assert_cmd::cargo::cargo_bin("daimc");
+    let mut shell = Command::new("bash");
+    shell.arg("-c").arg(command).current_dir(folder.path("")).env("DAIMC", program).output().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_comes_through_a_pipe_goes_to_disk_where_it_does_not_fit() {
+    let folder = text();
+    let fit = "fit -k 2 --max-iter 3 --neighbours off --threads 2";
+    folder.good(&format!("{fit} --view a=a.csv -o memory"));
+    let output = shell(&folder, &format!("cat a.csv | $DAIMC {fit} --view a=- -v --memory 70MB -o disk"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("rows are read from disk"), "{said}");
+    assert!(said.contains("view 'a': 48 MB read"), "{said}");
+    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+        assert!(folder.text(&format!("memory/{file}")) == folder.text(&format!("disk/{file}")), "{file}");
+    }
+    assert_eq!(folder.list("memory"), folder.list("disk"));
+    let hash = |name: &str| folder.json(&format!("{name}/summary.json"))["inputs"][0]["sha256"].clone();
+    assert_eq!(hash("memory"), hash("disk"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_is_heard_while_data_go_to_disk() {
+    let folder = Folder::new();
+    // Data without an end; the signal comes once there is a spool file, which has no name.
+    let script = "yes 1,2,3,4,5,6,7,8,9 | $DAIMC fit --view a=- -k 2 --no-ids -o out --memory 60MB --threads 2 & \
+                  until ls -l /proc/$!/fd | grep -q deleted; do sleep 0.1; done; sleep 1; kill -s INT $!; wait $!";
+    let output = shell(&folder, script);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("daimc: stopping") && said.lines().last().unwrap().contains("interrupted"),
+        "{said}"
+    );
+    assert!(folder.list(".").is_empty(), "{:?}", folder.list("."));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_spool_file_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
+    let folder = text();
+    let fit = "fit --view a=a.csv -k 2 --memory 60MB -o out/fit --threads 2";
+    // Whoever writes more than this is ended by a signal, unless they look at the limit first.
+    let output = shell(&folder, &format!("ulimit -f 10000; $DAIMC {fit}"));
+    let said = told(&output, 1);
+    assert!(said.contains("the spool file in out/fit") && said.contains("too large"), "{said}");
+    assert!(folder.list("out").is_empty());
+    std::fs::create_dir_all(folder.path("out")).unwrap();
+    let mounted = shell(&folder, "mount -t tmpfs -o size=10m tmpfs out");
+    if !mounted.status.success() {
+        println!("skipped: no file system can be mounted: {}", String::from_utf8_lossy(&mounted.stderr));
+        return;
+    }
+    let output = shell(&folder, &format!("$DAIMC {fit}"));
+    let left = folder.list("out");
+    assert!(shell(&folder, "umount out").status.success());
+    let said = told(&output, 1);
+    assert!(said.contains("the spool file in out/fit") && said.contains("No space left"), "{said}");
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn under_a_limit_of_the_system_a_sentence_is_said() {

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use daimc::{Daimc, Fit, Model, Neighbours, View, Views};
-use daimc_io::{Assembly, Cells, Nan, Precision, Reading, Table, assemble, read, read_labels};
+use daimc::source::Buffer;
+use daimc::{Daimc, Fit, Layout, Model, Neighbours, View, Views};
+use daimc_io::{
+    Assembly, Cells, Csr, Disk, Error, Nan, Precision, Reading, Table, assemble, read, read_labels,
+    read_stored,
+};
 use include_dir::{Dir, include_dir};
 
 use daimc_fuzz::Random;
@@ -46,6 +50,8 @@ pub enum Outcome {
     Refused,
     /// It is still a file that can be read; the table, where it is one.
     Read(Option<Box<Table>>),
+    /// Other values are read on disk than in memory, or they are refused in one way of reading only.
+    Differs,
 }
 
 const TABLES: [(&str, &str, &[&str]); 8] = [
@@ -142,11 +148,51 @@ impl Target {
         }
     }
 
+    /// Reads a table into memory and, once more, so that it stays on disk.
     fn table(path: &Path, how: How) -> Outcome {
-        let Ok(table) = read(path, how.variable, how.reading) else { return Outcome::Refused };
+        let disk = Disk::new(path.parent().unwrap_or(Path::new(".")));
+        let stored = read_stored(path, how.variable, how.reading, &disk);
+        let table = match (read(path, how.variable, how.reading), stored) {
+            // There may be room on disk for what does not fit into memory.
+            (Err(Error::Memory { .. }), _) | (Err(_), Err(_)) => return Outcome::Refused,
+            (Ok(table), Ok((stored, _))) if is_same(&table, &stored) => table,
+            _ => return Outcome::Differs,
+        };
         let assembly = Assembly { nan: how.nan, ..Assembly::default() };
         let _ = assemble(vec![("v".into(), table.clone())], &assembly);
         Outcome::Read(Some(Box::new(table)))
+    }
+}
+
+/// Whether a table that is on disk is one that is in memory.
+fn is_same(table: &Table, on_disk: &Table) -> bool {
+    fn values<T: Copy + Into<f64>>(ours: &[T], others: &[T]) -> bool {
+        let bits = |value: T| {
+            let value: f64 = value.into();
+            // What is no number may be so in several ways.
+            if value.is_nan() { None } else { Some(value.to_bits()) }
+        };
+        ours.len() == others.len() && ours.iter().zip(others).all(|(a, b)| bits(*a) == bits(*b))
+    }
+    fn rows<T: Copy + Into<f64>>(csr: &Csr<T>, buffer: &Buffer, others: &[T]) -> bool {
+        (&csr.offsets, &csr.columns) == (&buffer.offsets, &buffer.columns) && values(&csr.values, others)
+    }
+    let about = |table: &Table| (table.rows, table.columns, table.variable.clone(), table.transposed);
+    let names = |table: &Table| (table.ids.clone(), table.features.clone(), table.lines.clone());
+    let Cells::Stored(stored) = &on_disk.cells else { return false };
+    let mut buffer = Buffer::default();
+    if about(table) != about(on_disk)
+        || names(table) != names(on_disk)
+        || stored.rows().read(0..table.rows, &mut buffer).is_err()
+    {
+        return false;
+    }
+    match (&table.cells, stored.layout()) {
+        (Cells::DenseF32(ours), Layout::DenseF32) => values(ours, &buffer.f32),
+        (Cells::DenseF64(ours), Layout::DenseF64) => values(ours, &buffer.f64),
+        (Cells::SparseF32(ours), Layout::SparseF32) => rows(ours, &buffer, &buffer.f32),
+        (Cells::SparseF64(ours), Layout::SparseF64) => rows(ours, &buffer, &buffer.f64),
+        _ => false,
     }
 }
 

@@ -101,6 +101,7 @@ pub fn work(plan: &Plan) -> Result<(), String> {
             count.memory = count.memory.max(beyond);
             let fault = match &outcome {
                 Err(()) => Some("panic".to_owned()),
+                Ok(Outcome::Differs) => Some("differs-on-disk".to_owned()),
                 Ok(_) if beyond > BUFFERS => Some(format!("memory-{}-MB", taken >> 20)),
                 Ok(_) if time > LONGEST => Some(format!("time-{}-s", time.as_secs())),
                 Ok(_) => None,

@@ -1,9 +1,12 @@
 //! Tables that stay on disk: rows are read when they are asked for.
 //!
-//! A `.npy` file is read where it lies. Everything else is written once, as plain numbers, to a spool file, which has no name
-//! and is gone when the program ends, however it ends.
+//! A `.npy` file, and arrays that an `.npz` file holds uncompressed, are read where they lie. Everything else is written once,
+//! as plain numbers, to spool files, which have no name and are gone when the program ends, however it ends.
 
+mod compressed;
 mod dense;
+mod growing;
+mod sort;
 mod sparse;
 mod spool;
 
@@ -14,11 +17,92 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use daimc::Stop;
 use daimc::source::{ReadError, RowStore};
 
+use crate::{Error, Result};
+pub(crate) use compressed::{Entries, blocks, missing, store};
 pub(crate) use dense::Dense;
-pub(crate) use sparse::Sparse;
+pub(crate) use growing::{Growing, Grown};
+pub(crate) use sort::Sorter;
+pub(crate) use sparse::{Numbers, Sparse};
 pub(crate) use spool::Spool;
+
+/// Where spool files are made, who is told how far they are, and who can end it.
+#[derive(Clone)]
+pub struct Disk {
+    folder: PathBuf,
+    stop: Stop,
+    listener: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+/// How many more bytes of a table are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// They were read, and written to a spool file unless they are read where they lie.
+    Read(u64),
+    /// They were brought from the order of the file into that of rows, which is a second pass over what was written.
+    Ordered(u64),
+}
+
+impl Disk {
+    /// Spool files are made in a folder.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), stop: Stop::new(), listener: None }
+    }
+
+    /// Ends reading when the switch is set, with [`Error::Interrupted`].
+    #[must_use]
+    pub fn stop(self, stop: &Stop) -> Self {
+        Self { stop: stop.clone(), ..self }
+    }
+
+    /// Who is told how far it is, from any thread.
+    #[must_use]
+    pub fn progress(self, listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self { listener: Some(Arc::new(listener)), ..self }
+    }
+
+    /// Tells how far it is, unless it is to end.
+    pub(crate) fn tell(&self, progress: Progress) -> Result<()> {
+        if self.stop.is_set() {
+            return Err(Error::Interrupted);
+        }
+        if let Some(listener) = &self.listener {
+            listener(progress);
+        }
+        Ok(())
+    }
+
+    /// The disk that the spool file is on is full, or cannot be written.
+    fn failed(&self, source: io::Error) -> Error {
+        Error::Spool { folder: self.folder.clone(), source }
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Disk").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// Where values are to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keep<'a> {
+    Memory,
+    /// In memory, up to so many bytes; on disk if there are more.
+    Within(&'a Disk, u64),
+    Disk(&'a Disk),
+}
+
+impl<'a> Keep<'a> {
+    /// The disk, if they are to be there from the start.
+    pub fn disk(self) -> Option<&'a Disk> {
+        if let Self::Disk(disk) = self { Some(disk) } else { None }
+    }
+}
 
 /// The rows of a table that are on disk.
 #[derive(Clone)]
@@ -78,7 +162,7 @@ impl Watched {
     }
 
     /// Fills the bytes from a position on.
-    fn read_at(&self, mut bytes: &mut [u8], mut position: u64) -> Result<(), ReadError> {
+    pub fn read_at(&self, mut bytes: &mut [u8], mut position: u64) -> Result<(), ReadError> {
         let failed = |error: io::Error| format!("{}: {error}", self.path.display());
         while !bytes.is_empty() {
             match crate::input::read_at(&self.file, bytes, position) {

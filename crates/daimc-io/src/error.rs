@@ -73,6 +73,14 @@ pub enum Error {
         /// Bytes that there are, where that is known.
         available: Option<u64>,
     },
+    /// There is not enough memory for a table that cannot be kept on disk.
+    #[error("{place}: {reason}")]
+    OnlyInMemory {
+        /// What is read.
+        place: Place,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
     /// A table that does not fit into memory could not be written to a spool file.
     #[error(
         "the spool file in {}, for data that do not fit into memory: {source}; free space there, take another output folder, \
@@ -85,6 +93,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Whoever set the switch of a [`Disk`](crate::Disk) wanted reading to end.
+    #[error("reading was interrupted; nothing is kept of it")]
+    Interrupted,
     /// What was said about where a view is makes no sense.
     #[error("{}: {reason}", quoted(text))]
     Location {
@@ -117,7 +128,8 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } | Self::Data { .. } => ErrorKind::Data,
-            Self::Memory { .. } | Self::Spool { .. } => ErrorKind::Failed,
+            Self::Memory { .. } | Self::OnlyInMemory { .. } | Self::Spool { .. } => ErrorKind::Failed,
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::Location { .. } => ErrorKind::Usage,
             Self::Views(error) => error.kind(),
         }

@@ -64,6 +64,15 @@ impl Place {
         values.try_reserve_exact(more).map_err(|_| self.no_memory(Some(bytes)))
     }
 
+    /// Makes room for `more` values, and for a quarter of those that are there: what a header says may be wrong, and doubling
+    /// may take twice the memory.
+    pub(crate) fn reserve_by_quarters<T>(&self, values: &mut Vec<T>, more: usize) -> Result<()> {
+        if values.capacity() - values.len() >= more {
+            return Ok(());
+        }
+        self.reserve(values, more.max(values.len() / 4))
+    }
+
     /// An error unless there are so many bytes of memory to take.
     pub(crate) fn ask(&self, bytes: u64) -> Result<()> {
         if bytes >= SMALL && memory::available().is_some_and(|available| bytes > available) {

@@ -32,6 +32,11 @@ impl Format {
         ];
         told.into_iter().find(|(_, told)| *told).map_or(Self::Text, |(format, _)| format)
     }
+
+    /// Whether it is read from its first byte to its last, in this order.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Self::MatrixMarket | Self::Text)
+    }
 }
 
 /// Level 5, or the HDF5 of later ones, which its reader refuses with a better reason than that of text.

@@ -5,15 +5,16 @@ mod digest;
 mod random;
 
 use std::fs::{File, Metadata};
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use bytes::Bytes;
 use digest::Digest;
 pub use digest::sha256;
 use flate2::bufread::MultiGzDecoder;
-pub(crate) use random::{Random, read_at};
+pub(crate) use random::{Random, read_at, write_at};
 
+use crate::disk::{Disk, Spool, Watched};
 use crate::{Error, Place, Result};
 
 /// The path that stands for standard input.
@@ -25,6 +26,8 @@ const START: u64 = 1 << 10;
 /// How many bytes of a pipe that is kept whole are read at first, and how many are read while as many are hashed.
 const PIECE: usize = 1 << 20;
 
+const EMPTY: &str = "is empty; copy it again or save it anew";
+
 /// A file that was opened. Reading it reads its bytes as they are, in their order.
 pub(crate) struct Opened {
     /// The file.
@@ -35,6 +38,8 @@ pub(crate) struct Opened {
     taken: usize,
     source: Source,
     digest: Option<Digest>,
+    /// The SHA-256, once all bytes have passed.
+    hash: Option<String>,
 }
 
 enum Source {
@@ -42,6 +47,8 @@ enum Source {
     Disk(File, Metadata),
     /// A pipe, a device, or a file that the system makes up as it is read.
     Stream(Box<dyn Read + Send>),
+    /// What came through a pipe, all of it.
+    Held(Cursor<Bytes>),
 }
 
 impl Opened {
@@ -62,20 +69,87 @@ impl Opened {
         };
         let mut start = Vec::new();
         source.by_ref().take(START).read_to_end(&mut start).map_err(unreadable)?;
-        Ok(Self { place, start, taken: 0, source, digest: hashed.then(Digest::default) })
+        Ok(Self { place, start, taken: 0, source, digest: hashed.then(Digest::default), hash: None })
     }
 
-    /// Whether any part of the file can be read again.
-    pub(crate) fn is_on_disk(&self) -> bool {
-        self.length().is_some()
-    }
-
-    /// The same file once more, if it is on a disk.
-    pub(crate) fn again(&self) -> Option<io::Result<File>> {
-        match &self.source {
-            Source::Disk(file, _) => Some(file.try_clone()),
-            Source::Stream(_) => None,
+    /// The file as it is read again and again, if it is on a disk.
+    pub(crate) fn watched(&self) -> Result<Option<Watched>> {
+        let Source::Disk(file, about) = &self.source else { return Ok(None) };
+        if about.len() == 0 {
+            return Ok(None);
         }
+        let watched = file.try_clone().and_then(|file| Watched::new(file, &self.place.path));
+        watched.map(Some).map_err(|error| self.place.unreadable(error))
+    }
+
+    /// Takes all that comes through a pipe, so that any part of it can be read again: into memory, if it is no more than so
+    /// many bytes, else into a spool file.
+    pub(crate) fn land(&mut self, disk: &Disk, most: u64) -> Result<()> {
+        if self.length().is_some() {
+            return Ok(());
+        }
+        let place = self.place.clone();
+        let mut bytes = Vec::new();
+        let mut spool = if most == 0 { Some(Spool::new(disk)?) } else { None };
+        let mut piece = vec![0; PIECE];
+        loop {
+            let count = match self.read(&mut piece) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(place.unreadable(error)),
+            };
+            if let Some(spool) = &mut spool {
+                spool.write_bytes(&piece[..count])?;
+            } else if (bytes.len() + count) as u64 > most {
+                let spool = spool.insert(Spool::new(disk)?);
+                spool.write_bytes(&std::mem::take(&mut bytes))?;
+                spool.write_bytes(&piece[..count])?;
+            } else {
+                bytes.extend_from_slice(&piece[..count]);
+            }
+        }
+        if self.start.is_empty() {
+            return Err(place.fault(EMPTY));
+        }
+        self.hash = self.digest.take().map(Digest::finish);
+        if let Some(spool) = spool {
+            return self.on_disk(spool);
+        }
+        self.source = Source::Held(Cursor::new(bytes.into()));
+        self.rewind()
+    }
+
+    /// Whether what came through a pipe lies in memory.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.source, Source::Held(_))
+    }
+
+    /// Puts what lies in memory on a disk.
+    pub(crate) fn put_down(&mut self, disk: &Disk) -> Result<()> {
+        let Source::Held(held) = &self.source else { return Ok(()) };
+        let mut spool = Spool::new(disk)?;
+        spool.write_bytes(held.get_ref())?;
+        self.on_disk(spool)
+    }
+
+    fn on_disk(&mut self, spool: Spool) -> Result<()> {
+        let file = spool.into_file()?;
+        let about = file.metadata().map_err(|error| self.place.unreadable(error))?;
+        self.source = Source::Disk(file, about);
+        self.rewind()
+    }
+
+    /// The next bytes that are read are the first.
+    fn rewind(&mut self) -> Result<()> {
+        let start = self.start.len() as u64;
+        let found = match &mut self.source {
+            Source::Disk(file, _) => file.seek(SeekFrom::Start(start)),
+            Source::Held(held) => held.seek(SeekFrom::Start(start)),
+            Source::Stream(_) => Ok(0),
+        };
+        self.taken = 0;
+        found.map(|_| ()).map_err(|error| self.place.unreadable(error))
     }
 
     /// The first bytes.
@@ -120,6 +194,11 @@ impl Opened {
         let (file, before) = match std::mem::replace(&mut self.source, Source::Stream(Box::new(io::empty())))
         {
             Source::Disk(file, about) if about.len() > 0 => (file, about),
+            Source::Held(held) => {
+                let bytes = held.get_ref().clone();
+                self.source = Source::Held(held);
+                return read(Random::in_memory(bytes));
+            }
             other => {
                 self.source = other;
                 return read(Random::in_memory(self.whole()?));
@@ -148,6 +227,9 @@ impl Opened {
     /// The SHA-256 of the file in hexadecimal digits: of all bytes that were read, and those that nobody asked for.
     /// Empty unless it was said that it would be asked for.
     pub(crate) fn sha256(mut self) -> Result<String> {
+        if let Some(hash) = self.hash {
+            return Ok(hash);
+        }
         let rest = io::copy(&mut self, &mut io::sink());
         rest.map_err(|error| self.place.unreadable(error))?;
         Ok(self.digest.map(Digest::finish).unwrap_or_default())
@@ -157,6 +239,7 @@ impl Opened {
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Disk(_, about) => Some(about.len()).filter(|length| *length > 0),
+            Source::Held(held) => Some(held.get_ref().len() as u64).filter(|length| *length > 0),
             Source::Stream(_) => None,
         }
     }
@@ -176,7 +259,7 @@ impl Opened {
             }
         }
         if bytes.is_empty() {
-            return Err(self.place.fault("is empty; copy it again or save it anew"));
+            return Err(self.place.fault(EMPTY));
         }
         Ok(bytes.into())
     }
@@ -228,6 +311,7 @@ impl Read for Source {
         match self {
             Self::Disk(file, _) => file.read(buffer),
             Self::Stream(stream) => stream.read(buffer),
+            Self::Held(held) => held.read(buffer),
         }
     }
 }

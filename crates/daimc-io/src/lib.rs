@@ -31,11 +31,12 @@ mod transpose;
 
 use std::path::Path;
 
+use disk::Keep;
 use format::Format;
 use input::Opened;
 
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
-pub use disk::Stored;
+pub use disk::{Disk, Progress, Stored};
 pub use error::{Error, Place, Result};
 pub use input::sha256;
 pub use labels::{Labels, read_labels};
@@ -72,7 +73,7 @@ pub enum Precision {
 /// # Errors
 /// When the file cannot be read or is not what its name says; the message names the file and the place in it.
 pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
-    parse(&mut Opened::new(path, false)?, variable, how, None)
+    parse(&mut Opened::new(path, false)?, variable, how, Keep::Memory)
 }
 
 /// Reads one table as [`read`] does, and returns with it the SHA-256 of the file in hexadecimal digits: that of the bytes
@@ -82,42 +83,88 @@ pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> 
 /// As [`read`].
 pub fn read_hashed(path: &Path, variable: Option<&str>, how: Reading) -> Result<(Table, String)> {
     let mut file = Opened::new(path, true)?;
-    let table = parse(&mut file, variable, how, None)?;
+    let table = parse(&mut file, variable, how, Keep::Memory)?;
     Ok((table, file.sha256()?))
 }
 
-/// As [`read_hashed`], but the values stay on disk: in the file itself if it is a `.npy`, else in a spool file in a folder,
-/// which has no name and is gone with the table. Text and Parquet are written to it as they are read; what is in
-/// other formats, and what comes through a pipe, is in memory meanwhile.
+/// As [`read_hashed`], but the values stay on disk: in the file itself if it is a `.npy`, or an `.npz` that is not compressed
+/// and holds a dense matrix or sorted rows (CSR); else in spool files, which have no name and are gone with the table. They
+/// are written as the file is read, so that its values are never in memory at once; but those of a symmetric
+/// `array` of Matrix Market are.
 ///
 /// # Errors
-/// As [`read`], and when the spool file cannot be written.
+/// As [`read`], when a spool file cannot be written, and when the switch of the disk is set.
 pub fn read_stored(
     path: &Path,
     variable: Option<&str>,
     how: Reading,
-    folder: &Path,
+    disk: &Disk,
 ) -> Result<(Table, String)> {
     let mut file = Opened::new(path, true)?;
-    let mut table = parse(&mut file, variable, how, Some(folder))?;
+    if !Format::of(path, file.start()).is_text() {
+        file.land(disk, 0)?;
+    }
+    store(file, variable, how, disk)
+}
+
+/// As [`read_hashed`], but values that take more than so many bytes, or that there is no memory for, stay on disk as
+/// [`read_stored`] leaves them there. What comes through a pipe is written to disk when it has turned out to be too much.
+///
+/// # Errors
+/// As [`read_stored`].
+pub fn read_within(
+    path: &Path,
+    variable: Option<&str>,
+    how: Reading,
+    disk: &Disk,
+    most: u64,
+) -> Result<(Table, String)> {
+    let mut file = Opened::new(path, true)?;
+    let on_disk = file.length().is_some();
+    if !on_disk && !Format::of(path, file.start()).is_text() {
+        // Beside what came there is the table that is made of it.
+        file.land(disk, most / 2)?;
+        if !file.is_held() {
+            return store(file, variable, how, disk);
+        }
+    }
+    match parse(&mut file, variable, how, Keep::Within(disk, most)) {
+        Err(Error::Memory { .. }) if on_disk => read_stored(path, variable, how, disk),
+        Err(Error::Memory { .. }) if file.is_held() => {
+            file.put_down(disk)?;
+            store(file, variable, how, disk)
+        }
+        table => Ok((table?, file.sha256()?)),
+    }
+}
+
+fn store(mut file: Opened, variable: Option<&str>, how: Reading, disk: &Disk) -> Result<(Table, String)> {
+    let mut table = parse(&mut file, variable, how, Keep::Disk(disk))?;
     let cells = std::mem::replace(&mut table.cells, Cells::DenseF32(Vec::new()));
-    table.cells = Cells::Stored(disk::Spool::cells(folder, table.rows, table.columns, cells)?);
+    let stored = disk::Spool::cells(disk, &table.place(), table.rows, table.columns, cells)?;
+    table.cells = Cells::Stored(stored);
     Ok((table, file.sha256()?))
 }
 
-fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, spool: Option<&Path>) -> Result<Table> {
+fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let path = file.place.path.clone();
     match Format::of(&path, file.start()) {
-        Format::Npy if spool.is_some() && file.is_on_disk() => npy::store(file, how),
-        Format::Npy => npy::read(file, how),
-        Format::Npz => npz::read(file, variable, how),
-        Format::Mat => mat::read(file, variable, how),
-        Format::Parquet => parquet::read(file, how, spool),
-        Format::MatrixMarket => matrix_market::read(&path, file.text()?, how),
+        Format::Npy => match keep.disk() {
+            Some(disk) => npy::store(file, how, disk),
+            None => npy::read(file, how),
+        },
+        Format::Npz => npz::read(file, variable, how, keep),
+        Format::Mat => mat::read(file, variable, how, keep),
+        Format::Parquet => parquet::read(file, how, keep),
+        Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep),
         Format::Text => {
             let mut input = file.text()?;
             let matrix = input.starts_with(b"%%MatrixMarket").map_err(|error| input::failed(&path, error))?;
-            if matrix { matrix_market::read(&path, input, how) } else { text::read(&path, input, how, spool) }
+            if matrix {
+                matrix_market::read(&path, input, how, keep)
+            } else {
+                text::read(&path, input, how, keep)
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use container::Container;
 use daimc::text::{plain, quoted};
 use selector::Selector;
 
+use crate::disk::Keep;
 use crate::input::Opened;
 use crate::{Place, Reading, Result, Table};
 
@@ -18,14 +19,14 @@ use crate::{Place, Reading, Result, Table};
 const LISTED: usize = 30;
 
 /// Reads the matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
-pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<Table> {
+pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = file.place.clone();
     let start = file.start().to_vec();
-    file.at_random(|bytes| pick(Container::new(place, bytes, &start)?, variable, how))
+    file.at_random(|bytes| pick(Container::new(place, bytes, &start)?, variable, how, keep))
 }
 
 /// The matrix that is asked for.
-fn pick(mut container: Container, variable: Option<&str>, how: Reading) -> Result<Table> {
+fn pick(mut container: Container, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let file = container.place.clone();
     let name = match variable {
         Some(name) => name.to_owned(),
@@ -37,7 +38,7 @@ fn pick(mut container: Container, variable: Option<&str>, how: Reading) -> Resul
     let place = Place::array(&file.path, &name);
     let table = container.find(|array| {
         let wanted = array.name == selector.name;
-        wanted.then(|| descend(&place, array, &selector.cells, how)).transpose()
+        wanted.then(|| descend(&place, array, &selector.cells, how, keep)).transpose()
     })?;
     match table {
         Some(table) => Ok(table),
@@ -50,15 +51,21 @@ fn pick(mut container: Container, variable: Option<&str>, how: Reading) -> Resul
 }
 
 /// Follows the subscripts of cells to a matrix.
-fn descend(place: &Place, array: Array<'_>, cells: &[Vec<usize>], how: Reading) -> Result<Table> {
-    let Some((subscripts, further)) = cells.split_first() else { return array.table(place, how) };
+fn descend(
+    place: &Place,
+    array: Array<'_>,
+    cells: &[Vec<usize>],
+    how: Reading,
+    keep: Keep<'_>,
+) -> Result<Table> {
+    let Some((subscripts, further)) = cells.split_first() else { return array.table(place, how, keep) };
     if !array.is_cell() {
         return Err(place.fault(format!("goes into cells, but there is {}", array.kind())));
     }
     let outside = place.fault(format!("is outside of the cell array, which is {}", array.shape()));
     let Some(wanted) = selector::position(subscripts, &array.shape) else { return Err(outside) };
     let found = array.each_cell(place, |index, cell| {
-        (index == wanted).then(|| descend(place, cell, further, how)).transpose()
+        (index == wanted).then(|| descend(place, cell, further, how, keep)).transpose()
     })?;
     found.ok_or(outside)
 }

@@ -11,13 +11,15 @@ use std::path::Path;
 use memchr::memrchr;
 
 use crate::chunks::{Chunks, Cut, in_order};
+use crate::disk::{Growing, Grown, Keep};
 use crate::input::{self, Input};
 use crate::real::Real;
 use crate::sparse::Shape;
 use crate::transpose::transpose;
-use crate::{Error, Place, Precision, Reading, Result, Table};
-use entries::{Array, Coordinates, Entries};
-use header::{Header, Storage};
+use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
+use build::Coordinates;
+use entries::{Parse, Part};
+use header::{Header, Storage, Symmetry};
 pub use names::companions;
 
 /// Bytes that are parsed at a time.
@@ -25,14 +27,14 @@ const CHUNK: usize = 1 << 20;
 
 /// Reads a matrix: coordinates become sparse rows, arrays dense ones. Rows are instances, unless
 /// `how.transpose` says that columns are. Names of instances and features are taken from files beside it.
-pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading) -> Result<Table> {
+pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     match how.precision {
-        Some(Precision::F32) => read_as::<f32>(path, input, how),
-        Some(Precision::F64) | None => read_as::<f64>(path, input, how),
+        Some(Precision::F32) => read_as::<f32>(path, input, how, keep),
+        Some(Precision::F64) | None => read_as::<f64>(path, input, how, keep),
     }
 }
 
-fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading) -> Result<Table> {
+fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let size = input.size;
     let (header, head) = header::read(path, &mut input)?;
     if let Some(size) = size {
@@ -48,16 +50,38 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading) -> Result<T
     let mut head = Cursor::new(head);
     head.set_position(header.start as u64);
     let text = head.chain(input);
+    let place = Place::file(path);
     let cells = match header.storage {
         Storage::Coordinate => {
-            let entries = collect::<Coordinates<T>>(path, text, &header)?;
-            let entries = build::all(path, entries.found, &header, how.transpose)?;
-            T::sparse(Shape { rows, columns }.rows_of_entries(&Place::file(path), entries)?)
+            let mut entries = Coordinates::new(path, &header, Shape { rows, columns }, how, keep)?;
+            each(path, text, &header, |part: Part<(u32, u32, T)>| entries.add(&part.found))?;
+            entries.finish()?
+        }
+        Storage::Array if header.symmetry == Symmetry::General => {
+            let mut values = Growing::new(keep)?;
+            each(path, text, &header, |part: Part<T>| {
+                values.append(&part.found, |values| place.reserve_by_quarters(values, part.found.len()))
+            })?;
+            match values.finish() {
+                // Columns come one after another.
+                Grown::Disk(spool) => Cells::Stored(spool.dense::<T>(rows, columns, !how.transpose)?),
+                Grown::Memory(mut values) => {
+                    if !how.transpose {
+                        transpose(&mut values, header.columns, header.rows);
+                    }
+                    T::dense(values)
+                }
+            }
         }
         Storage::Array => {
-            let entries = collect::<Array<T>>(path, text, &header)?;
-            // Columns come one after another.
-            let mut values = build::full(path, entries.found, &header)?;
+            build::room(path, &header, size_of::<T>())?;
+            let mut values = Vec::new();
+            each(path, text, &header, |mut part: Part<T>| {
+                place.reserve_by_quarters(&mut values, part.found.len())?;
+                values.append(&mut part.found);
+                Ok(())
+            })?;
+            let mut values = build::full(path, values, &header)?;
             if !how.transpose {
                 transpose(&mut values, header.columns, header.rows);
             }
@@ -68,26 +92,49 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading) -> Result<T
     Ok(Table { path, variable: None, ids, features, rows, columns, cells, lines: None, transposed })
 }
 
-/// All entries, in the order of the file. There must be as many as the header says.
-fn collect<E: Entries>(path: &Path, text: impl Read + Send, header: &Header) -> Result<E> {
+/// Shows all entries to `add`, in the order of the file. There must be as many as the header says.
+fn each<E: Send>(
+    path: &Path,
+    text: impl Read + Send,
+    header: &Header,
+    mut add: impl FnMut(Part<E>) -> Result<()> + Send,
+) -> Result<()>
+where
+    Part<E>: Parse,
+{
     let lines = |text: &[u8]| memrchr(b'\n', text).map_or(Cut::Later, |newline| Cut::At(newline + 1));
-    let mut all = E::default();
     let mut line = header.line;
+    let mut count = 0;
     in_order(
         Chunks::new(text, CHUNK, lines),
-        |text| E::parse(text, header),
-        |part: Result<(E, usize), entries::Fault>| {
+        |text| Part::parse(text, header),
+        |part: Result<(Part<E>, usize), entries::Fault>| {
             let (part, newlines) = part.map_err(|fault| fault.error(path, line))?;
             line += newlines;
-            all.append(&Place::file(path), part)?;
-            if all.len() > header.stored { Err(header.wrong_count(path, "more")) } else { Ok(()) }
+            count += part.found.len();
+            if count > header.stored { Err(header.wrong_count(path, "more")) } else { add(part) }
         },
         |error| input::failed(path, error),
     )?;
-    if all.len() < header.stored {
-        return Err(header.wrong_count(path, &format!("only {}", all.len())));
+    if count < header.stored {
+        return Err(header.wrong_count(path, &format!("only {count}")));
     }
-    Ok(all)
+    Ok(())
+}
+
+/// How many instances there are, and about how many bytes their values take in memory, from the first lines.
+pub(crate) fn size(path: &Path, mut input: Input<'_>, how: Reading) -> Result<(usize, u64)> {
+    let (header, _) = header::read(path, &mut input)?;
+    let value = if how.precision == Some(Precision::F32) { 4 } else { 8 };
+    let rows = if how.transpose { header.columns } else { header.rows };
+    let bytes = match header.storage {
+        Storage::Array => (header.rows as u64).saturating_mul(header.columns as u64).saturating_mul(value),
+        Storage::Coordinate => {
+            let times = if header.symmetry == Symmetry::General { 1 } else { 2 };
+            (header.stored as u64).saturating_mul(times * (4 + value)).saturating_add(8 * rows as u64)
+        }
+    };
+    Ok((rows, bytes))
 }
 
 fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> Error {

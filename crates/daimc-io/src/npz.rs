@@ -1,5 +1,7 @@
 //! numpy's `.npz`: arrays in a zip archive; and the sparse matrices that scipy keeps in one.
 
+mod store;
+
 use std::io::BufReader;
 use std::ops::AddAssign;
 
@@ -9,6 +11,7 @@ use zip::read::ZipFile;
 use zip::result::ZipError;
 
 use crate::dense::nameless;
+use crate::disk::Keep;
 use crate::input::{Opened, Random};
 use crate::npy::Array;
 use crate::number::Target;
@@ -22,39 +25,74 @@ const DEFLATE_LIMIT: u64 = 1032;
 const LISTED: usize = 30;
 
 /// Reads the array called `variable`; without a name, a sparse matrix that fills the file, or the only matrix.
-pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<Table> {
+pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = file.place.clone();
-    file.at_random(|bytes| Archive::open(place, bytes)?.read(variable, how))
+    let kept = match keep.disk() {
+        Some(disk) => Some((disk, file.watched()?)),
+        None => None,
+    };
+    file.at_random(|bytes| {
+        let mut archive = Archive::open(place, bytes)?;
+        let wanted = archive.wanted(variable)?;
+        match (kept, wanted) {
+            (None, Wanted::Array(name)) => archive.array(&name)?.table(how),
+            (None, Wanted::Sparse) => archive.sparse(how),
+            (Some((disk, file)), Wanted::Array(name)) => archive.store(&name, how, disk, file),
+            (Some((disk, file)), Wanted::Sparse) => archive.store_sparse(how, disk, file),
+        }
+    })
+}
+
+/// How many instances there are, and the bytes that their values take in memory.
+pub fn size(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<(usize, u64)> {
+    let place = file.place.clone();
+    file.at_random(|bytes| {
+        let mut archive = Archive::open(place, bytes)?;
+        match archive.wanted(variable)? {
+            Wanted::Array(name) => archive.array(&name)?.size(how),
+            Wanted::Sparse => {
+                let shape = archive.array("shape")?.list::<usize>()?;
+                let rows = shape.get(usize::from(how.transpose)).copied().unwrap_or(0);
+                let data = archive.array("data")?.pieces_of_list()?;
+                let precision = how.precision.unwrap_or(data.encoding.kind.precision());
+                let entry = if precision == Precision::F32 { 8 } else { 12 };
+                Ok((rows, (data.count as u64).saturating_mul(entry).saturating_add(8 * rows as u64)))
+            }
+        }
+    })
+}
+
+/// What is asked for.
+enum Wanted {
+    Array(String),
+    /// The sparse matrix that fills the file.
+    Sparse,
 }
 
 type Entry<'a> = ZipFile<'a, BufReader<Random>>;
 
 struct Archive {
     place: Place,
-    length: u64,
+    bytes: Random,
     zip: ZipArchive<BufReader<Random>>,
 }
 
 impl Archive {
     fn open(place: Place, bytes: Random) -> Result<Self> {
-        let length = bytes.length();
-        let zip = ZipArchive::new(BufReader::new(bytes)).map_err(|error| damaged(&place, error))?;
-        Ok(Self { place, length, zip })
+        let zip = ZipArchive::new(BufReader::new(bytes.clone())).map_err(|error| damaged(&place, error))?;
+        Ok(Self { place, bytes, zip })
     }
 
     /// The array called `variable`; without a name, a sparse matrix that fills the file, or the only matrix.
-    fn read(mut self, variable: Option<&str>, how: Reading) -> Result<Table> {
+    fn wanted(&mut self, variable: Option<&str>) -> Result<Wanted> {
         match variable {
-            Some(name) if self.has(name) => self.array(name)?.table(how),
+            Some(name) if self.has(name) => Ok(Wanted::Array(name.into())),
             Some(name) => {
                 let list = self.list()?;
                 Err(self.place.fault(format!("has no array {}; it holds {list}", quoted(name))))
             }
-            None if self.has("format") && self.has("shape") => self.sparse(how),
-            None => {
-                let name = self.only_matrix()?;
-                self.array(&name)?.table(how)
-            }
+            None if self.has("format") && self.has("shape") => Ok(Wanted::Sparse),
+            None => self.only_matrix().map(Wanted::Array),
         }
     }
 
@@ -72,7 +110,7 @@ impl Archive {
         let place = Place::array(&self.place.path, name);
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|error| damaged(&place, error))?;
         let size = entry.size();
-        if size > self.length.min(entry.compressed_size()).saturating_mul(DEFLATE_LIMIT) {
+        if size > self.bytes.length().min(entry.compressed_size()).saturating_mul(DEFLATE_LIMIT) {
             return Err(place.fault("should be longer than the file can hold; copy it again or save it anew"));
         }
         Array::open(place, entry, size)
@@ -126,7 +164,8 @@ impl Archive {
         Ok(nameless(self.place.clone(), shape[0], shape[1], cells, how))
     }
 
-    fn sparse_of<T: Target + AddAssign>(&mut self, how: Reading) -> Result<([usize; 2], Csr<T>)> {
+    /// The format and the shape of a sparse matrix.
+    fn description(&mut self) -> Result<(String, [usize; 2])> {
         let place = self.place.clone();
         let format = self.array("format")?.text()?;
         let shape = self.array("shape")?.list()?;
@@ -140,6 +179,12 @@ impl Archive {
                 quoted(&format)
             )));
         }
+        Ok((format, [rows, columns]))
+    }
+
+    fn sparse_of<T: Target + AddAssign>(&mut self, how: Reading) -> Result<([usize; 2], Csr<T>)> {
+        let place = self.place.clone();
+        let (format, [rows, columns]) = self.description()?;
         let values = self.array("data")?.list::<T>()?;
         let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
         let shape = Shape::new(&place, rows, columns, values.len())?;

@@ -2,9 +2,8 @@
 
 mod checked;
 mod column;
+mod groups;
 mod pages;
-
-use std::path::Path;
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -12,7 +11,7 @@ use daimc::text::quoted;
 
 use self::column::{Column, Kind};
 use crate::dense::Lie;
-use crate::disk::Spool;
+use crate::disk::{Disk, Keep, Spool};
 use crate::fault::TEXT;
 use crate::input::{Opened, Random};
 use crate::number::Target;
@@ -22,9 +21,9 @@ use crate::{Cells, Error, Place, Precision, Reading, Result, Stored, Table};
 
 /// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
 /// that holds text or whole numbers.
-pub fn read(file: &mut Opened, how: Reading, spool: Option<&Path>) -> Result<Table> {
+pub fn read(file: &mut Opened, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = file.place.clone();
-    file.at_random(|bytes| table(&Parquet::open(place, bytes)?, how, spool))
+    file.at_random(|bytes| table(&Parquet::open(place, bytes)?, how, keep))
 }
 
 /// Rows, columns and type of a table, from the description at its end.
@@ -40,7 +39,7 @@ pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
     })
 }
 
-fn table(file: &Parquet, how: Reading, spool: Option<&Path>) -> Result<Table> {
+fn table(file: &Parquet, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let mut columns = file.columns()?;
     let position = if how.no_ids { None } else { file.id_column(&columns)? };
     let id_column = position.map(|position| columns.remove(position));
@@ -70,11 +69,11 @@ fn table(file: &Parquet, how: Reading, spool: Option<&Path>) -> Result<Table> {
     let lie = Lie::new(rows, columns.len(), true, how);
     let single = columns.iter().all(|column| column.kind == Kind::Number(Precision::F32));
     let precision = if single { Precision::F32 } else { Precision::F64 };
-    let cells = match (how.precision.unwrap_or(precision), spool) {
+    let cells = match (how.precision.unwrap_or(precision), keep.disk()) {
         (Precision::F32, None) => Cells::DenseF32(file.values(lie, &columns)?),
         (Precision::F64, None) => Cells::DenseF64(file.values(lie, &columns)?),
-        (Precision::F32, Some(folder)) => Cells::Stored(file.spool::<f32>(lie, &columns, folder)?),
-        (Precision::F64, Some(folder)) => Cells::Stored(file.spool::<f64>(lie, &columns, folder)?),
+        (Precision::F32, Some(disk)) => Cells::Stored(file.spool::<f32>(lie, &columns, disk)?),
+        (Precision::F64, Some(disk)) => Cells::Stored(file.spool::<f64>(lie, &columns, disk)?),
     };
     let (ids, features) = match how {
         // Columns are instances, and their names the only IDs that there may be.
@@ -126,6 +125,11 @@ impl Parquet {
         });
         if !fits || rows != self.metadata.file_metadata().num_rows() {
             return Err(self.place.fault("contradicts itself; copy it again or save it anew"));
+        }
+        if groups::differ(&self.bytes, self.metadata.file_metadata().schema_descr()) {
+            let reason =
+                "has a row group whose columns are not those of the file, by name or type; save it anew";
+            return Err(self.place.fault(reason));
         }
         Ok(())
     }
@@ -186,8 +190,8 @@ impl Parquet {
     }
 
     /// Writes column after column to a spool file.
-    fn spool<T: Real>(&self, lie: Lie, columns: &[Column], folder: &Path) -> Result<Stored> {
-        let mut spool = Spool::new(folder)?;
+    fn spool<T: Real>(&self, lie: Lie, columns: &[Column], disk: &Disk) -> Result<Stored> {
+        let mut spool = Spool::new(disk)?;
         let mut values: Vec<T> = self.place.room(lie.length)?;
         for column in columns {
             values.clear();

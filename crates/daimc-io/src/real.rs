@@ -26,6 +26,8 @@ pub(crate) trait Real: Target + FastFloat + AddAssign + Send + Sync + 'static {
     fn is_missing(self) -> bool;
     /// Appends its bytes, the lowest first.
     fn append_le(self, bytes: &mut Vec<u8>);
+    /// The value of bytes that [`append_le`](Self::append_le) has written.
+    fn from_le(bytes: &[u8]) -> Self;
     /// The values that were read into a buffer.
     fn of(buffer: &Buffer) -> &[Self];
 }
@@ -54,6 +56,10 @@ macro_rules! real {
 
             fn append_le(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn from_le(bytes: &[u8]) -> Self {
+                bytes.first_chunk().map_or(Self::MISSING, |bytes| Self::from_le_bytes(*bytes))
             }
 
             fn of(buffer: &Buffer) -> &[Self] {

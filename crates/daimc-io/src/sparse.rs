@@ -80,21 +80,27 @@ impl Shape {
         mut rows: Csr<T>,
     ) -> Result<Csr<T>> {
         check(place, self, &rows)?;
-        if !rows.is_sorted() {
-            rows.sort();
-            rows.add_up();
-        }
+        rows.put_in_order();
         Ok(rows)
     }
 }
 
 impl<T> Csr<T> {
-    fn is_sorted(&self) -> bool {
+    /// Whether columns increase in every row, as they are to.
+    pub(crate) fn is_sorted(&self) -> bool {
         self.offsets.windows(2).all(|w| self.columns[w[0]..w[1]].is_sorted_by(|a, b| a < b))
     }
 }
 
 impl<T: Copy + AddAssign> Csr<T> {
+    /// Sorts rows by column and adds up what stands at one place.
+    pub(crate) fn put_in_order(&mut self) {
+        if !self.is_sorted() {
+            self.sort();
+            self.add_up();
+        }
+    }
+
     /// Sorts each row by column. What stands at one place keeps its order, so that sums depend on the file alone.
     fn sort(&mut self) {
         let mut row = Vec::new();
@@ -135,23 +141,37 @@ impl<T: Copy + AddAssign> Csr<T> {
 }
 
 fn check<T>(place: &Place, shape: Shape, rows: &Csr<T>) -> Result<()> {
-    let offsets = &rows.offsets;
-    let entries = rows.values.len();
-    if offsets.len() != shape.rows + 1
+    check_offsets(place, shape.rows, &rows.offsets, [rows.columns.len(), rows.values.len()])?;
+    check_columns(place, shape.columns, &rows.columns)
+}
+
+/// Refuses offsets that do not go from the first to the last of so many column numbers and values.
+pub(crate) fn check_offsets(
+    place: &Place,
+    rows: usize,
+    offsets: &[usize],
+    [columns, values]: [usize; 2],
+) -> Result<()> {
+    if offsets.len() != rows + 1
         || offsets[0] != 0
         || !offsets.is_sorted()
-        || offsets[shape.rows] != entries
-        || rows.columns.len() != entries
+        || offsets[rows] != values
+        || columns != values
     {
         return Err(place.fault("has offsets that do not fit its shape or its entries; save it anew"));
     }
-    match rows.columns.iter().find(|&&column| column as usize >= shape.columns) {
+    Ok(())
+}
+
+/// Refuses columns that a matrix of this width does not have.
+pub(crate) fn check_columns(place: &Place, width: usize, columns: &[u32]) -> Result<()> {
+    match columns.iter().find(|&&column| column as usize >= width) {
         Some(_) => Err(out_of_range(place)),
         None => Ok(()),
     }
 }
 
-fn out_of_range(place: &Place) -> crate::Error {
+pub(crate) fn out_of_range(place: &Place) -> crate::Error {
     place.fault("has an entry outside of its shape; save it anew")
 }
 

@@ -19,6 +19,7 @@ use std::path::Path;
 pub(crate) use records::{Record, records};
 
 use crate::chunks::{Chunks, in_order};
+use crate::disk::Keep;
 use crate::input::{self, Input};
 use crate::real::Real;
 use crate::{Precision, Reading, Result, Table};
@@ -36,10 +37,10 @@ const CHUNK: usize = 1 << 20;
 ///   transposed table with IDs always has a header, since the IDs are there.
 /// - Lines at the top that start with `#` are skipped; the last of them is the header where it fits the rows.
 /// - An empty field, `NA`, `NaN`, `N/A`, `#N/A`, `<NA>`, `null`, `none`, `-`, `.` and `?` are missing values.
-pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading, spool: Option<&Path>) -> Result<Table> {
+pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     match how.precision {
-        Some(Precision::F32) => read_as::<f32>(path, input, how, CHUNK, spool),
-        Some(Precision::F64) | None => read_as::<f64>(path, input, how, CHUNK, spool),
+        Some(Precision::F32) => read_as::<f32>(path, input, how, CHUNK, keep),
+        Some(Precision::F64) | None => read_as::<f64>(path, input, how, CHUNK, keep),
     }
 }
 
@@ -48,16 +49,12 @@ fn read_as<T: Real>(
     mut input: Input<'_>,
     how: Reading,
     chunk: usize,
-    spool: Option<&Path>,
+    keep: Keep<'_>,
 ) -> Result<Table> {
     let size = input.size;
     let (format, head) = format::detect(path, &mut input, how)?;
-    let mut body = body::Body::<T>::new(
-        path,
-        &format,
-        size.map(|size| size.saturating_sub(format.start as u64)),
-        spool,
-    )?;
+    let mut body =
+        body::Body::<T>::new(path, &format, size.map(|size| size.saturating_sub(format.start as u64)), keep)?;
     let mut head = Cursor::new(head);
     head.set_position(format.start as u64);
     let chunks = Chunks::new(head.chain(input), chunk, |text| fields::cut(text, format.separator));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use daimc_io::{Error, Reading, memory, read, read_labels};
+use daimc_io::{Disk, Error, Reading, memory, read, read_labels, read_stored};
 
 /// What this process may hold.
 const LIMIT: u64 = 100_000_000;
@@ -58,6 +58,17 @@ fn what_takes_more_than_there_is_is_refused_before_it_is_taken() {
         20_000_000,
     );
     short_of_memory(read(&matrix, None, Reading::default()));
+
+    // Found out by the first lines, of which there are no others.
+    let triangle = path("triangle.mtx.zst");
+    compressed(&triangle, "%%MatrixMarket matrix array real symmetric\n5000 5000\n", "1\n", 1000);
+    let on_disk = read_stored(&triangle, None, Reading::default(), &Disk::new(folder.path()));
+    for error in [on_disk.map(|_| ()), read(&triangle, None, Reading::default()).map(|_| ())] {
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), daimc::ErrorKind::Failed);
+        let told = error.to_string();
+        assert!(told.contains("triangle.mtx.zst") && told.contains("as .npy or .npz"), "{told}");
+    }
 
     // A file that is as long as it says, though nothing was ever written to most of it.
     let array = path("array.npy");

@@ -11,10 +11,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Folder, Formats, values};
-use daimc_io::{Reading, read, read_hashed, sha256};
+use daimc::source::Buffer;
+use daimc_io::{Cells, Csr, Disk, Reading, Table, read, read_hashed, read_stored, read_within, sha256};
 
 /// Reads these bytes through a pipe.
 fn piped(bytes: &[u8], variable: Option<&str>, how: Reading) -> daimc_io::Result<(String, String)> {
+    let found = through_pipe(bytes, |path| read_hashed(path, variable, how));
+    found.map(|(table, hash)| (format!("{:?} {:?} {:?}", table.ids, table.features, table.cells), hash))
+}
+
+fn through_pipe(
+    bytes: &[u8],
+    read: impl FnOnce(&Path) -> daimc_io::Result<(Table, String)>,
+) -> daimc_io::Result<(Table, String)> {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
     std::thread::scope(|scope| {
@@ -22,10 +31,36 @@ fn piped(bytes: &[u8], variable: Option<&str>, how: Reading) -> daimc_io::Result
         scope.spawn(move || {
             let _ = writer.write_all(bytes);
         });
-        let found = read_hashed(&path, variable, how);
+        let found = read(&path);
         drop(reader);
-        found.map(|(table, hash)| (format!("{:?} {:?} {:?}", table.ids, table.features, table.cells), hash))
+        found
     })
+}
+
+/// Whether a table that came through a pipe is that of a file. Names beside a matrix are beside its file.
+fn same(own: &Table, table: &Table) -> bool {
+    let mut buffer = Buffer::default();
+    let ours = match &own.cells {
+        Cells::Stored(stored) => {
+            stored.rows().read(0..own.rows, &mut buffer).unwrap();
+            let all: Vec<f64> = if buffer.f32.is_empty() {
+                std::mem::take(&mut buffer.f64)
+            } else {
+                buffer.f32.iter().map(|&value| value.into()).collect()
+            };
+            if stored.layout().is_dense() {
+                all
+            } else {
+                let csr = Csr { offsets: buffer.offsets, columns: buffer.columns, values: all };
+                values(&Table { cells: Cells::SparseF64(csr), ..own.clone() })
+            }
+        }
+        _ => values(own),
+    };
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let beside = own.features.is_none() && own.ids.is_none();
+    (beside || (&own.ids, &own.features) == (&table.ids, &table.features))
+        && bits(&ours) == bits(&values(table))
 }
 
 #[test]
@@ -64,6 +99,33 @@ fn every_format_is_told_by_its_first_bytes() {
     for ending in ["npy", "npz", "mat", "parquet"] {
         assert!(seen.iter().any(|seen| seen == ending), "{ending} was not tried");
     }
+}
+
+#[test]
+fn what_does_not_fit_goes_to_disk_as_it_comes() {
+    let Some(formats) = Formats::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    for given in &formats.tables {
+        let path = formats.path(&given["file"]);
+        let variable = given["variable"].as_str();
+        let how = Reading { no_ids: given["no_ids"] == true, ..Reading::default() };
+        let bytes = fs::read(&path).unwrap();
+        let (table, hash) = read_hashed(&path, variable, how).unwrap();
+        for most in [0, 100, 2000, u64::MAX] {
+            let what = format!("{} {variable:?} within {most}", path.display());
+            let (own, own_hash) =
+                through_pipe(&bytes, |path| read_within(path, variable, how, &disk, most)).unwrap();
+            assert_eq!(own_hash, hash, "{what}");
+            assert!(same(&own, &table), "{what}");
+            let stored = matches!(own.cells, Cells::Stored(_));
+            assert!(stored || most > 0, "{what}");
+            assert!(!stored || most < u64::MAX, "{what}");
+        }
+        let (own, own_hash) = through_pipe(&bytes, |path| read_stored(path, variable, how, &disk)).unwrap();
+        assert!(own_hash == hash && same(&own, &table) && matches!(own.cells, Cells::Stored(_)));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use common::{Folder, Formats, values};
 use daimc::source::Buffer;
 use daimc::{Daimc, Error, Fit, Layout, Neighbours, Views};
 use daimc_io::{
-    Assembly, Cells, Nan, Precision, Reading, Stored, Table, assemble, expected, read, read_hashed,
+    Assembly, Cells, Disk, Nan, Precision, Reading, Stored, Table, assemble, expected, read, read_hashed,
     read_stored,
 };
 
@@ -51,6 +51,7 @@ fn bits(values: &[f64]) -> Vec<u64> {
 fn every_file_has_the_same_rows_on_disk_and_in_memory() {
     let Some(formats) = Formats::make() else { return };
     let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
     let mut buffer = Buffer::default();
     for given in &formats.tables {
         let path = formats.path(&given["file"]);
@@ -60,7 +61,7 @@ fn every_file_has_the_same_rows_on_disk_and_in_memory() {
                 let how = Reading { no_ids: given["no_ids"] == true, transpose, precision };
                 let what = format!("{} {variable:?}, {how:?}", given["file"]);
                 let Ok((table, hash)) = read_hashed(&path, variable, how) else { continue };
-                let (own, own_hash) = read_stored(&path, variable, how, folder.path()).unwrap();
+                let (own, own_hash) = read_stored(&path, variable, how, &disk).unwrap();
                 assert_eq!(
                     (&own.ids, &own.features, &own.lines),
                     (&table.ids, &table.features, &table.lines),
@@ -90,6 +91,20 @@ fn every_file_has_the_same_rows_on_disk_and_in_memory() {
         }
     }
     // Nothing is left where the spool files were.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_refused_in_memory_is_refused_on_disk_with_the_same_sentence() {
+    let Some(formats) = Formats::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    for given in &formats.errors {
+        let (path, variable) = (formats.path(&given["file"]), given["variable"].as_str());
+        let memory = read(&path, variable, Reading::default()).unwrap_err().to_string();
+        let told = read_stored(&path, variable, Reading::default(), &disk).unwrap_err().to_string();
+        assert_eq!(told, memory);
+    }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -127,7 +142,7 @@ fn csv(rows: usize, columns: usize) -> String {
 
 fn views(paths: [&Path; 2], on_disk: Option<&Path>) -> Views<'static> {
     let table = |path: &Path| match on_disk {
-        Some(folder) => read_stored(path, None, Reading::default(), folder).unwrap().0,
+        Some(folder) => read_stored(path, None, Reading::default(), &Disk::new(folder)).unwrap().0,
         None => read(path, None, Reading::default()).unwrap(),
     };
     let tables = vec![("a".to_string(), table(paths[0])), ("b".to_string(), table(paths[1]))];
@@ -164,7 +179,7 @@ fn a_file_that_changes_or_shrinks_while_it_is_read_ends_the_fit() {
     let folder = Folder::new();
     for shrink in [false, true] {
         let a = folder.file("a.npy", npy(5000, 12, false));
-        let table = read_stored(&a, None, Reading::default(), &std::env::temp_dir()).unwrap().0;
+        let table = read_stored(&a, None, Reading::default(), &Disk::new(std::env::temp_dir())).unwrap().0;
         let views = assemble(vec![("a".into(), table)], &Assembly::default()).unwrap().0;
         let fit = Daimc::new(3).neighbours(Neighbours::Off).tolerance(0.0).max_iterations(20);
         let error = fit.fit_with(&views, |iteration| {
@@ -188,7 +203,8 @@ fn what_is_missing_on_disk_is_found() {
     let folder = Folder::new();
     let whole = folder.file("whole.csv", "id,x,y\na,1,2\nb,NA,NA\nc,3,4\nd,5,6");
     let spool = tempfile::tempdir().unwrap();
-    let stored = |path: &Path| read_stored(path, None, Reading::default(), spool.path()).unwrap().0;
+    let stored =
+        |path: &Path| read_stored(path, None, Reading::default(), &Disk::new(spool.path())).unwrap().0;
     let (views, account) = assemble(vec![("v".into(), stored(&whole))], &Assembly::default()).unwrap();
     assert_eq!((views.instances(), account.views[0].empty), (3, 1));
     let part = folder.file("part.csv", "id,x,y\na,1,2\nb,NA,7\nc,3,4");
@@ -206,7 +222,7 @@ fn a_spool_file_that_cannot_be_written_is_one_sentence() {
     let folder = Folder::new();
     let path = folder.file("a.csv", csv(50, 4));
     let nowhere = path.with_file_name("nowhere");
-    let error = read_stored(&path, None, Reading::default(), &nowhere).unwrap_err();
+    let error = read_stored(&path, None, Reading::default(), &Disk::new(&nowhere)).unwrap_err();
     assert_eq!(error.kind(), daimc::ErrorKind::Failed);
     let told = error.to_string();
     assert!(told.contains("nowhere") && told.contains("--memory") && !told.contains('\n'), "{told}");
@@ -216,15 +232,15 @@ fn a_spool_file_that_cannot_be_written_is_one_sentence() {
 fn the_memory_that_a_table_will_take_is_told_by_its_header() {
     let folder = Folder::new();
     let a = folder.file("a.npy", npy(500, 12, true));
-    let size = expected(&a, Reading::default()).unwrap();
+    let size = expected(&a, None, Reading::default()).unwrap();
     assert_eq!((size.bytes, size.rows), (500 * 12 * 4, Some(500)));
     let wide = Reading { precision: Some(Precision::F64), transpose: true, ..Reading::default() };
-    let size = expected(&a, wide).unwrap();
+    let size = expected(&a, None, wide).unwrap();
     assert_eq!((size.bytes, size.rows), (500 * 12 * 8, Some(12)));
     let text = folder.file("b.csv", csv(4000, 20));
-    let guess = expected(&text, Reading::default()).unwrap().bytes as f64;
+    let guess = expected(&text, None, Reading::default()).unwrap().bytes as f64;
     let own = 3200.0 * 20.0 * 8.0;
     assert!(guess > own / 4.0 && guess < own * 4.0, "{guess} for {own}");
-    assert_eq!(expected(Path::new("/dev/null"), Reading::default()).unwrap().bytes, 0);
+    assert_eq!(expected(Path::new("/dev/null"), None, Reading::default()).unwrap().bytes, 0);
     assert!(File::open(&a).is_ok());
 }

@@ -1,4 +1,4 @@
-//! A sparse matrix in a spool file: the columns of all entries, then their values. Where rows begin is kept in memory.
+//! A sparse matrix in files: the columns of all entries, and their values. Where rows begin is kept in memory.
 
 use std::ops::Range;
 
@@ -7,51 +7,56 @@ use daimc::source::{Buffer, ReadError, RowStore};
 
 use super::Watched;
 use crate::Precision;
-use crate::number::{Encoding, Kind, Target};
+use crate::number::{Encoding, Target};
+
+/// Numbers one after the other in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers {
+    pub file: Watched,
+    /// Where the first number is.
+    pub offset: u64,
+    pub encoding: Encoding,
+}
+
+impl Numbers {
+    /// Appends the numbers of a range.
+    pub fn append<T: Target>(
+        &self,
+        range: &Range<usize>,
+        bytes: &mut Vec<u8>,
+        out: &mut Vec<T>,
+    ) -> Result<(), ReadError> {
+        let size = self.encoding.kind.size();
+        bytes.resize(range.len() * size, 0);
+        self.file.read_at(bytes, self.offset + (range.start * size) as u64)?;
+        self.encoding.append(bytes, out);
+        Ok(())
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sparse {
-    pub file: Watched,
-    pub columns: usize,
+    /// The number of columns.
+    pub width: usize,
     /// Row i is at `offsets[i]..offsets[i + 1]`.
     pub offsets: Vec<usize>,
+    /// The column of each entry, increasing within a row.
+    pub columns: Numbers,
+    pub values: Numbers,
     pub precision: Precision,
 }
 
 impl Sparse {
-    fn entries(&self) -> usize {
-        self.offsets.last().copied().unwrap_or(0)
-    }
-
-    fn append<T: Target>(
-        &self,
-        kind: Kind,
-        at: u64,
-        count: usize,
-        bytes: &mut Vec<u8>,
-        out: &mut Vec<T>,
-    ) -> Result<(), ReadError> {
-        bytes.resize(count * kind.size(), 0);
-        self.file.read_at(bytes, at)?;
-        Encoding { kind, big_endian: false }.append(bytes, out);
-        Ok(())
-    }
-
     /// Appends successive rows.
     fn rows(&self, rows: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {
         let Buffer { f32, f64, offsets, columns, bytes, .. } = buffer;
         let stored = self.offsets[rows.start]..self.offsets[rows.end];
         let before = offsets.last().copied().unwrap_or(0);
         offsets.extend(self.offsets[rows.start + 1..=rows.end].iter().map(|end| end - stored.start + before));
-        self.append(Kind::U32, 4 * stored.start as u64, stored.len(), bytes, columns)?;
-        let values = 4 * self.entries() as u64;
+        self.columns.append(&stored, bytes, columns)?;
         match self.precision {
-            Precision::F32 => {
-                self.append(Kind::F32, values + 4 * stored.start as u64, stored.len(), bytes, f32)
-            }
-            Precision::F64 => {
-                self.append(Kind::F64, values + 8 * stored.start as u64, stored.len(), bytes, f64)
-            }
+            Precision::F32 => self.values.append(&stored, bytes, f32),
+            Precision::F64 => self.values.append(&stored, bytes, f64),
         }
     }
 }
@@ -66,7 +71,7 @@ fn empty(buffer: &mut Buffer) {
 
 impl RowStore for Sparse {
     fn shape(&self) -> (usize, usize) {
-        (self.offsets.len() - 1, self.columns)
+        (self.offsets.len() - 1, self.width)
     }
 
     fn layout(&self) -> Layout {
@@ -77,7 +82,7 @@ impl RowStore for Sparse {
     }
 
     fn stored(&self) -> Option<usize> {
-        Some(self.entries())
+        self.offsets.last().copied()
     }
 
     fn read(&self, rows: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {

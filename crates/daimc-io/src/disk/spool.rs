@@ -2,77 +2,126 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use daimc::source::{Buffer, RowStore};
 
-use super::{Dense, Sparse, Stored, Watched};
+use super::compressed::Writer;
+use super::{Dense, Disk, Progress, Stored, Watched};
 use crate::number::{Encoding, Kind};
 use crate::real::Real;
-use crate::{Cells, Csr, Error, Precision, Result};
+use crate::{Cells, Csr, Place, Precision, Result, memory};
 
-/// Where spool files are made, and that of the table at hand.
+/// A spool file that is written, from its start to its end.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    folder: PathBuf,
+    disk: Disk,
     out: BufWriter<File>,
     bytes: Vec<u8>,
+    written: u64,
+    /// The longest that a file may be.
+    longest: u64,
+    stage: fn(u64) -> Progress,
 }
 
-/// Bytes of rows that are turned at a time.
-const TURNED: usize = 64 << 20;
+/// Bytes of rows that are turned at a time, at least and at most: the more, the longer are the parts of columns that are read.
+const TURNED: [u64; 2] = [16 << 20, 1 << 30];
 
 impl Spool {
-    /// A new file, in a folder.
-    pub fn new(folder: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(folder).map_err(|source| failed(folder, source))?;
+    /// A new file, for what is read.
+    pub fn new(disk: &Disk) -> Result<Self> {
+        let file = tempfile::tempfile_in(&disk.folder).map_err(|source| disk.failed(source))?;
         let out = BufWriter::with_capacity(1 << 20, file);
-        Ok(Self { folder: folder.to_owned(), out, bytes: Vec::new() })
+        let stage = Progress::Read;
+        Ok(Self { disk: disk.clone(), out, bytes: Vec::new(), written: 0, longest: longest(), stage })
+    }
+
+    /// A new file, for what is brought into order.
+    pub fn ordered(disk: &Disk) -> Result<Self> {
+        Ok(Self { stage: Progress::Ordered, ..Self::new(disk)? })
+    }
+
+    /// A new file of this length, to be written in any order.
+    pub fn of_length(disk: &Disk, length: u64) -> Result<File> {
+        let file = Self::new(disk)?;
+        // Past the limit of the process the system would not refuse to write, but end the process.
+        if length > file.longest {
+            return Err(disk.failed(io::ErrorKind::FileTooLarge.into()));
+        }
+        file.out.into_inner().map_err(|error| disk.failed(error.into_error()))
     }
 
     /// Appends numbers.
     pub fn write<T: Real>(&mut self, values: &[T]) -> Result<()> {
+        self.each(values, T::append_le)
+    }
+
+    /// Appends column numbers.
+    pub fn write_columns(&mut self, columns: &[u32]) -> Result<()> {
+        self.each(columns, |column, bytes| bytes.extend_from_slice(&column.to_le_bytes()))
+    }
+
+    fn each<T: Copy>(&mut self, values: &[T], append: impl Fn(T, &mut Vec<u8>)) -> Result<()> {
+        let mut bytes = std::mem::take(&mut self.bytes);
         for values in values.chunks(1 << 16) {
-            self.bytes.clear();
-            values.iter().for_each(|value| value.append_le(&mut self.bytes));
-            self.out.write_all(&self.bytes).map_err(|source| failed(&self.folder, source))?;
+            bytes.clear();
+            values.iter().for_each(|value| append(*value, &mut bytes));
+            self.write_bytes(&bytes)?;
         }
+        self.bytes = bytes;
         Ok(())
     }
 
-    fn finish(self) -> Result<Watched> {
-        let Self { folder, out, .. } = self;
-        let mut file = out.into_inner().map_err(|error| failed(&folder, error.into_error()))?;
-        file.flush()
-            .and_then(|()| file.seek(SeekFrom::Start(0)).map(|_| ()))
-            .map_err(|source| failed(&folder, source))?;
-        Ok(Watched::own(file, &folder))
+    /// Appends bytes.
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let count = bytes.len() as u64;
+        self.written += count;
+        let written = if self.written > self.longest {
+            Err(io::ErrorKind::FileTooLarge.into())
+        } else {
+            self.out.write_all(bytes)
+        };
+        written.map_err(|source| self.disk.failed(source))?;
+        self.disk.tell((self.stage)(count))
+    }
+
+    /// The file that was written, at its start.
+    pub fn into_file(self) -> Result<File> {
+        let Self { disk, out, .. } = self;
+        let mut file = out.into_inner().map_err(|error| disk.failed(error.into_error()))?;
+        file.flush().and_then(|()| file.seek(SeekFrom::Start(0))).map_err(|source| disk.failed(source))?;
+        Ok(file)
+    }
+
+    /// What was written, to be read.
+    pub fn finish(self) -> Result<Watched> {
+        let folder = self.disk.folder.clone();
+        Ok(Watched::own(self.into_file()?, &folder))
     }
 
     /// The numbers that were written, as a matrix: row by row, or column by column. Columns are turned into rows, in another
     /// file, since they are read often.
     pub fn dense<T: Real>(self, rows: usize, columns: usize, by_column: bool) -> Result<Stored> {
-        let folder = self.folder.clone();
+        let disk = self.disk.clone();
         let file = self.finish()?;
         let kind = if T::PRECISION == Precision::F32 { Kind::F32 } else { Kind::F64 };
         let encoding = Encoding { kind, big_endian: false };
         let dense = Dense { file, offset: 0, rows, columns, by_column, encoding, precision: T::PRECISION };
         let mut missing = vec![0; rows];
         let mut buffer = Buffer::default();
-        let mut turned = by_column.then(|| Self::new(&folder)).transpose()?;
-        let step = (TURNED / (columns * size_of::<T>()).max(1)).clamp(1, rows.max(1));
+        let mut turned = by_column.then(|| Self::ordered(&disk)).transpose()?;
+        let at_once = memory::available().map_or(0, |bytes| bytes / 8).clamp(TURNED[0], TURNED[1]) as usize;
+        let step = (at_once / (columns * size_of::<T>()).max(1)).clamp(1, rows.max(1));
         for first in (0..rows).step_by(step) {
             let range = first..(first + step).min(rows);
-            dense
-                .read(range.clone(), &mut buffer)
-                .map_err(|error| failed(&folder, io::Error::other(error)))?;
+            dense.read(range.clone(), &mut buffer).map_err(|error| disk.failed(io::Error::other(error)))?;
             let values = T::of(&buffer);
             for (missing, row) in missing[range].iter_mut().zip(values.chunks_exact(columns.max(1))) {
                 *missing = row.iter().map(|value| u32::from(value.is_missing())).sum();
             }
-            if let Some(turned) = &mut turned {
-                turned.write(values)?;
+            match &mut turned {
+                Some(turned) => turned.write(values)?,
+                None => disk.tell(Progress::Ordered(0))?,
             }
         }
         let stored = match turned {
@@ -83,42 +132,38 @@ impl Spool {
     }
 
     /// The values of a table, which are in memory.
-    pub fn cells(folder: &Path, rows: usize, columns: usize, cells: Cells) -> Result<Stored> {
+    pub fn cells(disk: &Disk, place: &Place, rows: usize, columns: usize, cells: Cells) -> Result<Stored> {
         match cells {
-            Cells::DenseF32(values) => Self::values(folder, rows, columns, values),
-            Cells::DenseF64(values) => Self::values(folder, rows, columns, values),
-            Cells::SparseF32(csr) => Self::csr(folder, columns, csr),
-            Cells::SparseF64(csr) => Self::csr(folder, columns, csr),
+            Cells::DenseF32(values) => Self::values(disk, rows, columns, values),
+            Cells::DenseF64(values) => Self::values(disk, rows, columns, values),
+            Cells::SparseF32(csr) => Self::csr(disk, place, columns, &csr),
+            Cells::SparseF64(csr) => Self::csr(disk, place, columns, &csr),
             Cells::Stored(stored) => Ok(stored),
         }
     }
 
-    fn values<T: Real>(folder: &Path, rows: usize, columns: usize, values: Vec<T>) -> Result<Stored> {
-        let mut spool = Self::new(folder)?;
+    fn values<T: Real>(disk: &Disk, rows: usize, columns: usize, values: Vec<T>) -> Result<Stored> {
+        let mut spool = Self::new(disk)?;
         spool.write(&values)?;
         drop(values);
         spool.dense::<T>(rows, columns, false)
     }
 
-    fn csr<T: Real>(folder: &Path, columns: usize, csr: Csr<T>) -> Result<Stored> {
-        let mut spool = Self::new(folder)?;
-        for chunk in csr.columns.chunks(1 << 16) {
-            spool.bytes.clear();
-            chunk.iter().for_each(|column| spool.bytes.extend_from_slice(&column.to_le_bytes()));
-            spool.out.write_all(&spool.bytes).map_err(|source| failed(folder, source))?;
-        }
-        spool.write(&csr.values)?;
-        let missing = csr.offsets.windows(2).map(|bounds| {
-            let row = &csr.values[bounds[0]..bounds[1]];
-            row.iter().map(|value| u32::from(value.is_missing())).sum()
-        });
-        let missing = Arc::new(missing.collect());
-        let sparse = Sparse { file: spool.finish()?, columns, offsets: csr.offsets, precision: T::PRECISION };
-        Ok(Stored { rows: Arc::new(sparse), missing })
+    fn csr<T: Real>(disk: &Disk, place: &Place, columns: usize, csr: &Csr<T>) -> Result<Stored> {
+        let mut writer = Writer::new(place, Self::new(disk)?, Self::new(disk)?, csr.offsets.len() - 1)?;
+        writer.append(csr)?;
+        writer.finish::<T>(columns)
     }
 }
 
-/// The disk that the spool file is on is full, or cannot be written.
-fn failed(folder: &Path, source: io::Error) -> Error {
-    Error::Spool { folder: folder.to_owned(), source }
+/// The longest that a file of this process may be: where more is written, the system ends the process with a signal.
+#[cfg(unix)]
+fn longest() -> u64 {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
+}
+
+#[cfg(not(unix))]
+fn longest() -> u64 {
+    u64::MAX
 }

@@ -83,3 +83,18 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, position)
 }
+
+#[cfg(unix)]
+pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, position)
+}
+
+#[cfg(windows)]
+pub(crate) fn write_at(file: &File, mut bytes: &[u8], mut position: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = std::os::windows::fs::FileExt::seek_write(file, bytes, position)?;
+        bytes = &bytes[count..];
+        position += count as u64;
+    }
+    Ok(())
+}

@@ -1,13 +1,17 @@
 //! A variable or a cell: flags, shape and name, then what it holds.
 
 use std::io;
-use std::ops::AddAssign;
 
 use super::element::{MATRIX, Stream, invalid};
 use crate::dense::{Lie, nameless};
-use crate::number::Target;
-use crate::sparse::Shape;
+use crate::disk::{Disk, Entries, Keep, Numbers, Spool, Stored, store};
+use crate::number::{Encoding, Kind, Target};
+use crate::real::Real;
+use crate::sparse::{Shape, check_offsets};
 use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
+
+/// Numbers that are in memory at a time, of a matrix that is not.
+const PIECE: usize = 1 << 16;
 
 const CELL: u8 = 1;
 const CHAR: u8 = 4;
@@ -109,7 +113,7 @@ impl<'a> Array<'a> {
     }
 
     /// The matrix as a table.
-    pub(super) fn table(self, place: &Place, how: Reading) -> Result<Table> {
+    pub(super) fn table(self, place: &Place, how: Reading, keep: Keep<'_>) -> Result<Table> {
         if self.is_cell() {
             return Err(place.fault(format!(
                 "is a cell array of {}; pick a cell with {}{{1}}",
@@ -132,21 +136,22 @@ impl<'a> Array<'a> {
         let precision = if self.class == SINGLE { Precision::F32 } else { Precision::F64 };
         let precision = how.precision.unwrap_or(precision);
         let cells = match (self.class, precision) {
-            (SPARSE, Precision::F32) => Cells::SparseF32(self.sparse(place, rows, columns, how)?),
-            (SPARSE, Precision::F64) => Cells::SparseF64(self.sparse(place, rows, columns, how)?),
-            _ => self.dense(place, rows, columns, precision, how)?,
+            (SPARSE, Precision::F32) => self.sparse::<f32>(place, rows, columns, how, keep)?,
+            (SPARSE, Precision::F64) => self.sparse::<f64>(place, rows, columns, how, keep)?,
+            (_, Precision::F32) => self.dense::<f32>(place, rows, columns, how, keep)?,
+            (_, Precision::F64) => self.dense::<f64>(place, rows, columns, how, keep)?,
         };
         let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
         Ok(nameless(place.clone(), rows, columns, cells, how))
     }
 
-    fn dense(
+    fn dense<T: Real>(
         mut self,
         place: &Place,
         rows: usize,
         columns: usize,
-        precision: Precision,
         how: Reading,
+        keep: Keep<'_>,
     ) -> Result<Cells> {
         let io = |error| place.unreadable(error);
         let tag = self.stream.tag().map_err(io)?;
@@ -156,16 +161,26 @@ impl<'a> Array<'a> {
                 "should be {rows} × {columns} but holds {count} numbers; copy the file again or save it anew"
             )));
         }
-        Lie::new(rows, columns, true, how).read(place, encoding, precision, &mut self.stream)
+        let lie = Lie::new(rows, columns, true, how);
+        let Some(disk) = keep.disk() else {
+            return lie.read(place, encoding, T::PRECISION, &mut self.stream);
+        };
+        let mut spool = Spool::new(disk)?;
+        self.pieces(place, encoding, count, |values: &[T]| spool.write(values))?;
+        Ok(Cells::Stored(spool.dense::<T>(lie.rows(), lie.columns(), !lie.lines_are_rows)?))
     }
 
-    fn sparse<T: Target + AddAssign>(
+    fn sparse<T: Real>(
         mut self,
         place: &Place,
         rows: usize,
         columns: usize,
         how: Reading,
-    ) -> Result<Csr<T>> {
+        keep: Keep<'_>,
+    ) -> Result<Cells> {
+        if let Some(disk) = keep.disk() {
+            return self.store_sparse::<T>(place, rows, columns, how, disk).map(Cells::Stored);
+        }
         let mut indices = self.list(place)?;
         let offsets: Vec<usize> = self.list(place)?;
         let mut values = self.list(place)?;
@@ -174,11 +189,65 @@ impl<'a> Array<'a> {
         indices.truncate(entries);
         values.truncate(entries);
         let compressed = Csr { offsets, columns: indices, values };
-        if how.transpose {
-            Shape::new(place, columns, rows, entries)?.rows_in_order(place, compressed)
+        Ok(T::sparse(if how.transpose {
+            Shape::new(place, columns, rows, entries)?.rows_in_order(place, compressed)?
         } else {
-            Shape::new(place, rows, columns, entries)?.rows_of_columns(place, compressed)
+            Shape::new(place, rows, columns, entries)?.rows_of_columns(place, compressed)?
+        }))
+    }
+
+    /// Indices come first: they wait in a spool file for their values.
+    fn store_sparse<T: Real>(
+        mut self,
+        place: &Place,
+        rows: usize,
+        columns: usize,
+        how: Reading,
+        disk: &Disk,
+    ) -> Result<Stored> {
+        let io = |error| place.unreadable(error);
+        let tag = self.stream.tag().map_err(io)?;
+        let end = self.stream.end(tag);
+        let (encoding, indices) = tag.numbers(self.stream.big_endian).map_err(io)?;
+        let mut spool = Spool::new(disk)?;
+        self.pieces(place, encoding, indices, |indices: &[u32]| spool.write_columns(indices))?;
+        self.stream.go_to(end).map_err(io)?;
+        let offsets: Vec<usize> = self.list(place)?;
+        let tag = self.stream.tag().map_err(io)?;
+        let end = self.stream.end(tag);
+        let (encoding, values) = tag.numbers(self.stream.big_endian).map_err(io)?;
+        // There may be room for more entries than there are.
+        let entries = offsets.last().copied().unwrap_or_default();
+        check_offsets(place, columns, &offsets, [indices.min(entries), values.min(entries)])?;
+        let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
+        let shape = Shape::new(place, rows, columns, entries)?;
+        let indices = Numbers {
+            file: spool.finish()?,
+            offset: 0,
+            encoding: Encoding { kind: Kind::U32, big_endian: false },
+        };
+        let mut pieces = Pieces { place, indices, taken: 0, values: &mut self.stream, encoding };
+        let stored = store::<T>(disk, place, shape, how.transpose, &offsets, &mut pieces)?;
+        self.stream.go_to(end).map_err(io)?;
+        Ok(stored)
+    }
+
+    /// Shows so many numbers to `visit`, some at a time.
+    fn pieces<T: Target>(
+        &mut self,
+        place: &Place,
+        encoding: Encoding,
+        count: usize,
+        mut visit: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        let mut numbers = Vec::new();
+        for at in (0..count).step_by(PIECE) {
+            numbers.clear();
+            let read = encoding.read(&mut self.stream, PIECE.min(count - at), &mut numbers);
+            read.map_err(|error| place.unreadable(error))?;
+            visit(&numbers)?;
         }
+        Ok(())
     }
 
     /// The numbers of the next element.
@@ -191,5 +260,26 @@ impl<'a> Array<'a> {
         encoding.read(&mut self.stream, count, &mut list).map_err(io)?;
         self.stream.go_to(end).map_err(io)?;
         Ok(list)
+    }
+}
+
+/// The entries of a sparse matrix: indices that were written to a spool file, and values as they come.
+struct Pieces<'a, 'b> {
+    place: &'a Place,
+    indices: Numbers,
+    taken: usize,
+    values: &'a mut Stream<'b>,
+    encoding: Encoding,
+}
+
+impl<T: Target> Entries<T> for Pieces<'_, '_> {
+    fn columns(&mut self, count: usize, out: &mut Vec<u32>) -> Result<()> {
+        let read = self.indices.append(&(self.taken..self.taken + count), &mut Vec::new(), out);
+        self.taken += count;
+        read.map_err(|error| self.place.unreadable(io::Error::other(error)))
+    }
+
+    fn values(&mut self, count: usize, out: &mut Vec<T>) -> Result<()> {
+        self.encoding.read(self.values, count, out).map_err(|error| self.place.unreadable(error))
     }
 }

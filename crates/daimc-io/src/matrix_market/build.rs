@@ -3,35 +3,110 @@
 use std::path::Path;
 
 use super::header::{Header, Symmetry};
+use crate::disk::{Keep, Sorter};
 use crate::real::Real;
-use crate::{Place, Result};
+use crate::sparse::Shape;
+use crate::{Cells, Error, Place, Reading, Result};
 
 /// An entry of a sparse matrix: row, column, value.
 type Entry<T> = (u32, u32, T);
 
 /// All entries of a sparse matrix, or of its transpose, from those that are stored.
-pub(super) fn all<T: Real>(
-    path: &Path,
-    mut entries: Vec<Entry<T>>,
-    header: &Header,
-    transpose: bool,
-) -> Result<Vec<Entry<T>>> {
-    if transpose {
-        entries.iter_mut().for_each(|(row, column, _)| std::mem::swap(row, column));
+pub(super) struct Coordinates<'a, T> {
+    place: Place,
+    header: &'a Header,
+    shape: Shape,
+    how: Reading,
+    keep: Keep<'a>,
+    kept: Kept<T>,
+}
+
+enum Kept<T> {
+    Memory(Vec<Entry<T>>),
+    Disk(Box<Sorter<T>>),
+}
+
+impl<'a, T: Real> Coordinates<'a, T> {
+    /// Of a matrix of this shape, the matrix having been transposed if that was asked for.
+    pub fn new(path: &Path, header: &'a Header, shape: Shape, how: Reading, keep: Keep<'a>) -> Result<Self> {
+        let place = Place::file(path);
+        let kept = match keep.disk() {
+            Some(disk) => Kept::Disk(Box::new(Sorter::new(disk, &place, shape)?)),
+            None => Kept::Memory(Vec::new()),
+        };
+        Ok(Self { place, header, shape, how, keep, kept })
     }
-    if header.symmetry == Symmetry::General {
-        return Ok(entries);
-    }
-    let sign = if header.symmetry == Symmetry::Skew { -1.0 } else { 1.0 };
-    let stored = entries.len();
-    Place::file(path).reserve(&mut entries, stored)?;
-    for k in 0..stored {
-        let (row, column, value) = entries[k];
-        if row != column {
-            entries.push((column, row, T::nearest(sign * value.wide())));
+
+    /// Adds the stored entries of the next piece, and those of the other triangle that they stand for.
+    pub fn add(&mut self, stored: &[Entry<T>]) -> Result<()> {
+        let Self { place, header, shape, how, keep, kept } = self;
+        let times = if header.symmetry == Symmetry::General { 1 } else { 2 };
+        if let (Kept::Memory(entries), Keep::Within(disk, most)) = (&mut *kept, *keep) {
+            let grown = match place.reserve_by_quarters(entries, times * stored.len()) {
+                Err(Error::Memory { .. }) => false,
+                grown => grown.map(|()| true)?,
+            };
+            // Rows are made of them beside them.
+            let count = entries.len() + times * stored.len();
+            if !grown || (2 * count * size_of::<Entry<T>>()) as u64 > most {
+                let mut sorter = Sorter::new(disk, place, *shape)?;
+                let entries = std::mem::take(entries);
+                entries.into_iter().try_for_each(|(row, column, value)| sorter.push(row, column, value))?;
+                *kept = Kept::Disk(Box::new(sorter));
+            }
+        }
+        match kept {
+            Kept::Memory(entries) => {
+                place.reserve_by_quarters(entries, times * stored.len())?;
+                every(header, *how, stored, |row, column, value| {
+                    entries.push((row, column, value));
+                    Ok(())
+                })
+            }
+            Kept::Disk(sorter) => {
+                every(header, *how, stored, |row, column, value| sorter.push(row, column, value))
+            }
         }
     }
-    Ok(entries)
+
+    /// The matrix.
+    pub fn finish(self) -> Result<Cells> {
+        match self.kept {
+            Kept::Memory(entries) => Ok(T::sparse(self.shape.rows_of_entries(&self.place, entries)?)),
+            Kept::Disk(sorter) => sorter.finish().map(Cells::Stored),
+        }
+    }
+}
+
+fn every<T: Real>(
+    header: &Header,
+    how: Reading,
+    stored: &[Entry<T>],
+    mut add: impl FnMut(u32, u32, T) -> Result<()>,
+) -> Result<()> {
+    let sign = if header.symmetry == Symmetry::Skew { -1.0 } else { 1.0 };
+    for &(row, column, value) in stored {
+        let (row, column) = if how.transpose { (column, row) } else { (row, column) };
+        add(row, column, value)?;
+        if header.symmetry != Symmetry::General && row != column {
+            add(column, row, T::nearest(sign * value.wide()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails before a symmetric array is read that does not fit into memory: its other triangle is made there.
+pub(super) fn room(path: &Path, header: &Header, value: usize) -> Result<()> {
+    let needed = (header.rows as u64).saturating_mul(header.rows as u64).saturating_mul(value as u64);
+    let needed = needed.saturating_add((header.stored as u64).saturating_mul(value as u64));
+    match Place::file(path).ask(needed) {
+        Err(Error::Memory { .. }) => {
+            let reason = "the other triangle of a symmetric array is made in memory, where it does not fit: save the matrix \
+                          in full, as .npy or .npz";
+            Err(Error::OnlyInMemory { place: Place::file(path), reason })
+        }
+        asked => asked,
+    }
 }
 
 /// All values of an array, column by column, from those that are stored.

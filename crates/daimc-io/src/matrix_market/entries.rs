@@ -5,10 +5,10 @@ use std::path::Path;
 use daimc::text::quoted;
 use memchr::memchr;
 
-use super::header::{Header, Storage, Symmetry};
+use super::header::{Header, Symmetry};
 use super::wrong;
 use crate::real::Real;
-use crate::{Error, Place, Result};
+use crate::{Error, Result};
 
 /// Something wrong with an entry.
 pub(super) struct Fault {
@@ -25,116 +25,65 @@ impl Fault {
     }
 }
 
+/// The entries of a piece of text: row and column from 0 with a value, or values alone.
+pub(super) struct Part<E> {
+    pub found: Vec<E>,
+}
+
 /// Entries of either kind.
-pub(super) trait Entries: Default + Send {
+pub(super) trait Parse: Sized {
     /// Parses whole lines; also returns how many there are.
+    fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault>;
+}
+
+impl<T: Real> Parse for Part<(u32, u32, T)> {
     fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault> {
-        let mut entries = Self::default();
-        let (mut rest, mut lines) = (text, 0);
-        while !rest.is_empty() {
-            let end = memchr(b'\n', rest).unwrap_or(rest.len());
-            let line = rest[..end].trim_ascii();
-            if !line.is_empty() && line[0] != b'%' {
-                entries.add(line, header).map_err(|reason| {
-                    let text = String::from_utf8_lossy(line).into_owned();
-                    Fault { line: lines, text, reason }
-                })?;
-            }
-            lines += 1;
-            rest = &rest[(end + 1).min(rest.len())..];
+        parse(text, |line| coordinates(line, header))
+    }
+}
+
+impl<T: Real> Parse for Part<T> {
+    fn parse(text: &[u8], _: &Header) -> Result<(Self, usize), Fault> {
+        parse(text, number)
+    }
+}
+
+fn parse<E>(text: &[u8], entry: impl Fn(&[u8]) -> Result<E, String>) -> Result<(Part<E>, usize), Fault> {
+    let mut found = Vec::new();
+    let (mut rest, mut lines) = (text, 0);
+    while !rest.is_empty() {
+        let end = memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = rest[..end].trim_ascii();
+        if !line.is_empty() && line[0] != b'%' {
+            found.push(entry(line).map_err(|reason| {
+                let text = String::from_utf8_lossy(line).into_owned();
+                Fault { line: lines, text, reason }
+            })?);
         }
-        Ok((entries, lines))
+        lines += 1;
+        rest = &rest[(end + 1).min(rest.len())..];
     }
-
-    /// Adds the entry of a line, or says what is wrong with it.
-    fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String>;
-
-    /// Adds those of the next piece.
-    fn append(&mut self, place: &Place, next: Self) -> Result<()>;
-
-    /// How many there are.
-    fn len(&self) -> usize;
+    Ok((Part { found }, lines))
 }
 
-/// Entries of a sparse matrix: row and column from 0, value.
-pub(super) struct Coordinates<T> {
-    pub found: Vec<(u32, u32, T)>,
-}
-
-/// Entries of a dense matrix, in the order of the file.
-pub(super) struct Array<T> {
-    pub found: Vec<T>,
-}
-
-impl<T> Default for Coordinates<T> {
-    fn default() -> Self {
-        Self { found: Vec::new() }
+fn coordinates<T: Real>(line: &[u8], header: &Header) -> Result<(u32, u32, T), String> {
+    let wanted = if header.pattern { 2 } else { 3 };
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let (Some(row), Some(column), value) = (words.next(), words.next(), words.next()) else {
+        return Err(wrong_words(wanted));
+    };
+    if value.is_some() == header.pattern || words.next().is_some() {
+        return Err(wrong_words(wanted));
     }
-}
-
-impl<T> Default for Array<T> {
-    fn default() -> Self {
-        Self { found: Vec::new() }
+    let row = index(row, header.rows, "row")?;
+    let column = index(column, header.columns, "column")?;
+    if header.symmetry != Symmetry::General && row < column {
+        return Err("of a symmetric matrix, only the lower triangle is expected".into());
     }
-}
-
-impl<T: Real> Entries for Coordinates<T> {
-    fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String> {
-        let wanted = if header.pattern { 2 } else { 3 };
-        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        let (Some(row), Some(column), value) = (words.next(), words.next(), words.next()) else {
-            return Err(wrong_words(wanted));
-        };
-        if value.is_some() == header.pattern || words.next().is_some() {
-            return Err(wrong_words(wanted));
-        }
-        let row = index(row, header.rows, "row")?;
-        let column = index(column, header.columns, "column")?;
-        if header.symmetry != Symmetry::General && row < column {
-            return Err("of a symmetric matrix, only the lower triangle is expected".into());
-        }
-        if header.symmetry == Symmetry::Skew && row == column {
-            return Err("a skew-symmetric matrix has no entry on its diagonal".into());
-        }
-        self.found.push((row, column, value.map_or(Ok(T::nearest(1.0)), number)?));
-        Ok(())
+    if header.symmetry == Symmetry::Skew && row == column {
+        return Err("a skew-symmetric matrix has no entry on its diagonal".into());
     }
-
-    fn append(&mut self, place: &Place, mut next: Self) -> Result<()> {
-        grow(place, &mut self.found, next.found.len())?;
-        self.found.append(&mut next.found);
-        Ok(())
-    }
-
-    fn len(&self) -> usize {
-        self.found.len()
-    }
-}
-
-impl<T: Real> Entries for Array<T> {
-    fn add(&mut self, line: &[u8], header: &Header) -> Result<(), String> {
-        debug_assert_eq!(header.storage, Storage::Array);
-        self.found.push(number(line)?);
-        Ok(())
-    }
-
-    fn append(&mut self, place: &Place, mut next: Self) -> Result<()> {
-        grow(place, &mut self.found, next.found.len())?;
-        self.found.append(&mut next.found);
-        Ok(())
-    }
-
-    fn len(&self) -> usize {
-        self.found.len()
-    }
-}
-
-/// Makes room by quarters: what the header says may be wrong, and doubling may take twice the memory.
-fn grow<T>(place: &Place, found: &mut Vec<T>, more: usize) -> Result<()> {
-    if found.capacity() - found.len() >= more {
-        return Ok(());
-    }
-    place.reserve(found, more.max(found.len() / 4))
+    Ok((row, column, value.map_or(Ok(T::nearest(1.0)), number)?))
 }
 
 fn wrong_words(wanted: usize) -> String {

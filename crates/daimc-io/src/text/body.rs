@@ -5,7 +5,7 @@ use std::path::Path;
 use super::fault::{Fault, Kind};
 use super::format::Format;
 use super::piece::Piece;
-use crate::disk::Spool;
+use crate::disk::{Growing, Grown, Keep};
 use crate::fault::{Pieces, TEXT};
 use crate::real::Real;
 use crate::transpose::transpose;
@@ -16,7 +16,7 @@ pub(super) struct Body<'a, T> {
     path: &'a Path,
     format: &'a Format,
     names: Vec<String>,
-    values: Vec<T>,
+    values: Growing<'a, T>,
     lines: Vec<u32>,
     /// The line on which the next piece starts, from 1.
     line: usize,
@@ -25,26 +25,22 @@ pub(super) struct Body<'a, T> {
     /// How many bytes are still to come, where that is known.
     to_come: Option<usize>,
     pieces: Pieces,
-    /// Where the values go, if they do not stay in memory.
-    spool: Option<Spool>,
 }
 
 impl<'a, T: Real> Body<'a, T> {
-    /// A text of `bytes` bytes, if that is known; its values go to a spool file if a folder for it is given.
-    pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>, spool: Option<&Path>) -> Result<Self> {
+    /// A text of `bytes` bytes, if that is known.
+    pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>, keep: Keep<'a>) -> Result<Self> {
         let to_come = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-        let (names, values, lines) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self {
             path,
             format,
-            names,
-            values,
-            lines,
+            names: Vec::new(),
+            values: Growing::new(keep)?,
+            lines: Vec::new(),
             line: format.line,
             empty: None,
             to_come,
             pieces: Pieces::default(),
-            spool: spool.map(Spool::new).transpose()?,
         })
     }
 
@@ -56,12 +52,9 @@ impl<'a, T: Real> Body<'a, T> {
             return Err(fault.error(self.path, empty, self.format));
         }
         let piece = piece.map_err(|fault| fault.error(self.path, self.line, self.format))?;
-        if let Some(spool) = &mut self.spool {
-            spool.write(&piece.values)?;
-        } else {
-            self.reserve(piece.values.len(), piece.bytes)?;
-            self.values.extend_from_slice(&piece.values);
-        }
+        let (path, to_come) = (self.path, self.to_come);
+        let more = piece.values.len();
+        self.values.append(&piece.values, |values| reserve(path, values, more, piece.bytes, to_come))?;
         let names = piece.names.iter().map(|name| TEXT + name.len()).sum::<usize>();
         self.pieces.take(&Place::file(self.path), names + size_of_val(&*piece.lines))?;
         self.names.extend(piece.names);
@@ -73,39 +66,28 @@ impl<'a, T: Real> Body<'a, T> {
         Ok(())
     }
 
-    /// Makes room for `more` values. Doubling, as vectors do, could take twice the memory of the matrix; here the
-    /// room for all that is to come is taken at once, if the size of the text tells it.
-    fn reserve(&mut self, more: usize, bytes: usize) -> Result<()> {
-        if self.values.capacity() - self.values.len() >= more {
-            return Ok(());
-        }
-        let per_byte = more as f64 / bytes.max(1) as f64;
-        let expected =
-            self.to_come.map_or(self.values.len() / 4, |bytes| (1.01 * per_byte * bytes as f64) as usize);
-        Place::file(self.path).reserve(&mut self.values, expected.max(more))
-    }
-
     /// The table.
-    pub fn finish(mut self, no_ids: bool) -> Result<Table> {
+    pub fn finish(self, no_ids: bool) -> Result<Table> {
         let (records, values, format) = (self.lines.len(), self.format.values(), self.format);
         if records == 0 {
             let reason = "there is a header but no row below it: a row per instance is expected";
             return Err(Error::in_file(self.path, reason));
         }
-        self.values.shrink_to_fit();
         let mut names = format.named.then_some(self.names);
         let mut header = format.header.clone();
         let (mut rows, mut columns) = (records, values);
         if format.transposed {
-            if self.spool.is_none() {
-                transpose(&mut self.values, records, values);
-            }
             std::mem::swap(&mut names, &mut header);
             std::mem::swap(&mut rows, &mut columns);
         }
-        let cells = match self.spool {
-            Some(spool) => Cells::Stored(spool.dense::<T>(rows, columns, format.transposed)?),
-            None => T::dense(self.values),
+        let cells = match self.values.finish() {
+            Grown::Disk(spool) => Cells::Stored(spool.dense::<T>(rows, columns, format.transposed)?),
+            Grown::Memory(mut all) => {
+                if format.transposed {
+                    transpose(&mut all, records, values);
+                }
+                T::dense(all)
+            }
         };
         Ok(Table {
             path: self.path.to_owned(),
@@ -119,4 +101,21 @@ impl<'a, T: Real> Body<'a, T> {
             transposed: format.transposed,
         })
     }
+}
+
+/// Makes room for the `more` values of a piece of `bytes` bytes. Doubling, as vectors do, could take twice the memory of the
+/// matrix; here the room for all that is to come is taken at once, if the size of the text tells it.
+fn reserve<T>(
+    path: &Path,
+    values: &mut Vec<T>,
+    more: usize,
+    bytes: usize,
+    to_come: Option<usize>,
+) -> Result<()> {
+    if values.capacity() - values.len() >= more {
+        return Ok(());
+    }
+    let per_byte = more as f64 / bytes.max(1) as f64;
+    let expected = to_come.map_or(values.len() / 4, |bytes| (1.01 * per_byte * bytes as f64) as usize);
+    Place::file(path).reserve(values, expected.max(more))
 }

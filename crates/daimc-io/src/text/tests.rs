@@ -6,6 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use crate::disk::Keep;
 use crate::input::Opened;
 use crate::{Cells, Reading, Result, Table};
 
@@ -115,7 +116,7 @@ fn sheets() -> impl Strategy<Value = Sheet> {
 
 /// Reads a text in pieces of about `chunk` bytes.
 fn read_in(path: &Path, how: Reading, chunk: usize) -> Result<Table> {
-    super::read_as::<f64>(path, Opened::new(path, false)?.text()?, how, chunk, None)
+    super::read_as::<f64>(path, Opened::new(path, false)?.text()?, how, chunk, Keep::Memory)
 }
 
 fn stored(text: &[u8]) -> tempfile::NamedTempFile {

@@ -264,6 +264,20 @@ def parquet():
                        use_dictionary=False)
         table(f"zeros_{codec}.parquet", zeros[:, None], features=["a"])
 
+    # The second row group says that its first column is of another type, or has another name.
+    pq.write_table(pa.table(dict(first=values[:, 0], b=values[:, 1])), folder / "groups.parquet", row_group_size=100,
+                   use_dictionary=False, write_statistics=False, compression="none", store_schema=False)
+    table("groups.parquet", values[:, :2], features=["first", "b"])
+    groups = (folder / "groups.parquet").read_bytes()
+    double, whole = bytes([0x15, 10, 0x19]), bytes([0x15, 4, 0x19])
+    name = bytes([0x18, 5]) + b"first"
+    footer = groups.index(name, len(groups) - 8 - int.from_bytes(groups[-8:-4], "little"))
+    for file, own, other in [("group_type", double, whole), ("group_name", name, bytes([0x18, 5]) + b"other")]:
+        starts = [at for at in range(footer, len(groups)) if groups.startswith(own, at)]
+        second = starts[2]
+        (folder / f"{file}.parquet").write_bytes(groups[:second] + other + groups[second + len(own):])
+        error(f"{file}.parquet", "row group", "save it anew")
+
     frame.assign(word="x").to_parquet(folder / "word.parquet")
     error("word.parquet", "'word'", "string")
     frame.assign(day=pd.Timestamp("2020-01-01")).to_parquet(folder / "day.parquet")
