@@ -30,7 +30,6 @@
 //!
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
 
-pub mod baselines;
 mod blocks;
 mod choice;
 mod combine;
@@ -47,6 +46,8 @@ mod forest;
 mod held_out;
 mod importance;
 mod initialise;
+#[doc(hidden)]
+pub mod internal;
 mod kernel;
 mod kmeans;
 mod lens;

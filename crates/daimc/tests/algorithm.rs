@@ -1,11 +1,9 @@
 //! The whole fit against a literal, naive transcription of Algorithm 1 with dense W.
 
-mod naive;
-
 use daimc::steps::alignment::ETA;
 use daimc::steps::{alignment, basis};
 use daimc::{Daimc, Matrix, Model, Preset, Scale, Solver, View, Views};
-use naive::{Mat, VSolver};
+use daimc_naive::{self as naive, Mat, VSolver};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

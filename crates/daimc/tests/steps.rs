@@ -1,10 +1,8 @@
 //! Each step against its equation: the literal solution, the gradient, and the promise that it never raises J.
 
-mod naive;
-
 use daimc::Matrix;
 use daimc::steps::{alignment, basis};
-use naive::Mat;
+use daimc_naive::{self as naive, Mat};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

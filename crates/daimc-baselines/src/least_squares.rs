@@ -1,9 +1,9 @@
 //! Non-negative least squares, exact, for many rows with one small system.
 
+use daimc::{Matrix, internal};
 use rayon::prelude::*;
 
-use super::algebra::add;
-use crate::{Matrix, linalg};
+use crate::algebra::add;
 
 /// Coordinate descent on a row ends when a step gains less than this share of what a step from zero could gain ...
 const SMALLEST_GAIN: f64 = 1e-6;
@@ -103,7 +103,7 @@ fn settle(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, room: &mut Room) {
             continue;
         }
         let slope = |l: usize| {
-            let pull = crate::matrix::dot(m.row(l), w);
+            let pull = internal::dot(m.row(l), w);
             let size = pull.abs() + r[l].abs() + penalty;
             (l, 2.0 * (pull - r[l]) + penalty, SMALLEST_SLOPE * size)
         };
@@ -130,7 +130,7 @@ impl Room {
                 own[j] = (row[free[j]] - inner) / other[j];
             }
             let rest = row[free[i]] - own[..i].iter().map(|a| a * a).sum::<f64>();
-            if rest <= linalg::SMALLEST_EIGENVALUE * row[free[i]] {
+            if rest <= internal::SMALLEST_EIGENVALUE * row[free[i]] {
                 return false;
             }
             own[i] = rest.sqrt();
@@ -151,9 +151,9 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::algebra::{gram, uniform};
-    use super::super::testing::{assert_close, exhaustive, plain};
     use super::*;
+    use crate::algebra::{gram, uniform};
+    use crate::testing::{assert_close, exhaustive, plain};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
@@ -176,7 +176,7 @@ mod tests {
             let mut basis = uniform(12, 3, &mut rng);
             (0..12).for_each(|f| basis[(f, 1)] = basis[(f, 0)] + 1e-3 * rng.random::<f64>());
             let m = gram(&basis);
-            let r = linalg::product(&uniform(8, 12, &mut rng), &basis);
+            let r = internal::product(&uniform(8, 12, &mut rng), &basis);
             let mut w = uniform(8, 3, &mut rng);
             least_squares(&mut w, &m, &r, 0.0);
             assert_close(&w, &exhaustive(&plain(&m), &plain(&r), 0.0));

@@ -6,8 +6,8 @@
 //! N x K, W is a dense N x N diagonal matrix of zeros and ones, so that W = W W^T. A column of X
 //! whose weight is zero must still be finite, as it is multiplied by that zero.
 
-#![allow(dead_code)] // each test binary uses a part of this module
 #![allow(clippy::too_many_arguments, clippy::doc_markdown)] // as in the paper
+#![allow(clippy::missing_panics_doc)] // shapes that differ are a mistake of the test
 
 /// A dense matrix; the outer vector holds the rows.
 pub type Mat = Vec<Vec<f64>>;
@@ -317,9 +317,13 @@ pub enum VSolver {
 /// What Algorithm 1 arrives at, and Eq. 11 after each outer iteration.
 #[derive(Clone, Debug)]
 pub struct Run {
+    /// The bases U.
     pub us: Vec<Mat>,
+    /// The latent matrix V.
     pub v: Mat,
+    /// The alignments B.
     pub bs: Vec<Mat>,
+    /// Eq. 11.
     pub history: Vec<f64>,
 }
 

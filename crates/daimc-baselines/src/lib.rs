@@ -1,20 +1,18 @@
 //! The methods that DAIMC is compared with, each in a file of its own beside its equations, all behind one trait.
 //!
 //! Masks stay masks: a missing row is never made up unless the method itself asks for it, and nothing is N × N unless
-//! the method's own model is.
+//! the method's own model is. Methods work on rows in memory: of a [`Source`] that is not, the views are read first, whole, and
+//! kept while the fit goes on.
 
 mod algebra;
 mod concatenation;
-mod daimc;
+mod daimc_fit;
 mod data;
 mod graph;
 mod img;
 mod least_squares;
 mod mic;
 mod multi_nmf;
-#[cfg(test)]
-#[path = "../tests/naive/mod.rs"]
-mod naive;
 mod nmf;
 #[cfg(test)]
 mod nmf_tests;
@@ -29,6 +27,8 @@ mod weighted_semi_nmf;
 
 use std::ops::ControlFlow;
 
+use daimc::{Matrix, Result, Source};
+
 pub use concatenation::Concatenation;
 pub use img::Img;
 pub use mic::Mic;
@@ -40,8 +40,6 @@ pub use pair::pairs;
 pub use pvc::Pvc;
 pub use single_view::SingleView;
 pub use weighted_semi_nmf::WeightedSemiNmf;
-
-use crate::{Matrix, Result, Views};
 
 /// A clustering method for incomplete multi-view data.
 pub trait Method: Sync {
@@ -55,7 +53,7 @@ pub trait Method: Sync {
     /// When the method cannot take such data; the message says the way out.
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),

@@ -2,17 +2,16 @@
 
 use std::ops::ControlFlow;
 
+use daimc::internal::product;
+use daimc::{Error, Matrix, Result, Scale, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::algebra::{add, gram, inverse, sum, uniform};
-use super::data::{Scaled, check_clusters, check_weight, cluster};
-use super::graph::{Graph, bytes};
-use super::pair::{Pair, Side, stack};
-use super::{Clustering, Method};
-use crate::linalg::product;
-use crate::scale::Scale;
-use crate::{Error, Matrix, Result, Views};
+use crate::algebra::{add, gram, inverse, sum, uniform};
+use crate::data::{Scaled, check_clusters, check_weight, cluster};
+use crate::graph::{Graph, bytes};
+use crate::pair::{Pair, Side, stack};
+use crate::{Clustering, Method};
 
 /// IMG: the factors of [`Pvc`](super::Pvc), of any sign, and a graph A over all instances along which the coefficients are
 /// smooth; A is learnt with them.
@@ -87,12 +86,12 @@ impl Method for Img {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        let pair = Pair::new(views, self.views)?;
+        let pair = Pair::new(source, self.views)?;
         check_clusters(pair.len(), clusters)?;
         for (option, weight) in [("lambda", self.lambda), ("beta", self.beta), ("gamma", self.gamma)] {
             check_weight(option, weight)?;
@@ -102,7 +101,7 @@ impl Method for Img {
             return Err(Error::Option { option: "gamma", value: "0".into(), reason });
         }
         check_memory(pair.len(), available_memory())?;
-        let side = |view, only| pair.side(&Scaled::new(views, view, self.scale)?, only, None);
+        let side = |view, only| pair.side(&Scaled::new(source, view, self.scale)?, only, None);
         let sides = [side(self.views.0, &pair.first)?, side(self.views.1, &pair.second)?];
         let mut state = State::new(&sides, clusters, seed);
         let mut history = Vec::new();
@@ -252,11 +251,11 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use daimc_naive::{self as naive, Mat, identity, mul, scale, solve, subtract, transpose};
     use proptest::prelude::*;
 
-    use super::super::naive::{self, Mat, identity, mul, scale, solve, subtract, transpose};
-    use super::super::testing::{assert_close, below, dense, plain, views};
     use super::*;
+    use crate::testing::{assert_close, below, dense, plain, views};
 
     /// A state after some iterations, so that the dual and the graph are not those of the start.
     fn example(seed: u64, options: &Img) -> ([Side; 2], State) {

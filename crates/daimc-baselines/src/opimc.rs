@@ -2,15 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use daimc::internal::{column_squares, product};
+use daimc::{Matrix, Result, Scale, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::algebra::{add, gram, inverse, rows_of, stream, sum, uniform};
-use super::data::{Rows, Scaled, check_clusters, check_weight};
-use super::{Clustering, Method};
-use crate::linalg::{column_squares, product};
-use crate::scale::Scale;
-use crate::{Matrix, Result, Views};
+use crate::algebra::{add, gram, inverse, rows_of, stream, sum, uniform};
+use crate::data::{Rows, Scaled, check_clusters, check_weight};
+use crate::{Clustering, Method};
 
 /// OPIMC: a regularised k-means over all views, of which each sees but its own instances, in one pass over blocks of
 /// instances.
@@ -73,19 +72,19 @@ impl Method for Opimc {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        check_clusters(views.instances(), clusters)?;
+        check_clusters(source.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
-        let scaled = (0..views.len()).map(|view| Scaled::new(views, view, self.scale));
+        let scaled = (0..source.views()).map(|view| Scaled::new(source, view, self.scale));
         let scaled = scaled.collect::<Result<Vec<_>>>()?;
         let mut known: Vec<Known> = scaled.iter().map(|view| Known::new(view.features(), clusters)).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let blocks = stream(views.instances(), self.block.max(clusters), &mut rng);
-        let mut found = Matrix::zeros(views.instances(), clusters);
+        let blocks = stream(source.instances(), self.block.max(clusters), &mut rng);
+        let mut found = Matrix::zeros(source.instances(), clusters);
         let mut history = Vec::new();
         'passes: for pass in 0..self.passes {
             for (number, instances) in blocks.iter().enumerate() {
@@ -274,11 +273,11 @@ fn shares(rows: usize, clusters: usize, rng: &mut ChaCha8Rng) -> Matrix {
 
 #[cfg(test)]
 mod tests {
+    use daimc_naive::{self as naive, Mat, add, identity, mul, scale, solve, subtract, transpose};
     use proptest::prelude::*;
 
-    use super::super::naive::{self, Mat, add, identity, mul, scale, solve, subtract, transpose};
-    use super::super::testing::{assert_close, dense, plain, views};
     use super::*;
+    use crate::testing::{assert_close, dense, plain, views};
 
     /// Two blocks of three views; the first has passed.
     fn example(seed: u64) -> (Block, Vec<Known>, Block, Matrix) {

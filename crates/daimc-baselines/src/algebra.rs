@@ -1,9 +1,8 @@
 //! What the methods do with small matrices, and their random draws.
 
+use daimc::internal::dot;
+use daimc::{Matrix, internal};
 use rand::{Rng, RngExt};
-
-use crate::matrix::dot;
-use crate::{Matrix, linalg};
 
 /// `target ← target + factor · row`.
 #[inline]
@@ -22,7 +21,7 @@ pub(super) fn sum(a: &Matrix, factor: f64, b: &Matrix) -> Matrix {
 
 /// `AᵀA`.
 pub(super) fn gram(a: &Matrix) -> Matrix {
-    linalg::transposed_product(a, a)
+    internal::transposed_product(a, a)
 }
 
 /// Some rows of a matrix, in the order given.
@@ -45,14 +44,14 @@ pub(super) fn unit_rows(a: &Matrix) -> Matrix {
 /// `(A + ridge · I)⁻¹` of a symmetric, positive semi-definite matrix; a direction that the sum does not know is
 /// lifted, not divided by zero. Where it cannot be found its entries are no numbers, which no clustering takes.
 pub(super) fn inverse(a: &Matrix, ridge: f64) -> Matrix {
-    let Ok((mut values, vectors)) = linalg::symmetric_eigen(a) else {
+    let Ok((mut values, vectors)) = internal::symmetric_eigen(a) else {
         return Matrix::from_fn(a.rows(), a.columns(), |_, _| f64::NAN);
     };
     values.iter_mut().for_each(|value| *value = value.max(0.0) + ridge);
-    linalg::lift(&mut values, 1.0);
+    internal::lift(&mut values, 1.0);
     let mut scaled = vectors.clone();
     scaled.scale_columns(&values.iter().map(|value| 1.0 / value).collect::<Vec<_>>());
-    linalg::product_transposed(&scaled, &vectors)
+    internal::product_transposed(&scaled, &vectors)
 }
 
 /// A matrix of uniform draws from 0 to 1.

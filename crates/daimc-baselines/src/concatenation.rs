@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use super::data::{Filled, check_clusters, cluster};
-use super::{Clustering, Method};
-use crate::{Matrix, Result, Scale, Views};
+use daimc::{Matrix, Result, Scale, Source};
+
+use crate::data::{Filled, check_clusters, cluster};
+use crate::{Clustering, Method};
 
 /// K-means on the views side by side, missing rows being the mean of the others.
 ///
@@ -30,18 +31,18 @@ impl Method for Concatenation {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        check_clusters(views.instances(), clusters)?;
-        let features = views.iter().map(crate::View::features).sum();
-        let mut embedding = Matrix::zeros(views.instances(), features);
+        check_clusters(source.instances(), clusters)?;
+        let features = (0..source.views()).map(|view| source.features(view)).sum();
+        let mut embedding = Matrix::zeros(source.instances(), features);
         let mut first = 0;
-        for view in 0..views.len() {
-            let filled = Filled::new(views, view, self.scale)?;
-            let mean_square = filled.sum_squares(0.0) / views.present(view) as f64;
+        for view in 0..source.views() {
+            let filled = Filled::new(source, view, self.scale)?;
+            let mean_square = filled.sum_squares(0.0) / source.schema().view(view).present() as f64;
             // A view of zeros stays as it is.
             let weight = if mean_square > 0.0 { mean_square.sqrt().recip() } else { 1.0 };
             for (instance, row) in filled.dense().iter_rows().enumerate() {

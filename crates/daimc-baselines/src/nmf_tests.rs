@@ -1,15 +1,15 @@
 //! Each step of NMF, `MultiNMF` and MIC against its equation, written out in dense loops, and the promise that it never
 //! raises its objective.
 
+use daimc::{Matrix, Scale, View, Views};
+use daimc_naive::{self as naive, Mat, build, mul, relative_difference, transpose};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::data::Filled;
-use super::naive::{self, Mat, build, mul, relative_difference, transpose};
-use super::nmf::{Factors, NmfStart, chained, iterate};
-use super::{mic, multi_nmf};
-use crate::{Matrix, Scale, View, Views};
+use crate::data::Filled;
+use crate::nmf::{Factors, NmfStart, chained, iterate};
+use crate::{mic, multi_nmf};
 
 /// Small data without negative values, a few instances missing, dense or sparse.
 struct Case {

@@ -2,15 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use daimc::internal::{dot, product, transposed_product};
+use daimc::{Matrix, Result, Scale, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::algebra::{add, gram, inverse, stream, sum, uniform};
-use super::data::{Scaled, check_clusters, check_weight, cluster};
-use super::{Clustering, Method};
-use crate::linalg::{product, transposed_product};
-use crate::scale::Scale;
-use crate::{Matrix, Result, Views};
+use crate::algebra::{add, gram, inverse, stream, sum, uniform};
+use crate::data::{Scaled, check_clusters, check_weight, cluster};
+use crate::{Clustering, Method};
 
 /// OMVC: a weighted non-negative factorisation of every view whose coefficients are drawn towards a consensus, block by block.
 ///
@@ -76,25 +75,25 @@ impl Method for Omvc {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        check_clusters(views.instances(), clusters)?;
+        check_clusters(source.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
         check_weight("beta", self.beta)?;
-        let scaled = (0..views.len()).map(|view| Scaled::new(views, view, self.scale));
+        let scaled = (0..source.views()).map(|view| Scaled::new(source, view, self.scale));
         let scaled = scaled.collect::<Result<Vec<_>>>()?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let blocks = stream(views.instances(), self.block.max(clusters), &mut rng);
+        let blocks = stream(source.instances(), self.block.max(clusters), &mut rng);
         let mut states = Vec::new();
         for view in &scaled {
-            let total = total(view, views.instances(), &self.name())?;
+            let total = total(view, source.instances(), &self.name())?;
             states.push(State::new(view.features(), total, clusters, &mut rng));
         }
         let mut latent: Vec<Vec<Matrix>> = Vec::new();
-        let mut consensus = Matrix::zeros(views.instances(), clusters);
+        let mut consensus = Matrix::zeros(source.instances(), clusters);
         let mut history = Vec::new();
         'passes: for pass in 0..self.passes {
             states.iter_mut().for_each(State::rewind);
@@ -267,7 +266,7 @@ impl Rows {
 
     /// `Σ c²‖x‖²`.
     fn squares(&self) -> f64 {
-        let square = |(row, weight): (&[f64], &f64)| weight * crate::matrix::dot(row, row);
+        let square = |(row, weight): (&[f64], &f64)| weight * dot(row, row);
         self.values.iter_rows().zip(&self.weights).map(square).sum()
     }
 
@@ -297,7 +296,7 @@ impl Rows {
             let fits = product(u, &grams);
             let fit = |i: usize| {
                 let (own, u) = (fits.row(i), u.row(i));
-                self.weights[i] * (crate::matrix::dot(own, u) - 2.0 * crate::matrix::dot(products.row(i), u))
+                self.weights[i] * (dot(own, u) - 2.0 * dot(products.row(i), u))
             };
             (0..u.rows()).map(fit).sum::<f64>() + self.penalty(u, star, alpha, beta)
         };
@@ -356,13 +355,15 @@ fn backtrack(start: &Matrix, direction: &Matrix, value: impl Fn(&Matrix) -> f64)
 
 #[cfg(test)]
 mod tests {
+    use daimc::internal::product_transposed;
+    use daimc::{View, Views};
+    use daimc_naive::{
+        self as naive, Mat, add as plus, diagonal, identity, mul, scale, solve, subtract, transpose,
+    };
     use proptest::prelude::*;
 
-    use super::super::naive::{
-        self, Mat, add as plus, diagonal, identity, mul, scale, solve, subtract, transpose,
-    };
-    use super::super::testing::{assert_close, plain, views};
     use super::*;
+    use crate::testing::{assert_close, plain, views};
 
     const CLUSTERS: usize = 3;
 
@@ -455,15 +456,15 @@ mod tests {
             let before = mul(&plain(&new), &transpose(&plain(&state.basis)));
             let mut scaled = new;
             state.normalise(&mut scaled);
-            assert_close(&crate::linalg::product_transposed(&scaled, &state.basis), &before);
+            assert_close(&product_transposed(&scaled, &state.basis), &before);
         }
     }
 
     #[test]
     fn missing_rows_are_the_mean_so_far_with_the_share_so_far_as_weight() {
-        let view = crate::View::dense("a", 1, vec![1.0, 3.0, 0.0, 8.0]).unwrap();
+        let view = View::dense("a", 1, vec![1.0, 3.0, 0.0, 8.0]).unwrap();
         let view = view.mask(&[true, true, false, true]).unwrap();
-        let other = crate::View::dense("b", 1, vec![1.0; 4]).unwrap();
+        let other = View::dense("b", 1, vec![1.0; 4]).unwrap();
         let views = Views::new(vec![view, other]).unwrap();
         let scaled = Scaled::new(&views, 0, Scale::None).unwrap();
         let mut state = State::new(1, 2.0, 1, &mut ChaCha8Rng::seed_from_u64(0));

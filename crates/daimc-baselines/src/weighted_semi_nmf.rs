@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::{Clustering, Method};
-use crate::{Daimc, Preset, Result, Views};
+use daimc::{Daimc, Preset, Result, Source};
+
+use crate::{Clustering, Method};
 
 /// Weighted semi-NMF, Eq. 8 of the DAIMC paper: one latent matrix, and bases that are free.
 ///
@@ -32,11 +33,11 @@ impl Method for WeightedSemiNmf {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        Method::fit(&self.fit.clone().alpha(0.0), views, clusters, seed, each)
+        Method::fit(&self.fit.clone().alpha(0.0), source, clusters, seed, each)
     }
 }

@@ -1,11 +1,11 @@
 //! The affinity graph of IMG: its projection, its Laplacian, linear systems with it, its leading eigenvectors.
 
+use daimc::internal::dot;
+use daimc::{Matrix, Result, internal};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::algebra::add;
-use crate::matrix::dot;
-use crate::{Matrix, Result, eigen, linalg};
+use crate::algebra::add;
 
 /// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
 /// zero.
@@ -72,7 +72,7 @@ impl Graph {
                 Some(0) => squares[first + i],
                 Some(_) => 1.0,
             });
-            let mut distances = linalg::product_transposed(&left, &right);
+            let mut distances = internal::product_transposed(&left, &right);
             (0..count).map(|i| Row::new(first + i, distances.row_mut(i))).collect::<Vec<_>>()
         };
         let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
@@ -110,7 +110,7 @@ impl Graph {
 
     /// `(A + Aᵀ)/2 · X`, without the diagonal of A.
     fn times(&self, x: &Matrix) -> Matrix {
-        let mut out = linalg::product(&self.left, &linalg::transposed_product(&self.right, x));
+        let mut out = internal::product(&self.left, &internal::transposed_product(&self.right, x));
         for (i, &level) in self.levels.iter().enumerate() {
             add(out.row_mut(i), -level, x.row(i));
         }
@@ -179,7 +179,7 @@ impl Graph {
             scale(&mut out);
             out
         };
-        let (_, mut embedding) = eigen::leading(apply, roots.len(), clusters, seed)?;
+        let (_, mut embedding) = internal::leading_eigenvectors(apply, roots.len(), clusters, seed)?;
         scale(&mut embedding);
         Ok(embedding)
     }
@@ -361,13 +361,13 @@ fn add_scaled(a: &mut Matrix, factors: &[f64], b: &Matrix) {
 
 #[cfg(test)]
 mod tests {
+    use daimc_naive::{self as naive, Mat};
     use proptest::prelude::*;
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::naive::{self, Mat};
-    use super::super::testing::{assert_close, plain};
     use super::*;
+    use crate::testing::{assert_close, plain};
 
     fn random(n: usize, k: usize, seed: u64) -> Matrix {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -481,8 +481,8 @@ mod tests {
     fn leading_eigenvectors_are_those_of_the_full_decomposition() {
         let n = 400;
         let graph = Graph::nearest(&random(n, 3, 4), 4.0);
-        let (_, found) = eigen::leading(|q| graph.times(q), n, 5, 0).unwrap();
-        let (values, vectors) = linalg::symmetric_eigen(&weights(&graph)).unwrap();
+        let (_, found) = internal::leading_eigenvectors(|q| graph.times(q), n, 5, 0).unwrap();
+        let (values, vectors) = internal::symmetric_eigen(&weights(&graph)).unwrap();
         for k in 0..5 {
             assert!(values[n - 1 - k] - values[n - 2 - k] > 1e-4, "the example has clear eigenvectors");
             let cosine: f64 = (0..n).map(|i| found[(i, k)] * vectors[(i, n - 1 - k)]).sum();

@@ -1,38 +1,35 @@
 //! What the compared methods do to the data before they begin: scaling, a check of signs, and the mean in place of what
 //! is missing; and what they do with an embedding in the end.
 
-use super::algebra::{add, gram, rows_of};
-use crate::kernel::aligned::Aligned;
-use crate::kernel::{Scalar, sparse as kernel};
-use crate::kmeans::Plan;
-use crate::lens::Lens;
-use crate::linalg::{product, transposed_product};
-use crate::matrix::dot;
-use crate::scan::Scan;
-use crate::source::{self, Buffer, Csr, Source};
-use crate::{Error, Matrix, Result, Scale, Scaling, Stop, Views, kmeans};
+use daimc::internal::{self, Aligned, ViewRows, dot, product, sparse as kernel, transposed_product};
+use daimc::source::{self, Buffer, Csr};
+use daimc::{Error, Matrix, Result, Scalar, Scale, Scaling, Source};
+
+use crate::algebra::{add, gram, rows_of};
 
 /// Rows longer than this could leave the range of numbers in products.
 const LONGEST: f64 = 1e100;
 
-/// A view and its scaling.
+/// A view and its scaling. Rows that are not in memory are read once and kept as they are stored.
 pub(crate) struct Scaled<'a> {
-    views: &'a Views<'a>,
+    source: &'a dyn Source,
     view: usize,
     scaling: Scaling,
+    own: ViewRows<'a>,
 }
 
 impl<'a> Scaled<'a> {
-    pub fn new(views: &'a Views<'a>, view: usize, scale: Scale) -> Result<Self> {
-        Ok(Self { views, view, scaling: Scaling::fit(&Scan::new(views, &Stop::default()), view, scale)? })
+    pub fn new(source: &'a dyn Source, view: usize, scale: Scale) -> Result<Self> {
+        let scaling = internal::scaling(source, view, scale)?;
+        Ok(Self { source, view, scaling, own: ViewRows::new(source, view)? })
     }
 
     pub fn features(&self) -> usize {
-        self.views.features(self.view)
+        self.source.features(self.view)
     }
 
     pub fn shows(&self, instance: usize) -> bool {
-        self.views.is_present(self.view, instance)
+        self.source.is_present(self.view, instance)
     }
 
     /// A scaled copy of the rows of some instances, all of which the view must show. Sparse rows stay sparse unless the
@@ -40,7 +37,7 @@ impl<'a> Scaled<'a> {
     pub fn rows(&self, instances: &[usize]) -> Result<Rows> {
         let (d, scaling) = (self.features(), &self.scaling);
         let mut buffer = Buffer::default();
-        let block = self.views.block(self.view, 0..self.views.instances(), &mut buffer)?;
+        let block = self.own.block(&mut buffer);
         let own = instances.iter().filter_map(|&instance| block.index.row(instance));
         let rows = match block.rows {
             source::Rows::DenseF32(x) => dense(x, own, d, scaling),
@@ -52,8 +49,8 @@ impl<'a> Scaled<'a> {
             let mut square = 0.0;
             rows.each(row, |_, x| square += x * x);
             if square.is_nan() || square > LONGEST * LONGEST {
-                let id = self.views.ids().get(instance);
-                return Err(Error::TooLarge { view: self.views.name(self.view).into(), row: instance, id });
+                let id = self.source.id(instance);
+                return Err(Error::TooLarge { view: self.source.name(self.view).into(), row: instance, id });
             }
         }
         Ok(rows)
@@ -64,13 +61,12 @@ impl<'a> Scaled<'a> {
         let Some(at) = rows.values().iter().position(|&value| value < 0.0) else { return Ok(()) };
         let (row, column) = rows.cell(at);
         let instance = instances[row];
-        let own = self.views.iter().nth(self.view);
         Err(Error::Negative {
-            view: self.views.name(self.view).into(),
+            view: self.source.name(self.view).into(),
             row: instance,
-            id: self.views.ids().get(instance),
+            id: self.source.id(instance),
             column,
-            feature: own.map_or_else(|| column.to_string(), |own| own.feature_name(column)),
+            feature: self.source.schema().view(self.view).feature_name(column),
             value: rows.values()[at],
             method: method.into(),
         })
@@ -221,13 +217,13 @@ pub(crate) struct Filled {
 
 impl Filled {
     /// View `view`, its present rows scaled, its missing rows the mean of the scaled ones.
-    pub fn new(views: &Views<'_>, view: usize, scale: Scale) -> Result<Self> {
-        Self::of(&Scaled::new(views, view, scale)?)
+    pub fn new(source: &dyn Source, view: usize, scale: Scale) -> Result<Self> {
+        Self::of(&Scaled::new(source, view, scale)?)
     }
 
     fn of(view: &Scaled<'_>) -> Result<Self> {
         let (present, missing): (Vec<usize>, Vec<usize>) =
-            (0..view.views.instances()).partition(|&instance| view.shows(instance));
+            (0..view.source.instances()).partition(|&instance| view.shows(instance));
         let rows = view.rows(&present)?;
         let mut mean = vec![0.0; rows.features()];
         let share = 1.0 / present.len() as f64;
@@ -239,9 +235,9 @@ impl Filled {
 
     /// Every view, refused if a value is below zero, and divided by its sum: the entries of each view, fill included,
     /// add up to 1.
-    pub fn distributions(views: &Views<'_>, scale: Scale, method: &str) -> Result<Vec<Self>> {
+    pub fn distributions(source: &dyn Source, scale: Scale, method: &str) -> Result<Vec<Self>> {
         let prepare = |view| {
-            let scaled = Scaled::new(views, view, scale)?;
+            let scaled = Scaled::new(source, view, scale)?;
             let mut filled = Self::of(&scaled)?;
             scaled.refuse_negative(method, &filled.present, &filled.rows)?;
             let total = filled.mean.iter().sum::<f64>() * filled.instances() as f64;
@@ -252,7 +248,7 @@ impl Filled {
             }
             Ok(filled)
         };
-        (0..views.len()).map(prepare).collect()
+        (0..source.views()).map(prepare).collect()
     }
 
     pub fn instances(&self) -> usize {
@@ -403,13 +399,7 @@ pub(crate) const STARTS: usize = 20;
 
 /// The clusters of the rows of an embedding by k-means, and the sum of squared distances to their centres.
 pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<(Vec<usize>, f64)> {
-    let rows = crate::model::Place::rows(embedding)?;
-    let rows = Scan::new(&rows, &Stop::default());
-    let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
-    let plan = Plan { clusters, restarts: STARTS, seed, first: None, stop: rows.stop() };
-    let centres = kmeans::centres(&rows, &lens, &plan)?;
-    let labels = kmeans::assign(&rows, 0, &lens, &centres)?.labels;
-    let labels: Vec<usize> = labels.into_iter().map(|label| label as usize).collect();
+    let (labels, centres) = internal::kmeans(embedding, clusters, STARTS, seed)?;
     let distance = |(row, &label): (&[f64], &usize)| {
         row.iter().enumerate().map(|(f, x)| (x - centres[(f, label)]).powi(2)).sum::<f64>()
     };
@@ -449,13 +439,13 @@ pub(crate) fn check_count(option: &'static str, value: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use daimc::{View, Views};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::algebra::uniform;
-    use super::super::testing::{assert_close, plain};
     use super::*;
-    use crate::View;
+    use crate::algebra::uniform;
+    use crate::testing::{assert_close, plain};
 
     #[test]
     fn sparse_and_dense_rows_give_the_same_products() {

@@ -3,9 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use daimc::baselines::{Clustering, Img, Method, Omvc, Opimc, Pvc, pairs};
 use daimc::synthetic::Synthetic;
 use daimc::{Result, Scale, View, Views, metrics, simulate, source};
+use daimc_baselines::{Clustering, Img, Method, Omvc, Opimc, Pvc, pairs};
 
 /// A dense view as it is made for tests, without negative values.
 fn shifted(data: &Synthetic, name: &str, features: usize) -> Vec<f64> {

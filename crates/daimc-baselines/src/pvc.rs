@@ -2,16 +2,15 @@
 
 use std::ops::ControlFlow;
 
+use daimc::{Matrix, Result, Scale, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::algebra::{gram, sum, uniform, unit_rows};
-use super::data::{Scaled, check_clusters, check_weight, cluster};
-use super::least_squares::least_squares;
-use super::pair::{Pair, Side, stack};
-use super::{Clustering, Method};
-use crate::scale::Scale;
-use crate::{Matrix, Result, Views};
+use crate::algebra::{gram, sum, uniform, unit_rows};
+use crate::data::{Scaled, check_clusters, check_weight, cluster};
+use crate::least_squares::least_squares;
+use crate::pair::{Pair, Side, stack};
+use crate::{Clustering, Method};
 
 /// PVC: instances in both views share their coefficients, instances in one view have their own, and the bases tie them
 /// together.
@@ -40,7 +39,7 @@ use crate::{Matrix, Result, Views};
 /// ```
 /// use std::ops::ControlFlow;
 ///
-/// use daimc::baselines::{Method, Pvc};
+/// use daimc_baselines::{Method, Pvc};
 /// use daimc::{View, Views};
 ///
 /// let a = View::dense("a", 2, vec![1.0, 0.1, 0.9, 0.0, 0.1, 1.0, 0.0, 0.8])?;
@@ -79,16 +78,16 @@ impl Method for Pvc {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        let pair = Pair::new(views, self.views)?;
+        let pair = Pair::new(source, self.views)?;
         check_clusters(pair.len(), clusters)?;
         check_weight("lambda", self.lambda)?;
         let name = self.name();
-        let side = |view, only| pair.side(&Scaled::new(views, view, self.scale)?, only, Some(&name));
+        let side = |view, only| pair.side(&Scaled::new(source, view, self.scale)?, only, Some(&name));
         let sides = [side(self.views.0, &pair.first)?, side(self.views.1, &pair.second)?];
         let mut factors = Factors::new(&sides, clusters, seed);
         factors.start(&sides, self);
@@ -185,11 +184,12 @@ impl Factors {
 
 #[cfg(test)]
 mod tests {
+    use daimc::internal::column_squares;
+    use daimc_naive::{add, frobenius, mul, subtract, transpose};
     use proptest::prelude::*;
 
-    use super::super::naive::{add, frobenius, mul, subtract, transpose};
-    use super::super::testing::{assert_close, below, dense, exhaustive, plain, views};
     use super::*;
+    use crate::testing::{assert_close, below, dense, exhaustive, plain, views};
 
     fn example(seed: u64) -> ([Side; 2], Factors) {
         let views = views(30, &[7, 5], 0.0, seed);
@@ -237,7 +237,7 @@ mod tests {
             let (sides, mut factors) = example(seed);
             factors.start(&sides, &Pvc { lambda, max_rounds: 2, ..Pvc::default() });
             // A dead cluster has no one solution.
-            let alive = |a: &Matrix| crate::linalg::column_squares(a).iter().all(|&square| square > 1e-6);
+            let alive = |a: &Matrix| column_squares(a).iter().all(|&square| square > 1e-6);
             prop_assume!(alive(&factors.both) && factors.bases.iter().all(alive));
             factors.update_only(&sides, lambda);
             for v in 0..2 {

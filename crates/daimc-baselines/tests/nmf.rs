@@ -1,16 +1,14 @@
 //! The compared methods from outside: planted clusters, data they refuse, seeds and threads. Their steps are held
-//! against their equations beside them, in `src/baselines/nmf_tests.rs`.
-
-mod naive;
+//! against their equations beside them, in `src/nmf_tests.rs`.
 
 use std::ops::ControlFlow;
 
-use daimc::baselines::{
-    Clustering, Concatenation, Method, Mic, MultiNmf, NmfStart, SingleView, WeightedSemiNmf,
-};
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Error, Matrix, Preset, Scale, View, Views, metrics, simulate};
-use naive::Mat;
+use daimc_baselines::{
+    Clustering, Concatenation, Method, Mic, MultiNmf, NmfStart, SingleView, WeightedSemiNmf,
+};
+use daimc_naive::{self as naive, Mat};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

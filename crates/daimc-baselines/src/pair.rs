@@ -1,20 +1,22 @@
 //! Two of the views: who is in both, who in one of them, who in neither.
 
-use super::data::{Rows, Scaled};
-use crate::{Error, Matrix, Result, Views};
+use daimc::{Error, Matrix, Result, Source};
+
+use crate::data::{Rows, Scaled};
 
 /// Every pair of views. A method for two views is run on each of them, and the best result is reported.
 ///
 /// ```
-/// use daimc::{View, Views, baselines};
+/// use daimc::{View, Views};
+/// use daimc_baselines::pairs;
 ///
 /// let view = |name: &str| View::dense(name, 1, vec![1.0, 2.0]);
 /// let views = Views::new(vec![view("a")?, view("b")?, view("c")?])?;
-/// assert_eq!(baselines::pairs(&views).collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2)]);
+/// assert_eq!(pairs(&views).collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2)]);
 /// # Ok::<(), daimc::Error>(())
 /// ```
-pub fn pairs(views: &Views<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let count = views.len();
+pub fn pairs(source: &dyn Source) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let count = source.views();
     (0..count).flat_map(move |first| (first + 1..count).map(move |second| (first, second)))
 }
 
@@ -34,18 +36,18 @@ pub(super) struct Side {
 }
 
 impl Pair {
-    pub fn new(views: &Views<'_>, (a, b): (usize, usize)) -> Result<Self> {
+    pub fn new(source: &dyn Source, (a, b): (usize, usize)) -> Result<Self> {
         let refuse =
             |reason: String| Err(Error::Option { option: "views", value: format!("({a}, {b})"), reason });
-        if a == b || a.max(b) >= views.len() {
+        if a == b || a.max(b) >= source.views() {
             return refuse(format!(
                 "must be two different numbers below {}, the number of views",
-                views.len()
+                source.views()
             ));
         }
-        let all = views.instances();
+        let all = source.instances();
         let which = |in_a: bool, in_b: bool| {
-            let there = |&i: &usize| views.is_present(a, i) == in_a && views.is_present(b, i) == in_b;
+            let there = |&i: &usize| source.is_present(a, i) == in_a && source.is_present(b, i) == in_b;
             (0..all).filter(there).collect::<Vec<_>>()
         };
         let (both, first, second) = (which(true, true), which(true, false), which(false, true));

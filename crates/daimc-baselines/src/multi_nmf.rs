@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use daimc::internal::{column_squares, product, transposed_product};
+use daimc::{Matrix, Result, Scale, Source};
 use rayon::prelude::*;
 
-use super::data::{Filled, check_clusters, check_count, check_weight, cluster};
-use super::nmf::{Factors, NmfStart, chained, column_sums, iterate, multiply};
-use super::{Clustering, Method};
-use crate::linalg::{column_squares, product, transposed_product};
-use crate::{Matrix, Result, Scale, Views};
+use crate::data::{Filled, check_clusters, check_count, check_weight, cluster};
+use crate::nmf::{Factors, NmfStart, chained, column_sums, iterate, multiply};
+use crate::{Clustering, Method};
 
 /// `MultiNMF`: one factorisation per view, their latent matrices drawn towards a consensus.
 ///
@@ -125,17 +125,17 @@ impl Method for MultiNmf {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        check_clusters(views.instances(), clusters)?;
+        check_clusters(source.instances(), clusters)?;
         check_weight("lambda", self.lambda)?;
         check_weight("tolerance", self.tolerance)?;
         self.start.check()?;
         check_count("rounds", self.rounds)?;
-        let xs = Filled::distributions(views, self.scale, "multinmf")?;
+        let xs = Filled::distributions(source, self.scale, "multinmf")?;
         let total = |factors: &[Factors], consensus: &Matrix| -> f64 {
             xs.iter().zip(factors).map(|(x, own)| objective(own, x, consensus, self.lambda)).sum()
         };

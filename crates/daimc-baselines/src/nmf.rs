@@ -1,12 +1,12 @@
 //! Non-negative matrix factorisation of one view, and of several views in a chain: where `MultiNMF` and MIC start.
 
+use daimc::internal::{column_squares, product, transposed_product};
+use daimc::{Matrix, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::data::{Filled, check_count};
-use crate::linalg::{product, transposed_product};
-use crate::{Matrix, Result};
+use crate::data::{Filled, check_count};
 
 /// How the factors of `MultiNMF` and MIC start: by plain NMF of view after view, several times over all views, each from
 /// the latent matrix of the one before. The default is the published one.
@@ -198,7 +198,7 @@ impl Trials<'_> {
             latent
         });
         let mut basis = Matrix::from_fn(self.x.features(), self.clusters, |_, _| rng.random());
-        let lengths = crate::linalg::column_squares(&basis);
+        let lengths = column_squares(&basis);
         let lengths: Vec<f64> = lengths.iter().map(|square| square.sqrt().max(SMALLEST).recip()).collect();
         basis.scale_columns(&lengths);
         let mut factors = Factors { basis, latent };

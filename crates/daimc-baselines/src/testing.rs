@@ -1,11 +1,11 @@
 //! What the tests of the methods share.
 
+use daimc::{Matrix, View, Views};
+use daimc_naive::{self as naive, Mat};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::data::Rows;
-use super::naive::{self, Mat};
-use crate::{Matrix, View, Views};
+use crate::data::Rows;
 
 pub fn plain(a: &Matrix) -> Mat {
     a.iter_rows().map(<[f64]>::to_vec).collect()

@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use super::data::{Filled, check_clusters, cluster};
-use super::{Clustering, Method};
-use crate::{Error, Result, Scale, Views};
+use daimc::{Error, Result, Scale, Source};
+
+use crate::data::{Filled, check_clusters, cluster};
+use crate::{Clustering, Method};
 
 /// K-means on the rows of one view, missing rows being the mean of the others.
 ///
@@ -34,17 +35,17 @@ impl Method for SingleView {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        check_clusters(views.instances(), clusters)?;
-        if self.view >= views.len() {
-            let reason = format!("there are {} views, numbered from 0", views.len());
+        check_clusters(source.instances(), clusters)?;
+        if self.view >= source.views() {
+            let reason = format!("there are {} views, numbered from 0", source.views());
             return Err(Error::Option { option: "view", value: self.view.to_string(), reason });
         }
-        let embedding = Filled::new(views, self.view, self.scale)?.dense();
+        let embedding = Filled::new(source, self.view, self.scale)?.dense();
         let (labels, inertia) = cluster(&embedding, clusters, seed)?;
         // There is nothing left to stop.
         let _ = each(1, inertia);

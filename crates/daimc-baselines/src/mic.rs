@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use daimc::internal::{product, transposed_product};
+use daimc::{Matrix, Result, Scale, Source};
 use rayon::prelude::*;
 
-use super::data::{Filled, check_clusters, check_count, check_weight, cluster};
-use super::nmf::{Factors, NmfStart, chained, iterate, multiply_by};
-use super::{Clustering, Method};
-use crate::linalg::{product, transposed_product};
-use crate::{Matrix, Result, Scale, Views};
+use crate::data::{Filled, check_clusters, check_count, check_weight, cluster};
+use crate::nmf::{Factors, NmfStart, chained, iterate, multiply_by};
+use crate::{Clustering, Method};
 
 /// MIC, multiple incomplete views clustering: weighted non-negative factorisations whose latent matrices are drawn
 /// towards a consensus and whose rows are drawn towards zero.
@@ -162,18 +162,18 @@ impl Method for Mic {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
-        check_clusters(views.instances(), clusters)?;
+        check_clusters(source.instances(), clusters)?;
         check_weight("alpha", self.alpha)?;
         check_weight("beta", self.beta)?;
         check_weight("tolerance", self.tolerance)?;
         self.start.check()?;
         check_count("rounds", self.rounds)?;
-        let xs = Filled::distributions(views, self.scale, "mic")?;
+        let xs = Filled::distributions(source, self.scale, "mic")?;
         let weighted: Vec<_> = xs.iter().map(|x| Weighted::new(x, self.alpha, self.beta)).collect();
         let mut factors = chained(&xs, clusters, &self.start, self.tolerance, seed);
         let mut common = consensus(&weighted, &factors);
