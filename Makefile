@@ -1,6 +1,6 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test python browser bench docs lint licences audit fuzz
+.PHONY: test python browser bench docs lint licences audit fuzz package
 
 REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
 
@@ -49,6 +49,10 @@ docs:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+# Every published crate is packed, and built from what was packed, each against the others as they were packed.
+package:
+	cargo package --workspace --exclude daimc-fuzz --exclude daimc-naive --exclude daimc-py --allow-dirty --quiet
 
 # Mutated files through every reader: no panic, no abort, no hang, no memory that the file does not stand for. Those that are
 # still read are compared with what numpy, scipy, pyarrow and pandas read. Built with the tests, so that

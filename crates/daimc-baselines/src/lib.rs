@@ -41,6 +41,11 @@ pub use pvc::Pvc;
 pub use single_view::SingleView;
 pub use weighted_semi_nmf::WeightedSemiNmf;
 
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// A clustering method for incomplete multi-view data.
 pub trait Method: Sync {
     /// Its name, as it stands in tables.

@@ -103,5 +103,5 @@ pub use watch::Stage;
 
 /// The examples of the page for those who bring rows or machines of their own.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/extending.md")]
+#[doc = include_str!("../docs/extending.md")]
 struct Extending;
