@@ -1,0 +1,55 @@
+//! How well real data are clustered: means over fixed seeds and masks, each seed being that of the mask and of the fit.
+
+use daimc::{Daimc, Neighbours, Preset, Views, metrics};
+
+use crate::common::{digit, three_sources};
+
+/// The mean AC and NMI of five seeds.
+fn mean(fit: &Daimc, data: impl Fn(u64) -> (Views<'static>, Vec<usize>)) -> (f64, f64) {
+    let mut sum = (0.0, 0.0);
+    for seed in 0..5 {
+        let (views, truth) = data(seed);
+        let model = fit.clone().seed(seed).fit(&views).unwrap();
+        let scores = metrics::scores(&truth, &model.labels).unwrap();
+        sum = (sum.0 + scores.ac / 5.0, sum.1 + scores.nmi / 5.0);
+    }
+    sum
+}
+
+#[track_caller]
+fn assert_reaches((ac, nmi): (f64, f64), floor: (f64, f64), case: &str) {
+    println!("{case}: AC {ac:.4}, NMI {nmi:.4}; at least {} and {}", floor.0, floor.1);
+    assert!(ac >= floor.0 && nmi >= floor.1, "{case}: AC {ac:.4}, NMI {nmi:.4}, needed {floor:?}");
+}
+
+#[test]
+fn paper_preset_reaches_the_authors_code_on_digit() {
+    let fit = Daimc::new(10).preset(Preset::Paper).alpha(10.0).beta(0.1);
+    for (rate, floor) in [(0.0, (0.82, 0.76)), (0.3, (0.78, 0.71)), (0.5, (0.75, 0.64))] {
+        assert_reaches(mean(&fit, |seed| digit(rate, seed)), floor, &format!("rate {rate}"));
+    }
+}
+
+#[test]
+fn default_preset_is_better_on_the_same_masks() {
+    let alone = Daimc::new(10).neighbours(Neighbours::Off);
+    for (rate, floor) in [(0.0, (0.84, 0.76)), (0.3, (0.83, 0.73)), (0.5, (0.81, 0.68))] {
+        assert_reaches(mean(&alone, |seed| digit(rate, seed)), floor, &format!("rate {rate}"));
+    }
+}
+
+#[test]
+fn neighbourhoods_make_it_better_still() {
+    for (rate, floor) in [(0.0, (0.93, 0.88)), (0.3, (0.91, 0.87)), (0.5, (0.91, 0.84)), (0.7, (0.85, 0.75))]
+    {
+        assert_reaches(mean(&Daimc::new(10), |seed| digit(rate, seed)), floor, &format!("rate {rate}"));
+    }
+}
+
+#[test]
+fn three_sources_is_clustered_as_it_is_incomplete_by_nature() {
+    let Some((views, truth)) = three_sources() else { return };
+    let data = |_| (views.clone(), truth.clone());
+    assert_reaches(mean(&Daimc::new(6).preset(Preset::Paper), data), (0.59, 0.0), "paper preset");
+    assert_reaches(mean(&Daimc::new(6), data), (0.88, 0.75), "default preset");
+}
