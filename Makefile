@@ -8,7 +8,8 @@ test: browser target/venv/ready
 	cargo test --workspace --all-features
 	$(MAKE) python
 
-# The Python package: the wheel is built and installed in a new virtual environment, and tested as it is installed.
+# The Python package: the wheel is built as the tests are, and installed in a new virtual environment, and tested as it is
+# installed.
 # The program of the tests before is the one that its results are compared with.
 PYTHON := target/python/bin/python
 PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/daimc
@@ -16,10 +17,10 @@ python: target/venv/ready
 	rm -rf target/python target/wheels
 	python3 -m venv target/python
 	$(PYTHON) -m pip install --quiet --requirement crates/daimc-py/tests/requirements.txt
-	$(PYTHON) -m maturin build --release --quiet --manifest-path crates/daimc-py/Cargo.toml --out target/wheels
+	$(PYTHON) -m maturin build --profile dev --features shared-build --quiet --manifest-path crates/daimc-py/Cargo.toml --out target/wheels
 	$(PYTHON) -m pip install --quiet target/wheels/daimc-*.whl
 	$(PYTHON) -m pip check
-	test -x $(PROGRAM) || cargo build --profile test --package daimc-cli
+	test -x $(PROGRAM) || cargo build --workspace --all-features --bin daimc
 	cd crates/daimc-py && DAIMC_CLI=$(abspath $(PROGRAM)) ../../$(PYTHON) -m pytest --quiet && \
 		../../$(PYTHON) -m mypy --package daimc && \
 		../../$(PYTHON) -m mypy tests/typed.py && \
