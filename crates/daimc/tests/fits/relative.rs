@@ -2,7 +2,7 @@
 
 use daimc::steps::alignment;
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Matrix, Model, Penalty, Preset, View, ViewWeights, Views, simulate};
+use daimc::{Daimc, Matrix, Model, Penalty, Preset, ViewWeights, Views, simulate};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -122,6 +122,8 @@ proptest! {
 /// Digit without `mor`, with 30 % of every view missing; and the same with a view of noise.
 #[cfg(feature = "digit")]
 fn digit(seed: u64) -> (Views<'static>, Views<'static>, Vec<usize>) {
+    use daimc::View;
+
     let (views, truth) = daimc::datasets::digit();
     let instances = truth.len();
     let present = simulate::missing(instances, &[0.3; 5], seed).unwrap();
