@@ -24,8 +24,8 @@ impl Method for Daimc {
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         let each = |iteration: &Iteration| each(iteration.number, iteration.objective.total);
-        let model = internal::fit(self, source, clusters, seed, each)?;
-        let history = model.history.iter().map(|objective| objective.total).collect();
-        Ok(Clustering { labels: model.labels, embedding: model.latent, history })
+        let fit = internal::fit(self, source, clusters, seed, each)?;
+        let history = fit.history.iter().map(|objective| objective.total).collect();
+        Ok(Clustering { labels: fit.labels, embedding: fit.latent, history })
     }
 }

@@ -1,7 +1,7 @@
 //! In which format a fit writes V.
 
 use clap::ValueEnum;
-use daimc::Model;
+use daimc::Fit;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Result;
@@ -28,11 +28,11 @@ const NPY: &str = "embedding.npy";
 
 impl Embedding {
     /// Writes V in this format; what an earlier result has in another one does not stay.
-    pub fn write(self, folder: &mut Folder, model: &Model) -> Result<()> {
-        let own = self.file(model.labels.len());
+    pub fn write(self, folder: &mut Folder, fitted: &Fit) -> Result<()> {
+        let own = self.file(fitted.labels.len());
         match own {
-            Some(TSV) => folder.write(TSV, |out| results::embedding(out, &model.ids, &model.latent))?,
-            Some(name) => folder.write(name, |out| results::embedding_as_npy(out, &model.latent))?,
+            Some(TSV) => folder.write(TSV, |out| results::embedding(out, &fitted.ids, &fitted.latent))?,
+            Some(name) => folder.write(name, |out| results::embedding_as_npy(out, &fitted.latent))?,
             None => {}
         }
         for other in [TSV, NPY].into_iter().filter(|name| Some(*name) != own) {

@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory};
 use daimc::metrics::Scores;
 use daimc::text::{list, plain, quoted};
 use daimc::{
-    Daimc, Initialisation, Model, Neighbours, Outcome, Penalty, Preset, Scale, Solver, ViewWeights, Views,
+    Daimc, Fit, Initialisation, Neighbours, Outcome, Penalty, Preset, Scale, Solver, ViewWeights, Views,
 };
 use daimc_io::Column;
 use rayon::prelude::*;
@@ -347,32 +347,32 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     memory::check(&loaded, fit.options())?;
     let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
-    let (model, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
-    let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &model)?;
+    let (fitted, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
+    let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     let embedding = options.embedding.unwrap_or_default();
-    write(folder, &loaded.views, &model, truth.as_ref(), embedding, &mut summary)?;
+    write(folder, &loaded.views, &fitted, truth.as_ref(), embedding, &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text()?)?;
     } else {
-        print(&mut out, &model, scores.as_ref(), &output)?;
+        print(&mut out, &fitted, scores.as_ref(), &output)?;
     }
-    done(&model, &output)
+    done(&fitted, &output)
 }
 
 /// A fit that was interrupted has left something, but it is not done.
-pub fn done(model: &Model, output: &Path) -> Result<()> {
-    if model.outcome != Outcome::Cancelled {
+pub fn done(fitted: &Fit, output: &Path) -> Result<()> {
+    if fitted.outcome != Outcome::Cancelled {
         return Ok(());
     }
     let output = output.display();
     // Iterations that came to rest were not what was interrupted.
-    let last = model.history.iter().rev().map(|objective| objective.total);
+    let last = fitted.history.iter().rev().map(|objective| objective.total);
     let rested = last.clone().zip(last.skip(1)).next().is_some_and(|(now, before)| {
-        (before - now).abs() <= model.options.tolerance * before.max(f64::MIN_POSITIVE)
+        (before - now).abs() <= fitted.model.options.tolerance * before.max(f64::MIN_POSITIVE)
     });
-    let when = match model.iterations() {
+    let when = match fitted.iterations() {
         _ if rested => "among neighbourhoods, without which the clusters were made".into(),
         1 => "after 1 iteration".into(),
         iterations => format!("after {iterations} iterations"),
@@ -386,18 +386,18 @@ pub fn cluster(
     views: &Views<'_>,
     truth: Option<&Truth>,
     level: Level,
-) -> Result<(Model, Option<Scores>)> {
+) -> Result<(Fit, Option<Scores>)> {
     let progress = Progress::new(fit.options().max_iterations, fit.options().runs, level);
-    let model = progress.watch(fit).fit_with(views, |iteration| progress.each(iteration));
+    let fitted = progress.watch(fit).fit_with(views, |iteration| progress.each(iteration));
     progress.finish();
-    let model = model?;
-    let weighed = model.options.view_weights == ViewWeights::Learned;
-    if weighed && model.views.iter().all(|view| view.scaling.importance == 1.0) {
+    let fitted = fitted?;
+    let weighed = fitted.model.options.view_weights == ViewWeights::Learned;
+    if weighed && fitted.model.views.iter().all(|view| view.scaling.importance == 1.0) {
         level.tell(
             "views count alike: each is predicted by the others, or nothing could be hidden to find out",
         );
     }
-    for view in &model.views {
+    for view in &fitted.model.views {
         let name = plain(&view.name);
         level.detail(format!("  {name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason));
         if view.scaling.importance < 1.0 {
@@ -407,42 +407,42 @@ pub fn cluster(
             ));
         }
     }
-    if model.options.penalty == Penalty::Relative {
-        let (alpha, beta) = (model.options.alpha, model.options.beta);
+    if fitted.model.options.penalty == Penalty::Relative {
+        let (alpha, beta) = (fitted.model.options.alpha, fitted.model.options.beta);
         level.tell(format!("relative alpha = {alpha}, beta = {beta}; features that are not left out:"));
-        for view in &model.views {
+        for view in &fitted.model.views {
             let (name, kept, all) = (plain(&view.name), view.selected().len(), view.basis.rows());
             level.tell(format!("  {name}: {kept} of {all}"));
         }
     }
     level.detail(format!(
         "  {} passes over the data, {} iterations among them",
-        model.passes,
-        model.iterations()
+        fitted.passes,
+        fitted.iterations()
     ));
-    level.detail(format!("  neighbourhoods: {} ({})", model.neighbours.used, model.neighbours.reason));
-    if let Some(warning) = model.missingness.warning() {
+    level.detail(format!("  neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
+    if let Some(warning) = fitted.missingness.warning() {
         level.tell(format!("warning: {warning}"));
     }
-    let agreement = || model.runs.iter().map(|run| 100.0 * run.agreement);
+    let agreement = || fitted.runs.iter().map(|run| 100.0 * run.agreement);
     if let (Some(least), Some(most)) = (agreement().reduce(f64::min), agreement().reduce(f64::max)) {
-        let (runs, asked) = (model.runs.len(), model.options.runs);
+        let (runs, asked) = (fitted.runs.len(), fitted.model.options.runs);
         let mean = agreement().sum::<f64>() / runs as f64;
         level.tell(format!(
             "{runs} of {asked} runs, taken by themselves, agree with the result on {least:.1} to {most:.1} % of the instances \
              (mean {mean:.1} %)"
         ));
     }
-    if model.outcome == Outcome::IterationLimit {
-        let most = model.options.max_iterations;
+    if fitted.outcome == Outcome::IterationLimit {
+        let most = fitted.model.options.max_iterations;
         level.tell(format!("not converged after {most} iterations; --max-iter allows more"));
     }
-    let clusters = model.options.clusters;
-    let empty = sizes(&model).iter().filter(|(size, _)| *size == 0).count();
+    let clusters = fitted.model.options.clusters;
+    let empty = sizes(&fitted).iter().filter(|(size, _)| *size == 0).count();
     if empty > 0 {
         level.tell(format!("{empty} of {clusters} clusters are empty: the views do not tell so many apart"));
     }
-    let scores = truth.map(|truth| truth.scores(&model.labels)).transpose()?;
+    let scores = truth.map(|truth| truth.scores(&fitted.labels)).transpose()?;
     if let Some(truth) = truth {
         let unknown = truth.classes.iter().filter(|class| class.is_none()).count();
         if unknown > 0 {
@@ -450,33 +450,34 @@ pub fn cluster(
             level.tell(format!("{unknown} of {all} instances have no class; the metrics leave them out"));
         }
     }
-    Ok((model, scores))
+    Ok((fitted, scores))
 }
 
 /// Writes all results. Where there is no room for the model, the others appear without it.
 pub fn write(
     mut folder: Folder,
     views: &Views<'_>,
-    model: &Model,
+    fitted: &Fit,
     truth: Option<&Truth>,
     embedding: Embedding,
     summary: &mut Summary,
 ) -> Result<()> {
     let start = Instant::now();
-    let explanation = model.explain(views)?;
-    folder.write("labels.tsv", |out| results::labels(out, &model.ids, &model.labels, &model.confidence))?;
-    embedding.write(&mut folder, model)?;
+    let explanation = fitted.explain(views)?;
+    folder
+        .write("labels.tsv", |out| results::labels(out, &fitted.ids, &fitted.labels, &fitted.confidence))?;
+    embedding.write(&mut folder, fitted)?;
     folder.write("contributions.tsv", |out| {
-        results::contributions(out, model, &model.ids, &model.labels, &explanation.contributions)
+        results::contributions(out, &fitted.model, &fitted.ids, &fitted.labels, &explanation.contributions)
     })?;
-    folder.write("features.tsv", |out| results::features(out, model))?;
-    let page = results::report(views, model, Some(&explanation), truth, &summary.value()?)?;
+    folder.write("features.tsv", |out| results::features(out, &fitted.model))?;
+    let page = results::report(views, fitted, Some(&explanation), truth, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     let text = summary.text()?;
     folder.write("summary.json", |out| writeln!(out, "{text}"))?;
     // The largest comes last: what there is room for is there by then.
-    let stored = folder.write("model.safetensors", |out| model.write(out));
+    let stored = folder.write("model.safetensors", |out| fitted.write(out));
     if stored.is_err() {
         folder.leave_out("model.safetensors")?;
     }
@@ -489,17 +490,17 @@ pub fn write(
 const BLOCK: usize = 1 << 14;
 
 /// For each cluster the number of its instances and the sum of their confidence.
-fn sizes(model: &Model) -> Vec<(usize, f64)> {
+fn sizes(fitted: &Fit) -> Vec<(usize, f64)> {
     let of_block = |(labels, confidence): (&[usize], &[f64])| {
-        let mut sizes = vec![(0, 0.0); model.options.clusters];
+        let mut sizes = vec![(0, 0.0); fitted.model.options.clusters];
         for (&label, own) in labels.iter().zip(confidence) {
             sizes[label].0 += 1;
             sizes[label].1 += own;
         }
         sizes
     };
-    let blocks = model.labels.par_chunks(BLOCK).zip(model.confidence.par_chunks(BLOCK)).map(of_block);
-    let mut sizes = vec![(0, 0.0); model.options.clusters];
+    let blocks = fitted.labels.par_chunks(BLOCK).zip(fitted.confidence.par_chunks(BLOCK)).map(of_block);
+    let mut sizes = vec![(0, 0.0); fitted.model.options.clusters];
     // In the order of the blocks, whichever thread was first.
     for block in blocks.collect::<Vec<_>>() {
         sizes.iter_mut().zip(block).for_each(|(sum, own)| *sum = (sum.0 + own.0, sum.1 + own.1));
@@ -508,9 +509,9 @@ fn sizes(model: &Model) -> Vec<(usize, f64)> {
 }
 
 /// The result for people.
-fn print(out: &mut impl Write, model: &Model, scores: Option<&Scores>, output: &Path) -> Result<()> {
+fn print(out: &mut impl Write, fitted: &Fit, scores: Option<&Scores>, output: &Path) -> Result<()> {
     writeln!(out, "cluster   instances   mean confidence")?;
-    for (cluster, (size, confidence)) in sizes(model).into_iter().enumerate() {
+    for (cluster, (size, confidence)) in sizes(fitted).into_iter().enumerate() {
         let mean = confidence / size.max(1) as f64;
         writeln!(out, "{cluster:>7}   {size:>9}   {mean:>15.3}")?;
     }

@@ -111,8 +111,8 @@ impl Progress {
                 HumanDuration(bar.eta())
             ));
         } else {
-            let told = format!("{run_of}iteration {number}: J = {:.6}, change {change:.1e}", objective.total);
-            self.level.detail(told);
+            let change = change.map_or_else(String::new, |change| format!(", change {change:.1e}"));
+            self.level.detail(format!("{run_of}iteration {number}: J = {:.6}{change}", objective.total));
         }
         ControlFlow::Continue(())
     }

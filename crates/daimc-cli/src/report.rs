@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         earlier.data.paths()?.into_iter().chain(result).map(Ok).chain(truths).collect::<Result<_>>()?;
     spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
     let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
-    let model = results::model(&folder.join("model.safetensors"))?;
+    let fitted = results::fitted(&folder.join("model.safetensors"))?;
     let loaded = earlier.data.load(&std::env::temp_dir())?;
     for (now, then) in loaded.inputs.iter().zip(&inputs) {
         if now.sha256 != then.sha256 {
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
-    let page = results::report(&loaded.views, &model, None, truth.as_ref(), &summary)?;
+    let page = results::report(&loaded.views, &fitted, None, truth.as_ref(), &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;
         own.finish()?;

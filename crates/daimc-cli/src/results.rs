@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use daimc::{Contributions, Explanation, Ids, Matrix, Model, Views};
+use daimc::{Contributions, Explanation, Fit, Ids, Matrix, Model, Views};
 use daimc_report::Report;
 use serde_json::Value;
 
@@ -144,24 +144,33 @@ pub fn contributions(
     })
 }
 
-/// Reads `model.safetensors`.
+/// Reads the model of `model.safetensors`.
 pub fn model(path: &Path) -> Result<Model> {
-    Model::load(path).map_err(|error| match error {
+    Model::load(path).map_err(|error| of_file(path, &error))
+}
+
+/// Reads the whole fit of `model.safetensors`.
+pub fn fitted(path: &Path) -> Result<Fit> {
+    Fit::load(path).map_err(|error| of_file(path, &error))
+}
+
+fn of_file(path: &Path, error: &daimc::Error) -> Failure {
+    match error {
         // This one names the file itself.
         daimc::Error::Io { .. } => Failure::Data(error.to_string()),
         _ => Failure::Data(format!("{}: {error}", path.display())),
-    })
+    }
 }
 
-/// `report.html`; what explains the model is worked out where it is not given.
+/// `report.html`; what explains the clusters is worked out where it is not given.
 pub fn report(
     views: &Views<'_>,
-    model: &Model,
+    fitted: &Fit,
     explanation: Option<&Explanation>,
     truth: Option<&Truth>,
     provenance: &Value,
 ) -> Result<String> {
-    let mut report = Report::new(views, model).provenance(provenance);
+    let mut report = Report::new(views, fitted).provenance(provenance);
     if let Some(explanation) = explanation {
         report = report.explanation(explanation);
     }

@@ -1,6 +1,6 @@
 //! `summary.json`: what a fit was given and what came of it.
 
-use daimc::{Model, Outcome, Run};
+use daimc::{Fit, Outcome, Run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -37,33 +37,33 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `options` are what the user said, `read` the seconds it took to read the inputs; those in force are taken from the model.
-    pub fn new(options: Value, inputs: &[Input], read: f64, model: &Model) -> Result<Self> {
-        let scaling = model.views.iter().map(|view| {
+    /// `options` are what the user said, `read` the seconds it took to read the inputs; those in force are taken from the fit.
+    pub fn new(options: Value, inputs: &[Input], read: f64, fitted: &Fit) -> Result<Self> {
+        let scaling = fitted.model.views.iter().map(|view| {
             let scaling = &view.scaling;
             let scaling =
                 json!({"scale": scaling.scale, "reason": scaling.reason, "importance": scaling.importance});
             (view.name.clone(), scaling)
         });
-        let timings = &model.timings;
+        let timings = &fitted.timings;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             options,
             directory: directory(),
-            resolved: json(&model.options)?,
+            resolved: json(&fitted.model.options)?,
             inputs: inputs.to_vec(),
-            seed: model.options.seed,
-            instances: model.labels.len(),
-            clusters: model.options.clusters,
+            seed: fitted.model.options.seed,
+            instances: fitted.labels.len(),
+            clusters: fitted.model.options.clusters,
             scaling: Value::Object(scaling.collect()),
-            neighbours: json(&model.neighbours)?,
-            missingness: json(&model.missingness)?,
-            runs: model.runs.clone(),
-            iterations: model.iterations(),
-            passes: model.passes,
-            converged: model.outcome == Outcome::Converged,
-            interrupted: model.outcome == Outcome::Cancelled,
-            objective: model.objective.total,
+            neighbours: json(&fitted.neighbours)?,
+            missingness: json(&fitted.missingness)?,
+            runs: fitted.runs.clone(),
+            iterations: fitted.iterations(),
+            passes: fitted.passes,
+            converged: fitted.outcome == Outcome::Converged,
+            interrupted: fitted.outcome == Outcome::Cancelled,
+            objective: fitted.objective.total,
             timings: json!({
                 "read": read, "prepare": timings.prepare, "initialise": timings.initialise,
                 "iterate": timings.iterate, "assign": timings.assign,

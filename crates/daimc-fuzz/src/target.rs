@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use daimc::{Daimc, Model, Neighbours, View, Views};
+use daimc::{Daimc, Fit, Model, Neighbours, View, Views};
 use daimc_io::{Assembly, Cells, Nan, Precision, Reading, Table, assemble, read, read_labels};
 use include_dir::{Dir, include_dir};
 
@@ -127,16 +127,18 @@ impl Target {
                 joined.map_or(Outcome::Refused, |_| Outcome::Read(None))
             }
             Reader::Names(matrix) => Self::table(matrix, how),
-            Reader::Model(views) => match Model::from_bytes(bytes) {
-                Ok(model) => {
-                    // What was accepted can be used.
+            Reader::Model(views) => {
+                // What was accepted can be used.
+                let model = Model::from_bytes(bytes).map(|model| {
                     let _ = model.place(views);
-                    let _ = model.contributions(views);
                     let _ = model.to_bytes();
-                    Outcome::Read(None)
-                }
-                Err(_) => Outcome::Refused,
-            },
+                });
+                let fit = Fit::from_bytes(bytes).map(|fit| {
+                    let _ = fit.contributions(views);
+                    let _ = fit.to_bytes();
+                });
+                if model.is_ok() || fit.is_ok() { Outcome::Read(None) } else { Outcome::Refused }
+            }
         }
     }
 
@@ -159,7 +161,8 @@ fn models() -> daimc::Result<(Views<'static>, Vec<Vec<u8>>)> {
     let b = View::dense("b", 2, matrix(2))?.ids(ids())?;
     let views = Views::join(vec![a, b])?.0;
     let plain = Daimc::new(2).neighbours(Neighbours::Off).max_iterations(3);
-    let models = [plain.clone().fit(&views)?.to_bytes()?, plain.runs(2).fit(&views)?.to_bytes()?];
+    let fits = [plain.clone().fit(&views)?, plain.runs(2).fit(&views)?];
+    let models = [fits[0].to_bytes()?, fits[1].to_bytes()?, fits[1].model.to_bytes()?];
     Ok((views, models.into()))
 }
 

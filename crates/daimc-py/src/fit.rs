@@ -38,7 +38,8 @@ pub fn fit<'py>(
         let (views, alone) = data.views()?;
         let model = fit.stop(stop).fit_with(&views, |news| {
             let elapsed = news.elapsed.as_secs_f64();
-            watch.tell((news.run, news.number, news.objective.total, news.change, elapsed))
+            let change = news.change.unwrap_or(f64::INFINITY);
+            watch.tell((news.run, news.number, news.objective.total, change, elapsed))
         })?;
         let contributions = model.contributions(&views)?;
         Ok((model, alone, contributions))

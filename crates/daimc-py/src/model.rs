@@ -1,4 +1,4 @@
-//! A fitted model.
+//! A fit, as Python has it: the model and the instances that it was fitted to.
 
 use daimc::{Contributions, Ids, Matrix, Outcome};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
@@ -10,9 +10,9 @@ use crate::error::raise;
 use crate::input::{Data, Part, matrix};
 use crate::watch::pool;
 
-/// A fitted model.
+/// A fitted model, with the instances that it was fitted to.
 #[pyclass(frozen, module = "daimc._daimc")]
-pub struct Model(pub daimc::Model);
+pub struct Model(pub daimc::Fit);
 
 /// A matrix as a numpy array that owns it.
 pub fn array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<f64>>> {
@@ -39,7 +39,7 @@ impl Model {
     /// The model that `to_bytes` wrote.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        py.detach(|| daimc::Model::from_bytes(bytes)).map(Self).map_err(raise)
+        py.detach(|| daimc::Fit::from_bytes(bytes)).map(Self).map_err(raise)
     }
 
     /// The bytes of a safetensors file.
@@ -57,7 +57,7 @@ impl Model {
     /// Reads a model from a file.
     #[staticmethod]
     fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
-        py.detach(|| daimc::Model::load(path)).map(Self).map_err(raise)
+        py.detach(|| daimc::Fit::load(path)).map(Self).map_err(raise)
     }
 
     /// Writes the model to a file, which appears whole or not at all.
@@ -68,18 +68,18 @@ impl Model {
     /// The options it was fitted with, as JSON.
     #[getter]
     fn options(&self) -> PyResult<String> {
-        serde_json::to_string(&self.0.options).map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(&self.0.model.options).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// The names of the views.
     #[getter]
     fn views(&self) -> Vec<&str> {
-        self.0.views.iter().map(|view| view.name.as_str()).collect()
+        self.0.model.views.iter().map(|view| view.name.as_str()).collect()
     }
 
     /// The names of a view's features, if they had any.
     fn features(&self, view: &str) -> PyResult<Option<Vec<String>>> {
-        Ok(self.0.view(view).map_err(raise)?.feature_names.clone())
+        Ok(self.0.model.view(view).map_err(raise)?.feature_names.clone())
     }
 
     /// The IDs of the instances; `None` where they are row numbers.
@@ -111,36 +111,36 @@ impl Model {
 
     /// U of a view.
     fn basis<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.0.view(view).map_err(raise)?.basis.clone())
+        array(py, self.0.model.view(view).map_err(raise)?.basis.clone())
     }
 
     /// B of a view.
     fn alignment<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.0.view(view).map_err(raise)?.alignment.clone())
+        array(py, self.0.model.view(view).map_err(raise)?.alignment.clone())
     }
 
     /// How much each feature of a view matters.
     fn relevance<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(self.0.view(view).map_err(raise)?.relevance().into_pyarray(py))
+        Ok(self.0.model.view(view).map_err(raise)?.relevance().into_pyarray(py))
     }
 
     /// What each feature of a view says for each cluster: features × clusters.
     fn weights<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let own = self.0.view(view).map_err(raise)?;
+        let own = self.0.model.view(view).map_err(raise)?;
         let clusters: Vec<Vec<f64>> =
-            (0..self.0.options.clusters).map(|cluster| self.0.weights(own, cluster)).collect();
+            (0..self.0.model.options.clusters).map(|cluster| self.0.model.weights(own, cluster)).collect();
         array(py, Matrix::from_fn(own.basis.rows(), clusters.len(), |i, k| clusters[k][i]))
     }
 
     /// The share of the runs in which each feature of a view leads each cluster: features × clusters, if there were several.
     fn stability<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        let stability = &self.0.view(view).map_err(raise)?.stability;
+        let stability = &self.0.model.view(view).map_err(raise)?.stability;
         stability.clone().map(|stability| array(py, stability)).transpose()
     }
 
     /// How a view was scaled, and why.
     fn scaling(&self, view: &str) -> PyResult<(String, String)> {
-        let scaling = &self.0.view(view).map_err(raise)?.scaling;
+        let scaling = &self.0.model.view(view).map_err(raise)?.scaling;
         Ok((scaling.scale.to_string(), scaling.reason.clone()))
     }
 
@@ -193,7 +193,7 @@ impl Model {
     ) -> PyResult<Place<'py>> {
         let data = Data::borrow(&parts, joined)?;
         let pool = pool(threads)?;
-        let place = py.detach(|| pool.install(|| self.0.place(&data.views()?.0))).map_err(raise)?;
+        let place = py.detach(|| pool.install(|| self.0.model.place(&data.views()?.0))).map_err(raise)?;
         let confidence = place.confidence.into_pyarray(py);
         Ok((array(py, place.latent)?, labels(py, &place.labels), confidence))
     }
@@ -210,7 +210,7 @@ impl Model {
         let pool = pool(threads)?;
         let found = || {
             let (views, _) = data.views()?;
-            self.0.contributions_of(&views, &self.0.predict(&views)?)
+            self.0.model.contributions_of(&views, &self.0.model.predict(&views)?)
         };
         let found = py.detach(|| pool.install(found)).map_err(raise)?;
         shares(py, &found)
@@ -224,7 +224,7 @@ impl Model {
         latent: PyReadonlyArrayDyn<'_, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let latent = matrix(&latent)?;
-        let rows = py.detach(|| self.0.reconstruct(view, &latent)).map_err(raise)?;
+        let rows = py.detach(|| self.0.model.reconstruct(view, &latent)).map_err(raise)?;
         array(py, rows)
     }
 
@@ -240,11 +240,10 @@ impl Model {
         let pool = pool(threads)?;
         let misfit = || {
             let (views, _) = data.views()?;
-            let mut model = self.0.clone();
-            model.latent = self.0.transform(&views)?;
+            let (model, latent) = (&self.0.model, self.0.model.transform(&views)?);
             let mut total = (0.0, 0.0);
             for view in views.iter() {
-                let misfit = model.misfit(&views, view.name())?;
+                let misfit = model.misfit_of(&views, view.name(), &latent)?;
                 total.0 += misfit.error.iter().sum::<f64>();
                 total.1 += misfit.square.iter().sum::<f64>();
             }

@@ -19,7 +19,7 @@ mod summary;
 
 use std::borrow::Cow;
 
-use daimc::{Error, Explanation, Model, Result, Source};
+use daimc::{Error, Explanation, Fit, Result, Source};
 use serde::Serialize;
 
 pub use agreement::Agreement;
@@ -64,37 +64,37 @@ pub struct Figures {
 impl Figures {
     pub(crate) fn of(
         source: &dyn Source,
-        model: &Model,
+        fit: &Fit,
         classes: Option<&Classes>,
         explanation: Option<&Explanation>,
     ) -> Result<Self> {
         let schema = source.schema();
         let found = schema.instances();
-        fits("instances (as many as the model was fitted to)", model.labels.len(), found)?;
-        fits("views (as many as the model was fitted to)", model.views.len(), schema.len())?;
+        fits("instances (as many as the model was fitted to)", fit.labels.len(), found)?;
+        fits("views (as many as the model was fitted to)", fit.model.views.len(), schema.len())?;
         if let Some(classes) = classes {
             fits("classes (one per instance)", found, classes.of.len())?;
         }
         let explanation = match explanation {
             Some(given) => Cow::Borrowed(given),
-            None => Cow::Owned(model.explain(source)?),
+            None => Cow::Owned(fit.explain(source)?),
         };
         let Explanation { contributions, residuals, .. } = &*explanation;
         fits("instances of the explanation", found, contributions.instances())?;
-        let members = members(&model.labels, model.options.clusters);
-        let clusters = Clusters::of(schema, model, &members);
+        let members = members(&fit.labels, fit.model.options.clusters);
+        let clusters = Clusters::of(schema, fit, &members);
         let sizes: Vec<usize> = clusters.clusters.iter().map(|cluster| cluster.size).collect();
-        let agreement = classes.map(|classes| Agreement::of(model, classes)).transpose()?.flatten();
+        let agreement = classes.map(|classes| Agreement::of(fit, classes)).transpose()?.flatten();
         // Classes of which none is known are none.
         let classes = classes.filter(|_| agreement.is_some());
         Ok(Self {
-            summary: Summary::of(schema, model),
+            summary: Summary::of(schema, fit),
             presence: Presence::of(schema),
-            course: Course::of(model),
-            map: Map::of(schema, model, classes, contributions, &members),
-            evidence: Evidence::of(model, contributions),
-            features: Features::of(model, &sizes),
-            reconstruction: Reconstruction::of(model, residuals),
+            course: Course::of(fit),
+            map: Map::of(schema, fit, classes, contributions, &members),
+            evidence: Evidence::of(fit, contributions),
+            features: Features::of(fit, &sizes),
+            reconstruction: Reconstruction::of(fit, residuals),
             clusters,
             agreement,
         })

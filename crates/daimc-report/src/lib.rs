@@ -6,9 +6,9 @@
 //!
 //! let data = Synthetic::new(300, 3);
 //! let views = Views::new(vec![data.dense::<f64>("a", 20)?, data.dense::<f64>("b", 10)?])?;
-//! let model = Daimc::new(3).fit(&views)?;
+//! let fit = Daimc::new(3).fit(&views)?;
 //!
-//! let page = Report::new(&views, &model).title("Three clusters").render()?;
+//! let page = Report::new(&views, &fit).title("Three clusters").render()?;
 //! assert!(page.starts_with("<!doctype html>"));
 //! # Ok::<(), daimc::Error>(())
 //! ```
@@ -19,7 +19,7 @@
 pub mod figures;
 mod page;
 
-use daimc::{Explanation, Model, Result, Source};
+use daimc::{Explanation, Fit, Result, Source};
 use figures::Figures;
 use figures::classes::Classes;
 use serde_json::Value;
@@ -28,7 +28,7 @@ use serde_json::Value;
 #[derive(Clone)]
 pub struct Report<'a> {
     source: &'a dyn Source,
-    model: &'a Model,
+    fit: &'a Fit,
     classes: Option<Classes>,
     explanation: Option<&'a Explanation>,
     provenance: Option<&'a Value>,
@@ -38,9 +38,9 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// A report about a model and the data it was fitted to.
     #[must_use]
-    pub fn new(source: &'a dyn Source, model: &'a Model) -> Self {
+    pub fn new(source: &'a dyn Source, fit: &'a Fit) -> Self {
         let title = "Clusters of incomplete views".into();
-        Self { source, model, classes: None, explanation: None, provenance: None, title }
+        Self { source, fit, classes: None, explanation: None, provenance: None, title }
     }
 
     /// Compares clusters with true classes; for each instance the name of its class, if it is known.
@@ -50,7 +50,7 @@ impl<'a> Report<'a> {
         self
     }
 
-    /// Takes what [`Model::explain`] has found about the same views, which is worked out otherwise.
+    /// Takes what [`Fit::explain`] has found about the same views, which is worked out otherwise.
     #[must_use]
     pub fn explanation(mut self, explanation: &'a Explanation) -> Self {
         self.explanation = Some(explanation);
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When the model was fitted to other views or instances, or there is not one class per instance.
     pub fn figures(&self) -> Result<Figures> {
-        Figures::of(self.source, self.model, self.classes.as_ref(), self.explanation)
+        Figures::of(self.source, self.fit, self.classes.as_ref(), self.explanation)
     }
 
     /// The page.
@@ -86,6 +86,6 @@ impl<'a> Report<'a> {
     /// As [`Report::figures`].
     pub fn render(&self) -> Result<String> {
         let figures = self.figures()?;
-        Ok(page::page(&self.title, &figures, self.model, self.provenance))
+        Ok(page::page(&self.title, &figures, self.fit, self.provenance))
     }
 }

@@ -12,7 +12,7 @@ mod provenance;
 mod table;
 mod text;
 
-use daimc::{Model, Outcome};
+use daimc::{Fit, Outcome};
 use serde_json::{Value, json};
 
 use crate::figures::Figures;
@@ -24,7 +24,7 @@ const SCRIPT: &str = include_str!("../assets/report.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
-pub(crate) fn page(title: &str, figures: &Figures, model: &Model, provenance: Option<&Value>) -> String {
+pub(crate) fn page(title: &str, figures: &Figures, fit: &Fit, provenance: Option<&Value>) -> String {
     let title = escape(title);
     let mut sections = vec![
         ("map-section", "Map of the instances", map::section(figures)),
@@ -45,7 +45,7 @@ pub(crate) fn page(title: &str, figures: &Figures, model: &Model, provenance: Op
             "Tables",
             [clusters::table(figures), features::table(figures), presence::table(figures)].concat(),
         ),
-        ("provenance", "Provenance", provenance::section(model, provenance)),
+        ("provenance", "Provenance", provenance::section(fit, provenance)),
     ]);
 
     let mut out = format!(
@@ -62,7 +62,7 @@ pub(crate) fn page(title: &str, figures: &Figures, model: &Model, provenance: Op
         marks::definitions(),
         subtitle(figures),
         headline(figures),
-        warning(model)
+        warning(fit)
     );
     for (id, heading, _) in &sections {
         put!(out, "<li><a href=\"#{id}\">{heading}</a></li>");
@@ -98,8 +98,8 @@ fn subtitle(figures: &Figures) -> String {
 }
 
 /// What a reader should know before anything else is believed.
-fn warning(model: &Model) -> String {
-    let told = model.missingness.warning();
+fn warning(fit: &Fit) -> String {
+    let told = fit.missingness.warning();
     told.map_or_else(String::new, |told| {
         format!("<p class=warning role=note><strong>Warning:</strong> {}. See <a href=\"#missing\">what is missing where</a>.</p>", escape(&told))
     })

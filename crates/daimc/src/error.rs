@@ -234,7 +234,7 @@ pub enum Error {
     },
 
     /// A view that the model does not know.
-    #[error("view {} is not part of the model, which has: {known}", quoted(view))]
+    #[error("view {} is not part of the fitted, which has: {known}", quoted(view))]
     UnknownView {
         /// The view's name.
         view: String,
@@ -360,8 +360,8 @@ mod tests {
         assert_eq!(kind(Daimc::new(5)), ErrorKind::Data);
         assert_eq!(kind(Daimc::new(0)), ErrorKind::Usage);
         assert_eq!(kind(Daimc::new(2).alpha(-1.0)), ErrorKind::Usage);
-        let model = Daimc::new(2).fit(&views).unwrap();
-        assert_eq!(model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
+        let fitted = Daimc::new(2).fit(&views).unwrap();
+        assert_eq!(fitted.model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
         assert_eq!(Error::Cancelled { done: 1 }.kind(), ErrorKind::Interrupted);
         assert_eq!(Error::Threads { threads: 9, reason: "no".into() }.kind(), ErrorKind::Failed);
     }

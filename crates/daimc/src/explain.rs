@@ -23,16 +23,14 @@
 
 pub(crate) mod leaders;
 
-use crate::blocks::block_size;
+use crate::fit::Fit;
 use crate::lens::{Lens, Operand, Scratch};
 use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
 use crate::model::Model;
-use crate::parallel::ordered;
 use crate::scan::{Piece, Scan, off_the_pool};
 use crate::source::Source;
-use crate::text::quoted;
-use crate::{Error, Ids, Matrix, Result, Stop};
+use crate::{Error, Matrix, Result, Stop};
 
 /// What each view says for the cluster of each instance.
 ///
@@ -112,7 +110,7 @@ pub struct Explanation {
     pub residuals: Vec<Vec<Residual>>,
 }
 
-/// How far some rows are from what the model makes of them, scaled as in the fit; see [`Model::misfit`] for single ones.
+/// How far some rows are from what the model makes of them, scaled as in the fit; see [`Fit::misfit`] for single ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Residual {
@@ -129,60 +127,41 @@ impl Residual {
     }
 }
 
-impl Model {
-    /// What each view says for the cluster of each instance that the model was fitted to.
+impl Fit {
+    /// What each view says for the cluster of each instance of the fit.
     ///
     /// ```
     /// use daimc::{Daimc, Views, synthetic::Synthetic};
     ///
     /// let data = Synthetic::new(100, 3);
     /// let views = Views::new(vec![data.dense::<f64>("a", 20)?, data.dense::<f64>("b", 10)?])?;
-    /// let model = Daimc::new(3).fit(&views)?;
-    /// let contributions = model.contributions(&views)?;
+    /// let fit = Daimc::new(3).fit(&views)?;
+    /// let contributions = fit.contributions(&views)?;
     /// let sum: f64 = contributions.shares(0).flatten().map(f64::abs).sum();
     /// assert!((sum - 1.0).abs() < 1e-12);
     /// # Ok::<(), daimc::Error>(())
     /// ```
     ///
     /// # Errors
-    /// When these are not the instances of the model, a view is unknown, or its features are not those of the model.
+    /// When these are not the instances of the fit, a view is unknown, or its features are not those of the model.
     pub fn contributions(&self, source: &dyn Source) -> Result<Contributions> {
         self.check_instances(source)?;
-        self.contributions_of(source, &self.labels)
+        self.model.contributions_of(source, &self.labels)
     }
 
     /// The [contributions](Self::contributions) and how far instances are from their [reconstruction](Self::misfit), from
     /// one pass over the data.
     ///
     /// # Errors
-    /// As [`Model::contributions`].
+    /// As [`Fit::contributions`].
     pub fn explain(&self, source: &dyn Source) -> Result<Explanation> {
         self.check_instances(source)?;
-        let (contributions, residuals) = self.judged(source, &self.labels, true)?;
+        let (contributions, residuals) = self.model.judged(source, &self.labels, Some(&self.latent))?;
         Ok(Explanation { contributions, residuals })
     }
+}
 
-    /// Fails unless these are the instances of the fit.
-    fn check_instances(&self, source: &dyn Source) -> Result<()> {
-        let (expected, found) = (self.labels.len(), source.instances());
-        if expected != found {
-            return Err(Error::LengthMismatch { what: "instances".into(), expected, found });
-        }
-        if let (Ids::Names(own), Ids::Names(given)) = (&self.ids, source.schema().ids())
-            && let Some(row) = own.iter().zip(given).position(|(own, given)| own != given)
-        {
-            return Err(Error::Unsuitable {
-                what: "views",
-                value: given[row].clone(),
-                reason: format!(
-                    "instance {row} of the fit is {}: give the instances in the order of the fit",
-                    quoted(&own[row])
-                ),
-            });
-        }
-        Ok(())
-    }
-
+impl Model {
     /// What each view says for the clusters of instances, such as those in which [`Model::place`] has put new ones, from
     /// whichever of the model's views they have.
     ///
@@ -198,53 +177,23 @@ impl Model {
             let reason = format!("the clusters of the model are 0 to {}", clusters - 1);
             return Err(Error::Unsuitable { what: "labels", value: label.to_string(), reason });
         }
-        Ok(self.judged(source, labels, false)?.0)
+        Ok(self.judged(source, labels, None)?.0)
     }
 
-    fn judged(&self, source: &dyn Source, labels: &[usize], with_basis: bool) -> Result<Judged> {
+    /// With V, rows are compared with their reconstruction too.
+    fn judged(&self, source: &dyn Source, labels: &[usize], latent: Option<&Matrix>) -> Result<Judged> {
         off_the_pool(source, || {
             let scan = Scan::new(source, &Stop::default());
-            Prototypes::of(self, &scan, with_basis)?.judge_all(&scan, labels)
+            Prototypes::of(self, &scan, latent)?.judge_all(&scan, labels)
         })
-    }
-
-    /// The mean row of V of each cluster, one per column, and whether the cluster has any.
-    fn mean_rows(&self) -> (Matrix, Vec<bool>) {
-        let (instances, clusters) = (self.labels.len(), self.options.clusters);
-        let mut means = Matrix::zeros(self.options.latent, clusters);
-        let mut sizes = vec![0.0; clusters];
-        let size = block_size(instances);
-        let added = ordered(
-            (0..instances).step_by(size),
-            || (Matrix::zeros(clusters, self.options.latent), vec![0.0; clusters]),
-            |start, (sums, counts)| {
-                sums.values_mut().fill(0.0);
-                counts.fill(0.0);
-                for i in start..(start + size).min(instances) {
-                    let label = self.labels[i];
-                    counts[label] += 1.0;
-                    let sum = sums.row_mut(label).iter_mut();
-                    sum.zip(self.latent.row(i)).for_each(|(sum, value)| *sum += value);
-                }
-                Ok(())
-            },
-            |(sums, counts)| {
-                sizes.iter_mut().zip(counts).for_each(|(size, count)| *size += *count);
-                for (label, sum) in sums.iter_rows().enumerate() {
-                    sum.iter().enumerate().for_each(|(k, value)| means[(k, label)] += value);
-                }
-            },
-        );
-        let Ok::<(), std::convert::Infallible>(()) = added;
-        let factors: Vec<f64> = sizes.iter().map(|size: &f64| 1.0 / size.max(1.0)).collect();
-        means.scale_columns(&factors);
-        (means, sizes.into_iter().map(|size| size > 0.0).collect())
     }
 }
 
 /// The prototypes of all clusters, ready to be compared with the rows of some views.
 struct Prototypes<'a> {
     model: &'a Model,
+    /// V, where rows are compared with their reconstruction too.
+    latent: Option<&'a Matrix>,
     /// Clusters that have instances.
     alive: Vec<bool>,
     views: Vec<Seen>,
@@ -289,21 +238,22 @@ struct Room {
 const TILE: usize = 120;
 
 impl<'a> Prototypes<'a> {
-    fn of(model: &'a Model, scan: &Scan<'_>, with_basis: bool) -> Result<Self> {
-        let (means, alive) = model.mean_rows();
+    fn of(model: &'a Model, scan: &Scan<'_>, latent: Option<&'a Matrix>) -> Result<Self> {
+        let means = &model.means;
         let (places, lenses) = model.lenses(scan)?;
         let seen = places.into_iter().zip(lenses).map(|(place, lens)| {
             let basis = &model.views[place].basis;
-            let prototypes = product(basis, &means);
+            let prototypes = product(basis, means);
             let mut squares = vec![0.0; means.columns()];
             for row in prototypes.iter_rows() {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
-            let vectors = if with_basis { beside(&prototypes, basis) } else { prototypes };
-            let gram = with_basis.then(|| transposed_product(basis, basis));
+            let vectors = if latent.is_some() { beside(&prototypes, basis) } else { prototypes };
+            let gram = latent.map(|_| transposed_product(basis, basis));
             Seen { place, operand: lens.operand(&vectors), lens, squares, gram }
         });
-        Ok(Self { model, views: seen.collect(), alive })
+        let views = seen.collect();
+        Ok(Self { model, latent, views, alive: model.sizes.iter().map(|&size| size > 0).collect() })
     }
 
     /// The evidence for all instances and, with the basis, the residuals of each view and cluster.
@@ -420,8 +370,8 @@ impl<'a> Prototypes<'a> {
                     shown[at] = true;
                     let (with_prototypes, with_basis) = found.split_at(clusters);
                     products[at * clusters..(at + 1) * clusters].copy_from_slice(with_prototypes);
-                    if let Some(gram) = &seen.gram {
-                        let v = self.model.latent.row(instance);
+                    if let (Some(gram), Some(latent)) = (&seen.gram, self.latent) {
+                        let v = latent.row(instance);
                         let square = seen.lens.square(block, rows[i]);
                         let error = error(square, with_basis, v, gram, made);
                         residuals[seen.place][labels[instance]].add(Residual { error, square });

@@ -1,12 +1,11 @@
-//! The fit: options in, model out.
+//! The fit: options and rows in, clusters and a model out.
 
+mod fitted;
 mod run;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use crate::consolidate::{from_clusters, restart};
 use crate::descent::Bases;
@@ -14,7 +13,7 @@ use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::lens::Lens;
 use crate::missingness::Missingness;
-use crate::model::{Model, Place, ViewModel};
+use crate::model::{Model, Place, ViewModel, mean_rows};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
 use crate::scale::{Scale, Scaling};
@@ -25,6 +24,7 @@ use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
 use crate::{Error, Matrix, Result, Stop, tune};
+pub use fitted::{Fit, Outcome, Run, Timings};
 use run::{Clock, Course, Work};
 
 /// Clusters instances that are seen through several incomplete views.
@@ -38,8 +38,8 @@ use run::{Clock, Course, Work};
 ///     data.dense::<f64>("first", 30)?.mask(&present[0])?,
 ///     data.dense::<f64>("second", 50)?.mask(&present[1])?,
 /// ])?;
-/// let model = Daimc::new(4).seed(7).fit(&views)?;
-/// assert!(metrics::accuracy(&data.truth(), &model.labels)? > 0.9);
+/// let fit = Daimc::new(4).seed(7).fit(&views)?;
+/// assert!(metrics::accuracy(&data.truth(), &fit.labels)? > 0.9);
 /// # Ok::<(), daimc::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -62,40 +62,10 @@ pub struct Iteration {
     pub number: usize,
     /// The objective after it.
     pub objective: Objective,
-    /// The share by which J changed; infinite in the first iteration.
-    pub change: f64,
+    /// The share by which J changed; `None` in the first iteration.
+    pub change: Option<f64>,
     /// Time since the fit began.
     pub elapsed: Duration,
-}
-
-/// Why a fit ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// J changed by less than the tolerance.
-    Converged,
-    /// The limit of iterations was reached.
-    IterationLimit,
-    /// The callback or the switch of [`Daimc::stop`] asked to stop; the model is what there was by then.
-    Cancelled,
-}
-
-/// Where the time went, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Timings {
-    /// Scaling and presence patterns.
-    pub prepare: f64,
-    /// The start.
-    pub initialise: f64,
-    /// The iterations.
-    pub iterate: f64,
-    /// Clusters from V.
-    pub assign: f64,
-    /// Neighbourhoods, and the clusters that were cut from them.
-    #[serde(default)]
-    pub neighbours: f64,
 }
 
 impl From<Options> for Daimc {
@@ -239,7 +209,7 @@ impl Daimc {
     }
 
     /// Whether and how it is used who is near whom in each view (default [`Neighbours::Auto`]); what became of it is told
-    /// in [`Model::neighbours`].
+    /// in [`Fit::neighbours`].
     #[must_use]
     pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
         self.options.neighbours = neighbours;
@@ -282,15 +252,15 @@ impl Daimc {
         &self.options
     }
 
-    /// Fits a model to rows in memory ([`Views`](crate::Views)) or anywhere else.
+    /// Fits to rows in memory ([`Views`](crate::Views)) or anywhere else.
     ///
     /// # Errors
     /// When an option makes no sense for these data, a scaling cannot be applied, or rows cannot be read.
-    pub fn fit(&self, source: &dyn Source) -> Result<Model> {
+    pub fn fit(&self, source: &dyn Source) -> Result<Fit> {
         self.fit_with(source, |_| ControlFlow::Continue(()))
     }
 
-    /// Fits a model and calls `each` after every iteration. If it breaks, the fit ends as if [stopped](Daimc::stop).
+    /// Fits and calls `each` after every iteration. If it breaks, the fit ends as if [stopped](Daimc::stop).
     ///
     /// # Errors
     /// As [`Daimc::fit`].
@@ -298,13 +268,13 @@ impl Daimc {
         &self,
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Model> {
+    ) -> Result<Fit> {
         // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
         self.on_threads(source, || {
-            let mut model = self.fit_here(source, each)?;
-            let Options { clusters, seed, .. } = model.options;
-            model.missingness = Missingness::of(source, &model.labels, clusters, seed);
-            Ok(model)
+            let mut fit = self.fit_here(source, each)?;
+            let Options { clusters, seed, .. } = self.options;
+            fit.missingness = Missingness::of(source, &fit.labels, clusters, seed);
+            Ok(fit)
         })
     }
 
@@ -336,7 +306,7 @@ impl Daimc {
         &self,
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Model> {
+    ) -> Result<Fit> {
         source.schema().check()?;
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
@@ -351,7 +321,7 @@ impl Daimc {
         &self,
         source: &dyn Source,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Model> {
+    ) -> Result<Fit> {
         let options = &self.options;
         let mut clock = Clock::new();
         let stop = self.watch.stop.part();
@@ -422,15 +392,15 @@ impl Daimc {
             scaling: lens.scaling,
             stability: stability.as_mut().and_then(Iterator::next),
         });
-        Ok(Model {
-            options: options.clone(),
-            views: views.collect(),
+        let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
+        let views = views.collect();
+        let model = Model { options: options.clone(), views, latent_scaling, centres, means, sizes };
+        Ok(Fit {
+            model,
             ids: source.schema().ids().clone(),
             latent: place.latent,
             labels: place.labels,
             confidence: place.confidence,
-            latent_scaling,
-            centres,
             neighbours: decision,
             missingness: Missingness::default(),
             runs,

@@ -5,9 +5,10 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::fit::Fit;
 use crate::lens::Lens;
 use crate::linalg::product;
-use crate::model::{Misfit, Model};
+use crate::model::Misfit;
 use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::Source;
@@ -66,11 +67,11 @@ pub(crate) enum By {
     Selected,
 }
 
-/// How well the hidden rows of each view are predicted by a model that was fitted to the rest: the share of their variance
+/// How well the hidden rows of each view are predicted by a fit to the rest: the share of their variance
 /// (squared distance from the mean of the rows that the fit saw, all in the scaling of the fit) that is explained.
 /// Below zero: the mean is better. `None` for a view of which nothing is hidden or whose hidden rows do not vary.
 pub(crate) fn explained(
-    model: &Model,
+    fit: &Fit,
     part: &Part<'_>,
     hidden: &Hidden,
     by: By,
@@ -80,11 +81,11 @@ pub(crate) fn explained(
     let (rest, all_rows) = (Scan::new(&rest, stop), Scan::new(part, stop));
     let lenses = |part: &Scan<'_>| {
         let lens = |(view, own): (usize, &ViewModel)| Lens::new(part, view, own.scaling.clone());
-        model.views.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()
+        fit.model.views.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()
     };
-    let clusters = model.options.clusters;
+    let clusters = fit.model.options.clusters;
     let mut own_cluster = Matrix::zeros(part.instances(), clusters);
-    for (i, &label) in model.labels.iter().enumerate() {
+    for (i, &label) in fit.labels.iter().enumerate() {
         own_cluster[(i, label)] = 1.0;
     }
     let seen = lenses(&rest)?;
@@ -97,7 +98,7 @@ pub(crate) fn explained(
         let total: f64 = counts.iter().sum();
         let mean = product(&sums.cross[view], &Matrix::from_fn(clusters, 1, |_, _| 1.0 / total));
         let left_out = |f: usize| {
-            by == By::Selected && model.views[view].alignment.row(f).iter().all(|&weight| weight == 0.0)
+            by == By::Selected && fit.model.views[view].alignment.row(f).iter().all(|&weight| weight == 0.0)
         };
         // Where nobody of a cluster is seen in this view, the mean of all has to do.
         let predicted = |f: usize, k: usize| match counts[k] {

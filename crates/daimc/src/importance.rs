@@ -60,8 +60,9 @@ pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>) -> Result<Vec<f64>> {
             let seed = options.seed.wrapping_sub(1 + round * HIDINGS + hiding);
             let Some(hidden) = Hidden::draw(&part, SHARE, seed) else { return Ok(importance) };
             let own = fit.clone().runs(1).weighed(importance.clone()).alone(seed);
-            let model = own.fit_here(&hidden.rest(&part), |_| ControlFlow::Continue(()));
-            let found = model.and_then(|model| explained(&model, &part, &hidden, By::Cluster, scan.stop()));
+            let fitted = own.fit_here(&hidden.rest(&part), |_| ControlFlow::Continue(()));
+            let found =
+                fitted.and_then(|fitted| explained(&fitted, &part, &hidden, By::Cluster, scan.stop()));
             if scan.stop().is_set() {
                 return Ok(importance);
             }

@@ -6,7 +6,7 @@ use crate::kmeans::{self, Plan};
 use crate::lens::Lens;
 use crate::scan::{Scan, off_the_pool};
 use crate::source::{Block, Buffer, Memory};
-use crate::{Daimc, Iteration, Matrix, Model, Place, Result, Scale, Scaling, Source, Stop};
+use crate::{Daimc, Fit, Iteration, Matrix, Place, Result, Scale, Scaling, Source, Stop};
 
 pub use crate::eigen::leading as leading_eigenvectors;
 pub use crate::kernel::aligned::Aligned;
@@ -88,7 +88,7 @@ pub fn fit(
     clusters: usize,
     seed: u64,
     each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-) -> Result<Model> {
+) -> Result<Fit> {
     let fit = fit.clone().with(clusters, seed);
     off_the_pool(source, || fit.fit_here(source, each))
 }

@@ -17,18 +17,19 @@
 //! let b = View::dense("b", 1, vec![3.0_f32, 3.1, -2.9, -3.0, 0.0])?.mask(&[true, true, true, true, false])?;
 //! let views = Views::new(vec![a, b])?;
 //!
-//! let model = Daimc::new(2).seed(7).fit(&views)?;
-//! assert_eq!(model.labels[0], model.labels[1]);
-//! assert_eq!(model.labels[0], model.labels[4]);
-//! assert_ne!(model.labels[0], model.labels[2]);
+//! let fit = Daimc::new(2).seed(7).fit(&views)?;
+//! assert_eq!(fit.labels[0], fit.labels[1]);
+//! assert_eq!(fit.labels[0], fit.labels[4]);
+//! assert_ne!(fit.labels[0], fit.labels[2]);
 //!
 //! // New instances are placed from whichever views they have.
 //! let new = Views::new(vec![View::dense("b", 1, vec![2.8_f32])?])?;
-//! assert_eq!(model.predict(&new)?, [model.labels[0]]);
+//! assert_eq!(fit.model.predict(&new)?, [fit.labels[0]]);
 //! # Ok::<(), daimc::Error>(())
 //! ```
 //!
-//! Data go one way: [`Views`] → scaling → initialisation → sweeps → [`Model`] → clusters.
+//! Data go one way: [`Views`] → scaling → initialisation → sweeps → clusters. The result is a [`Fit`]: the instances that were
+//! clustered, and the [`Model`] that places new ones.
 
 mod blocks;
 mod choice;
@@ -82,12 +83,12 @@ mod watch;
 pub use descent::{Bases, Descent, Factors};
 pub use error::{Error, ErrorKind, Result};
 pub use explain::{Contributions, Explanation, Residual};
-pub use fit::{Daimc, Iteration, Outcome, Timings};
+pub use fit::{Daimc, Fit, Iteration, Outcome, Run, Timings};
 pub use initialise::Initialisation;
 pub use kernel::Scalar;
 pub use matrix::Matrix;
 pub use missingness::{Concentration, Missingness};
-pub use model::{Misfit, Model, Place, Run, ViewModel};
+pub use model::{Misfit, Model, Place, ViewModel};
 pub use neighbours::{Decision, Neighbours};
 pub use options::{Options, Penalty, Preset, ViewWeights};
 pub use scale::{Scale, Scaling};

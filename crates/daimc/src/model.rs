@@ -1,27 +1,27 @@
-//! The result of a fit, and what can be done with it.
+//! What a fit has learnt, and what can be done with it.
 
 mod misfit;
 mod store;
 
-use serde::{Deserialize, Serialize};
-
+use crate::blocks::block_size;
 use crate::explain::leaders;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
 use crate::options::Options;
+use crate::parallel::ordered;
 use crate::scale::Scaling;
 use crate::scan::{Scan, off_the_pool};
 use crate::source::Source;
 use crate::steps::alignment;
-use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::text::{list, plain, quoted};
-use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Stop, Timings, View, ViewOf, Views};
+use crate::{Error, Matrix, Result, Stop, View, ViewOf, Views};
 
 pub use misfit::Misfit;
 
-/// A fitted model.
+/// What a fit has learnt: places new instances, explains where they are put, and reconstructs what they lack. It knows
+/// nothing of single instances: those that it was fitted to are in the [`Fit`](crate::Fit).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Model {
@@ -29,48 +29,15 @@ pub struct Model {
     pub options: Options,
     /// What belongs to each view.
     pub views: Vec<ViewModel>,
-    /// The instances it was fitted to.
-    pub ids: Ids,
-    /// V: a row for each instance.
-    pub latent: Matrix,
-    /// The cluster of each instance, from 0.
-    pub labels: Vec<usize>,
-    /// How clear each instance's cluster is, from 0 (two are equally near) to 1.
-    pub confidence: Vec<f64>,
     /// How rows of V are scaled before they are clustered.
     pub latent_scaling: Scaling,
     /// The centres of the clusters among the scaled rows of V, one per column: latent × clusters.
     pub centres: Matrix,
-    /// What was made of the neighbourhoods.
-    pub neighbours: Decision,
-    /// How far the clusters go together with which views instances have.
-    pub missingness: Missingness,
-    /// How each of several runs went; empty where there was one.
-    pub runs: Vec<Run>,
-    /// The objective of this U, V and B.
-    pub objective: Objective,
-    /// The objective after each iteration until the fit converged; see [`Options::consolidate`] for what follows.
-    pub history: Vec<Objective>,
-    /// Why the fit ended.
-    pub outcome: Outcome,
-    /// How often all rows were read.
-    pub passes: usize,
-    /// Where the time went.
-    pub timings: Timings,
-}
-
-/// How one of several runs went; see [`Daimc::runs`](crate::Daimc::runs).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Run {
-    /// The seed of its start.
-    pub seed: u64,
-    /// Iterations that were run.
-    pub iterations: usize,
-    /// The objective after the last of them.
-    pub objective: f64,
-    /// The share of the instances that it puts where all runs together do.
-    pub agreement: f64,
+    /// The mean row of V of the instances of each cluster, one per column: latent × clusters. Zero for a cluster without
+    /// instances.
+    pub means: Matrix,
+    /// How many instances of the fit are in each cluster.
+    pub sizes: Vec<usize>,
 }
 
 /// The part of a model that belongs to one view.
@@ -128,6 +95,39 @@ pub struct Place {
     pub labels: Vec<usize>,
     /// How clear the clusters are, from 0 to 1.
     pub confidence: Vec<f64>,
+}
+
+/// The mean row of V of each cluster, one per column, and the clusters' sizes.
+pub(crate) fn mean_rows(latent: &Matrix, labels: &[usize], clusters: usize) -> (Matrix, Vec<usize>) {
+    let (instances, columns) = (labels.len(), latent.columns());
+    let mut means = Matrix::zeros(columns, clusters);
+    let mut sizes = vec![0; clusters];
+    let block = block_size(instances);
+    let added = ordered(
+        (0..instances).step_by(block),
+        || (Matrix::zeros(clusters, columns), vec![0; clusters]),
+        |start, (sums, counts)| {
+            sums.values_mut().fill(0.0);
+            counts.fill(0);
+            for i in start..(start + block).min(instances) {
+                let label = labels[i];
+                counts[label] += 1;
+                let sum = sums.row_mut(label).iter_mut();
+                sum.zip(latent.row(i)).for_each(|(sum, value)| *sum += value);
+            }
+            Ok(())
+        },
+        |(sums, counts)| {
+            sizes.iter_mut().zip(counts).for_each(|(size, count)| *size += *count);
+            for (label, sum) in sums.iter_rows().enumerate() {
+                sum.iter().enumerate().for_each(|(k, value)| means[(k, label)] += value);
+            }
+        },
+    );
+    let Ok::<(), std::convert::Infallible>(()) = added;
+    let factors: Vec<f64> = sizes.iter().map(|&size: &usize| 1.0 / size.max(1) as f64).collect();
+    means.scale_columns(&factors);
+    (means, sizes)
 }
 
 impl Place {
@@ -226,12 +226,6 @@ impl Place {
 }
 
 impl Model {
-    /// Iterations that were run.
-    #[must_use]
-    pub fn iterations(&self) -> usize {
-        self.history.len()
-    }
-
     /// The view of this name.
     ///
     /// # Errors
@@ -303,6 +297,15 @@ impl Model {
         Ok(self.place(source)?.labels)
     }
 
+    /// Fails unless V has the model's number of columns.
+    fn check_columns(&self, latent: &Matrix) -> Result<()> {
+        let (expected, found) = (self.options.latent, latent.columns());
+        if expected == found {
+            return Ok(());
+        }
+        Err(Error::LengthMismatch { what: "columns of V".into(), expected, found })
+    }
+
     /// What a view would show of instances, given their rows of V: `U v`, in the units of the data. Where rows were
     /// brought to length 1, a row gets the length that rows of this view have on average.
     ///
@@ -310,13 +313,7 @@ impl Model {
     /// When the view is unknown or `latent` does not have the model's number of columns.
     pub fn reconstruct(&self, view: &str, latent: &Matrix) -> Result<Matrix> {
         let own = self.view(view)?;
-        if latent.columns() != self.options.latent {
-            return Err(Error::LengthMismatch {
-                what: "columns of V".into(),
-                expected: self.options.latent,
-                found: latent.columns(),
-            });
-        }
+        self.check_columns(latent)?;
         let mut rows = product_transposed(latent, &own.basis);
         for i in 0..rows.rows() {
             own.scaling.undo(rows.row_mut(i));

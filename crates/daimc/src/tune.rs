@@ -40,8 +40,9 @@ pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>) -> Result<Daimc> {
         let rest = hidden.rest(&part);
         for (shares, (alpha, beta)) in shares.iter_mut().zip(&pairs) {
             let own = relative.clone().alpha(*alpha).beta(*beta).runs(1).alone(seed);
-            let model = own.fit_here(&rest, |_| ControlFlow::Continue(()));
-            let found = model.and_then(|model| explained(&model, &part, &hidden, By::Selected, scan.stop()));
+            let fitted = own.fit_here(&rest, |_| ControlFlow::Continue(()));
+            let found =
+                fitted.and_then(|fitted| explained(&fitted, &part, &hidden, By::Selected, scan.stop()));
             if scan.stop().is_set() {
                 return Ok(relative.alpha(OTHERWISE.0).beta(OTHERWISE.1));
             }

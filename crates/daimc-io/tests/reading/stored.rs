@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::common::{Folder, Formats, values};
 use daimc::source::Buffer;
-use daimc::{Daimc, Error, Layout, Model, Neighbours, Views};
+use daimc::{Daimc, Error, Fit, Layout, Neighbours, Views};
 use daimc_io::{
     Assembly, Cells, Nan, Precision, Reading, Stored, Table, assemble, expected, read, read_hashed,
     read_stored,
@@ -132,10 +132,10 @@ fn views(paths: [&Path; 2], on_disk: Option<&Path>) -> Views<'static> {
     assemble(tables, &Assembly::default()).unwrap().0
 }
 
-fn same(a: &Model, b: &Model) {
+fn same(a: &Fit, b: &Fit) {
     assert_eq!(bits(a.latent.values()), bits(b.latent.values()));
     assert_eq!((&a.labels, &a.ids, &a.history), (&b.labels, &b.ids, &b.history));
-    for (a, b) in a.views.iter().zip(&b.views) {
+    for (a, b) in a.model.views.iter().zip(&b.model.views) {
         assert_eq!(a, b);
     }
 }
@@ -152,7 +152,7 @@ fn models_of_views_on_disk_are_those_of_views_in_memory() {
             let fit = Daimc::new(3).neighbours(Neighbours::Off).max_iterations(5).threads(threads);
             let (in_memory, on_disk) = (fit.fit(&memory).unwrap(), fit.fit(&disk).unwrap());
             same(&in_memory, &on_disk);
-            assert_eq!(on_disk.predict(&disk).unwrap(), on_disk.predict(&memory).unwrap());
+            assert_eq!(on_disk.model.predict(&disk).unwrap(), on_disk.model.predict(&memory).unwrap());
         }
     }
 }

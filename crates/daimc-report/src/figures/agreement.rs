@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use daimc::metrics::{self, Scores};
-use daimc::{Model, Result};
+use daimc::{Fit, Result};
 use serde::Serialize;
 
 use super::classes::{Classes, SHOWN, largest};
@@ -31,16 +31,15 @@ pub struct Agreement {
 
 impl Agreement {
     /// `None` if no class is known.
-    pub(super) fn of(model: &Model, classes: &Classes) -> Result<Option<Self>> {
-        let known =
-            classes.of.iter().zip(&model.labels).filter_map(|(class, &label)| Some(((*class)?, label)));
+    pub(super) fn of(fit: &Fit, classes: &Classes) -> Result<Option<Self>> {
+        let known = classes.of.iter().zip(&fit.labels).filter_map(|(class, &label)| Some(((*class)?, label)));
         let (truth, labels): (Vec<usize>, Vec<usize>) = known.unzip();
         if truth.is_empty() {
             return Ok(None);
         }
         let mut cells: HashMap<(usize, usize), usize> = HashMap::new();
         let class_sizes = classes.sizes();
-        let mut cluster_sizes = vec![0; model.options.clusters];
+        let mut cluster_sizes = vec![0; fit.model.options.clusters];
         for (&class, &cluster) in truth.iter().zip(&labels) {
             *cells.entry((class, cluster)).or_default() += 1;
             cluster_sizes[cluster] += 1;

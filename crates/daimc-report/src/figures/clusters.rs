@@ -1,6 +1,6 @@
 //! The clusters, one by one.
 
-use daimc::{Model, Schema};
+use daimc::{Fit, Schema};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -40,12 +40,12 @@ pub const SILHOUETTES: usize = 2000;
 
 impl Clusters {
     /// `members` are the instances of each cluster.
-    pub(super) fn of(schema: &Schema, model: &Model, members: &[Vec<usize>]) -> Self {
+    pub(super) fn of(schema: &Schema, fit: &Fit, members: &[Vec<usize>]) -> Self {
         let count = members.len();
         let sample = stratified(members, SILHOUETTES);
-        let labels: Vec<usize> = sample.iter().map(|&i| model.labels[i]).collect();
+        let labels: Vec<usize> = sample.iter().map(|&i| fit.labels[i]).collect();
         let mut by_cluster = vec![Vec::new(); count];
-        for (value, &label) in silhouettes(&scaled_rows(model, &sample), &labels, count).iter().zip(&labels) {
+        for (value, &label) in silhouettes(&scaled_rows(fit, &sample), &labels, count).iter().zip(&labels) {
             by_cluster[label].push(*value);
         }
         let views_of = |&i: &usize| schema.views().filter(|view| view.shows(i)).count();
@@ -60,14 +60,14 @@ impl Clusters {
                     number,
                     size,
                     views_seen: if size == 0 { 0.0 } else { seen as f64 / size as f64 },
-                    confidence: Spread::of(members.iter().map(|&i| model.confidence[i]).collect()),
+                    confidence: Spread::of(members.iter().map(|&i| fit.confidence[i]).collect()),
                     silhouette: Spread::of(silhouettes),
                 }
             })
             .collect();
         // The sample favours small clusters; each counts here by its size.
         let weighted = |cluster: &Cluster| cluster.silhouette.map_or(0.0, |s| s.mean * cluster.size as f64);
-        let silhouette = clusters.iter().map(weighted).sum::<f64>() / model.labels.len().max(1) as f64;
+        let silhouette = clusters.iter().map(weighted).sum::<f64>() / fit.labels.len().max(1) as f64;
         Self { clusters, silhouette, silhouettes_from: sample.len() }
     }
 }

@@ -1,6 +1,6 @@
 //! What the views say for the clusters.
 
-use daimc::{Contributions, Model};
+use daimc::{Contributions, Fit};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -42,8 +42,8 @@ fn add(a: Sums, b: Sums) -> Sums {
 const BLOCK: usize = 1 << 14;
 
 impl Evidence {
-    pub(super) fn of(model: &Model, contributions: &Contributions) -> Self {
-        let (views, clusters) = (model.views.len(), model.options.clusters);
+    pub(super) fn of(fit: &Fit, contributions: &Contributions) -> Self {
+        let (views, clusters) = (fit.model.views.len(), fit.model.options.clusters);
         let of_block = |(block, labels): (usize, &[usize])| {
             let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
             for (i, label) in labels.iter().enumerate() {
@@ -57,7 +57,7 @@ impl Evidence {
             sums
         };
         // Added up in the order of the blocks, whichever thread was first.
-        let blocks: Vec<Vec<Sums>> = model.labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
+        let blocks: Vec<Vec<Sums>> = fit.labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
         let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
         for block in blocks {
             sums.iter_mut().zip(block).for_each(|(sum, own)| *sum = add(*sum, own));
@@ -66,7 +66,7 @@ impl Evidence {
             (count > 0.0).then(|| Contribution { mean: sum / count, against: against / count })
         };
         let of = |(view, sums): (usize, &[Sums])| ViewEvidence {
-            name: model.views[view].name.clone(),
+            name: fit.model.views[view].name.clone(),
             overall: mean(sums.iter().copied().fold((0.0, 0.0, 0.0), add)),
             by_cluster: sums.iter().map(|own| mean(*own)).collect(),
         };

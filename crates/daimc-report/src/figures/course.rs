@@ -1,6 +1,6 @@
 //! The objective from iteration to iteration.
 
-use daimc::Model;
+use daimc::Fit;
 use serde::Serialize;
 
 /// The course of the objective, thinned out if there were very many iterations.
@@ -31,8 +31,8 @@ pub struct Part {
 const POINTS: usize = 300;
 
 impl Course {
-    pub(super) fn of(model: &Model) -> Self {
-        let (history, alpha, beta) = (&model.history, model.options.alpha, model.options.beta);
+    pub(super) fn of(fit: &Fit) -> Self {
+        let (history, alpha, beta) = (&fit.history, fit.model.options.alpha, fit.model.options.beta);
         let step = history.len().div_ceil(POINTS).max(1);
         let kept: Vec<usize> =
             (0..history.len()).filter(|i| i % step == 0 || i + 1 == history.len()).collect();
@@ -51,7 +51,7 @@ impl Course {
                     values: values(&|o| alpha * beta * o.sparsity),
                 },
             ],
-            last: model.objective.total,
+            last: fit.objective.total,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The features that B selects.
 
-use daimc::{Model, ViewModel};
+use daimc::{Fit, ViewModel};
 use serde::Serialize;
 
 /// The features that matter, per view and cluster.
@@ -51,29 +51,29 @@ const VIEWS: usize = 100;
 const ENTRIES: usize = 40_000;
 
 impl Features {
-    pub(super) fn of(model: &Model, sizes: &[usize]) -> Self {
+    pub(super) fn of(fit: &Fit, sizes: &[usize]) -> Self {
         let mut clusters: Vec<usize> = (0..sizes.len()).collect();
         clusters.sort_by_key(|&cluster| std::cmp::Reverse(sizes[cluster]));
         clusters.truncate(CLUSTERS);
         clusters.sort_unstable();
-        let views = model.views.len().min(VIEWS);
+        let views = fit.model.views.len().min(VIEWS);
         let top = (ENTRIES / (views * (clusters.len() + 1))).clamp(2, TOP);
-        let of = |view| ViewFeatures::of(model, view, &clusters, top);
+        let of = |view| ViewFeatures::of(fit, view, &clusters, top);
         Self {
-            views: model.views.iter().take(views).map(of).collect(),
+            views: fit.model.views.iter().take(views).map(of).collect(),
             clusters,
             top,
-            runs: model.views.iter().all(|view| view.stability.is_some()).then_some(model.runs.len()),
+            runs: fit.model.views.iter().all(|view| view.stability.is_some()).then_some(fit.runs.len()),
         }
     }
 }
 
 impl ViewFeatures {
-    fn of(model: &Model, view: &ViewModel, clusters: &[usize], top: usize) -> Self {
+    fn of(fit: &Fit, view: &ViewModel, clusters: &[usize], top: usize) -> Self {
         let mut mentioned = Vec::new();
         let overall = strongest(&view.relevance(), top, &mut mentioned);
         let mut of = |&cluster: &usize| {
-            let found = strongest(&model.weights(view, cluster), top, &mut mentioned);
+            let found = strongest(&fit.model.weights(view, cluster), top, &mut mentioned);
             let leader = |&(place, weight): &(usize, f64)| Leader {
                 place,
                 weight,

@@ -1,20 +1,20 @@
 //! V as it is clustered: rows scaled the way the model scales them.
 
-use daimc::{Matrix, Model};
+use daimc::{Fit, Matrix};
 
 /// The scaled rows of V of some instances, one after the other.
-pub(super) fn scaled_rows(model: &Model, instances: &[usize]) -> Matrix {
-    let mut rows = Matrix::zeros(instances.len(), model.latent.columns());
+pub(super) fn scaled_rows(fit: &Fit, instances: &[usize]) -> Matrix {
+    let mut rows = Matrix::zeros(instances.len(), fit.latent.columns());
     for (place, &instance) in instances.iter().enumerate() {
         let row = rows.row_mut(place);
-        row.copy_from_slice(model.latent.row(instance));
-        scale(model, row);
+        row.copy_from_slice(fit.latent.row(instance));
+        scale(fit, row);
     }
     rows
 }
 
-fn scale(model: &Model, row: &mut [f64]) {
-    let scaling = &model.latent_scaling;
+fn scale(fit: &Fit, row: &mut [f64]) {
+    let scaling = &fit.model.latent_scaling;
     for (value, shift) in row.iter_mut().zip(&scaling.shift) {
         *value -= shift;
     }

@@ -1,6 +1,6 @@
 //! V in two dimensions.
 
-use daimc::{Contributions, Model, Schema};
+use daimc::{Contributions, Fit, Schema};
 use serde::Serialize;
 
 use super::classes::{Classes, largest};
@@ -47,26 +47,26 @@ const VIEWS: usize = 10;
 impl Map {
     pub(super) fn of(
         schema: &Schema,
-        model: &Model,
+        fit: &Fit,
         classes: Option<&Classes>,
         contributions: &Contributions,
         members: &[Vec<usize>],
     ) -> Self {
         let clusters = members.len();
-        let width = model.latent.columns();
+        let width = fit.latent.columns();
         let rows = (WORK / (width * width).max(1)).clamp(POINTS, ROWS);
         let plane_from = stratified(members, rows);
-        let plane = Plane::of(&scaled_rows(model, &plane_from));
+        let plane = Plane::of(&scaled_rows(fit, &plane_from));
 
         let drawn = stratified(members, POINTS);
         let points: Vec<[f64; 2]> =
-            scaled_rows(model, &drawn).iter_rows().map(|row| plane.project(row)).collect();
-        let labels: Vec<usize> = drawn.iter().map(|&i| model.labels[i]).collect();
+            scaled_rows(fit, &drawn).iter_rows().map(|row| plane.project(row)).collect();
+        let labels: Vec<usize> = drawn.iter().map(|&i| fit.labels[i]).collect();
         let named = classes.map(|classes| largest(&classes.sizes())).unwrap_or_default();
         Self {
             centres: (0..clusters).map(|cluster| middle(&points, &labels, cluster)).collect(),
             ids: drawn.iter().map(|&i| schema.ids().get(i)).collect(),
-            confidence: drawn.iter().map(|&i| model.confidence[i]).collect(),
+            confidence: drawn.iter().map(|&i| fit.confidence[i]).collect(),
             views: drawn.iter().map(|&i| schema.views().filter(|view| view.shows(i)).count()).collect(),
             contributions: (schema.len() <= VIEWS)
                 .then(|| drawn.iter().map(|&i| contributions.shares(i).collect()).collect()),

@@ -1,6 +1,6 @@
 //! How well the views are explained.
 
-use daimc::{Model, Residual, ViewModel};
+use daimc::{Fit, Residual, ViewModel};
 use serde::Serialize;
 
 /// The relative error `Σ‖x − Uv‖² / Σ‖x‖²` over the instances that are present.
@@ -23,7 +23,7 @@ pub struct ViewError {
 
 impl Reconstruction {
     /// `residuals` are those of each view and cluster.
-    pub(super) fn of(model: &Model, residuals: &[Vec<Residual>]) -> Self {
+    pub(super) fn of(fit: &Fit, residuals: &[Vec<Residual>]) -> Self {
         let of = |(view, residuals): (&ViewModel, &Vec<Residual>)| ViewError {
             name: view.name.clone(),
             overall: share(
@@ -32,7 +32,7 @@ impl Reconstruction {
             ),
             by_cluster: residuals.iter().map(|own| share(own.error, own.square)).collect(),
         };
-        Self { views: model.views.iter().zip(residuals).map(of).collect() }
+        Self { views: fit.model.views.iter().zip(residuals).map(of).collect() }
     }
 }
 

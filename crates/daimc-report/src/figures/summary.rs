@@ -1,6 +1,6 @@
 //! The headline numbers.
 
-use daimc::{Model, Outcome, Schema};
+use daimc::{Fit, Outcome, Schema};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct Summary {
     pub iterations: usize,
     /// Why the fit ended.
     pub outcome: Outcome,
-    /// J of the model.
+    /// J of the fit.
     pub objective: f64,
     /// Seconds of the fit, from data in memory to clusters.
     pub seconds: f64,
@@ -33,25 +33,25 @@ pub struct Summary {
 const BLOCK: usize = 1 << 14;
 
 impl Summary {
-    pub(super) fn of(schema: &Schema, model: &Model) -> Self {
-        let timings = model.timings;
+    pub(super) fn of(schema: &Schema, fit: &Fit) -> Self {
+        let timings = fit.timings;
         // Added up in the order of the blocks, whichever thread was first.
-        let blocks: Vec<f64> = model.confidence.par_chunks(BLOCK).map(|block| block.iter().sum()).collect();
+        let blocks: Vec<f64> = fit.confidence.par_chunks(BLOCK).map(|block| block.iter().sum()).collect();
         Self {
             instances: schema.instances(),
             views: schema.len(),
             features: schema.views().map(|view| view.features()).sum(),
-            clusters: model.options.clusters,
-            agreement: model.runs.iter().map(|run| run.agreement).collect(),
-            iterations: model.iterations(),
-            outcome: model.outcome,
-            objective: model.objective.total,
+            clusters: fit.model.options.clusters,
+            agreement: fit.runs.iter().map(|run| run.agreement).collect(),
+            iterations: fit.iterations(),
+            outcome: fit.outcome,
+            objective: fit.objective.total,
             seconds: timings.prepare
                 + timings.initialise
                 + timings.iterate
                 + timings.assign
                 + timings.neighbours,
-            confidence: blocks.into_iter().sum::<f64>() / model.confidence.len().max(1) as f64,
+            confidence: blocks.into_iter().sum::<f64>() / fit.confidence.len().max(1) as f64,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where the result comes from.
 
-use daimc::{Decision, Model};
+use daimc::{Decision, Fit};
 use serde_json::Value;
 
 use super::text::{escape, name, put, shorten};
@@ -8,15 +8,15 @@ use super::text::{escape, name, put, shorten};
 /// The longest document that is shown in full.
 const LONGEST: usize = 200_000;
 
-pub(crate) fn section(model: &Model, provenance: Option<&Value>) -> String {
+pub(crate) fn section(fit: &Fit, provenance: Option<&Value>) -> String {
     let mut out = String::new();
     if let Some(provenance) = provenance {
         facts(&mut out, provenance);
         document(&mut out, "Provenance as JSON", provenance);
     }
-    let options = serde_json::to_value(&model.options).expect("options can be written as JSON");
+    let options = serde_json::to_value(&fit.model.options).expect("options can be written as JSON");
     out.push_str("<h3>Scaling of the views</h3><dl class=facts>");
-    for view in model.views.iter().take(100) {
+    for view in fit.model.views.iter().take(100) {
         put!(
             out,
             "<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>",
@@ -26,11 +26,11 @@ pub(crate) fn section(model: &Model, provenance: Option<&Value>) -> String {
         );
     }
     out.push_str("</dl>");
-    let Decision { used, reason, .. } = &model.neighbours;
+    let Decision { used, reason, .. } = &fit.neighbours;
     put!(out, "<h3>Neighbourhoods</h3><dl class=facts><div><dt>use</dt><dd>{used} ");
     put!(out, "<small>{}</small></dd></div></dl>", escape(reason));
     document(&mut out, "Options of the fit as JSON", &options);
-    let timings = serde_json::to_value(model.timings).expect("timings can be written as JSON");
+    let timings = serde_json::to_value(fit.timings).expect("timings can be written as JSON");
     document(&mut out, "Seconds per stage as JSON", &timings);
     out
 }

@@ -21,11 +21,11 @@ fn page() -> String {
     });
     let views = Views::new(views.collect()).unwrap();
     // By V alone, so that the confidence of these easy data is not the same for all.
-    let model = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
+    let fit = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
     let classes: Vec<Option<String>> =
         data.truth().iter().map(|class| Some(format!("class {class} {HOSTILE}"))).collect();
     let provenance = serde_json::json!({ "command": HOSTILE, "files": [HOSTILE] });
-    let report = Report::new(&views, &model).title(HOSTILE).truth(&classes).provenance(&provenance);
+    let report = Report::new(&views, &fit).title(HOSTILE).truth(&classes).provenance(&provenance);
     report.render().unwrap()
 }
 

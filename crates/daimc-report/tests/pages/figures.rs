@@ -1,7 +1,7 @@
 //! What the charts show, on data for which it is known.
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Matrix, Model, View, Views, metrics, simulate};
+use daimc::{Daimc, Fit, Matrix, View, Views, metrics, simulate};
 use daimc_report::Report;
 use daimc_report::figures::{Combination, Plane, Spread, silhouettes};
 
@@ -13,7 +13,7 @@ fn incomplete(instances: usize, clusters: usize) -> (Views<'static>, Vec<usize>)
     (Views::new(views.collect()).unwrap(), data.truth())
 }
 
-fn fitted(views: &Views<'_>, clusters: usize) -> Model {
+fn fitted(views: &Views<'_>, clusters: usize) -> Fit {
     Daimc::new(clusters).max_iterations(20).fit(views).unwrap()
 }
 
@@ -79,8 +79,8 @@ fn combinations_are_counted_and_tiles_show_them() {
     ];
     let view = |v: usize| View::dense(format!("v{v}"), 1, vec![1.0; 8]).unwrap().mask(&present[v]).unwrap();
     let views = Views::new((0..3).map(view).collect()).unwrap();
-    let model = fitted(&views, 2);
-    let presence = Report::new(&views, &model).figures().unwrap().presence;
+    let fit = fitted(&views, 2);
+    let presence = Report::new(&views, &fit).figures().unwrap().presence;
     let combination = |views: &[usize], instances| Combination { views: views.to_vec(), instances };
     // As often as another: the one with the earlier views first.
     let expected =
@@ -99,8 +99,8 @@ fn combinations_are_counted_and_tiles_show_them() {
 #[test]
 fn tiles_hold_all_that_is_present_however_they_are_binned() {
     let (views, _) = incomplete(1000, 3);
-    let model = fitted(&views, 3);
-    let presence = Report::new(&views, &model).figures().unwrap().presence;
+    let fit = fitted(&views, 3);
+    let presence = Report::new(&views, &fit).figures().unwrap().presence;
     assert_eq!(presence.bins, 240);
     for (row, view) in presence.tiles.iter().zip(&presence.views) {
         let sum: f32 = row.iter().sum::<f32>() * 1000.0 / 240.0;
@@ -111,21 +111,21 @@ fn tiles_hold_all_that_is_present_however_they_are_binned() {
 #[test]
 fn agreement_counts_the_known_and_matches_clusters_to_classes() {
     let (views, truth) = incomplete(300, 3);
-    let model = fitted(&views, 3);
+    let fit = fitted(&views, 3);
     let classes: Vec<Option<&str>> = truth
         .iter()
         .enumerate()
         .map(|(i, &class)| (i % 5 != 0).then_some(["10", "x12", "x9"][class]))
         .collect();
-    let agreement = Report::new(&views, &model).truth(&classes).figures().unwrap().agreement.unwrap();
+    let agreement = Report::new(&views, &fit).truth(&classes).figures().unwrap().agreement.unwrap();
     assert_eq!(agreement.known, 240);
     assert_eq!(agreement.classes, ["10", "x9", "x12"], "numbers count by their value");
     let known =
         |values: &[usize]| -> Vec<usize> { (0..300).filter(|i| i % 5 != 0).map(|i| values[i]).collect() };
-    assert_eq!(agreement.scores, metrics::scores(&known(&truth), &known(&model.labels)).unwrap());
+    assert_eq!(agreement.scores, metrics::scores(&known(&truth), &known(&fit.labels)).unwrap());
     for (row, &cluster) in agreement.clusters.iter().enumerate() {
         for (column, class) in agreement.classes.iter().enumerate() {
-            let here = |i: &usize| classes[*i] == Some(class) && model.labels[*i] == cluster;
+            let here = |i: &usize| classes[*i] == Some(class) && fit.labels[*i] == cluster;
             assert_eq!(agreement.counts[row][column], (0..300).filter(here).count());
         }
     }
@@ -133,18 +133,18 @@ fn agreement_counts_the_known_and_matches_clusters_to_classes() {
         agreement.matched.iter().zip(&agreement.counts).filter_map(|(column, row)| Some(row[(*column)?]));
     assert!((matched.sum::<usize>() as f64 / 240.0 - agreement.scores.ac).abs() < 1e-12);
     let nothing: [Option<&str>; 300] = [None; 300];
-    assert!(Report::new(&views, &model).truth(&nothing).figures().unwrap().agreement.is_none());
+    assert!(Report::new(&views, &fit).truth(&nothing).figures().unwrap().agreement.is_none());
 }
 
 #[test]
 fn clusters_have_their_sizes_and_the_spread_of_their_confidence() {
     let (views, _) = incomplete(300, 3);
-    let model = fitted(&views, 3);
-    let figures = Report::new(&views, &model).figures().unwrap();
+    let fit = fitted(&views, 3);
+    let figures = Report::new(&views, &fit).figures().unwrap();
     for cluster in &figures.clusters.clusters {
-        let members: Vec<usize> = (0..300).filter(|&i| model.labels[i] == cluster.number).collect();
+        let members: Vec<usize> = (0..300).filter(|&i| fit.labels[i] == cluster.number).collect();
         assert_eq!(cluster.size, members.len());
-        let mean = members.iter().map(|&i| model.confidence[i]).sum::<f64>() / members.len() as f64;
+        let mean = members.iter().map(|&i| fit.confidence[i]).sum::<f64>() / members.len() as f64;
         assert!((cluster.confidence.unwrap().mean - mean).abs() < 1e-12);
     }
     assert_eq!(figures.clusters.silhouettes_from, 300);
@@ -156,11 +156,11 @@ fn clusters_have_their_sizes_and_the_spread_of_their_confidence() {
 #[test]
 fn errors_are_shares_of_what_is_present() {
     let (views, _) = incomplete(300, 3);
-    let model = fitted(&views, 3);
-    let errors = Report::new(&views, &model).figures().unwrap().reconstruction.views;
+    let fit = fitted(&views, 3);
+    let errors = Report::new(&views, &fit).figures().unwrap().reconstruction.views;
     for error in &errors {
-        let misfit = model.misfit(&views, &error.name).unwrap();
-        let of = |values: &[f64]| (0..300).filter(|&i| model.labels[i] == 1).map(|i| values[i]).sum::<f64>();
+        let misfit = fit.misfit(&views, &error.name).unwrap();
+        let of = |values: &[f64]| (0..300).filter(|&i| fit.labels[i] == 1).map(|i| values[i]).sum::<f64>();
         assert!((error.by_cluster[1].unwrap() - of(&misfit.error) / of(&misfit.square)).abs() < 1e-12);
         let overall = misfit.error.iter().sum::<f64>() / misfit.square.iter().sum::<f64>();
         assert!((error.overall.unwrap() - overall).abs() < 1e-12);
@@ -174,15 +174,15 @@ fn features_that_make_a_cluster_come_first() {
         .map(|at| if at % 6 == 3 { f64::from(at / 6 % 2) * 5.0 } else { f64::from(at * at % 7) / 7.0 })
         .collect();
     let views = Views::new(vec![View::dense("v", 6, values).unwrap()]).unwrap();
-    let model = fitted(&views, 2);
-    let features = Report::new(&views, &model).figures().unwrap().features;
+    let fit = fitted(&views, 2);
+    let features = Report::new(&views, &fit).figures().unwrap().features;
     let view = &features.views[0];
     assert_eq!(view.names[view.overall[0].0], "feature 3");
-    let relevance = model.views[0].relevance();
+    let relevance = fit.model.views[0].relevance();
     assert!((view.overall[0].1 - relevance[3]).abs() < 1e-12);
     assert!(view.overall.is_sorted_by(|a, b| a.1 >= b.1));
     // The cluster with large values is for it.
-    let label = model.labels[1];
+    let label = fit.labels[1];
     let of = |cluster: usize| {
         let mut leaders = view.by_cluster[cluster].iter();
         *leaders.find(|leader| view.names[leader.place] == "feature 3").unwrap()
@@ -191,11 +191,11 @@ fn features_that_make_a_cluster_come_first() {
     assert!(weights(label) > weights(1 - label));
     assert_eq!((of(label).stability, features.runs), (None, None));
     // It leads the cluster with large values in every run.
-    let model = Daimc::new(2).runs(3).fit(&views).unwrap();
-    let features = Report::new(&views, &model).figures().unwrap().features;
+    let fit = Daimc::new(2).runs(3).fit(&views).unwrap();
+    let features = Report::new(&views, &fit).figures().unwrap().features;
     let view = &features.views[0];
     assert_eq!((features.runs, view.leading), (Some(3), 3));
-    let mut leaders = view.by_cluster[model.labels[1]].iter();
+    let mut leaders = view.by_cluster[fit.labels[1]].iter();
     let leader = leaders.find(|leader| view.names[leader.place] == "feature 3").unwrap();
     assert_eq!(leader.stability, Some(1.0));
 }
@@ -203,9 +203,9 @@ fn features_that_make_a_cluster_come_first() {
 #[test]
 fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
     let (views, _) = incomplete(300, 3);
-    let model = fitted(&views, 3);
-    let figures = Report::new(&views, &model).figures().unwrap();
-    let contributions = model.contributions(&views).unwrap();
+    let fit = fitted(&views, 3);
+    let figures = Report::new(&views, &fit).figures().unwrap();
+    let contributions = fit.contributions(&views).unwrap();
     for (v, view) in figures.evidence.views.iter().enumerate() {
         let of = |keep: &dyn Fn(usize) -> bool| -> Vec<f64> {
             (0..300).filter(|&i| keep(i)).filter_map(|i| contributions.shares(i).nth(v).unwrap()).collect()
@@ -218,7 +218,7 @@ fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
         };
         check(view.overall.unwrap(), &of(&|_| true));
         for (cluster, found) in view.by_cluster.iter().enumerate() {
-            check(found.unwrap(), &of(&|i| model.labels[i] == cluster));
+            check(found.unwrap(), &of(&|i| fit.labels[i] == cluster));
         }
     }
     let map = figures.map.contributions.unwrap();
@@ -231,9 +231,9 @@ fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let (views, _) = incomplete(100, 2);
-    let model = fitted(&views, 2);
+    let fit = fitted(&views, 2);
     let (others, _) = incomplete(90, 2);
-    assert!(Report::new(&others, &model).render().is_err());
-    let error = Report::new(&views, &model).truth(&[Some("x")]).render().unwrap_err();
+    assert!(Report::new(&others, &fit).render().is_err());
+    let error = Report::new(&views, &fit).truth(&[Some("x")]).render().unwrap_err();
     assert_eq!(error.to_string(), "classes (one per instance): expected 100 values, found 1");
 }

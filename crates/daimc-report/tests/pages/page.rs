@@ -12,10 +12,10 @@ fn a_million_instances_make_a_page_below_five_megabytes() {
     let views = ["a", "b"].iter().zip(&present);
     let views = views.map(|(name, present)| data.dense::<f32>(name, 4).unwrap().mask(present).unwrap());
     let views = Views::new(views.collect()).unwrap();
-    let model = Daimc::new(5).max_iterations(1).restarts(1).fit(&views).unwrap();
+    let fit = Daimc::new(5).max_iterations(1).restarts(1).fit(&views).unwrap();
     let classes: Vec<Option<String>> = data.truth().iter().map(|class| Some(class.to_string())).collect();
     let start = std::time::Instant::now();
-    let page = Report::new(&views, &model).truth(&classes).render().unwrap();
+    let page = Report::new(&views, &fit).truth(&classes).render().unwrap();
     println!("{} bytes in {:.1} s", page.len(), start.elapsed().as_secs_f64());
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert!(page.contains("of 1,000,000 instances"));
@@ -26,9 +26,9 @@ fn a_million_instances_make_a_page_below_five_megabytes() {
 fn a_class_for_each_instance_does_not_fill_the_page() {
     let data = Synthetic::new(20_000, 3);
     let views = Views::new(vec![data.dense::<f32>("a", 4).unwrap()]).unwrap();
-    let model = Daimc::new(3).max_iterations(1).restarts(1).fit(&views).unwrap();
+    let fit = Daimc::new(3).max_iterations(1).restarts(1).fit(&views).unwrap();
     let classes: Vec<Option<String>> = (0..20_000).map(|i| Some(format!("class {i}"))).collect();
-    let page = Report::new(&views, &model).truth(&classes).render().unwrap();
+    let page = Report::new(&views, &fit).truth(&classes).render().unwrap();
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert!(page.contains("50 of 20,000 classes"));
 }
@@ -47,8 +47,8 @@ fn many_views_clusters_and_long_names_stay_below_five_megabytes() {
         view.ids(ids).unwrap().mask(present).unwrap()
     });
     let views = Views::new(views.collect()).unwrap();
-    let model = Daimc::new(200).preset(Preset::Paper).max_iterations(2).restarts(1).fit(&views).unwrap();
-    let page = Report::new(&views, &model).render().unwrap();
+    let fit = Daimc::new(200).preset(Preset::Paper).max_iterations(2).restarts(1).fit(&views).unwrap();
+    let page = Report::new(&views, &fit).render().unwrap();
     println!("{} bytes", page.len());
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
 }
@@ -58,10 +58,10 @@ fn the_page_says_what_was_made_of_neighbourhoods() {
     let data = Synthetic::new(60, 3);
     let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
     for used in [Neighbours::Off, Neighbours::Refine] {
-        let model = Daimc::new(3).neighbours(used).fit(&views).unwrap();
-        let page = Report::new(&views, &model).render().unwrap();
+        let fit = Daimc::new(3).neighbours(used).fit(&views).unwrap();
+        let page = Report::new(&views, &fit).render().unwrap();
         let (_, told) = page.split_once("<h3>Neighbourhoods</h3>").unwrap();
-        assert!(told.contains(used.name()) && told.contains(&model.neighbours.reason), "{used}");
+        assert!(told.contains(used.name()) && told.contains(&fit.neighbours.reason), "{used}");
     }
 }
 
@@ -107,10 +107,10 @@ fn names_cannot_break_out() {
     let names = (0..3).map(|f| format!("{hostile}{f}")).collect();
     let view = View::dense(hostile, 3, values).unwrap().ids(ids).unwrap().feature_names(names).unwrap();
     let views = Views::new(vec![view]).unwrap();
-    let model = Daimc::new(2).fit(&views).unwrap();
+    let fit = Daimc::new(2).fit(&views).unwrap();
     let classes: Vec<Option<&str>> = (0..12).map(|i| (i > 2).then_some(hostile)).collect();
     let provenance = serde_json::json!({ hostile: hostile, "list": [hostile] });
-    let report = Report::new(&views, &model).title(hostile).truth(&classes).provenance(&provenance);
+    let report = Report::new(&views, &fit).title(hostile).truth(&classes).provenance(&provenance);
     let page = report.render().unwrap();
     assert!(!page.contains("<img"), "no name became a tag");
     assert_eq!(page.matches("</script>").count(), 2, "the data and the script end once each");
@@ -121,8 +121,8 @@ fn names_cannot_break_out() {
 fn the_page_may_load_nothing_and_names_no_address() {
     let data = Synthetic::new(50, 2);
     let views = Views::new(vec![data.dense::<f64>("only", 5).unwrap()]).unwrap();
-    let model = Daimc::new(2).fit(&views).unwrap();
-    let page = Report::new(&views, &model).render().unwrap();
+    let fit = Daimc::new(2).fit(&views).unwrap();
+    let page = Report::new(&views, &fit).render().unwrap();
     assert!(page.contains("default-src 'none'"));
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("url(h"));
     assert!(page.contains("There is one view"), "an edge state says what it is");
@@ -135,8 +135,8 @@ fn nothing_missing_and_one_cluster_are_told_as_they_are() {
     let data = Synthetic::new(40, 1);
     let views = vec![data.dense::<f64>("a", 3).unwrap(), data.dense::<f64>("b", 3).unwrap()];
     let views = Views::new(views).unwrap();
-    let model = Daimc::new(1).fit(&views).unwrap();
-    let page = Report::new(&views, &model).render().unwrap();
+    let fit = Daimc::new(1).fit(&views).unwrap();
+    let page = Report::new(&views, &fit).render().unwrap();
     assert!(page.contains("Nothing is missing"));
     assert!(!page.contains("NaN"));
 }
@@ -145,7 +145,7 @@ fn nothing_missing_and_one_cluster_are_told_as_they_are() {
 fn the_same_model_makes_the_same_page() {
     let data = Synthetic::new(5000, 3);
     let views = Views::new(vec![data.dense::<f32>("a", 4).unwrap()]).unwrap();
-    let model = Daimc::new(3).max_iterations(2).fit(&views).unwrap();
-    let report = Report::new(&views, &model);
+    let fit = Daimc::new(3).max_iterations(2).fit(&views).unwrap();
+    let report = Report::new(&views, &fit);
     assert_eq!(report.render().unwrap(), report.render().unwrap());
 }

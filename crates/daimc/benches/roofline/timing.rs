@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use daimc::source::{Buffer, Rows, Source};
-use daimc::{Daimc, Model, Neighbours, Scale, Views};
+use daimc::{Daimc, Fit, Neighbours, Scale, Views};
 
 use crate::Result;
 
@@ -69,7 +69,7 @@ pub fn fit(clusters: usize, threads: usize) -> Daimc {
 }
 
 /// Runs a fit until enough of its iterations have been timed.
-pub fn laps(fit: &Daimc, views: &Views<'_>, effort: &Effort) -> Result<(Laps, Model)> {
+pub fn laps(fit: &Daimc, views: &Views<'_>, effort: &Effort) -> Result<(Laps, Fit)> {
     // Per iteration: when it ended, when the callback let the next one begin, and what threads had waited by then.
     let mut ends: Vec<(f64, f64, f64)> = Vec::new();
     let model = fit.clone().tolerance(0.0).max_iterations(1000).fit_with(views, |iteration| {

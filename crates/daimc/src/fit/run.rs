@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::{Daimc, Iteration, Outcome, Timings};
+use super::{Daimc, Iteration, Outcome, Run, Timings};
 use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters, settle};
 use crate::descent::Descent;
 use crate::explain::leaders::Leaders;
-use crate::model::{Place, Run};
+use crate::model::Place;
 use crate::options::Options;
 use crate::steps::latent::Passes;
 use crate::steps::objective::Objective;
@@ -78,15 +78,15 @@ impl<'a> Work<'a> {
                 }
                 statistics => descent.absorb(statistics?)?,
             };
-            let change = history.last().map_or(f64::INFINITY, |last| {
-                (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE)
-            });
+            let change = history
+                .last()
+                .map(|last| (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE));
             history.push(objective);
             let report = Iteration { run, number, objective, change, elapsed: self.begun.elapsed() };
             if self.tell(&report).is_break() {
                 break;
             }
-            if change <= options.tolerance {
+            if change.is_some_and(|change| change <= options.tolerance) {
                 outcome = Outcome::Converged;
                 break;
             }

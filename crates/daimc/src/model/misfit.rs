@@ -1,6 +1,7 @@
 //! How far the data are from what the model makes of them.
 
 use super::Model;
+use crate::fit::Fit;
 use crate::lens::{Lens, Scratch};
 use crate::linalg::transposed_product;
 use crate::matrix::dot;
@@ -23,25 +24,35 @@ pub struct Misfit {
 /// Rows whose products are taken together.
 const TILE: usize = 120;
 
-impl Model {
-    /// How far each instance that the model was fitted to is from its reconstruction in one view. Summed over
-    /// instances and views, the errors are the loss of [`Model::objective`].
+impl Fit {
+    /// How far each instance of the fit is from its reconstruction in one view. Summed over
+    /// instances and views, the errors are the loss of [`Fit::objective`].
     ///
     /// ```
     /// use daimc::{Daimc, Views, synthetic::Synthetic};
     ///
     /// let data = Synthetic::new(100, 3);
     /// let views = Views::new(vec![data.dense::<f64>("a", 20)?])?;
-    /// let model = Daimc::new(3).fit(&views)?;
-    /// let misfit = model.misfit(&views, "a")?;
+    /// let fit = Daimc::new(3).fit(&views)?;
+    /// let misfit = fit.misfit(&views, "a")?;
     /// let unexplained = misfit.error.iter().sum::<f64>() / misfit.square.iter().sum::<f64>();
     /// assert!((0.0..1.0).contains(&unexplained));
     /// # Ok::<(), daimc::Error>(())
     /// ```
     ///
     /// # Errors
-    /// When these are not the instances or the features of the model, or it has no such view.
+    /// When these are not the instances or the features of the fit, or it has no such view.
     pub fn misfit(&self, source: &dyn Source, view: &str) -> Result<Misfit> {
+        self.model.misfit_of(source, view, &self.latent)
+    }
+}
+
+impl Model {
+    /// How far instances are from their reconstruction in one view, given their rows of V, such as [`Model::transform`] finds.
+    ///
+    /// # Errors
+    /// When there is not a row for each instance, and when these are not the features of the model, or it has no such view.
+    pub fn misfit_of(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Misfit> {
         let own = self.view(view)?;
         let schema = source.schema();
         let Some((number, given)) = schema.views().enumerate().find(|(_, given)| given.name() == view) else {
@@ -50,14 +61,15 @@ impl Model {
             return Err(Error::Unsuitable { what: "view", value: view.into(), reason });
         };
         own.check(given)?;
-        let (instances, expected) = (source.instances(), self.latent.rows());
+        let (instances, expected) = (source.instances(), latent.rows());
         if instances != expected {
             return Err(Error::LengthMismatch { what: "instances".into(), expected, found: instances });
         }
+        self.check_columns(latent)?;
         off_the_pool(source, || {
             let scan = Scan::new(source, &Stop::default());
             let lens = Lens::new(&scan, number, own.scaling.clone())?;
-            Misfit::of(&scan, number, &lens, &own.basis, &self.latent)
+            Misfit::of(&scan, number, &lens, &own.basis, latent)
         })
     }
 }

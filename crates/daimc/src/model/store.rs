@@ -1,4 +1,5 @@
-//! A model as a file: safetensors, with what is small and not a matrix as JSON in its metadata.
+//! A fit or a model alone as a file: safetensors, with what is small and not a matrix as JSON in its metadata. The file of a
+//! fit is that of its model and more, so that either can be read from it.
 //!
 //! The metadata are part of the header, which may have 100 MB; so IDs and names of features are tensors: their bytes one after
 //! the other, and the offsets at which each begins. In version 1 they were part of the metadata.
@@ -10,14 +11,18 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, Metadata as Header, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Run, ViewModel};
+use super::{Model, ViewModel, mean_rows};
+use crate::fit::{Fit, Run};
 use crate::options::Options;
 use crate::scale::{Scale, Scaling};
 use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
 
 /// Raised whenever a file of an older version cannot be read as it is.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+
+/// The version of a file that holds a fit: those who do not know that a model can be alone read it all the same.
+const WITH_INSTANCES: u32 = 2;
 
 /// The oldest version that can be read.
 const OLDEST: u32 = 1;
@@ -28,12 +33,20 @@ const KEY: &str = "daimc";
 /// The most bytes that a header may have.
 const LONGEST_HEADER: u64 = 100_000_000;
 
+/// What a file says of its model.
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     version: u32,
     options: Options,
     views: Vec<ViewMetadata>,
     latent_scaling: ScalingMetadata,
+    /// Missing in files from before models were apart from fits, whose instances tell it.
+    sizes: Option<Vec<usize>>,
+}
+
+/// What it says of the instances, if it has any.
+#[derive(Serialize, Deserialize)]
+struct FitMetadata {
     instances: usize,
     /// Whether there are tensors of IDs.
     #[serde(default)]
@@ -53,6 +66,15 @@ struct Metadata {
     #[serde(default)]
     passes: usize,
     timings: Timings,
+}
+
+/// Both as one.
+#[derive(Serialize)]
+struct Written {
+    #[serde(flatten)]
+    model: Metadata,
+    #[serde(flatten)]
+    fit: Option<FitMetadata>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -177,86 +199,192 @@ impl<'a> Tensor<'a> {
     }
 }
 
-impl Model {
-    /// Writes the model as a safetensors file, piece by piece: `out` should be buffered.
-    ///
-    /// # Errors
-    /// When `out` fails; never otherwise for a model that came from a fit or a file.
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        let tensors = self.tensors();
-        let mut end = 0;
-        let about = tensors.iter().map(|tensor| {
-            let start = end;
-            end += tensor.bytes();
-            let info =
-                TensorInfo { dtype: tensor.dtype(), shape: tensor.shape.clone(), data_offsets: (start, end) };
-            (tensor.name.clone(), info)
-        });
-        let about = about.collect();
-        let metadata = serde_json::to_string(&self.metadata())?;
-        let header =
-            Header::new(Some(HashMap::from([(KEY.into(), metadata)])), about).map_err(io::Error::other)?;
-        let mut header = serde_json::to_vec(&header)?;
-        // The tensors begin at a multiple of eight bytes.
-        header.resize(header.len().next_multiple_of(8), b' ');
-        if header.len() as u64 > LONGEST_HEADER {
-            return Err(io::Error::other("the names of the views are too long for a model file"));
+/// Writes a file piece by piece: tensors in the order of the file, what needs the widest alignment first.
+fn write(metadata: &Written, mut tensors: Vec<Tensor<'_>>, mut out: impl Write) -> io::Result<()> {
+    tensors.sort_by(|a, b| b.dtype().cmp(&a.dtype()).then_with(|| a.name.cmp(&b.name)));
+    let mut end = 0;
+    let about = tensors.iter().map(|tensor| {
+        let start = end;
+        end += tensor.bytes();
+        let info =
+            TensorInfo { dtype: tensor.dtype(), shape: tensor.shape.clone(), data_offsets: (start, end) };
+        (tensor.name.clone(), info)
+    });
+    let about = about.collect();
+    let metadata = serde_json::to_string(metadata)?;
+    let header =
+        Header::new(Some(HashMap::from([(KEY.into(), metadata)])), about).map_err(io::Error::other)?;
+    let mut header = serde_json::to_vec(&header)?;
+    // The tensors begin at a multiple of eight bytes.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    if header.len() as u64 > LONGEST_HEADER {
+        return Err(io::Error::other("the names of the views are too long for a model file"));
+    }
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)?;
+    tensors.iter().try_for_each(|tensor| tensor.write(&mut out))?;
+    out.flush()
+}
+
+/// The bytes of a file.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(8).read_to_end(&mut bytes).map_err(failed)?;
+    // What does not begin like a model is not read to its end, if it has one.
+    let length = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length));
+    if length.is_some_and(|length| (2..=LONGEST_HEADER).contains(&length)) {
+        file.read_to_end(&mut bytes).map_err(failed)?;
+    }
+    Ok(bytes)
+}
+
+/// A file that was opened: its metadata are those of a version that is known.
+struct Opened<'a> {
+    metadata: String,
+    tensors: SafeTensors<'a>,
+}
+
+impl<'a> Opened<'a> {
+    fn new(bytes: &'a [u8]) -> Result<Self> {
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+        let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let metadata = metadata.ok_or_else(|| broken("a safetensors file, but not one of daimc"))?.clone();
+        let Outline { version, .. } = serde_json::from_str(&metadata).map_err(broken)?;
+        if !(OLDEST..=VERSION).contains(&version) {
+            return Err(broken(format!("its version is {version}, known are {OLDEST} to {VERSION}")));
         }
-        out.write_all(&(header.len() as u64).to_le_bytes())?;
-        out.write_all(&header)?;
-        tensors.iter().try_for_each(|tensor| tensor.write(&mut out))?;
-        out.flush()
+        Ok(Self { metadata, tensors: SafeTensors::deserialize(bytes).map_err(broken)? })
     }
 
-    /// The model as the bytes of a safetensors file.
+    /// The model, if the file tells all of it without the instances.
+    fn model(&self) -> Result<Option<Model>> {
+        let metadata: Metadata = serde_json::from_str(&self.metadata).map_err(broken)?;
+        let Some(sizes) = metadata.sizes.clone() else { return Ok(None) };
+        let means = self.matrix("means")?;
+        self.learnt(metadata, means, sizes).map(Some)
+    }
+
+    fn fit(&self) -> Result<Fit> {
+        let Outline { instances, .. } = serde_json::from_str(&self.metadata).map_err(broken)?;
+        if instances.is_none() {
+            return Err(broken("it holds a model alone, without the instances that it was fitted to"));
+        }
+        let about: FitMetadata = serde_json::from_str(&self.metadata).map_err(broken)?;
+        let label = |value: &f64| {
+            let whole = *value >= 0.0 && value.trunc() == *value && *value < 2.0_f64.powi(32);
+            if whole { Ok(*value as usize) } else { Err(broken("a label is not a whole number")) }
+        };
+        let named = about.named.then(|| names(&self.tensors, "ids")).transpose()?;
+        let ids = named.or(about.ids).map_or(Ids::Numbers(about.instances), Ids::Names);
+        let latent = self.matrix("latent")?;
+        let labels = self.numbers("labels")?.1.iter().map(label).collect::<Result<Vec<_>>>()?;
+        let confidence = self.numbers("confidence")?.1;
+        let metadata: Metadata = serde_json::from_str(&self.metadata).map_err(broken)?;
+        let (columns, clusters) = (metadata.options.latent, metadata.options.clusters);
+        let fits = (latent.rows(), latent.columns()) == (ids.len(), columns)
+            && labels.len() == ids.len()
+            && confidence.len() == ids.len()
+            && labels.iter().all(|&label| label < clusters);
+        if !fits {
+            return Err(apart());
+        }
+        let (means, sizes) = match &metadata.sizes {
+            Some(sizes) => (self.matrix("means")?, sizes.clone()),
+            None => mean_rows(&latent, &labels, clusters),
+        };
+        let model = self.learnt(metadata, means, sizes)?;
+        Ok(Fit {
+            model,
+            ids,
+            latent,
+            labels,
+            confidence,
+            neighbours: about.neighbours,
+            missingness: about.missingness,
+            runs: about.runs,
+            objective: about.objective,
+            history: about.history,
+            outcome: about.outcome,
+            passes: about.passes,
+            timings: about.timings,
+        })
+    }
+
+    fn learnt(&self, metadata: Metadata, means: Matrix, sizes: Vec<usize>) -> Result<Model> {
+        let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
+            let named =
+                view.named.then(|| names(&self.tensors, &format!("view.{i}.features"))).transpose()?;
+            let stability = format!("view.{i}.stability");
+            let told = self.tensors.names().contains(&stability.as_str());
+            Ok(ViewModel {
+                name: view.name,
+                feature_names: named.or(view.feature_names),
+                basis: self.matrix(&format!("view.{i}.basis"))?,
+                alignment: self.matrix(&format!("view.{i}.alignment"))?,
+                scaling: self.scaling(&format!("view.{i}"), view.scaling)?,
+                stability: told.then(|| self.matrix(&stability)).transpose()?,
+            })
+        });
+        let model = Model {
+            views: views.collect::<Result<_>>()?,
+            latent_scaling: self.scaling("latent", metadata.latent_scaling)?,
+            centres: self.matrix("centres")?,
+            means,
+            sizes,
+            options: metadata.options,
+        };
+        if model.fits_together() { Ok(model) } else { Err(apart()) }
+    }
+
+    fn numbers(&self, name: &str) -> Result<(Vec<usize>, Vec<f64>)> {
+        let tensor = self.tensors.tensor(name).map_err(broken)?;
+        if tensor.dtype() != Dtype::F64 {
+            return Err(broken(format!("{name} is not of type F64")));
+        }
+        let (values, _) = tensor.data().as_chunks::<8>();
+        let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+            return Err(broken(format!("{name} holds {value}")));
+        }
+        Ok((tensor.shape().to_vec(), values))
+    }
+
+    fn matrix(&self, name: &str) -> Result<Matrix> {
+        match self.numbers(name)? {
+            (shape, values) if shape.len() == 2 => Matrix::new(shape[0], shape[1], values),
+            _ => Err(broken(format!("{name} is not a matrix"))),
+        }
+    }
+
+    fn scaling(&self, owner: &str, known: ScalingMetadata) -> Result<Scaling> {
+        let ScalingMetadata { scale, reason, weight, importance, length } = known;
+        let (_, shift) = self.numbers(&format!("{owner}.shift"))?;
+        let (_, factor) = self.numbers(&format!("{owner}.factor"))?;
+        Ok(Scaling { scale, reason, shift, factor, weight, importance, length })
+    }
+}
+
+/// As of a file that was tampered with.
+fn apart() -> Error {
+    broken("its parts do not fit together")
+}
+
+impl Fit {
+    /// Writes the fit as a safetensors file, piece by piece: `out` should be buffered.
     ///
     /// # Errors
-    /// Never for a model that came from a fit or a file.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.write(&mut bytes).map_err(broken)?;
-        Ok(bytes)
-    }
-
-    /// Everything large, in the order of the file: what needs the widest alignment first.
-    fn tensors(&self) -> Vec<Tensor<'_>> {
-        let mut tensors = vec![
-            Tensor::matrix("latent", &self.latent),
-            Tensor::matrix("centres", &self.centres),
-            Tensor::vector("labels", Content::Labels(&self.labels)),
-            Tensor::vector("confidence", Content::Numbers(&self.confidence)),
-        ];
-        tensors.extend(Tensor::scaling("latent", &self.latent_scaling));
+    /// When `out` fails; never otherwise for what came from a fit or a file.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut tensors = self.model.tensors();
+        tensors.push(Tensor::matrix("latent", &self.latent));
+        tensors.push(Tensor::vector("labels", Content::Labels(&self.labels)));
+        tensors.push(Tensor::vector("confidence", Content::Numbers(&self.confidence)));
         if let Ids::Names(names) = &self.ids {
             tensors.extend(Tensor::names("ids", names));
         }
-        for (i, view) in self.views.iter().enumerate() {
-            tensors.extend(Tensor::scaling(&format!("view.{i}"), &view.scaling));
-            tensors.push(Tensor::matrix(format!("view.{i}.basis"), &view.basis));
-            tensors.push(Tensor::matrix(format!("view.{i}.alignment"), &view.alignment));
-            if let Some(stability) = &view.stability {
-                tensors.push(Tensor::matrix(format!("view.{i}.stability"), stability));
-            }
-            if let Some(names) = &view.feature_names {
-                tensors.extend(Tensor::names(&format!("view.{i}.features"), names));
-            }
-        }
-        tensors.sort_by(|a, b| b.dtype().cmp(&a.dtype()).then_with(|| a.name.cmp(&b.name)));
-        tensors
-    }
-
-    fn metadata(&self) -> Metadata {
-        let views = self.views.iter().map(|view| ViewMetadata {
-            name: view.name.clone(),
-            named: view.feature_names.is_some(),
-            feature_names: None,
-            scaling: (&view.scaling).into(),
-        });
-        Metadata {
-            version: VERSION,
-            options: self.options.clone(),
-            views: views.collect(),
-            latent_scaling: (&self.latent_scaling).into(),
+        let fit = FitMetadata {
             instances: self.ids.len(),
             named: matches!(self.ids, Ids::Names(_)),
             ids: None,
@@ -268,30 +396,30 @@ impl Model {
             outcome: self.outcome,
             passes: self.passes,
             timings: self.timings,
-        }
+        };
+        let metadata = Written { model: self.model.metadata(WITH_INSTANCES), fit: Some(fit) };
+        write(&metadata, tensors, out)
     }
 
-    /// A model from the bytes of a file.
+    /// The fit as the bytes of a safetensors file.
     ///
     /// # Errors
-    /// When they are not a model, or one of a later version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
-        let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
-        let metadata = metadata.ok_or_else(|| broken("a safetensors file, but not one of daimc"))?;
-        let version: Version = serde_json::from_str(metadata).map_err(broken)?;
-        if !(OLDEST..=VERSION).contains(&version.version) {
-            let version = version.version;
-            return Err(broken(format!("its version is {version}, known are {OLDEST} to {VERSION}")));
-        }
-        let metadata: Metadata = serde_json::from_str(metadata).map_err(broken)?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
-        let model = assemble(metadata, &tensors)?;
-        model.check()?;
-        Ok(model)
+    /// Never for what came from a fit or a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes).map_err(broken)?;
+        Ok(bytes)
     }
 
-    /// Writes the model to a file, which appears whole or not at all.
+    /// A fit from the bytes of a file.
+    ///
+    /// # Errors
+    /// When they are not a fit, or one of a later version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Opened::new(bytes)?.fit()
+    }
+
+    /// Writes the fit to a file, which appears whole or not at all.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -301,39 +429,113 @@ impl Model {
         daimc_files::write(path, |out| self.write(out)).map_err(failed)
     }
 
-    /// Reads a model from a file.
+    /// Reads a fit from a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is not one of a fit, or holds a [`Model`] alone.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_bytes(&read(path.as_ref())?)
+    }
+}
+
+impl Model {
+    /// Writes the model alone, without the instances that it was fitted to, as a safetensors file, piece by piece: `out`
+    /// should be buffered.
+    ///
+    /// # Errors
+    /// When `out` fails; never otherwise for a model that came from a fit or a file.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        write(&Written { model: self.metadata(VERSION), fit: None }, self.tensors(), out)
+    }
+
+    /// The model alone as the bytes of a safetensors file.
+    ///
+    /// # Errors
+    /// Never for a model that came from a fit or a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes).map_err(broken)?;
+        Ok(bytes)
+    }
+
+    /// A model from the bytes of a file, that of a fit or its own.
+    ///
+    /// # Errors
+    /// When they are not a model, or one of a later version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let opened = Opened::new(bytes)?;
+        match opened.model()? {
+            Some(model) => Ok(model),
+            None => Ok(opened.fit()?.model),
+        }
+    }
+
+    /// Writes the model alone to a file, which appears whole or not at all: it can be handed on without the IDs of those
+    /// that it was fitted to.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let failed = |source| Error::Io { path: path.display().to_string(), source };
+        daimc_files::write(path, |out| self.write(out)).map_err(failed)
+    }
+
+    /// Reads a model from a file, that of a fit or its own.
     ///
     /// # Errors
     /// When the file cannot be read or is not a model.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let failed = |source| Error::Io { path: path.display().to_string(), source };
-        let mut file = std::fs::File::open(path).map_err(failed)?;
-        let mut bytes = Vec::new();
-        Read::by_ref(&mut file).take(8).read_to_end(&mut bytes).map_err(failed)?;
-        // What does not begin like a model is not read to its end, if it has one.
-        let length = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length));
-        if length.is_some_and(|length| (2..=LONGEST_HEADER).contains(&length)) {
-            file.read_to_end(&mut bytes).map_err(failed)?;
-        }
-        Self::from_bytes(&bytes)
+        Self::from_bytes(&read(path.as_ref())?)
     }
 
-    /// Fails if the parts of a model do not fit together, as in a file that was tampered with.
-    fn check(&self) -> Result<()> {
-        let (n, latent, clusters) = (self.ids.len(), self.options.latent, self.options.clusters);
+    /// Everything large.
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let mut tensors =
+            vec![Tensor::matrix("centres", &self.centres), Tensor::matrix("means", &self.means)];
+        tensors.extend(Tensor::scaling("latent", &self.latent_scaling));
+        for (i, view) in self.views.iter().enumerate() {
+            tensors.extend(Tensor::scaling(&format!("view.{i}"), &view.scaling));
+            tensors.push(Tensor::matrix(format!("view.{i}.basis"), &view.basis));
+            tensors.push(Tensor::matrix(format!("view.{i}.alignment"), &view.alignment));
+            if let Some(stability) = &view.stability {
+                tensors.push(Tensor::matrix(format!("view.{i}.stability"), stability));
+            }
+            if let Some(names) = &view.feature_names {
+                tensors.extend(Tensor::names(&format!("view.{i}.features"), names));
+            }
+        }
+        tensors
+    }
+
+    fn metadata(&self, version: u32) -> Metadata {
+        let views = self.views.iter().map(|view| ViewMetadata {
+            name: view.name.clone(),
+            named: view.feature_names.is_some(),
+            feature_names: None,
+            scaling: (&view.scaling).into(),
+        });
+        Metadata {
+            version,
+            options: self.options.clone(),
+            views: views.collect(),
+            latent_scaling: (&self.latent_scaling).into(),
+            sizes: Some(self.sizes.clone()),
+        }
+    }
+
+    fn fits_together(&self) -> bool {
+        let (latent, clusters) = (self.options.latent, self.options.clusters);
         let shape = |matrix: &Matrix| (matrix.rows(), matrix.columns());
         let scales = |Scaling { shift, factor, .. }: &Scaling, d: usize| {
             [0, d].contains(&shift.len())
                 && [0, d].contains(&factor.len())
                 && (shift.is_empty() || !factor.is_empty())
         };
-        let fits = shape(&self.latent) == (n, latent)
-            && shape(&self.centres) == (latent, clusters)
+        shape(&self.centres) == (latent, clusters)
+            && shape(&self.means) == (latent, clusters)
+            && self.sizes.len() == clusters
             && scales(&self.latent_scaling, latent)
-            && self.labels.len() == n
-            && self.confidence.len() == n
-            && self.labels.iter().all(|&label| label < clusters)
             && self.views.iter().all(|view| {
                 let d = view.basis.rows();
                 view.basis.columns() == latent
@@ -344,14 +546,16 @@ impl Model {
                             && stability.values().iter().all(|share| (0.0..=1.0).contains(share))
                     })
                     && view.feature_names.as_ref().is_none_or(|names| names.len() == d)
-            });
-        if fits { Ok(()) } else { Err(broken("its parts do not fit together")) }
+            })
     }
 }
 
+/// What has to be known before anything else.
 #[derive(Deserialize)]
-struct Version {
+struct Outline {
     version: u32,
+    /// How many instances of the fit the file holds, if any.
+    instances: Option<usize>,
 }
 
 /// The bytes of a vector.
@@ -378,67 +582,4 @@ fn names(tensors: &SafeTensors<'_>, owner: &str) -> Result<Vec<String>> {
     let name =
         |pair: &[[u8; 8]]| Ok(text.get(offset(&pair[0])?..offset(&pair[1])?).ok_or_else(wrong)?.to_owned());
     offsets.windows(2).map(name).collect()
-}
-
-fn assemble(metadata: Metadata, tensors: &SafeTensors<'_>) -> Result<Model> {
-    let get = |name: &str| -> Result<(Vec<usize>, Vec<f64>)> {
-        let tensor = tensors.tensor(name).map_err(broken)?;
-        if tensor.dtype() != Dtype::F64 {
-            return Err(broken(format!("{name} is not of type F64")));
-        }
-        let (values, _) = tensor.data().as_chunks::<8>();
-        let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-            return Err(broken(format!("{name} holds {value}")));
-        }
-        Ok((tensor.shape().to_vec(), values))
-    };
-    let matrix = |name: &str| match get(name)? {
-        (shape, values) if shape.len() == 2 => Matrix::new(shape[0], shape[1], values),
-        _ => Err(broken(format!("{name} is not a matrix"))),
-    };
-    let scaling = |owner: &str, known: ScalingMetadata| {
-        let ScalingMetadata { scale, reason, weight, importance, length } = known;
-        let (_, shift) = get(&format!("{owner}.shift"))?;
-        let (_, factor) = get(&format!("{owner}.factor"))?;
-        Ok(Scaling { scale, reason, shift, factor, weight, importance, length })
-    };
-    let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
-        let named = view.named.then(|| names(tensors, &format!("view.{i}.features"))).transpose()?;
-        Ok(ViewModel {
-            name: view.name,
-            feature_names: named.or(view.feature_names),
-            basis: matrix(&format!("view.{i}.basis"))?,
-            alignment: matrix(&format!("view.{i}.alignment"))?,
-            scaling: scaling(&format!("view.{i}"), view.scaling)?,
-            stability: tensors
-                .names()
-                .contains(&format!("view.{i}.stability").as_str())
-                .then(|| matrix(&format!("view.{i}.stability")))
-                .transpose()?,
-        })
-    });
-    let label = |value: &f64| {
-        let whole = *value >= 0.0 && value.trunc() == *value && *value < 2.0_f64.powi(32);
-        if whole { Ok(*value as usize) } else { Err(broken("a label is not a whole number")) }
-    };
-    let named = metadata.named.then(|| names(tensors, "ids")).transpose()?;
-    Ok(Model {
-        views: views.collect::<Result<_>>()?,
-        latent: matrix("latent")?,
-        labels: get("labels")?.1.iter().map(label).collect::<Result<_>>()?,
-        confidence: get("confidence")?.1,
-        latent_scaling: scaling("latent", metadata.latent_scaling)?,
-        centres: matrix("centres")?,
-        ids: named.or(metadata.ids).map_or(Ids::Numbers(metadata.instances), Ids::Names),
-        options: metadata.options,
-        neighbours: metadata.neighbours,
-        missingness: metadata.missingness,
-        runs: metadata.runs,
-        objective: metadata.objective,
-        history: metadata.history,
-        outcome: metadata.outcome,
-        passes: metadata.passes,
-        timings: metadata.timings,
-    })
 }

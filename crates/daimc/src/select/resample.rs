@@ -76,9 +76,9 @@ impl Resample {
         let fit = |source: &Part<'_>| fit.fit_here(source, |_| ControlFlow::Continue(()));
         match &self.kept {
             Kept::Cells(hidden) => {
-                let model = fit(&hidden.rest(part))?;
-                let labels = model.labels.iter().map(|&label| crate::views::index(label)).collect();
-                let of_views = explained(&model, part, hidden, By::Cluster, stop)?;
+                let fitted = fit(&hidden.rest(part))?;
+                let labels = fitted.labels.iter().map(|&label| crate::views::index(label)).collect();
+                let of_views = explained(&fitted, part, hidden, By::Cluster, stop)?;
                 let known: Vec<f64> = of_views.into_iter().flatten().collect();
                 let mean = known.iter().sum::<f64>() / known.len() as f64;
                 Ok(Sample { labels, explained: (!known.is_empty()).then_some(mean) })
@@ -86,9 +86,9 @@ impl Resample {
             Kept::Instances(instances) => {
                 let mut buffers: Vec<Buffer> = (0..part.views()).map(|_| Buffer::default()).collect();
                 let scan = Scan::new(part, stop);
-                let model = fit(&Part::pick(&scan, instances, &mut buffers)?)?;
+                let fitted = fit(&Part::pick(&scan, instances, &mut buffers)?)?;
                 let mut labels = vec![MISSING; part.instances()];
-                for (&i, &label) in instances.iter().zip(&model.labels) {
+                for (&i, &label) in instances.iter().zip(&fitted.labels) {
                     labels[i as usize] = crate::views::index(label);
                 }
                 Ok(Sample { labels, explained: None })

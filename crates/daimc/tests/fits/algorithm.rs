@@ -2,7 +2,7 @@
 
 use daimc::steps::alignment::ETA;
 use daimc::steps::{alignment, basis};
-use daimc::{Daimc, Matrix, Model, Preset, Scale, Solver, View, Views};
+use daimc::{Daimc, Fit, Matrix, Preset, Scale, Solver, View, Views};
 use daimc_naive::{self as naive, Mat, VSolver};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -106,18 +106,18 @@ fn plain(a: &Matrix) -> Mat {
 }
 
 #[track_caller]
-fn assert_same(model: &Model, run: &naive::Run, tolerance: f64, case: &str) {
+fn assert_same(fitted: &Fit, run: &naive::Run, tolerance: f64, case: &str) {
     let check = |what: &str, found: &Matrix, expected: &Mat| {
         let difference = naive::relative_difference(&plain(found), expected);
         assert!(difference < tolerance, "{case}: {what} differs by {difference}");
     };
-    check("V", &model.latent, &run.v);
-    for (view, (u, b)) in model.views.iter().zip(run.us.iter().zip(&run.bs)) {
+    check("V", &fitted.latent, &run.v);
+    for (view, (u, b)) in fitted.model.views.iter().zip(run.us.iter().zip(&run.bs)) {
         check(&format!("U of {}", view.name), &view.basis, u);
         check(&format!("B of {}", view.name), &view.alignment, b);
     }
-    assert_eq!(model.history.len(), run.history.len());
-    for (found, expected) in model.history.iter().zip(&run.history) {
+    assert_eq!(fitted.history.len(), run.history.len());
+    for (found, expected) in fitted.history.iter().zip(&run.history) {
         let difference = (found.total - expected).abs() / expected;
         assert!(difference < tolerance, "{case}: J is {} instead of {expected}", found.total);
     }

@@ -65,7 +65,7 @@ fn compare(case: &str, clusters: usize, views: Vec<(View<'static>, Shape)>) {
     // The peak is forgotten, where the system allows it.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let Some((_, before)) = taken() else { return };
-    let model = Daimc::new(clusters).threads(threads).fit(&views).unwrap();
+    let fitted = Daimc::new(clusters).threads(threads).fit(&views).unwrap();
     let Some((bytes, after)) = taken() else { return };
     let seconds = (after - before) / threads as f64;
     println!(
@@ -76,8 +76,8 @@ fn compare(case: &str, clusters: usize, views: Vec<(View<'static>, Shape)>) {
         told.1,
         seconds,
         told.1 / seconds,
-        model.iterations(),
-        model.timings
+        fitted.iterations(),
+        fitted.timings
     );
 }
 

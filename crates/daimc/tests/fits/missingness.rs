@@ -2,7 +2,7 @@
 //! missing completely at random and by cluster.
 
 use daimc::synthetic::planted::{Field, Missing, Planted};
-use daimc::{Daimc, Model, Neighbours, Views, metrics};
+use daimc::{Daimc, Fit, Neighbours, Views, metrics};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -66,7 +66,7 @@ fn chance(labels: &[usize], truth: &[usize], patterns: &[usize]) -> f64 {
     (1 + as_large) as f64 / (1 + PERMUTATIONS) as f64
 }
 
-fn fit(views: &Views<'_>, clusters: usize, neighbours: Neighbours) -> Model {
+fn fit(views: &Views<'_>, clusters: usize, neighbours: Neighbours) -> Fit {
     Daimc::new(clusters).seed(3).neighbours(neighbours).fit(views).unwrap()
 }
 
@@ -81,20 +81,20 @@ fn where_views_are_missing_at_random_clusters_do_not_follow_them() {
         let (views, truth) = planted.make().unwrap();
         let patterns = patterns(&views);
         let of = |neighbours| {
-            let model = fit(&views, clusters, neighbours);
-            let ari = metrics::ari(&truth, &model.labels).unwrap();
-            let p = chance(&model.labels, &truth, &patterns);
-            (model, ari, p)
+            let fitted = fit(&views, clusters, neighbours);
+            let ari = metrics::ari(&truth, &fitted.labels).unwrap();
+            let p = chance(&fitted.labels, &truth, &patterns);
+            (fitted, ari, p)
         };
-        let ((alone, before, p_alone), (model, after, p)) = (of(Neighbours::Off), of(Neighbours::Auto));
-        let (known_alone, known) = (alone.missingness.information, model.missingness.information);
+        let ((alone, before, p_alone), (fitted, after, p)) = (of(Neighbours::Off), of(Neighbours::Auto));
+        let (known_alone, known) = (alone.missingness.information, fitted.missingness.information);
         println!(
             "{what}: without neighbourhoods ARI {before:.3}, p = {p_alone:.4}, {known_alone:.4} nats; {} ARI {after:.3}, \
              p = {p:.4}, {known:.4} nats",
-            model.neighbours.used
+            fitted.neighbours.used
         );
         assert!(after >= before - 0.02, "{what}: {before:.3}, then {after:.3}");
-        assert_eq!(model.missingness.warning(), None, "{what}");
+        assert_eq!(fitted.missingness.warning(), None, "{what}");
         // Instances with few views are placed worse, and their errors favour some clusters: V alone may know a little of
         // the patterns. Neighbourhoods must not know more.
         assert!(
@@ -117,16 +117,16 @@ fn cells_without_protein_lie_with_their_type() {
         let (views, truth) = planted.make().unwrap();
         let alone = metrics::ari(&truth, &fit(&views, 8, Neighbours::Off).labels).unwrap();
         for neighbours in [Neighbours::Auto, Neighbours::Refine] {
-            let model = fit(&views, 8, neighbours);
-            let found = metrics::ari(&truth, &model.labels).unwrap();
+            let fitted = fit(&views, 8, neighbours);
+            let found = metrics::ari(&truth, &fitted.labels).unwrap();
             let lacking: Vec<usize> = (0..2000).filter(|&i| !views.is_present(1, i)).collect();
             let of = |all: &[usize]| lacking.iter().map(|&i| all[i]).collect::<Vec<_>>();
-            let among = metrics::ari(&of(&truth), &of(&model.labels)).unwrap();
-            let most = model.missingness.most.as_ref().unwrap();
+            let among = metrics::ari(&of(&truth), &of(&fitted.labels)).unwrap();
+            let most = fitted.missingness.most.as_ref().unwrap();
             println!("{seed} {neighbours}: ARI {alone:.3}, {found:.3}; without protein {among:.3}; {most:?}");
-            assert_eq!(model.neighbours.used, neighbours, "{}", model.neighbours.reason);
+            assert_eq!(fitted.neighbours.used, neighbours, "{}", fitted.neighbours.reason);
             assert!(found > alone - 0.02 && among > 0.4, "{alone} {found} {among}");
-            assert!(!model.missingness.notable() && most.in_cluster < 0.4, "{:?}", model.missingness);
+            assert!(!fitted.missingness.notable() && most.in_cluster < 0.4, "{:?}", fitted.missingness);
         }
     }
 }
@@ -139,11 +139,11 @@ fn where_missingness_depends_on_the_class_the_classes_are_found_and_people_are_w
             Planted::new(field, instances, clusters).rates(vec![0.4; 3]).missing(Missing::ByCluster);
         let (views, truth) = planted.seed(40 + number as u64).make().unwrap();
         let alone = metrics::ari(&truth, &fit(&views, clusters, Neighbours::Off).labels).unwrap();
-        let model = fit(&views, clusters, Neighbours::Auto);
-        let found = metrics::ari(&truth, &model.labels).unwrap();
-        println!("{field:?}: ARI {alone:.3}, {found:.3}; {:?}", model.missingness);
+        let fitted = fit(&views, clusters, Neighbours::Auto);
+        let found = metrics::ari(&truth, &fitted.labels).unwrap();
+        println!("{field:?}: ARI {alone:.3}, {found:.3}; {:?}", fitted.missingness);
         assert!(found > alone - 0.02 && found > 0.5, "{field:?}: {alone:.3}, {found:.3}");
-        let told = model.missingness.warning().unwrap();
+        let told = fitted.missingness.warning().unwrap();
         assert!(told.contains("lack view"), "{told}");
     }
 }

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 use daimc::metrics::accuracy;
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Model, Neighbours, Outcome, Penalty, Preset, Scale, Stage, Stop, View, ViewWeights, Views,
-    simulate,
+    Daimc, Fit, Neighbours, Outcome, Penalty, Preset, Scale, Stage, Stop, View, ViewWeights, Views, simulate,
 };
 
 const USED: [Neighbours; 3] = [Neighbours::Refine, Neighbours::Embed, Neighbours::Auto];
@@ -22,9 +21,9 @@ fn incomplete(n: usize, clusters: usize, noise: f64) -> (Views<'static>, Vec<usi
     (Views::new(views).unwrap(), data.truth())
 }
 
-fn bits(model: &Model) -> (Vec<usize>, Vec<u64>) {
-    let values = model.confidence.iter().chain(model.latent.values()).chain(model.centres.values());
-    (model.labels.clone(), values.map(|value| value.to_bits()).collect())
+fn bits(fitted: &Fit) -> (Vec<usize>, Vec<u64>) {
+    let values = fitted.confidence.iter().chain(fitted.latent.values()).chain(fitted.model.centres.values());
+    (fitted.labels.clone(), values.map(|value| value.to_bits()).collect())
 }
 
 #[test]
@@ -42,20 +41,20 @@ fn the_result_does_not_depend_on_the_threads() {
 fn every_route_finds_planted_clusters_and_says_what_it_did() {
     let (views, truth) = incomplete(400, 4, 0.5);
     for used in USED {
-        let model = Daimc::new(4).neighbours(used).fit(&views).unwrap();
-        let found = accuracy(&truth, &model.labels).unwrap();
+        let fitted = Daimc::new(4).neighbours(used).fit(&views).unwrap();
+        let found = accuracy(&truth, &fitted.labels).unwrap();
         assert!(found > 0.95, "{used}: {found}");
-        assert_eq!(model.neighbours.used, used, "{}", model.neighbours.reason);
-        assert!(model.confidence.iter().all(|share| (0.0..=1.0).contains(share)));
+        assert_eq!(fitted.neighbours.used, used, "{}", fitted.neighbours.reason);
+        assert!(fitted.confidence.iter().all(|share| (0.0..=1.0).contains(share)));
         // New instances are placed by their own row of V.
-        let placed = model.predict(&views).unwrap();
-        let same = placed.iter().zip(&model.labels).filter(|(a, b)| a == b).count();
+        let placed = fitted.model.predict(&views).unwrap();
+        let same = placed.iter().zip(&fitted.labels).filter(|(a, b)| a == b).count();
         assert!(same as f64 > 0.95 * 400.0, "{used}: {same} of 400 predicted as labelled");
     }
 }
 
 /// Fits, and asks to stop as soon as a stage begins; also tells which began.
-fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Model, Vec<Stage>) {
+fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Fit, Vec<Stage>) {
     let stop = Stop::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = {
@@ -67,9 +66,9 @@ fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Model, Vec<Stage>) 
             }
         }
     };
-    let model = fit.stop(&stop).stages(listener).fit(views).unwrap();
+    let fitted = fit.stop(&stop).stages(listener).fit(views).unwrap();
     let told = told.lock().unwrap().clone();
-    (model, told)
+    (fitted, told)
 }
 
 fn search(view: &str) -> Stage {
@@ -86,12 +85,12 @@ fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
             if used == Neighbours::Embed && *stage == Stage::Cut {
                 continue;
             }
-            let (model, told) = stopped_at(Daimc::new(4).neighbours(used), &views, stage);
+            let (fitted, told) = stopped_at(Daimc::new(4).neighbours(used), &views, stage);
             assert_eq!(told, stages[..=at], "{used}");
-            assert_eq!(model.outcome, Outcome::Cancelled);
-            assert_eq!(model.neighbours.used, Neighbours::Off);
-            assert_eq!(model.neighbours.reason, "the fit was interrupted");
-            assert_eq!(bits(&model), bits(&alone), "{used}, {stage}");
+            assert_eq!(fitted.outcome, Outcome::Cancelled);
+            assert_eq!(fitted.neighbours.used, Neighbours::Off);
+            assert_eq!(fitted.neighbours.reason, "the fit was interrupted");
+            assert_eq!(bits(&fitted), bits(&alone), "{used}, {stage}");
         }
     }
 }
@@ -120,14 +119,14 @@ fn a_fit_that_is_stopped_after_its_iterations_keeps_what_they_found() {
     for clusters in [4, 30] {
         let (views, _) = incomplete(900, clusters, 1.0);
         let fit = Daimc::new(clusters).neighbours(Neighbours::Off);
-        let (model, told) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
-        assert_eq!((told, model.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
+        let (fitted, told) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
+        assert_eq!((told, fitted.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
         let mut options = fit.options().clone();
         (options.consolidate, options.settle) = (false, false);
         let iterated = Daimc::from(options).fit(&views).unwrap();
-        assert_eq!(bits(&model), bits(&iterated));
-        assert_eq!(model.history, iterated.history);
-        assert_ne!(bits(&model), bits(&fit.fit(&views).unwrap()));
+        assert_eq!(bits(&fitted), bits(&iterated));
+        assert_eq!(fitted.history, iterated.history);
+        assert_ne!(bits(&fitted), bits(&fit.fit(&views).unwrap()));
     }
 }
 
@@ -140,8 +139,8 @@ fn several_runs_are_stopped_too() {
         own.set();
         std::ops::ControlFlow::Continue(())
     };
-    let model = Daimc::new(3).runs(4).stop(&stop).threads(1).fit_with(&views, set).unwrap();
-    assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 1));
+    let fitted = Daimc::new(3).runs(4).stop(&stop).threads(1).fit_with(&views, set).unwrap();
+    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 1));
     // It is still set: another fit does not begin.
     let none = Daimc::new(3).runs(4).stop(&stop).fit(&views).unwrap_err();
     assert!(matches!(none, daimc::Error::Interrupted), "{none}");
@@ -150,9 +149,9 @@ fn several_runs_are_stopped_too() {
 #[test]
 fn the_published_algorithm_uses_none() {
     let (views, _) = incomplete(200, 3, 1.0);
-    let model = Daimc::new(3).preset(Preset::Paper).fit(&views).unwrap();
-    assert_eq!(model.neighbours.used, Neighbours::Off);
-    assert_eq!(model.options.neighbours, Neighbours::Off);
+    let fitted = Daimc::new(3).preset(Preset::Paper).fit(&views).unwrap();
+    assert_eq!(fitted.neighbours.used, Neighbours::Off);
+    assert_eq!(fitted.model.options.neighbours, Neighbours::Off);
 }
 
 #[test]
@@ -160,8 +159,8 @@ fn points_without_near_neighbours_have_an_outcome() {
     // Points on many axes have no near neighbours: everything is as far from everything.
     let identity = |n: usize| (0..n * n).map(|i| f64::from(u8::from(i / n == i % n))).collect::<Vec<_>>();
     let views = Views::new(vec![View::dense("x", 60, identity(60)).unwrap()]).unwrap();
-    let model = Daimc::new(3).scale(Scale::None).fit(&views).unwrap();
-    assert!(model.labels.iter().all(|label| *label < 3), "{}", model.neighbours.reason);
+    let fitted = Daimc::new(3).scale(Scale::None).fit(&views).unwrap();
+    assert!(fitted.labels.iter().all(|label| *label < 3), "{}", fitted.neighbours.reason);
 }
 
 #[test]
@@ -169,10 +168,15 @@ fn one_cluster_and_as_many_as_instances_have_an_outcome() {
     let (views, _) = incomplete(12, 2, 1.0);
     for clusters in [1, 2, 11, 12] {
         for used in USED {
-            let model = Daimc::new(clusters).neighbours(used).fit(&views).unwrap();
-            assert!(model.labels.iter().all(|label| *label < clusters));
+            let fitted = Daimc::new(clusters).neighbours(used).fit(&views).unwrap();
+            assert!(fitted.labels.iter().all(|label| *label < clusters));
             assert!(
-                model.latent.values().iter().chain(model.centres.values()).all(|value| value.is_finite())
+                fitted
+                    .latent
+                    .values()
+                    .iter()
+                    .chain(fitted.model.centres.values())
+                    .all(|value| value.is_finite())
             );
         }
     }
@@ -181,8 +185,8 @@ fn one_cluster_and_as_many_as_instances_have_an_outcome() {
 #[test]
 fn a_latent_dimension_of_its_own_is_refused_or_left_alone() {
     let (views, _) = incomplete(60, 3, 1.0);
-    let model = Daimc::new(3).latent(5).fit(&views).unwrap();
-    assert_eq!(model.neighbours.used, Neighbours::Off);
+    let fitted = Daimc::new(3).latent(5).fit(&views).unwrap();
+    assert_eq!(fitted.neighbours.used, Neighbours::Off);
     let error = Daimc::new(3).latent(5).neighbours(Neighbours::Refine).fit(&views).unwrap_err().to_string();
     assert!(error.contains("neighbours") && error.contains("latent dimension"), "{error}");
 }

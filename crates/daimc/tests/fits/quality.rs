@@ -9,8 +9,8 @@ fn mean(fit: &Daimc, data: impl Fn(u64) -> (Views<'static>, Vec<usize>)) -> (f64
     let mut sum = (0.0, 0.0);
     for seed in 0..5 {
         let (views, truth) = data(seed);
-        let model = fit.clone().seed(seed).fit(&views).unwrap();
-        let scores = metrics::scores(&truth, &model.labels).unwrap();
+        let fitted = fit.clone().seed(seed).fit(&views).unwrap();
+        let scores = metrics::scores(&truth, &fitted.labels).unwrap();
         sum = (sum.0 + scores.ac / 5.0, sum.1 + scores.nmi / 5.0);
     }
     sum

@@ -2,7 +2,7 @@
 
 use daimc::steps::alignment;
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Matrix, Model, Penalty, Preset, ViewWeights, Views, simulate};
+use daimc::{Daimc, Fit, Matrix, Penalty, Preset, ViewWeights, Views, simulate};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,9 +18,9 @@ fn planted(clusters: usize, seed: u64) -> (Views<'static>, [Vec<usize>; 2]) {
 }
 
 /// Precision and recall of the features that a model selects.
-fn found(model: &Model, told: &[Vec<usize>; 2]) -> (f64, f64) {
+fn found(fitted: &Fit, told: &[Vec<usize>; 2]) -> (f64, f64) {
     let (mut hits, mut selected, mut all) = (0, 0, 0);
-    for (view, told) in model.views.iter().zip(told) {
+    for (view, told) in fitted.model.views.iter().zip(told) {
         let own = view.selected();
         hits += own.iter().filter(|feature| told.contains(feature)).count();
         selected += own.len();
@@ -33,10 +33,10 @@ fn found(model: &Model, told: &[Vec<usize>; 2]) -> (f64, f64) {
 fn planted_features_are_found_with_the_beta_that_predicts_best() {
     for (clusters, seed) in [(3, 0), (4, 3), (5, 1), (8, 2)] {
         let (views, told) = planted(clusters, seed);
-        let model = Daimc::new(clusters).penalty(Penalty::Auto).seed(seed).fit(&views).unwrap();
-        assert_eq!(model.options.penalty, Penalty::Relative);
-        let (precision, recall) = found(&model, &told);
-        let (alpha, beta) = (model.options.alpha, model.options.beta);
+        let fitted = Daimc::new(clusters).penalty(Penalty::Auto).seed(seed).fit(&views).unwrap();
+        assert_eq!(fitted.model.options.penalty, Penalty::Relative);
+        let (precision, recall) = found(&fitted, &told);
+        let (alpha, beta) = (fitted.model.options.alpha, fitted.model.options.beta);
         println!("K = {clusters}, α = {alpha}, β = {beta}: precision {precision:.3}, recall {recall:.3}");
         assert!(precision >= 0.9 && recall >= 0.9, "K = {clusters}: {precision}, {recall}");
         // As published, every feature stays.
@@ -58,8 +58,8 @@ fn a_given_beta_finds_the_planted_features() {
 #[test]
 fn there_is_a_choice_where_nothing_can_be_hidden() {
     let one = Views::new(vec![Synthetic::new(60, 3).dense::<f64>("a", 10).unwrap()]).unwrap();
-    let model = Daimc::new(3).penalty(Penalty::Auto).fit(&one).unwrap();
-    assert_eq!((model.options.alpha, model.options.beta), (1.0, 0.15));
+    let fitted = Daimc::new(3).penalty(Penalty::Auto).fit(&one).unwrap();
+    assert_eq!((fitted.model.options.alpha, fitted.model.options.beta), (1.0, 0.15));
 }
 
 /// Where hardly any feature is left, the basis cannot be aligned: the larger α, the more it is bent towards them.
@@ -88,7 +88,7 @@ fn a_relative_beta_beyond_one_is_refused() {
     let error = Daimc::new(3).penalty(Penalty::Relative).beta(1.5).fit(&views).unwrap_err().to_string();
     assert!(error.contains("beta = 1.5") && error.contains("from 0"), "{error}");
     let none = Daimc::new(3).penalty(Penalty::Relative).alpha(1.0).beta(1.0).fit(&views).unwrap();
-    assert!(none.views[0].selected().is_empty());
+    assert!(none.model.views[0].selected().is_empty());
 }
 
 proptest! {
@@ -145,12 +145,12 @@ fn a_view_of_noise_does_no_harm_where_weights_are_learned() {
     for seed in 0..5 {
         let (clean, junk, truth) = digit(seed);
         let fit = Daimc::new(10).seed(seed);
-        let accuracy = |model: &Model| daimc::metrics::accuracy(&truth, &model.labels).unwrap();
-        let model = fit.clone().view_weights(ViewWeights::Learned).fit(&junk).unwrap();
-        let importance: Vec<f64> = model.views.iter().map(|view| view.scaling.importance).collect();
+        let accuracy = |fitted: &Fit| daimc::metrics::accuracy(&truth, &fitted.labels).unwrap();
+        let fitted = fit.clone().view_weights(ViewWeights::Learned).fit(&junk).unwrap();
+        let importance: Vec<f64> = fitted.model.views.iter().map(|view| view.scaling.importance).collect();
         assert!(importance[..5].iter().all(|own| *own == 1.0) && importance[5] < 1e-3, "{importance:?}");
         let without = accuracy(&fit.fit(&clean).unwrap());
-        lost.push(without - accuracy(&model));
+        lost.push(without - accuracy(&fitted));
         equal.push(without - accuracy(&fit.fit(&junk).unwrap()));
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -167,12 +167,12 @@ fn views_that_share_the_clusters_keep_their_weight() {
     let views = Views::new(views.collect()).unwrap();
     let equal = Daimc::new(4).fit(&views).unwrap();
     let mut learned = Daimc::new(4).view_weights(ViewWeights::Learned).fit(&views).unwrap();
-    assert!(learned.views.iter().all(|view| view.scaling.importance == 1.0));
-    learned.options.view_weights = ViewWeights::Equal;
+    assert!(learned.model.views.iter().all(|view| view.scaling.importance == 1.0));
+    learned.model.options.view_weights = ViewWeights::Equal;
     learned.timings = equal.timings;
     assert_eq!(equal, learned);
     // One view: there is nothing to learn from.
     let one = Views::new(vec![data.dense::<f64>("a", 20).unwrap()]).unwrap();
-    let model = Daimc::new(4).view_weights(ViewWeights::Learned).fit(&one).unwrap();
-    assert_eq!(model.views[0].scaling.importance, 1.0);
+    let fitted = Daimc::new(4).view_weights(ViewWeights::Learned).fit(&one).unwrap();
+    assert_eq!(fitted.model.views[0].scaling.importance, 1.0);
 }

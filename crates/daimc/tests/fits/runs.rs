@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Model, Outcome, Views, metrics, simulate};
+use daimc::{Daimc, Fit, Outcome, Views, metrics, simulate};
 
 fn data(noise: f64) -> (Views<'static>, Vec<usize>) {
     let data = Synthetic::new(400, 5).noise(noise).seed(2);
@@ -25,26 +25,26 @@ fn one_run_is_the_plain_fit() {
 #[test]
 fn runs_find_the_clusters_and_confidence_is_their_agreement() {
     let (views, truth) = data(1.0);
-    let model = Daimc::new(5).runs(4).fit(&views).unwrap();
-    assert!(metrics::accuracy(&truth, &model.labels).unwrap() > 0.95);
+    let fitted = Daimc::new(5).runs(4).fit(&views).unwrap();
+    assert!(metrics::accuracy(&truth, &fitted.labels).unwrap() > 0.95);
     // Of four runs, 0 to 4 agree.
     assert!(
-        model
+        fitted
             .confidence
             .iter()
             .all(|c| (c * 4.0 - (c * 4.0).round()).abs() < 1e-12 && (0.0..=1.0).contains(c))
     );
-    assert!(model.confidence.iter().sum::<f64>() / 400.0 > 0.9);
+    assert!(fitted.confidence.iter().sum::<f64>() / 400.0 > 0.9);
     // Instances that a run agrees on and runs that agree on an instance are counted alike.
-    assert_eq!(model.runs.len(), 4);
-    let by_run: f64 = model.runs.iter().map(|run| run.agreement).sum::<f64>() / 4.0;
-    assert!((by_run - model.confidence.iter().sum::<f64>() / 400.0).abs() < 1e-9);
-    assert_eq!(model.runs[0].seed, 0);
-    assert!(model.runs[1..].iter().all(|run| run.seed > 1000 && run.iterations > 0 && run.objective > 0.0));
-    let chosen = model.runs.iter().find(|run| run.iterations == model.iterations()).unwrap();
-    assert_eq!(chosen.objective, model.history.last().unwrap().total);
-    assert_eq!(Model::from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
-    assert_eq!(model.predict(&views).unwrap(), model.labels);
+    assert_eq!(fitted.runs.len(), 4);
+    let by_run: f64 = fitted.runs.iter().map(|run| run.agreement).sum::<f64>() / 4.0;
+    assert!((by_run - fitted.confidence.iter().sum::<f64>() / 400.0).abs() < 1e-9);
+    assert_eq!(fitted.runs[0].seed, 0);
+    assert!(fitted.runs[1..].iter().all(|run| run.seed > 1000 && run.iterations > 0 && run.objective > 0.0));
+    let chosen = fitted.runs.iter().find(|run| run.iterations == fitted.iterations()).unwrap();
+    assert_eq!(chosen.objective, fitted.history.last().unwrap().total);
+    assert_eq!(Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap(), fitted);
+    assert_eq!(fitted.model.predict(&views).unwrap(), fitted.labels);
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn a_cancelled_fit_combines_the_runs_so_far() {
     let each = |iteration: &daimc::Iteration| {
         if iteration.run == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let model = Daimc::new(5).runs(9).fit_with(&views, each).unwrap();
-    assert_eq!(model.outcome, Outcome::Cancelled);
-    assert!(metrics::accuracy(&truth, &model.labels).unwrap() > 0.9);
+    let fitted = Daimc::new(5).runs(9).fit_with(&views, each).unwrap();
+    assert_eq!(fitted.outcome, Outcome::Cancelled);
+    assert!(metrics::accuracy(&truth, &fitted.labels).unwrap() > 0.9);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Data that are made up, and how models of them are compared.
 #![allow(dead_code)]
 
-use daimc::{Matrix, Model, View};
+use daimc::{Fit, Matrix, View};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -79,18 +79,18 @@ pub fn reordered(values: &[f64], features: usize, order: &[usize]) -> Vec<f64> {
 
 /// Asserts that two models are the same to the last bit, timings and names of instances aside.
 #[track_caller]
-pub fn assert_same(a: &Model, b: &Model) {
+pub fn assert_same(a: &Fit, b: &Fit) {
     assert_eq!(a.labels, b.labels);
     let bits = |matrix: &Matrix| matrix.values().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert!(bits(&a.latent) == bits(&b.latent), "V differs");
-    for (a, b) in a.views.iter().zip(&b.views) {
+    for (a, b) in a.model.views.iter().zip(&b.model.views) {
         assert_eq!(a.scaling, b.scaling);
         assert!(bits(&a.basis) == bits(&b.basis), "U of view {} differs", a.name);
         assert!(bits(&a.alignment) == bits(&b.alignment), "B of view {} differs", a.name);
     }
     assert_eq!((&a.history, &a.objective, &a.outcome), (&b.history, &b.objective, &b.outcome));
-    assert_eq!((&a.confidence, &a.centres), (&b.confidence, &b.centres));
-    assert_eq!(a.views.len(), b.views.len());
+    assert_eq!((&a.confidence, &a.model.centres), (&b.confidence, &b.model.centres));
+    assert_eq!(a.model.views.len(), b.model.views.len());
 }
 
 /// By how much two matrices differ, as a share of the largest entry.

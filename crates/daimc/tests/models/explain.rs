@@ -2,7 +2,7 @@
 
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Contributions, Daimc, Matrix, Model, Neighbours, Preset, Scale, Scaling, View, Views, metrics, simulate,
+    Contributions, Daimc, Fit, Matrix, Neighbours, Preset, Scale, Scaling, View, Views, metrics, simulate,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,21 +28,21 @@ fn distance(a: &[f64], b: &[f64], factor: f64) -> f64 {
 }
 
 /// The evidence and the rival of one instance, by the definition: its rows as they are stored, by view.
-fn naive(model: &Model, rows: &[Option<Vec<f64>>], own: usize) -> (Vec<Option<f64>>, usize) {
-    let clusters = model.options.clusters;
-    let members = |c: usize| (0..model.labels.len()).filter(move |&i| model.labels[i] == c);
+fn naive(fitted: &Fit, rows: &[Option<Vec<f64>>], own: usize) -> (Vec<Option<f64>>, usize) {
+    let clusters = fitted.model.options.clusters;
+    let members = |c: usize| (0..fitted.labels.len()).filter(move |&i| fitted.labels[i] == c);
     let prototype = |view: usize, c: usize| -> Vec<f64> {
         let count = members(c).count() as f64;
-        let mean: Vec<f64> = (0..model.options.latent)
-            .map(|k| members(c).map(|i| model.latent[(i, k)]).sum::<f64>() / count)
+        let mean: Vec<f64> = (0..fitted.model.options.latent)
+            .map(|k| members(c).map(|i| fitted.latent[(i, k)]).sum::<f64>() / count)
             .collect();
-        model.views[view].basis.iter_rows().map(|u| dot(u, &mean)).collect()
+        fitted.model.views[view].basis.iter_rows().map(|u| dot(u, &mean)).collect()
     };
     let alive: Vec<usize> = (0..clusters).filter(|&c| members(c).count() > 0).collect();
     let shown: Vec<(usize, Vec<f64>)> = rows
         .iter()
         .enumerate()
-        .filter_map(|(view, row)| Some((view, scaled(row.as_ref()?, &model.views[view].scaling))))
+        .filter_map(|(view, row)| Some((view, scaled(row.as_ref()?, &fitted.model.views[view].scaling))))
         .collect();
     // All views as one long row.
     let whole: Vec<f64> = shown.iter().flat_map(|(_, row)| row.clone()).collect();
@@ -65,14 +65,14 @@ fn naive(model: &Model, rows: &[Option<Vec<f64>>], own: usize) -> (Vec<Option<f6
 }
 
 fn compare(
-    model: &Model,
+    fitted: &Fit,
     found: &Contributions,
     labels: &[usize],
     row: impl Fn(usize, usize) -> Option<Vec<f64>>,
 ) {
     for (i, &own) in labels.iter().enumerate() {
-        let rows: Vec<_> = (0..model.views.len()).map(|view| row(view, i)).collect();
-        let (evidence, rival) = naive(model, &rows, own);
+        let rows: Vec<_> = (0..fitted.model.views.len()).map(|view| row(view, i)).collect();
+        let (evidence, rival) = naive(fitted, &rows, own);
         assert_eq!(found.rival(i), Some(rival), "instance {i}");
         let total: f64 = evidence.iter().flatten().map(|e| e.abs()).sum();
         for (view, share) in found.shares(i).enumerate() {
@@ -136,21 +136,21 @@ fn contributions_are_those_of_the_definition_under_every_scaling() {
     };
     let scales = [Scale::Auto, Scale::None, Scale::MinMax, Scale::MinMaxUnit, Scale::ZScore, Scale::TfIdf];
     for scale in scales {
-        let model = Daimc::new(4).scale(scale).max_iterations(5).fit(&views).unwrap();
-        compare(&model, &model.contributions(&views).unwrap(), &model.labels, row);
+        let fitted = Daimc::new(4).scale(scale).max_iterations(5).fit(&views).unwrap();
+        compare(&fitted, &fitted.contributions(&views).unwrap(), &fitted.labels, row);
     }
     for fit in [Daimc::new(4).preset(Preset::Paper), Daimc::new(3).latent(6)] {
-        let model = fit.max_iterations(5).fit(&views).unwrap();
-        compare(&model, &model.contributions(&views).unwrap(), &model.labels, row);
+        let fitted = fit.max_iterations(5).fit(&views).unwrap();
+        compare(&fitted, &fitted.contributions(&views).unwrap(), &fitted.labels, row);
     }
     // New instances, of which the model's views are shown in another order, and one not at all.
-    let model = Daimc::new(4).fit(&views).unwrap();
+    let fitted = Daimc::new(4).fit(&views).unwrap();
     let new = [numbers(9, 33, 7), numbers(9, 12, 8)];
     let given = vec![View::dense("c", 33, &new[0]).unwrap(), View::dense("a", 12, &new[1]).unwrap()];
     let given = Views::new(given).unwrap();
-    let labels = model.predict(&given).unwrap();
-    let found = model.contributions_of(&given, &labels).unwrap();
-    compare(&model, &found, &labels, |view, i| match view {
+    let labels = fitted.model.predict(&given).unwrap();
+    let found = fitted.model.contributions_of(&given, &labels).unwrap();
+    compare(&fitted, &found, &labels, |view, i| match view {
         0 => Some(new[1][12 * i..12 * (i + 1)].to_vec()),
         1 => None,
         _ => Some(new[0][33 * i..33 * (i + 1)].to_vec()),
@@ -193,14 +193,14 @@ fn planted() -> (Views<'static>, Vec<usize>) {
 fn a_view_that_is_noise_contradicts_or_cannot_tell_is_told_from_one_that_speaks_for_the_cluster() {
     let (views, truth) = planted();
     for scale in [Scale::Unit, Scale::ZScore, Scale::None, Scale::MinMaxUnit] {
-        let model = Daimc::new(3).scale(scale).fit(&views).unwrap();
-        assert_eq!(metrics::accuracy(&truth, &model.labels).unwrap(), 1.0, "{scale}");
-        let found = model.contributions(&views).unwrap();
+        let fitted = Daimc::new(3).scale(scale).fit(&views).unwrap();
+        assert_eq!(metrics::accuracy(&truth, &fitted.labels).unwrap(), 1.0, "{scale}");
+        let found = fitted.contributions(&views).unwrap();
         let of = |view: usize, who: &dyn Fn(usize) -> bool| -> Vec<f64> {
             (0..600).filter(|&i| who(i)).map(|i| found.shares(i).nth(view).unwrap().unwrap()).collect()
         };
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let cluster_of = |class: usize| model.labels[5 * class];
+        let cluster_of = |class: usize| fitted.labels[5 * class];
         let rival_is = |i: usize, class: usize| found.rival(i) == Some(cluster_of(class % 3));
 
         let usual = of(2, &|i| i % 5 > 1);
@@ -233,9 +233,9 @@ fn the_length_of_an_instance_is_no_evidence() {
         ];
         Views::new(views).unwrap()
     };
-    let model = Daimc::new(4).scale(Scale::None).fit(&fit(false)).unwrap();
-    let plain = model.contributions(&fit(false)).unwrap();
-    let longer = model.contributions(&fit(true)).unwrap();
+    let fitted = Daimc::new(4).scale(Scale::None).fit(&fit(false)).unwrap();
+    let plain = fitted.contributions(&fit(false)).unwrap();
+    let longer = fitted.contributions(&fit(true)).unwrap();
     for i in 0..80 {
         assert_eq!(plain.rival(i), longer.rival(i));
         for (plain, longer) in plain.shares(i).zip(longer.shares(i)) {
@@ -255,10 +255,10 @@ fn incomplete(instances: usize, clusters: usize) -> Views<'static> {
 #[test]
 fn contributions_have_the_same_bits_on_any_number_of_threads() {
     let views = incomplete(3000, 5);
-    let model = Daimc::new(5).max_iterations(3).fit(&views).unwrap();
+    let fitted = Daimc::new(5).max_iterations(3).fit(&views).unwrap();
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| model.contributions(&views).unwrap())
+        pool.install(|| fitted.contributions(&views).unwrap())
     };
     let one = with(1);
     assert_eq!((one.instances(), one.views()), (3000, 2));
@@ -269,8 +269,8 @@ fn contributions_have_the_same_bits_on_any_number_of_threads() {
 #[test]
 fn shares_without_their_signs_sum_to_one() {
     let views = incomplete(200, 3);
-    let model = Daimc::new(3).fit(&views).unwrap();
-    let found = model.contributions(&views).unwrap();
+    let fitted = Daimc::new(3).fit(&views).unwrap();
+    let found = fitted.contributions(&views).unwrap();
     for i in 0..200 {
         let sum: f64 = found.shares(i).flatten().map(f64::abs).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{i}: {sum}");
@@ -283,8 +283,8 @@ fn shares_without_their_signs_sum_to_one() {
 #[test]
 fn with_one_cluster_there_is_nothing_to_decide() {
     let views = incomplete(60, 2);
-    let model = Daimc::new(1).fit(&views).unwrap();
-    let found = model.contributions(&views).unwrap();
+    let fitted = Daimc::new(1).fit(&views).unwrap();
+    let found = fitted.contributions(&views).unwrap();
     for i in 0..60 {
         assert_eq!((found.rival(i), found.margin(i)), (None, 0.0));
         assert!(found.shares(i).flatten().all(|share| share == 0.0));
@@ -296,8 +296,8 @@ fn a_row_of_zeros_says_nothing() {
     let mut values = numbers(40, 6, 3);
     values[..6].fill(0.0);
     let views = Views::new(vec![View::dense("a", 6, values).unwrap()]).unwrap();
-    let model = Daimc::new(4).scale(Scale::Unit).fit(&views).unwrap();
-    let found = model.contributions(&views).unwrap();
+    let fitted = Daimc::new(4).scale(Scale::Unit).fit(&views).unwrap();
+    let found = fitted.contributions(&views).unwrap();
     assert_eq!(found.shares(0).collect::<Vec<_>>(), [Some(0.0)]);
 }
 
@@ -306,12 +306,12 @@ fn an_empty_cluster_is_nobodys_rival() {
     // Two kinds of rows for three clusters.
     let values: Vec<f64> = (0..40).flat_map(|i| if i % 2 == 0 { [1.0, 0.0] } else { [0.0, 1.0] }).collect();
     let views = Views::new(vec![View::dense("a", 2, values).unwrap()]).unwrap();
-    let model = Daimc::new(3).fit(&views).unwrap();
-    let empty = (0..3).find(|cluster| !model.labels.contains(cluster)).unwrap();
-    let found = model.contributions(&views).unwrap();
+    let fitted = Daimc::new(3).fit(&views).unwrap();
+    let empty = (0..3).find(|cluster| !fitted.labels.contains(cluster)).unwrap();
+    let found = fitted.contributions(&views).unwrap();
     assert!((0..40).all(|i| found.rival(i).is_some_and(|rival| rival != empty)));
     // Nor does it make nonsense of instances that somebody puts there.
-    let there = model.contributions_of(&views, &[empty; 40]).unwrap();
+    let there = fitted.model.contributions_of(&views, &[empty; 40]).unwrap();
     assert!((0..40).all(|i| there.margin(i) < 0.0));
 }
 
@@ -322,8 +322,8 @@ fn what_does_not_belong_to_the_model_is_refused() {
         let view = Synthetic::new(30, 2).dense::<f64>("a", 5).unwrap().ids(ids).unwrap();
         Views::new(vec![view]).unwrap()
     };
-    let model = Daimc::new(2).fit(&named("i0")).unwrap();
-    let told = |views: &Views<'_>| model.contributions(views).unwrap_err().to_string();
+    let fitted = Daimc::new(2).fit(&named("i0")).unwrap();
+    let told = |views: &Views<'_>| fitted.contributions(views).unwrap_err().to_string();
     let other = |instances: usize, name: &str, features: usize| {
         Views::new(vec![Synthetic::new(instances, 2).dense::<f64>(name, features).unwrap()]).unwrap()
     };
@@ -332,13 +332,14 @@ fn what_does_not_belong_to_the_model_is_refused() {
     assert!(told(&other(30, "a", 6)).contains("as many as the model was fitted to"));
     let message = told(&named("x"));
     assert!(message.contains("instance 0 of the fit is 'i0'") && message.contains('x'), "{message}");
-    let labels = |labels: &[usize]| model.contributions_of(&named("x"), labels).unwrap_err().to_string();
+    let labels =
+        |labels: &[usize]| fitted.model.contributions_of(&named("x"), labels).unwrap_err().to_string();
     assert_eq!(labels(&[0; 29]), "labels: expected 30 values, found 29");
     assert!(labels(&[2; 30]).contains("the clusters of the model are 0 to 1"));
 }
 
 /// Two views of which ten features tell the clusters apart: as many as lead a cluster.
-fn with_noise_features(threads: usize) -> (Synthetic, Model) {
+fn with_noise_features(threads: usize) -> (Synthetic, Fit) {
     let data = Synthetic::new(600, 4).informative(10).noise(1.0).seed(3);
     let present = simulate::missing(600, &[0.3, 0.3], 2).unwrap();
     let views = [("a", 200), ("b", 120)].into_iter().zip(&present);
@@ -349,8 +350,8 @@ fn with_noise_features(threads: usize) -> (Synthetic, Model) {
 
 #[test]
 fn informative_features_lead_in_every_run_and_the_others_as_often_as_chance_has_it() {
-    let (data, model) = with_noise_features(2);
-    for view in &model.views {
+    let (data, fitted) = with_noise_features(2);
+    for view in &fitted.model.views {
         let (d, leading) = (view.basis.rows(), view.leading());
         assert_eq!(leading, 10);
         let told = data.informative_features(&view.name, d);
@@ -378,9 +379,9 @@ fn without_a_signal_stability_is_that_of_chance_and_not_of_the_order_of_features
     // Each of 400 features is noise: whatever leads, leads by accident.
     let data = Synthetic::new(300, 5).informative(0).noise(1.0).seed(8);
     let views = Views::new(vec![data.dense::<f64>("a", 400).unwrap()]).unwrap();
-    let model = Daimc::new(5).runs(8).neighbours(Neighbours::Off).fit(&views).unwrap();
-    let stability = model.views[0].stability.as_ref().unwrap();
-    assert_eq!(model.views[0].leading(), 20);
+    let fitted = Daimc::new(5).runs(8).neighbours(Neighbours::Off).fit(&views).unwrap();
+    let stability = fitted.model.views[0].stability.as_ref().unwrap();
+    assert_eq!(fitted.model.views[0].leading(), 20);
     let mean = |rows: std::ops::Range<usize>| {
         let count = rows.len();
         rows.flat_map(|row| stability.row(row)).sum::<f64>() / (5 * count) as f64
@@ -392,29 +393,30 @@ fn without_a_signal_stability_is_that_of_chance_and_not_of_the_order_of_features
 
 #[test]
 fn stability_does_not_depend_on_threads() {
-    let stability = |threads| with_noise_features(threads).1.views.into_iter().map(|view| view.stability);
+    let stability =
+        |threads| with_noise_features(threads).1.model.views.into_iter().map(|view| view.stability);
     assert!(stability(1).eq(stability(3)));
 }
 
 #[test]
 fn stability_is_kept_in_the_file_and_older_files_have_none() {
-    let (_, model) = with_noise_features(2);
-    let bytes = model.to_bytes().unwrap();
-    assert_eq!(Model::from_bytes(&bytes).unwrap(), model);
+    let (_, fitted) = with_noise_features(2);
+    let bytes = fitted.to_bytes().unwrap();
+    assert_eq!(Fit::from_bytes(&bytes).unwrap(), fitted);
     // A file from before, or of one run, has no such matrix.
-    let mut older = model.clone();
-    older.views.iter_mut().for_each(|view| view.stability = None);
+    let mut older = fitted.clone();
+    older.model.views.iter_mut().for_each(|view| view.stability = None);
     let bytes = older.to_bytes().unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("stability"));
-    assert_eq!(Model::from_bytes(&bytes).unwrap(), older);
+    assert_eq!(Fit::from_bytes(&bytes).unwrap(), older);
     let views = incomplete(60, 2);
     let one = Daimc::new(2).fit(&views).unwrap();
-    assert!(one.views.iter().all(|view| view.stability.is_none()));
+    assert!(one.model.views.iter().all(|view| view.stability.is_none()));
     // A file that was tampered with is refused.
     for wrong in [Matrix::zeros(200, 3), Matrix::from_fn(200, 4, |_, _| 1.5)] {
-        let mut broken = model.clone();
-        broken.views[0].stability = Some(wrong);
-        let error = Model::from_bytes(&broken.to_bytes().unwrap()).unwrap_err().to_string();
+        let mut broken = fitted.clone();
+        broken.model.views[0].stability = Some(wrong);
+        let error = Fit::from_bytes(&broken.to_bytes().unwrap()).unwrap_err().to_string();
         assert!(error.contains("do not fit together"), "{error}");
     }
 }
@@ -423,8 +425,8 @@ fn stability_is_kept_in_the_file_and_older_files_have_none() {
 fn a_fit_that_was_stopped_in_its_first_run_knows_of_no_stability() {
     let views = incomplete(200, 3);
     let stop = |_: &daimc::Iteration| std::ops::ControlFlow::Break(());
-    let model = Daimc::new(3).runs(4).threads(1).fit_with(&views, stop).unwrap();
-    assert!(model.views.iter().all(|view| view.stability.is_none()));
+    let fitted = Daimc::new(3).runs(4).threads(1).fit_with(&views, stop).unwrap();
+    assert!(fitted.model.views.iter().all(|view| view.stability.is_none()));
 }
 
 #[test]
@@ -435,15 +437,15 @@ fn one_pass_explains_what_two_do() {
         let views = [data.dense::<f64>("a", 20).unwrap(), data.dense::<f32>("b", 12).unwrap()];
         let masked = views.into_iter().zip(&present).map(|(view, present)| view.mask(present).unwrap());
         let views = Views::new(masked.collect()).unwrap();
-        let model = Daimc::new(4).fit(&views).unwrap();
-        let explanation = model.explain(&views).unwrap();
-        assert_eq!(explanation.contributions, model.contributions(&views).unwrap());
-        for (view, residuals) in model.views.iter().zip(&explanation.residuals) {
-            let misfit = model.misfit(&views, &view.name).unwrap();
+        let fitted = Daimc::new(4).fit(&views).unwrap();
+        let explanation = fitted.explain(&views).unwrap();
+        assert_eq!(explanation.contributions, fitted.contributions(&views).unwrap());
+        for (view, residuals) in fitted.model.views.iter().zip(&explanation.residuals) {
+            let misfit = fitted.misfit(&views, &view.name).unwrap();
             assert_eq!(residuals.len(), 4);
             for (cluster, found) in residuals.iter().enumerate() {
                 let own = |values: &[f64]| -> f64 {
-                    let members = values.iter().zip(&model.labels).filter(|(_, label)| **label == cluster);
+                    let members = values.iter().zip(&fitted.labels).filter(|(_, label)| **label == cluster);
                     members.map(|(value, _)| value).sum()
                 };
                 let (error, square) = (own(&misfit.error), own(&misfit.square));

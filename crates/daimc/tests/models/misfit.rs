@@ -19,10 +19,10 @@ fn errors_add_up_to_the_loss_under_every_scaling() {
     let data = Synthetic::new(700, 4).noise(0.5).seed(2);
     let views = incomplete(&data, 700);
     for scale in [Scale::Auto, Scale::None, Scale::MinMax, Scale::MinMaxUnit, Scale::ZScore] {
-        let model = Daimc::new(4).scale(scale).max_iterations(5).fit(&views).unwrap();
-        let of = |view: &daimc::ViewModel| model.misfit(&views, &view.name).unwrap().error;
-        let sum: f64 = model.views.iter().flat_map(of).sum();
-        let loss = model.objective.loss;
+        let fitted = Daimc::new(4).scale(scale).max_iterations(5).fit(&views).unwrap();
+        let of = |view: &daimc::ViewModel| fitted.misfit(&views, &view.name).unwrap().error;
+        let sum: f64 = fitted.model.views.iter().flat_map(of).sum();
+        let loss = fitted.objective.loss;
         assert!((sum - loss).abs() < 1e-5 * loss, "{scale}: {sum}, not {loss}");
     }
 }
@@ -33,9 +33,9 @@ fn each_error_is_that_of_its_own_row_and_zero_where_there_is_none() {
     let present: Vec<bool> = (0..10).map(|i| i % 3 != 1).collect();
     let gaps = View::dense("gaps", 4, &values).unwrap().mask(&present).unwrap();
     let views = Views::new(vec![gaps, View::dense("whole", 4, &values).unwrap()]).unwrap();
-    let model = Daimc::new(2).scale(Scale::None).equal_weight(false).fit(&views).unwrap();
-    let misfit = model.misfit(&views, "gaps").unwrap();
-    let made = model.reconstruct("gaps", &model.latent).unwrap();
+    let fitted = Daimc::new(2).scale(Scale::None).equal_weight(false).fit(&views).unwrap();
+    let misfit = fitted.misfit(&views, "gaps").unwrap();
+    let made = fitted.model.reconstruct("gaps", &fitted.latent).unwrap();
     for i in 0..10 {
         let row = &values[4 * i..4 * i + 4];
         let error: f64 = row.iter().zip(made.row(i)).map(|(x, y)| (x - y).powi(2)).sum();
@@ -50,11 +50,11 @@ fn each_error_is_that_of_its_own_row_and_zero_where_there_is_none() {
 fn other_instances_or_an_unknown_view_are_refused() {
     let data = Synthetic::new(60, 2);
     let views = Views::new(vec![data.dense::<f64>("a", 5).unwrap()]).unwrap();
-    let model = Daimc::new(2).fit(&views).unwrap();
+    let fitted = Daimc::new(2).fit(&views).unwrap();
     let fewer = Views::new(vec![Synthetic::new(59, 2).dense::<f64>("a", 5).unwrap()]).unwrap();
-    let message = model.misfit(&fewer, "a").unwrap_err().to_string();
+    let message = fitted.misfit(&fewer, "a").unwrap_err().to_string();
     assert_eq!(message, "instances: expected 60 values, found 59");
-    assert!(model.misfit(&views, "b").unwrap_err().to_string().contains("not part of the model"));
+    assert!(fitted.misfit(&views, "b").unwrap_err().to_string().contains("not part of the model"));
     let renamed = Views::new(vec![data.dense::<f64>("z", 5).unwrap()]).unwrap();
-    assert!(model.misfit(&renamed, "a").is_err());
+    assert!(fitted.misfit(&renamed, "a").is_err());
 }

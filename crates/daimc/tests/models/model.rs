@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Ids, Iteration, Matrix, Model, Neighbours, Outcome, Preset, Scale, Solver, View, Views, metrics,
-    simulate,
+    Daimc, Fit, Ids, Iteration, Matrix, Model, Neighbours, Outcome, Preset, Scale, Solver, View, Views,
+    metrics, simulate,
 };
 
 /// Two dense views and a sparse one of the same clusters, each with a third of the instances missing.

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Ids, Model, Neighbours, View, Views};
+use daimc::{Daimc, Error, Fit, Ids, Neighbours, View, Views};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 /// A small model with names of several alphabets, one of them empty.
-fn named() -> Model {
+fn named() -> Fit {
     let data = Synthetic::new(20, 2).noise(0.3).seed(1);
     let ids = (0..20).map(|i| if i == 3 { String::new() } else { format!("größe {i} 細胞") });
     let features = (0..4).map(|f| format!("größe {f}")).collect();
@@ -19,25 +19,24 @@ fn named() -> Model {
 
 #[test]
 fn a_file_of_version_1_is_read() {
-    let model =
-        Model::load(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/version-1.safetensors")).unwrap();
+    let fitted = Fit::load(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/version-1.safetensors")).unwrap();
     let ids: Vec<String> = (0..12).map(|i| format!("s{i}")).collect();
-    assert_eq!(model.ids, Ids::Names(ids));
-    assert_eq!(model.labels, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
-    let [a, b] = &model.views[..] else { panic!("two views") };
+    assert_eq!(fitted.ids, Ids::Names(ids));
+    assert_eq!(fitted.labels, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
+    let [a, b] = &fitted.model.views[..] else { panic!("two views") };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("a", "b"));
     assert_eq!(a.feature_names.as_deref(), Some(&["x", "y", "z größe"].map(String::from)[..]));
     assert_eq!(b.feature_names.as_deref(), Some(&["p", "q"].map(String::from)[..]));
-    assert_eq!((model.options.seed, model.runs.len()), (3, 2));
+    assert_eq!((fitted.model.options.seed, fitted.runs.len()), (3, 2));
     let new = View::dense("a", 3, vec![5.0, 0.1, 1.0, 0.125, 4.975, 1.025]).unwrap();
-    let place = model.place(&Views::new(vec![new]).unwrap()).unwrap();
+    let place = fitted.model.place(&Views::new(vec![new]).unwrap()).unwrap();
     assert_eq!(place.labels, [0, 1]);
     // As version 0.1.0 placed them.
     for (found, known) in place.confidence.iter().zip([0.978_129_403_283_497_5, 0.978_080_404_127_373_7]) {
         assert!((found - known).abs() < 1e-9, "{found} {known}");
     }
     // It is written as what is written today.
-    assert_eq!(Model::from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
+    assert_eq!(Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap(), fitted);
 }
 
 #[test]
@@ -46,11 +45,11 @@ fn more_ids_than_a_header_can_hold_are_kept() {
     let ids: Vec<String> = (0..instances).map(|i| format!("{i:0length$}")).collect();
     let values: Vec<f32> = (0..instances).map(|i| (i % 2) as f32).collect();
     let views = Views::new(vec![View::dense("a", 1, values).unwrap().ids(ids).unwrap()]).unwrap();
-    let model = Daimc::new(2).neighbours(Neighbours::Off).max_iterations(1).fit(&views).unwrap();
+    let fitted = Daimc::new(2).neighbours(Neighbours::Off).max_iterations(1).fit(&views).unwrap();
     drop(views);
-    let bytes = model.to_bytes().unwrap();
+    let bytes = fitted.to_bytes().unwrap();
     assert!(bytes.len() > 110_000_000);
-    assert!(Model::from_bytes(&bytes).unwrap() == model);
+    assert!(Fit::from_bytes(&bytes).unwrap() == fitted);
 }
 
 /// Counts what it is given, and takes no more than some bytes.
@@ -75,13 +74,13 @@ impl Write for Meter {
 fn a_model_is_written_piece_by_piece_and_a_full_disk_is_an_error() {
     let data = Synthetic::new(5000, 2).noise(0.3).seed(1);
     let views = Views::new(vec![data.dense::<f64>("a", 40).unwrap()]).unwrap();
-    let model = Daimc::new(2).neighbours(Neighbours::Off).max_iterations(2).fit(&views).unwrap();
-    let size = model.to_bytes().unwrap().len();
+    let fitted = Daimc::new(2).neighbours(Neighbours::Off).max_iterations(2).fit(&views).unwrap();
+    let size = fitted.to_bytes().unwrap().len();
     let mut meter = Meter { largest: 0, left: size };
-    model.write(&mut meter).unwrap();
+    fitted.write(&mut meter).unwrap();
     assert!(meter.left == 0 && meter.largest < size / 10, "{} of {size}", meter.largest);
     for left in [0, 100, size / 2, size - 1] {
-        let error = model.write(Meter { largest: 0, left }).unwrap_err();
+        let error = fitted.write(Meter { largest: 0, left }).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }
@@ -106,7 +105,7 @@ fn changed(bytes: &[u8], change: impl FnOnce(&mut Tensors)) -> Vec<u8> {
 #[test]
 fn names_that_are_none_are_refused() {
     let bytes = named().to_bytes().unwrap();
-    assert_eq!(Model::from_bytes(&changed(&bytes, |_| ())).unwrap().ids, named().ids);
+    assert_eq!(Fit::from_bytes(&changed(&bytes, |_| ())).unwrap().ids, named().ids);
     for owner in ["ids", "view.0.features"] {
         let (offsets, text) = (format!("{owner}.offsets"), format!("{owner}.bytes"));
         let count = SafeTensors::deserialize(&bytes).unwrap().tensor(&offsets).unwrap().shape()[0];
@@ -141,9 +140,9 @@ fn names_that_are_none_are_refused() {
             ("offsets in a matrix", changed(&bytes, |own| own.get_mut(&offsets).unwrap().1.push(1))),
         ];
         for (what, bytes) in cases {
-            match Model::from_bytes(&bytes) {
+            match Fit::from_bytes(&bytes) {
                 Err(Error::ModelFile { .. }) => {}
-                other => panic!("{owner}, {what}: {:?}", other.map(|model| model.ids)),
+                other => panic!("{owner}, {what}: {:?}", other.map(|fitted| fitted.ids)),
             }
         }
     }
@@ -156,8 +155,8 @@ fn a_file_with_names_and_any_byte_changed_is_refused_or_a_model() {
         for flip in [0x01, 0x80] {
             let mut changed = bytes.clone();
             changed[at] ^= flip;
-            match Model::from_bytes(&changed) {
-                Ok(model) => assert_eq!((model.ids.len(), model.labels.len()), (20, 20)),
+            match Fit::from_bytes(&changed) {
+                Ok(fitted) => assert_eq!((fitted.ids.len(), fitted.labels.len()), (20, 20)),
                 Err(Error::ModelFile { .. } | Error::OutOfRange) => {}
                 Err(error) => panic!("byte {at}: {error}"),
             }
@@ -169,7 +168,7 @@ fn a_file_with_names_and_any_byte_changed_is_refused_or_a_model() {
 fn what_does_not_begin_like_a_model_is_not_read_to_its_end() {
     for endless in ["/dev/zero", "/dev/urandom"] {
         if std::path::Path::new(endless).exists() {
-            assert!(matches!(Model::load(endless), Err(Error::ModelFile { .. })), "{endless}");
+            assert!(matches!(Fit::load(endless), Err(Error::ModelFile { .. })), "{endless}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Matrix, Model, Preset, Scale, Solver, View, Views};
+use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Solver, View, Views};
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -60,7 +60,7 @@ fn fits(clusters: usize) -> [Daimc; 4] {
 }
 
 /// What is not a finite number in a model, or not in its range.
-fn flaw(model: &Model, views: &Views<'_>) -> Option<String> {
+fn flaw(fitted: &Fit, views: &Views<'_>) -> Option<String> {
     let n = views.instances();
     let bad = |what: &str, values: &[f64]| {
         let bad = values.iter().find(|value| !value.is_finite())?;
@@ -70,30 +70,30 @@ fn flaw(model: &Model, views: &Views<'_>) -> Option<String> {
         let found = (matrix.rows(), matrix.columns());
         (found != expected).then(|| format!("{what} is {found:?}, not {expected:?}"))
     };
-    let latent = model.options.latent;
+    let latent = fitted.model.options.latent;
     let mut flaws = vec![
-        bad("V", model.latent.values()),
-        shape("V", &model.latent, (n, latent)),
-        model.latent.values().iter().find(|value| **value < 0.0).map(|value| format!("V holds {value}")),
-        bad("centres", model.centres.values()),
-        shape("centres", &model.centres, (latent, model.options.clusters)),
-        (model.labels.len() != n).then(|| "as many labels as instances".into()),
-        model
+        bad("V", fitted.latent.values()),
+        shape("V", &fitted.latent, (n, latent)),
+        fitted.latent.values().iter().find(|value| **value < 0.0).map(|value| format!("V holds {value}")),
+        bad("centres", fitted.model.centres.values()),
+        shape("centres", &fitted.model.centres, (latent, fitted.model.options.clusters)),
+        (fitted.labels.len() != n).then(|| "as many labels as instances".into()),
+        fitted
             .labels
             .iter()
-            .find(|&&label| label >= model.options.clusters)
+            .find(|&&label| label >= fitted.model.options.clusters)
             .map(|label| format!("label {label}")),
-        (model.confidence.len() != n).then(|| "as many confidences as instances".into()),
-        model.confidence.iter().find(|c| !(0.0..=1.0).contains(*c)).map(|c| format!("confidence {c}")),
-        (model.views.len() != views.len()).then(|| "as many view models as views".into()),
-        model.history.is_empty().then(|| "no history".into()),
+        (fitted.confidence.len() != n).then(|| "as many confidences as instances".into()),
+        fitted.confidence.iter().find(|c| !(0.0..=1.0).contains(*c)).map(|c| format!("confidence {c}")),
+        (fitted.model.views.len() != views.len()).then(|| "as many view models as views".into()),
+        fitted.history.is_empty().then(|| "no history".into()),
     ];
-    for (i, now) in model.history.iter().chain([&model.objective]).enumerate() {
+    for (i, now) in fitted.history.iter().chain([&fitted.objective]).enumerate() {
         let parts = [now.total, now.loss, now.alignment, now.sparsity];
         flaws.push(bad(&format!("objective {i} {now:?}"), &parts));
         flaws.push(parts.iter().find(|part| **part < 0.0).map(|part| format!("objective {i} has {part}")));
     }
-    for (own, view) in model.views.iter().zip(views.iter()) {
+    for (own, view) in fitted.model.views.iter().zip(views.iter()) {
         let of = |what: &str| format!("{what} of view {}", own.name);
         flaws.push(bad(&of("U"), own.basis.values()));
         flaws.push(shape(&of("U"), &own.basis, (view.features(), latent)));
@@ -104,17 +104,17 @@ fn flaw(model: &Model, views: &Views<'_>) -> Option<String> {
         flaws.push(bad(&of("factor"), &own.scaling.factor));
         flaws.push(bad(&of("weight and length"), &[own.scaling.weight, own.scaling.length]));
     }
-    let time = model.timings;
+    let time = fitted.timings;
     flaws.push(bad("timings", &[time.prepare, time.initialise, time.iterate, time.assign]));
     flaws.into_iter().flatten().next()
 }
 
 /// What is wrong with a model, with where it places the instances it was fitted to, or with its file.
-fn unsound(model: &Model, views: &Views<'_>) -> Option<String> {
-    if let Some(flaw) = flaw(model, views) {
+fn unsound(fitted: &Fit, views: &Views<'_>) -> Option<String> {
+    if let Some(flaw) = flaw(fitted, views) {
         return Some(flaw);
     }
-    let place = match model.place(views) {
+    let place = match fitted.model.place(views) {
         Ok(place) => place,
         Err(error) => return Some(format!("the instances it was fitted to cannot be placed: {error}")),
     };
@@ -124,13 +124,13 @@ fn unsound(model: &Model, views: &Views<'_>) -> Option<String> {
     if let Some(confidence) = place.confidence.iter().find(|c| !(0.0..=1.0).contains(*c)) {
         return Some(format!("an instance is placed with confidence {confidence}"));
     }
-    for view in &model.views {
-        let rows = model.reconstruct(&view.name, &model.latent).unwrap();
+    for view in &fitted.model.views {
+        let rows = fitted.model.reconstruct(&view.name, &fitted.latent).unwrap();
         if let Some(value) = rows.values().iter().find(|value| !value.is_finite()) {
             return Some(format!("view {} is reconstructed as {value}", view.name));
         }
     }
-    match model.to_bytes().and_then(|bytes| Model::from_bytes(&bytes)) {
+    match fitted.to_bytes().and_then(|bytes| Fit::from_bytes(&bytes)) {
         Ok(_) => None,
         Err(error) => Some(format!("its file cannot be read: {error}")),
     }
@@ -138,13 +138,13 @@ fn unsound(model: &Model, views: &Views<'_>) -> Option<String> {
 
 /// Fits the views, which must work.
 #[track_caller]
-fn sound(daimc: &Daimc, views: &Views<'_>) -> Model {
-    let model = daimc.fit(views).unwrap_or_else(|error| panic!("{error}\n{:?}", daimc.options()));
-    if let Some(reason) = unsound(&model, views) {
+fn sound(daimc: &Daimc, views: &Views<'_>) -> Fit {
+    let fitted = daimc.fit(views).unwrap_or_else(|error| panic!("{error}\n{:?}", daimc.options()));
+    if let Some(reason) = unsound(&fitted, views) {
         let names: Vec<&str> = views.iter().map(View::name).collect();
         panic!("{reason}\n{names:?} {:?}", daimc.options());
     }
-    model
+    fitted
 }
 
 /// Fits the views with both presets and both solvers, which must work.

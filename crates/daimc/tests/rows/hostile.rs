@@ -8,7 +8,7 @@ use daimc::select::Select;
 use daimc::source::{Buffer, MISSING, ReadError, Source};
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Error, Ids, Initialisation, Layout, Model, Neighbours, Penalty, Presence, Preset, Schema, View,
+    Daimc, Error, Fit, Ids, Initialisation, Layout, Neighbours, Penalty, Presence, Preset, Schema, View,
     ViewSchema, ViewWeights, Views,
 };
 
@@ -153,7 +153,7 @@ fn fits() -> Vec<Daimc> {
 }
 
 /// The outcome of a fit, unless it panics.
-fn outcome(fit: &Daimc, source: &dyn Source) -> Option<daimc::Result<Model>> {
+fn outcome(fit: &Daimc, source: &dyn Source) -> Option<daimc::Result<Fit>> {
     catch_unwind(AssertUnwindSafe(|| fit.fit(source))).ok()
 }
 
@@ -161,8 +161,8 @@ fn outcome(fit: &Daimc, source: &dyn Source) -> Option<daimc::Result<Model>> {
 fn a_source_without_fault_is_fitted() {
     for sparse in [false, true] {
         for fit in fits() {
-            let model = outcome(&fit, &Hostile::new(None, 0, sparse)).unwrap().unwrap();
-            assert_eq!(model.labels.len(), INSTANCES);
+            let fitted = outcome(&fit, &Hostile::new(None, 0, sparse)).unwrap().unwrap();
+            assert_eq!(fitted.labels.len(), INSTANCES);
         }
     }
 }
@@ -179,7 +179,7 @@ fn a_fault_at_any_time_is_an_error_and_never_a_panic() {
                     match outcome(&fit, &source) {
                         Option::None => panics.push(case),
                         Some(Err(_)) => {}
-                        Some(Ok(model)) => {
+                        Some(Ok(fitted)) => {
                             let only_sparse = matches!(
                                 fault,
                                 ShortColumns | ColumnOutOfRange | OffsetsBackwards | NoOffsets
@@ -189,7 +189,7 @@ fn a_fault_at_any_time_is_an_error_and_never_a_panic() {
                             let quiet =
                                 from > 0 || only_sparse && !sparse || fault == OtherFeatures && sparse;
                             assert!(quiet, "{case}: fitted");
-                            let numbers = model.latent.values().iter().chain(&model.confidence);
+                            let numbers = fitted.latent.values().iter().chain(&fitted.confidence);
                             assert!(numbers.into_iter().all(|value| value.is_finite()), "{case}");
                         }
                     }

@@ -85,7 +85,10 @@ fn the_unit_of_a_view_does_not_change_its_clusters() {
         assert!(ari(&expected.labels, &truth) > 0.8, "{scale}");
         for power in [-900, -600, -548, -400, -100, -30, 30, 100, 400, 508, 512, 600, 1000] {
             let found = fit.fit(&in_unit(power)).unwrap();
-            assert_eq!(found.views[0].scaling.scale, expected.views[0].scaling.scale, "{scale}, 2^{power}");
+            assert_eq!(
+                found.model.views[0].scaling.scale, expected.model.views[0].scaling.scale,
+                "{scale}, 2^{power}"
+            );
             assert_eq!(found.labels, expected.labels, "{scale}, 2^{power}");
         }
     }
@@ -133,7 +136,7 @@ fn a_sparse_view_in_any_unit_gives_the_same_clusters_or_is_refused() {
         let expected = fit.fit(&in_unit(0)).unwrap().labels;
         for power in [-600, -300, -30, 30, 300, 600] {
             match fit.fit(&in_unit(power)) {
-                Ok(model) => assert_eq!(model.labels, expected, "{scale}, 2^{power}"),
+                Ok(fitted) => assert_eq!(fitted.labels, expected, "{scale}, 2^{power}"),
                 Err(error) => assert!(matches!(error, Error::TooLarge { .. }), "{scale}, 2^{power}: {error}"),
             }
         }

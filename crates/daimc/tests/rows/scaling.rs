@@ -1,7 +1,7 @@
 //! Scaling is never written down, only folded into the products: here it is written down, and compared.
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Matrix, Model, Preset, Scale, Scaling, Solver, View, Views, simulate};
+use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Scaling, Solver, View, Views, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -178,7 +178,7 @@ fn given(truth: &[usize], scale: Scale, equal: bool) -> Daimc {
     daimc.scale(scale).equal_weight(equal)
 }
 
-fn fit(daimc: &Daimc, views: Vec<View<'static>>) -> Model {
+fn fit(daimc: &Daimc, views: Vec<View<'static>>) -> Fit {
     daimc.fit(&Views::new(views).unwrap()).unwrap()
 }
 

@@ -66,9 +66,9 @@ fn descend(shard: &mut dyn Shard, squares: &[f64], v: &Matrix) -> (Vec<u64>, Vec
 
 /// The scalings of a fit, which are those of all rows.
 fn scalings(views: &Views<'_>) -> Vec<Scaling> {
-    let model =
+    let fitted =
         Daimc::new(LATENT).neighbours(Neighbours::Off).max_iterations(1).restarts(1).fit(views).unwrap();
-    model.views.into_iter().map(|view| view.scaling).collect()
+    fitted.model.views.into_iter().map(|view| view.scaling).collect()
 }
 
 #[test]

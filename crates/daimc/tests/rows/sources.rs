@@ -48,7 +48,7 @@ fn same_for_any_number_of_threads(n: usize, iterations: usize) {
                 }
                 let place = |threads| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                    pool.install(|| one.place(&views).unwrap())
+                    pool.install(|| one.model.place(&views).unwrap())
                 };
                 assert_eq!(place(7), place(1), "{name}");
             }
@@ -100,7 +100,7 @@ fn sparse_rows_give_the_v_of_the_same_rows_stored_dense() {
             assert!(difference < 1e-8, "{scale}: {difference:e}");
             assert_eq!(metrics::ari(&one.labels, &other.labels).unwrap(), 1.0, "{scale}");
             if matches!(scale, Scale::MinMax | Scale::ZScore) {
-                assert!(!one.views[0].scaling.shift.is_empty(), "this scale is to shift the view");
+                assert!(!one.model.views[0].scaling.shift.is_empty(), "this scale is to shift the view");
             }
         }
     }
@@ -155,7 +155,7 @@ fn zeros_that_are_stored_change_nothing() {
         assert!(difference(&one.latent, &other.latent) < 1e-8, "{scale}");
         assert_eq!(metrics::ari(&one.labels, &other.labels).unwrap(), 1.0, "{scale}");
     }
-    let scale = |views| Daimc::new(4).fit(views).unwrap().views.remove(0).scaling.scale;
+    let scale = |views| Daimc::new(4).fit(views).unwrap().model.views.remove(0).scaling.scale;
     assert_eq!(scale(&full), scale(&views));
 }
 
@@ -237,7 +237,7 @@ fn views_that_are_joined_give_the_model_of_views_that_are_aligned() {
             let (one, other) = (daimc.fit(&joined).unwrap(), daimc.fit(&aligned).unwrap());
             assert_same(&one, &other);
             assert_eq!(one.ids, daimc::Ids::Names(names(&all)));
-            assert_eq!(one.predict(&joined).unwrap(), one.predict(&aligned).unwrap());
+            assert_eq!(one.model.predict(&joined).unwrap(), one.model.predict(&aligned).unwrap());
         }
     }
 }
@@ -404,10 +404,10 @@ fn values_that_stand_apart_give_the_model_of_values_that_do_not() {
         let (in_double, in_single) = (fit.fit(&double).unwrap(), fit.fit(&single).unwrap());
         for (values, strides) in apart(&a, 19) {
             let other = views(View::strided("a", [n, 19], strides, values).unwrap());
-            let model = fit.fit(&other).unwrap();
-            assert_same(&model, &in_double);
-            assert_eq!(model.transform(&other).unwrap(), in_double.transform(&double).unwrap());
-            assert_eq!(model.misfit(&other, "a").unwrap(), in_double.misfit(&double, "a").unwrap());
+            let fitted = fit.fit(&other).unwrap();
+            assert_same(&fitted, &in_double);
+            assert_eq!(fitted.model.transform(&other).unwrap(), in_double.model.transform(&double).unwrap());
+            assert_eq!(fitted.misfit(&other, "a").unwrap(), in_double.misfit(&double, "a").unwrap());
             // Masking borrows.
             assert_same(&fit.fit(&other.masked(&present).unwrap()).unwrap(), &in_double);
         }

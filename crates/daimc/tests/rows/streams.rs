@@ -171,12 +171,12 @@ fn rows_on_disk_give_the_model_of_rows_in_memory() {
             {
                 disk.random ^= true;
                 let daimc = off(4).preset(preset).neighbours(Neighbours::Off).scale(scale).max_iterations(6);
-                let (model, expected) = (daimc.fit(&disk).unwrap(), daimc.fit(&views).unwrap());
-                assert_same(&model, &expected);
-                let placed = model.place(&disk).unwrap();
-                assert_eq!(placed, model.place(&views).unwrap());
-                assert_eq!(model.contributions(&disk).unwrap(), model.contributions(&views).unwrap());
-                assert_eq!(model.misfit(&disk, "sparse").unwrap(), model.misfit(&views, "sparse").unwrap());
+                let (fitted, expected) = (daimc.fit(&disk).unwrap(), daimc.fit(&views).unwrap());
+                assert_same(&fitted, &expected);
+                let placed = fitted.model.place(&disk).unwrap();
+                assert_eq!(placed, fitted.model.place(&views).unwrap());
+                assert_eq!(fitted.contributions(&disk).unwrap(), fitted.contributions(&views).unwrap());
+                assert_eq!(fitted.misfit(&disk, "sparse").unwrap(), fitted.misfit(&views, "sparse").unwrap());
             }
         }
     }
@@ -190,9 +190,9 @@ fn rows_on_disk_give_the_model_of_rows_in_memory_where_k_means_looks_at_a_sample
             disk.random ^= true;
             let daimc = Daimc::new(4).preset(preset).neighbours(Neighbours::Off);
             let daimc = daimc.initialisation(initialisation).max_iterations(5).threads(3);
-            let model = daimc.fit(&disk).unwrap();
-            assert_same(&model, &daimc.fit(&views).unwrap());
-            assert_eq!(model.labels.len(), 6500);
+            let fitted = daimc.fit(&disk).unwrap();
+            assert_same(&fitted, &daimc.fit(&views).unwrap());
+            assert_eq!(fitted.labels.len(), 6500);
         }
     }
 }
@@ -218,14 +218,14 @@ fn a_default_fit_reads_the_data_five_times_beside_its_iterations() {
         let (mut disk, views) = both(&format!("passes-{n}-{scale}"), n);
         disk.random = true;
         let fit = off(4).scale(scale).max_iterations(12);
-        for model in [fit.fit(&disk).unwrap(), fit.fit(&views).unwrap()] {
-            let passes = model.passes;
+        for fitted in [fit.fit(&disk).unwrap(), fit.fit(&views).unwrap()] {
+            let passes = fitted.passes;
             assert!(
-                passes <= model.iterations() + 5,
+                passes <= fitted.iterations() + 5,
                 "{scale}: {passes} passes, {} iterations",
-                model.iterations()
+                fitted.iterations()
             );
-            assert!(passes > model.iterations());
+            assert!(passes > fitted.iterations());
         }
     }
 }
@@ -233,10 +233,10 @@ fn a_default_fit_reads_the_data_five_times_beside_its_iterations() {
 #[test]
 fn neighbourhoods_need_rows_in_memory() {
     let (disk, views) = both("neighbours", 300);
-    let model = Daimc::new(4).fit(&disk).unwrap();
-    assert_eq!(model.neighbours.used, Neighbours::Off);
-    assert!(model.neighbours.reason.contains("not in memory"), "{}", model.neighbours.reason);
-    assert_same(&model, &off(4).fit(&views).unwrap());
+    let fitted = Daimc::new(4).fit(&disk).unwrap();
+    assert_eq!(fitted.neighbours.used, Neighbours::Off);
+    assert!(fitted.neighbours.reason.contains("not in memory"), "{}", fitted.neighbours.reason);
+    assert_same(&fitted, &off(4).fit(&views).unwrap());
     let refused = Daimc::new(4).neighbours(Neighbours::Refine).fit(&disk).unwrap_err();
     assert!(matches!(refused, Error::Unsuitable { what: "neighbours", .. }), "{refused}");
 }
@@ -248,9 +248,9 @@ fn a_model_from_disk_is_watched_and_cancelled_like_any_other() {
     let stop = |iteration: &daimc::Iteration| {
         if iteration.number == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let model = daimc.fit_with(&disk, stop).unwrap();
-    assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 3));
-    assert_same(&model, &daimc.fit_with(&views, stop).unwrap());
+    let fitted = daimc.fit_with(&disk, stop).unwrap();
+    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 3));
+    assert_same(&fitted, &daimc.fit_with(&views, stop).unwrap());
     // The break was that fit's alone.
     assert_eq!(daimc.max_iterations(2).fit(&disk).unwrap().outcome, Outcome::IterationLimit);
 }
@@ -320,7 +320,7 @@ fn troubled(
     fit: &Daimc,
     at: usize,
     trouble: Trouble,
-) -> (Option<daimc::Result<daimc::Model>>, usize) {
+) -> (Option<daimc::Result<daimc::Fit>>, usize) {
     let source = Arc::new(Troubled { views: views.clone(), reads: AtomicUsize::new(0), at, trouble });
     let (own, fit) = (Arc::clone(&source), fit.clone());
     let outcome = in_time(move || fit.fit(&*own));
@@ -371,13 +371,13 @@ fn a_stop_at_any_read_keeps_the_iterations_that_were_made() {
         match outcome.unwrap() {
             // Before the first iteration there is nothing to keep.
             Err(error) => assert!(matches!(error, Error::Interrupted) && kept == 0, "read {at}: {error}"),
-            Ok(model) => {
+            Ok(fitted) => {
                 kept += 1;
-                assert_eq!(model.outcome, Outcome::Cancelled, "read {at}");
-                let made = model.iterations();
+                assert_eq!(fitted.outcome, Outcome::Cancelled, "read {at}");
+                let made = fitted.iterations();
                 assert!((1..=4).contains(&made));
-                assert_eq!(model.history, whole.history[..made], "read {at}");
-                assert!(model.latent.values().iter().all(|value| value.is_finite() && *value >= 0.0));
+                assert_eq!(fitted.history, whole.history[..made], "read {at}");
+                assert!(fitted.latent.values().iter().all(|value| value.is_finite() && *value >= 0.0));
             }
         }
     }
@@ -408,12 +408,12 @@ fn a_source_that_uses_rayon_deadlocks_nobody() {
             let views = views.clone();
             let fit = off(4).max_iterations(5);
             let fit = own.map_or(fit.clone(), |own| fit.threads(own));
-            let model = in_time(move || {
+            let fitted = in_time(move || {
                 // On threads that the source, too, would take for its own.
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| fit.fit(&Rayon(views)))
             });
-            assert_same(&model.unwrap().unwrap(), &expected);
+            assert_same(&fitted.unwrap().unwrap(), &expected);
         }
     }
 }

@@ -28,8 +28,8 @@ fn filled_in(scale: Scale, unit: impl Fn(usize, f64) -> f64 + Copy) -> (f64, f64
         View::dense("b", d, shown).unwrap().mask(&present[1]).unwrap(),
     ])
     .unwrap();
-    let model = Daimc::new(3).scale(scale).fit(&views).unwrap();
-    let rows = model.reconstruct("b", &model.latent).unwrap();
+    let fitted = Daimc::new(3).scale(scale).fit(&views).unwrap();
+    let rows = fitted.model.reconstruct("b", &fitted.latent).unwrap();
     assert_eq!((rows.rows(), rows.columns()), (n, d));
     let missing = || (0..n).filter(|&i| !present[1][i]);
     let (found, expected) = (rows_of(rows.values(), d, missing()), rows_of(&b, d, missing()));
@@ -62,8 +62,8 @@ fn what_is_filled_in_follows_the_present_rows_as_well() {
     let values = planted(&truth, 10, 4, |_, x| x);
     let views = Views::new(vec![View::dense("b", 10, &values).unwrap()]).unwrap();
     for scale in [Scale::None, Scale::Unit, Scale::MinMax, Scale::ZScore] {
-        let model = Daimc::new(3).scale(scale).fit(&views).unwrap();
-        let rows = model.reconstruct("b", &model.latent).unwrap();
+        let fitted = Daimc::new(3).scale(scale).fit(&views).unwrap();
+        let rows = fitted.model.reconstruct("b", &fitted.latent).unwrap();
         let correlation = correlation(&standard(rows.values(), &values, 10), &standard(&values, &values, 10));
         assert!(correlation > 0.9, "{scale}: {correlation}");
     }
@@ -72,9 +72,9 @@ fn what_is_filled_in_follows_the_present_rows_as_well() {
 #[test]
 fn every_feature_has_a_relevance() {
     let data = easy(100);
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     for (name, features) in [("a", 12), ("b", 20), ("c", 60)] {
-        let view = model.view(name).unwrap();
+        let view = fitted.model.view(name).unwrap();
         let relevance = view.relevance();
         assert_eq!(relevance.len(), features);
         assert!(relevance.iter().all(|value| value.is_finite() && *value >= 0.0));
@@ -93,8 +93,8 @@ fn features_without_any_cluster_matter_less_than_the_others() {
     let noise = planted(&vec![0; 300], 10, 9, |f, x| if f < 5 { 0.0 } else { x });
     let values: Vec<f64> = planted(&truth, 10, 4, unit).iter().zip(&noise).map(|(a, b)| a + b).collect();
     let views = Views::new(vec![View::dense("a", 10, values).unwrap()]).unwrap();
-    let model = Daimc::new(3).scale(Scale::ZScore).fit(&views).unwrap();
-    let relevance = model.views[0].relevance();
+    let fitted = Daimc::new(3).scale(Scale::ZScore).fit(&views).unwrap();
+    let relevance = fitted.model.views[0].relevance();
     let mean = |range: &[f64]| range.iter().sum::<f64>() / range.len() as f64;
     assert!(mean(&relevance[..5]) > 2.0 * mean(&relevance[5..]), "{relevance:?}");
 }

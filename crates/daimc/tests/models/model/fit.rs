@@ -8,20 +8,20 @@ fn the_callback_is_called_once_after_each_iteration() {
     for preset in [Preset::Default, Preset::Paper] {
         let mut seen: Vec<Iteration> = Vec::new();
         let daimc = Daimc::new(4).preset(preset);
-        let model = daimc.fit_with(&views, |iteration| {
+        let fitted = daimc.fit_with(&views, |iteration| {
             seen.push(*iteration);
             ControlFlow::Continue(())
         });
-        let model = model.unwrap();
-        assert_eq!(seen.len(), model.history.len());
-        assert_eq!(model.iterations(), model.history.len());
+        let fitted = fitted.unwrap();
+        assert_eq!(seen.len(), fitted.history.len());
+        assert_eq!(fitted.iterations(), fitted.history.len());
         assert!(seen.iter().enumerate().all(|(i, iteration)| iteration.number == i + 1));
-        assert!(seen.iter().zip(&model.history).all(|(iteration, now)| iteration.objective == *now));
+        assert!(seen.iter().zip(&fitted.history).all(|(iteration, now)| iteration.objective == *now));
         assert!(seen.windows(2).all(|pair| pair[0].elapsed <= pair[1].elapsed));
-        assert_eq!(seen[0].change, f64::INFINITY);
+        assert_eq!(seen[0].change, None);
         for pair in seen.windows(2) {
             let change = (pair[0].objective.total - pair[1].objective.total).abs() / pair[0].objective.total;
-            assert_eq!(pair[1].change, change);
+            assert_eq!(pair[1].change, Some(change));
         }
     }
 }
@@ -33,19 +33,19 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
     for preset in [Preset::Default, Preset::Paper] {
         for stop in [1, 3] {
             let daimc = Daimc::new(4).preset(preset).tolerance(0.0).max_iterations(10);
-            let model = daimc.fit_with(&views, |iteration| {
+            let fitted = daimc.fit_with(&views, |iteration| {
                 if iteration.number == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            let model = model.unwrap();
-            assert_eq!(model.outcome, Outcome::Cancelled);
-            assert_eq!((model.iterations(), model.history.len()), (stop, stop));
-            assert_eq!(model.labels.len(), 150);
-            assert_eq!(model.predict(&views).unwrap().len(), 150);
-            assert_eq!(model.neighbours.used, Neighbours::Off);
+            let fitted = fitted.unwrap();
+            assert_eq!(fitted.outcome, Outcome::Cancelled);
+            assert_eq!((fitted.iterations(), fitted.history.len()), (stop, stop));
+            assert_eq!(fitted.labels.len(), 150);
+            assert_eq!(fitted.model.predict(&views).unwrap().len(), 150);
+            assert_eq!(fitted.neighbours.used, Neighbours::Off);
             let short = daimc.max_iterations(stop).neighbours(Neighbours::Off).fit(&views).unwrap();
-            assert_eq!(short.history, model.history);
+            assert_eq!(short.history, fitted.history);
             // What follows the iterations was left out; it changes little here.
-            assert!(metrics::ari(&short.labels, &model.labels).unwrap() > 0.8);
+            assert!(metrics::ari(&short.labels, &fitted.labels).unwrap() > 0.8);
         }
     }
 }
@@ -53,8 +53,8 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
 #[test]
 fn a_cancelled_model_is_the_same_from_a_file() {
     let views = incomplete(&easy(80), 2);
-    let model = Daimc::new(4).fit_with(&views, |_| ControlFlow::Break(())).unwrap();
-    let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let fitted = Daimc::new(4).fit_with(&views, |_| ControlFlow::Break(())).unwrap();
+    let loaded = Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap();
     assert_eq!((loaded.outcome, loaded.iterations()), (Outcome::Cancelled, 1));
 }
 
@@ -63,21 +63,21 @@ fn a_large_tolerance_ends_the_fit_early() {
     let views = incomplete(&easy(150), 2);
     for preset in [Preset::Default, Preset::Paper] {
         let daimc = Daimc::new(4).preset(preset);
-        let model = daimc.clone().tolerance(1e6).fit(&views).unwrap();
+        let fitted = daimc.clone().tolerance(1e6).fit(&views).unwrap();
         // The first iteration has nothing to compare with.
-        assert_eq!((model.outcome, model.iterations()), (Outcome::Converged, 2));
-        let model = daimc.tolerance(0.0).max_iterations(4).fit(&views).unwrap();
-        assert_eq!((model.outcome, model.iterations()), (Outcome::IterationLimit, 4));
+        assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Converged, 2));
+        let fitted = daimc.tolerance(0.0).max_iterations(4).fit(&views).unwrap();
+        assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::IterationLimit, 4));
     }
 }
 
 #[test]
 fn a_fit_ends_when_j_changes_by_less_than_the_tolerance() {
     let views = incomplete(&easy(150), 2);
-    let model = Daimc::new(4).tolerance(1e-3).max_iterations(1000).fit(&views).unwrap();
-    assert_eq!(model.outcome, Outcome::Converged);
+    let fitted = Daimc::new(4).tolerance(1e-3).max_iterations(1000).fit(&views).unwrap();
+    assert_eq!(fitted.outcome, Outcome::Converged);
     let changes: Vec<f64> =
-        model.history.windows(2).map(|pair| (pair[0].total - pair[1].total).abs() / pair[0].total).collect();
+        fitted.history.windows(2).map(|pair| (pair[0].total - pair[1].total).abs() / pair[0].total).collect();
     let (last, before) = changes.split_last().unwrap();
     assert!(*last <= 1e-3 && before.iter().all(|change| *change > 1e-3), "{changes:?}");
 }
@@ -91,18 +91,19 @@ fn the_latent_dimension_can_differ_from_the_number_of_clusters() {
             for daimc in
                 [Daimc::new(4).latent(latent).preset(preset), Daimc::new(4).preset(preset).latent(latent)]
             {
-                let model = daimc.fit(&views).unwrap();
-                assert_eq!((model.options.clusters, model.options.latent), (4, latent));
-                assert_eq!((model.latent.rows(), model.latent.columns()), (300, latent));
-                assert_eq!((model.centres.rows(), model.centres.columns()), (latent, 4));
-                let view = model.view("c").unwrap();
+                let fitted = daimc.fit(&views).unwrap();
+                assert_eq!((fitted.model.options.clusters, fitted.model.options.latent), (4, latent));
+                assert_eq!((fitted.latent.rows(), fitted.latent.columns()), (300, latent));
+                assert_eq!((fitted.model.centres.rows(), fitted.model.centres.columns()), (latent, 4));
+                let view = fitted.model.view("c").unwrap();
                 assert_eq!((view.basis.rows(), view.basis.columns()), (60, latent));
                 assert_eq!((view.alignment.rows(), view.alignment.columns()), (60, latent));
-                assert!(model.labels.iter().all(|&label| label < 4));
-                assert_eq!(model.transform(&views).unwrap().columns(), latent);
+                assert!(fitted.labels.iter().all(|&label| label < 4));
+                assert_eq!(fitted.model.transform(&views).unwrap().columns(), latent);
                 if preset == Preset::Default {
-                    assert_eq!(model.predict(&views).unwrap(), model.labels);
-                    let enough = latent < 4 || metrics::accuracy(&data.truth(), &model.labels).unwrap() > 0.9;
+                    assert_eq!(fitted.model.predict(&views).unwrap(), fitted.labels);
+                    let enough =
+                        latent < 4 || metrics::accuracy(&data.truth(), &fitted.labels).unwrap() > 0.9;
                     assert!(enough, "latent {latent}");
                 }
             }
@@ -116,8 +117,8 @@ fn the_same_seed_gives_the_same_model_and_another_may_not() {
     for preset in [Preset::Default, Preset::Paper] {
         for solver in [Solver::Coordinate, Solver::Multiplicative] {
             let fit = |seed| {
-                let model = Daimc::new(6).preset(preset).solver(solver).seed(seed).fit(&views).unwrap();
-                (model.views, model.latent, model.labels, model.history)
+                let fitted = Daimc::new(6).preset(preset).solver(solver).seed(seed).fit(&views).unwrap();
+                (fitted.model.views, fitted.latent, fitted.labels, fitted.history)
             };
             let first = fit(1);
             assert_eq!(fit(1), first);

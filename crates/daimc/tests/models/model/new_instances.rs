@@ -5,15 +5,15 @@ use super::*;
 /// How many instances are placed in another cluster than the fit put them in, though not half way between two; and by
 /// how much rows of V differ at most, as a share of the row's largest entry.
 fn disagreement(daimc: &Daimc, views: &Views<'_>) -> (usize, f64) {
-    let model = daimc.fit(views).unwrap();
-    let place = model.place(views).unwrap();
-    assert_eq!(model.predict(views).unwrap(), place.labels);
-    let differ = (0..views.instances()).filter(|&i| place.labels[i] != model.labels[i]);
-    let difference = place.latent.iter_rows().zip(model.latent.iter_rows()).map(|(a, b)| {
+    let fitted = daimc.fit(views).unwrap();
+    let place = fitted.model.place(views).unwrap();
+    assert_eq!(fitted.model.predict(views).unwrap(), place.labels);
+    let differ = (0..views.instances()).filter(|&i| place.labels[i] != fitted.labels[i]);
+    let difference = place.latent.iter_rows().zip(fitted.latent.iter_rows()).map(|(a, b)| {
         let largest = b.iter().fold(f64::MIN_POSITIVE, |largest, value| largest.max(*value));
         a.iter().zip(b).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max)
     });
-    (differ.filter(|&i| model.confidence[i] > 1e-6).count(), difference.fold(0.0, f64::max))
+    (differ.filter(|&i| fitted.confidence[i] > 1e-6).count(), difference.fold(0.0, f64::max))
 }
 
 /// A fit in which each instance is labelled by its own row of V alone, as new instances are.
@@ -73,11 +73,11 @@ fn centred_instances_are_predicted_as_they_were_labelled() {
 #[test]
 fn the_order_of_the_views_does_not_matter_to_a_model() {
     let data = easy(150);
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     let a = || data.dense::<f64>("a", 12).unwrap();
     let b = || data.dense::<f32>("b", 20).unwrap();
     let c = || data.sparse::<f64>("c", 60, 0.1).unwrap();
-    let place = |views: Vec<View<'static>>| model.place(&Views::new(views).unwrap()).unwrap();
+    let place = |views: Vec<View<'static>>| fitted.model.place(&Views::new(views).unwrap()).unwrap();
     let expected = place(vec![a(), b(), c()]);
     for views in [vec![c(), b(), a()], vec![b(), a(), c()], vec![c(), a(), b()]] {
         let place = place(views);
@@ -90,12 +90,12 @@ fn the_order_of_the_views_does_not_matter_to_a_model() {
 fn new_instances_are_placed_from_some_of_the_views() {
     let data = easy(300);
     let truth = data.truth();
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     let a = || data.dense::<f64>("a", 12).unwrap();
     let b = || data.dense::<f32>("b", 20).unwrap();
     let c = || data.sparse::<f64>("c", 60, 0.1).unwrap();
     for views in [vec![a()], vec![b()], vec![c(), a()], vec![b(), c()], vec![c(), b()]] {
-        let place = model.place(&Views::new(views).unwrap()).unwrap();
+        let place = fitted.model.place(&Views::new(views).unwrap()).unwrap();
         assert!(metrics::accuracy(&truth, &place.labels).unwrap() > 0.95);
         assert_eq!((place.latent.rows(), place.latent.columns()), (300, 4));
         assert!(place.confidence.iter().all(|c| (0.0..=1.0).contains(c)));
@@ -105,9 +105,9 @@ fn new_instances_are_placed_from_some_of_the_views() {
 #[test]
 fn each_new_instance_is_placed_by_itself() {
     let data = easy(300);
-    let model = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
+    let fitted = Daimc::new(4).fit(&incomplete(&data, 2)).unwrap();
     let all = incomplete(&easy(60), 9);
-    let together = model.place(&all).unwrap();
+    let together = fitted.model.place(&all).unwrap();
     let ids = || (0..60).map(|i| i.to_string()).collect::<Vec<_>>();
     for i in [0, 17, 59] {
         let only: Vec<bool> = (0..60).map(|j| j == i).collect();
@@ -115,7 +115,7 @@ fn each_new_instance_is_placed_by_itself() {
         let alone = views.map(|(_, view)| view.clone().mask(&only).unwrap().ids(ids()).unwrap());
         let (alone, account) = Views::join(alone.collect()).unwrap();
         assert_eq!(account.instances, 1);
-        let alone = model.place(&alone).unwrap();
+        let alone = fitted.model.place(&alone).unwrap();
         assert_eq!(alone.labels[0], together.labels[i]);
         let row = Matrix::new(1, 4, together.latent.row(i).to_vec()).unwrap();
         // One view is in single precision, and products of a lone row are rounded otherwise.
@@ -137,13 +137,13 @@ fn instances_held_out_and_seen_in_one_view_are_mostly_placed_right() {
     let [a, b] = views(0..half);
     let present = simulate::missing(half, &[0.3, 0.3], 4).unwrap();
     let fitted = Views::new(vec![a.mask(&present[0]).unwrap(), b.mask(&present[1]).unwrap()]).unwrap();
-    let model = Daimc::new(4).fit(&fitted).unwrap();
+    let fitted = Daimc::new(4).fit(&fitted).unwrap();
     // Clusters have no names: they are told by the instances of the fit.
     let both: Vec<usize> = truth[..half].to_vec();
-    assert!(metrics::accuracy(&both, &model.labels).unwrap() > 0.95);
+    assert!(metrics::accuracy(&both, &fitted.labels).unwrap() > 0.95);
     for view in views(half..n) {
-        let labels = model.predict(&Views::new(vec![view]).unwrap()).unwrap();
-        let joined: Vec<usize> = model.labels.iter().chain(&labels).copied().collect();
+        let labels = fitted.model.predict(&Views::new(vec![view]).unwrap()).unwrap();
+        let joined: Vec<usize> = fitted.labels.iter().chain(&labels).copied().collect();
         assert!(metrics::accuracy(&truth, &joined).unwrap() > 0.95);
     }
 }

@@ -231,7 +231,7 @@ proptest! {
                 if join { Views::join(views).map(|(views, _)| views) } else { Views::new(views) }
             });
             match views.and_then(|views| Ok((asked.daimc(views.instances()).fit(&views)?, views))) {
-                Ok((model, views)) => prop_assert_eq!(unsound(&model, &views), None),
+                Ok((fitted, views)) => prop_assert_eq!(unsound(&fitted, &views), None),
                 Err(error) => {
                     let known = culprit(&error).is_none_or(|name| pieces.iter().any(|view| view.name == name));
                     prop_assert!(known, "{error}");

@@ -8,8 +8,8 @@ fn new_data_that_do_not_fit_the_model_are_refused() {
     let names = strings(&["p", "q", "r", "s"]);
     let a = data.dense::<f64>("a", 4).unwrap().feature_names(names.clone()).unwrap();
     let views = Views::new(vec![a.clone(), data.dense::<f32>("b", 6).unwrap()]).unwrap();
-    let model = Daimc::new(3).fit(&views).unwrap();
-    let predict = |view: View<'static>| model.predict(&Views::new(vec![view]).unwrap());
+    let fitted = Daimc::new(3).fit(&views).unwrap();
+    let predict = |view: View<'static>| fitted.model.predict(&Views::new(vec![view]).unwrap());
 
     let unknown = predict(data.dense::<f64>("c", 4).unwrap());
     refused!(unknown, Error::UnknownView { .. }, "view 'c'", "a, b");
@@ -30,10 +30,10 @@ fn new_data_that_do_not_fit_the_model_are_refused() {
 
 #[test]
 fn reconstructing_from_rows_of_another_width_is_refused() {
-    let model = Daimc::new(3).fit(&easy()).unwrap();
-    let wide = model.reconstruct("a", &Matrix::zeros(5, 4));
+    let fitted = Daimc::new(3).fit(&easy()).unwrap();
+    let wide = fitted.model.reconstruct("a", &Matrix::zeros(5, 4));
     refused!(wide, Error::LengthMismatch { expected: 3, found: 4, .. }, "3", "4");
-    refused!(model.reconstruct("c", &model.latent), Error::UnknownView { .. }, "view 'c'", "a, b");
+    refused!(fitted.model.reconstruct("c", &fitted.latent), Error::UnknownView { .. }, "view 'c'", "a, b");
 }
 
 // Files that are refused.
@@ -55,7 +55,7 @@ fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 #[test]
 fn bytes_that_are_no_model_are_refused() {
     for garbage in [&b""[..], &b"garbage"[..], &[0; 100], &[0xff; 100], &[7; 4096]] {
-        refused!(Model::from_bytes(garbage), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(garbage), Error::ModelFile { .. }, "not a model");
     }
 }
 
@@ -66,7 +66,7 @@ fn every_truncated_model_is_refused() {
     let header = 8 + u64::from_le_bytes(*header) as usize;
     let lengths = (0..header).step_by(7).chain(header..bytes.len());
     for length in lengths {
-        refused!(Model::from_bytes(&bytes[..length]), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(&bytes[..length]), Error::ModelFile { .. }, "not a model");
     }
 }
 
@@ -76,19 +76,19 @@ fn a_file_of_other_tensors_is_refused() {
     let tensor = || [("latent", TensorView::new(Dtype::F64, vec![2], &values).unwrap())];
     let metadata = |key: &str, text: &str| Some(HashMap::from([(key.to_string(), text.to_string())]));
     let plain = safetensors::serialize(tensor(), None).unwrap();
-    refused!(Model::from_bytes(&plain), Error::ModelFile { .. }, "not one of daimc");
+    refused!(Fit::from_bytes(&plain), Error::ModelFile { .. }, "not one of daimc");
     let other = safetensors::serialize(tensor(), metadata("format", "pt")).unwrap();
-    refused!(Model::from_bytes(&other), Error::ModelFile { .. }, "not one of daimc");
+    refused!(Fit::from_bytes(&other), Error::ModelFile { .. }, "not one of daimc");
     for text in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":2}", "{\"version\":-1}"] {
         let claimed = safetensors::serialize(tensor(), metadata("daimc", text)).unwrap();
-        refused!(Model::from_bytes(&claimed), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(&claimed), Error::ModelFile { .. }, "not a model");
     }
 }
 
 #[test]
 fn a_model_of_another_version_is_refused() {
     let later = replaced(&bytes(), r#"\"version\":2"#, r#"\"version\":9"#);
-    refused!(Model::from_bytes(&later), Error::ModelFile { .. }, "version", "9");
+    refused!(Fit::from_bytes(&later), Error::ModelFile { .. }, "version", "9");
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn a_model_whose_parts_do_not_fit_is_refused() {
         (r#""view.1.basis""#, r#""view.9.basis""#),
         (r#""view.0.basis""#, r#""view.2.basis""#),
     ] {
-        refused!(Model::from_bytes(&replaced(&bytes, from, to)), Error::ModelFile { .. }, "not a model");
+        refused!(Fit::from_bytes(&replaced(&bytes, from, to)), Error::ModelFile { .. }, "not a model");
     }
     let mut nan = bytes.clone();
     let end = nan.len();
     nan[end - 8..].copy_from_slice(&f64::NAN.to_le_bytes());
-    refused!(Model::from_bytes(&nan), Error::ModelFile { .. }, "NaN");
+    refused!(Fit::from_bytes(&nan), Error::ModelFile { .. }, "NaN");
 }
 
 #[test]
@@ -116,12 +116,12 @@ fn a_model_with_any_byte_changed_is_refused_or_usable() {
         for flip in [0x01, 0x10, 0x80] {
             let mut changed = bytes.clone();
             changed[at] ^= flip;
-            match Model::from_bytes(&changed) {
+            match Fit::from_bytes(&changed) {
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::ModelFile { .. }, "not a model"),
-                Ok(model) => {
+                Ok(fitted) => {
                     // A name or a number may have become another; where it matters, it is an error, no panic.
-                    if let Ok(labels) = model.predict(&views) {
+                    if let Ok(labels) = fitted.model.predict(&views) {
                         assert!(labels.iter().all(|&label| label < 3), "byte {at} ^ {flip}: {labels:?}");
                     }
                 }
@@ -134,9 +134,9 @@ fn a_model_with_any_byte_changed_is_refused_or_usable() {
 fn a_file_that_is_not_there_is_named() {
     let path = std::env::temp_dir().join("daimc-there-is-no-such-model");
     let shown = path.display().to_string();
-    refused!(Model::load(&path), Error::Io { .. }, &shown);
+    refused!(Fit::load(&path), Error::Io { .. }, &shown);
     let folder = path.join("model");
-    let model = Daimc::new(3).max_iterations(1).fit(&easy()).unwrap();
+    let fitted = Daimc::new(3).max_iterations(1).fit(&easy()).unwrap();
     let shown = folder.display().to_string();
-    refused!(model.save(&folder), Error::Io { .. }, &shown);
+    refused!(fitted.save(&folder), Error::Io { .. }, &shown);
 }

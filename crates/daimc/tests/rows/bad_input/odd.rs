@@ -46,9 +46,9 @@ fn a_view_of_zeros_has_an_outcome() {
 #[test]
 fn one_cluster_has_an_outcome() {
     for daimc in fits(1) {
-        let model = sound(&daimc, &easy());
-        assert_eq!(model.labels, [0; 30]);
-        assert_eq!(model.confidence, [1.0; 30]);
+        let fitted = sound(&daimc, &easy());
+        assert_eq!(fitted.labels, [0; 30]);
+        assert_eq!(fitted.confidence, [1.0; 30]);
     }
 }
 
@@ -164,7 +164,9 @@ fn large_values_left_as_they_are_are_refused_or_fitted() {
         let views = Views::new(vec![view]).unwrap();
         for daimc in fits(3) {
             match daimc.scale(Scale::None).equal_weight(false).fit(&views) {
-                Ok(model) => assert_eq!(unsound(&model, &views), None, "{name}, {:?}", model.options),
+                Ok(fitted) => {
+                    assert_eq!(unsound(&fitted, &views), None, "{name}, {:?}", fitted.model.options);
+                }
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::TooLarge { .. }, &name),
             }
@@ -248,7 +250,7 @@ fn a_start_of_huge_or_tiny_numbers_is_refused_or_fitted() {
     for size in [1e-200, 1e-160, 1e-50, 1e-9, 1e9, 1e50, 1e100, 1e200] {
         for daimc in fits(3) {
             match daimc.start(Matrix::from_fn(30, 3, |i, k| size * ((i + k) % 3) as f64)).fit(&easy()) {
-                Ok(model) => assert_eq!(unsound(&model, &easy()), None, "a start of {size:e}"),
+                Ok(fitted) => assert_eq!(unsound(&fitted, &easy()), None, "a start of {size:e}"),
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::Option { option: "start", .. }, "start"),
             }
@@ -262,7 +264,7 @@ fn huge_and_tiny_alpha_and_beta_are_refused_or_fitted() {
     for (alpha, beta) in sizes.into_iter().flat_map(|alpha| sizes.map(|beta| (alpha, beta))) {
         for daimc in fits(3) {
             match daimc.alpha(alpha).beta(beta).fit(&easy()) {
-                Ok(model) => assert_eq!(unsound(&model, &easy()), None, "alpha {alpha:e}, beta {beta:e}"),
+                Ok(fitted) => assert_eq!(unsound(&fitted, &easy()), None, "alpha {alpha:e}, beta {beta:e}"),
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::Option { .. }, "= "),
             }

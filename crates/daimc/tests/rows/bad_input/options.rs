@@ -103,9 +103,9 @@ fn values_too_large_to_be_squared_are_refused_without_scaling() {
 fn values_too_large_to_be_squared_can_be_brought_to_unit_length() {
     let views = Views::new(vec![huge()]).unwrap();
     for daimc in fits(2) {
-        let model = sound(&daimc.scale(Scale::Unit), &views);
-        let even = model.labels[0];
-        assert!((0..8).all(|i| (model.labels[i] == even) == (i % 2 == 0)), "{:?}", model.labels);
+        let fitted = sound(&daimc.scale(Scale::Unit), &views);
+        let even = fitted.labels[0];
+        assert!((0..8).all(|i| (fitted.labels[i] == even) == (i % 2 == 0)), "{:?}", fitted.labels);
     }
 }
 
@@ -116,7 +116,7 @@ fn rows_whose_squares_only_overflow_when_added_up_are_refused_or_fitted() {
     for daimc in fits(2) {
         for equal in [true, false] {
             match daimc.clone().scale(Scale::None).equal_weight(equal).fit(&views) {
-                Ok(model) => assert_eq!(unsound(&model, &views), None),
+                Ok(fitted) => assert_eq!(unsound(&fitted, &views), None),
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::TooLarge { .. }, "view 'a'"),
             }
@@ -132,7 +132,7 @@ fn values_near_the_largest_number_are_refused_or_fitted() {
         for daimc in fits(2) {
             for scale in SCALES {
                 match daimc.clone().scale(scale).fit(&views) {
-                    Ok(model) => assert_eq!(unsound(&model, &views), None, "{values:?} {scale}"),
+                    Ok(fitted) => assert_eq!(unsound(&fitted, &views), None, "{values:?} {scale}"),
                     Err(Error::OutOfRange) => {}
                     Err(error @ Error::Scaling { .. }) => {
                         refused!(Err::<(), _>(error), Error::Scaling { .. }, "view 'a'", "largest number");
@@ -146,8 +146,8 @@ fn values_near_the_largest_number_are_refused_or_fitted() {
 
 #[test]
 fn new_values_too_large_to_be_squared_are_refused() {
-    let model = Daimc::new(3).scale(Scale::None).fit(&easy()).unwrap();
+    let fitted = Daimc::new(3).scale(Scale::None).fit(&easy()).unwrap();
     let new = View::dense("a", 4, vec![0.0, 0.0, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0]).unwrap();
     let new = Views::new(vec![new.ids(strings(&["ok", "bad"])).unwrap()]).unwrap();
-    refused!(model.predict(&new), Error::TooLarge { row: 1, .. }, "view 'a'", "row 1", "'bad'");
+    refused!(fitted.model.predict(&new), Error::TooLarge { row: 1, .. }, "view 'a'", "row 1", "'bad'");
 }

@@ -20,12 +20,12 @@ fn views_of_equal_weight_have_a_mean_squared_row_length_of_one() {
         for preset in [Preset::Default, Preset::Paper] {
             let daimc = Daimc::new(3).preset(preset).scale(scale).max_iterations(2);
             let equal = fit(&daimc.clone().equal_weight(true), vec![a.dense("a"), b.sparse("b")]);
-            for (view, rows) in equal.views.iter().zip([&a, &b]) {
+            for (view, rows) in equal.model.views.iter().zip([&a, &b]) {
                 let square = mean_square(&view.scaling, rows);
                 assert!((square - 1.0).abs() < 1e-9, "{scale}, view {}: {square}", view.name);
             }
             let own = fit(&daimc.equal_weight(false), vec![a.dense("a"), b.sparse("b")]);
-            assert!(own.views.iter().all(|view| view.scaling.weight == 1.0));
+            assert!(own.model.views.iter().all(|view| view.scaling.weight == 1.0));
         }
     }
     assert!(Daimc::new(3).options().equal_weight);
@@ -50,8 +50,8 @@ fn equal_weight_makes_the_unit_of_a_view_irrelevant() {
 fn chosen(view: View<'static>) -> (Scale, String) {
     let rows = view.rows();
     let other = View::dense("other", 1, (0..rows).map(|i| (i % 3) as f64).collect::<Vec<_>>()).unwrap();
-    let model = fit(&Daimc::new(3).max_iterations(1).restarts(1), vec![view, other]);
-    let Scaling { scale, reason, .. } = model.views[0].scaling.clone();
+    let fitted = fit(&Daimc::new(3).max_iterations(1).restarts(1), vec![view, other]);
+    let Scaling { scale, reason, .. } = fitted.model.views[0].scaling.clone();
     (scale, reason)
 }
 
@@ -103,17 +103,17 @@ fn the_choice_is_that_of_each_view_and_can_be_overruled() {
     let truth = truth(120);
     let a = Rows::around(&truth, 10, 3, |f, x| if f == 4 { 1000.0 * x } else { x });
     let b = Rows::counts(&truth, 40, 3);
-    let model = fit(&Daimc::new(3), vec![a.dense("a"), b.sparse("b")]);
-    let scales = |model: &Model| model.views.iter().map(|view| view.scaling.scale).collect::<Vec<_>>();
-    assert_eq!(scales(&model), [Scale::MinMaxUnit, Scale::TfIdf]);
-    let model = fit(&Daimc::new(3).scale_view("b", Scale::Unit), vec![a.dense("a"), b.sparse("b")]);
-    assert_eq!(scales(&model), [Scale::MinMaxUnit, Scale::Unit]);
-    assert_eq!(model.views[1].scaling.reason, "asked for");
-    let model = fit(
+    let fitted = fit(&Daimc::new(3), vec![a.dense("a"), b.sparse("b")]);
+    let scales = |fitted: &Fit| fitted.model.views.iter().map(|view| view.scaling.scale).collect::<Vec<_>>();
+    assert_eq!(scales(&fitted), [Scale::MinMaxUnit, Scale::TfIdf]);
+    let fitted = fit(&Daimc::new(3).scale_view("b", Scale::Unit), vec![a.dense("a"), b.sparse("b")]);
+    assert_eq!(scales(&fitted), [Scale::MinMaxUnit, Scale::Unit]);
+    assert_eq!(fitted.model.views[1].scaling.reason, "asked for");
+    let fitted = fit(
         &Daimc::new(3).scale(Scale::ZScore).scale_view("b", Scale::Auto),
         vec![a.dense("a"), b.sparse("b")],
     );
-    assert_eq!(scales(&model), [Scale::ZScore, Scale::TfIdf]);
+    assert_eq!(scales(&fitted), [Scale::ZScore, Scale::TfIdf]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn scaling_that_is_folded_in_equals_scaling_that_is_written_down() {
                             difference < 1e-8,
                             "{scale}, equal weight {equal}, {solver:?}: {difference:e}"
                         );
-                        for (folded, plain) in folded.views.iter().zip(&plain.views) {
+                        for (folded, plain) in folded.model.views.iter().zip(&plain.model.views) {
                             let difference = self::difference(&folded.basis, &plain.basis);
                             assert!(
                                 difference < 1e-7,
@@ -69,8 +69,8 @@ fn statistics_are_those_of_the_present_rows() {
     };
     for scale in APPLIED {
         for views in [[a.dense("a"), b.dense("b")], [a.dense("a"), b.sparse("b")]] {
-            let model = fit(&given(&truth, scale, false), views.into());
-            for (view, rows) in model.views.iter().zip([&a, &b]) {
+            let fitted = fit(&given(&truth, scale, false), views.into());
+            for (view, rows) in fitted.model.views.iter().zip([&a, &b]) {
                 let Naive { shift, factor, .. } = Naive::fit(scale, rows);
                 close(&view.scaling.shift, &shift, "shift");
                 close(&view.scaling.factor, &factor, "factor");
@@ -92,7 +92,7 @@ fn sparse_rows_are_shifted_without_being_made_dense() {
         let daimc = given(&truth, scale, true);
         let sparse = fit(&daimc, vec![rows.sparse("a"), other.dense("b")]);
         let dense = fit(&daimc, vec![rows.dense("a"), other.dense("b")]);
-        assert!(sparse.views[0].scaling.shift.iter().any(|&shift| shift != 0.0));
+        assert!(sparse.model.views[0].scaling.shift.iter().any(|&shift| shift != 0.0));
         let found = difference(&sparse.latent, &dense.latent);
         assert!(found < 1e-8, "{scale}: {found:e}");
         let single = fit(&daimc, vec![rows.sparse_f32("a"), other.dense_f32("b")]);

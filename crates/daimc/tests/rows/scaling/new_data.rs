@@ -18,9 +18,9 @@ fn new_data_are_scaled_as_the_old_were() {
             for some in [&new[..], &new[..1]] {
                 let [a, b] = [&a, &b].map(|rows| rows.some(some.iter().copied()));
                 let views = |a: View<'static>, b: View<'static>| Views::new(vec![a, b]).unwrap();
-                let found = folded.transform(&views(a.dense("a"), b.sparse("b"))).unwrap();
+                let found = folded.model.transform(&views(a.dense("a"), b.sparse("b"))).unwrap();
                 let written = views(first.apply(&a).dense("a"), second.apply(&b).dense("b"));
-                let expected = plain.transform(&written).unwrap();
+                let expected = plain.model.transform(&written).unwrap();
                 assert!(expected.values().iter().any(|value| *value > 0.0));
                 let difference = difference(&found, &expected);
                 assert!(difference < 1e-6, "{scale}, equal weight {equal}: {difference:e}");
@@ -37,8 +37,9 @@ fn a_feature_that_was_constant_does_not_matter_to_new_data() {
         for scale in [Scale::MinMax, Scale::MinMaxUnit, Scale::ZScore, Scale::ZScoreUnit] {
             type Layout = fn(&Rows, &str) -> View<'static>;
             for layout in [Rows::dense as Layout, Rows::dense_f32, Rows::sparse] {
-                let model = fit(&Daimc::new(3).scale(scale), vec![layout(&of(constant), "a")]);
-                let place = |value| model.place(&Views::new(vec![layout(&of(value), "a")]).unwrap()).unwrap();
+                let fitted = fit(&Daimc::new(3).scale(scale), vec![layout(&of(constant), "a")]);
+                let place =
+                    |value| fitted.model.place(&Views::new(vec![layout(&of(value), "a")]).unwrap()).unwrap();
                 let expected = place(constant);
                 for value in [constant + 1.0, 1e6, -1e9] {
                     let found = place(value);
@@ -56,12 +57,12 @@ fn a_word_that_was_never_met_does_not_blow_up() {
     let truth = truth(120);
     let mut rows = Rows::counts(&truth, 20, 3);
     rows.values.iter_mut().skip(7).step_by(20).for_each(|value| *value = 0.0);
-    let model = fit(&Daimc::new(3).scale(Scale::TfIdf), vec![rows.sparse("a")]);
+    let fitted = fit(&Daimc::new(3).scale(Scale::TfIdf), vec![rows.sparse("a")]);
     let mut new = rows.clone();
     new.values.iter_mut().skip(7).step_by(20).for_each(|value| *value = 1.0);
-    let place = model.place(&Views::new(vec![new.sparse("a")]).unwrap()).unwrap();
+    let place = fitted.model.place(&Views::new(vec![new.sparse("a")]).unwrap()).unwrap();
     assert!(place.latent.values().iter().all(|value| value.is_finite()));
     let accuracy = daimc::metrics::accuracy(&truth, &place.labels).unwrap();
-    let before = daimc::metrics::accuracy(&truth, &model.labels).unwrap();
+    let before = daimc::metrics::accuracy(&truth, &fitted.labels).unwrap();
     assert!(accuracy > before - 0.1, "{accuracy} after {before}");
 }

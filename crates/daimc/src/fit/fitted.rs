@@ -1,0 +1,118 @@
+//! The result of a fit: what was learnt, and the instances it was learnt from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::missingness::Missingness;
+use crate::model::Model;
+use crate::neighbours::Decision;
+use crate::source::Source;
+use crate::steps::objective::Objective;
+use crate::text::quoted;
+use crate::{Error, Ids, Matrix, Result};
+
+/// The result of a fit: the [`Model`], and the instances that it was fitted to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Fit {
+    /// What was learnt.
+    pub model: Model,
+    /// The instances.
+    pub ids: Ids,
+    /// V: a row for each instance.
+    pub latent: Matrix,
+    /// The cluster of each instance, from 0.
+    pub labels: Vec<usize>,
+    /// How clear each instance's cluster is, from 0 (two are equally near) to 1.
+    pub confidence: Vec<f64>,
+    /// What was made of the neighbourhoods.
+    pub neighbours: Decision,
+    /// How far the clusters go together with which views instances have.
+    pub missingness: Missingness,
+    /// How each of several runs went; empty where there was one.
+    pub runs: Vec<Run>,
+    /// The objective of this U, V and B.
+    pub objective: Objective,
+    /// The objective after each iteration until the fit converged; see [`Options::consolidate`] for what follows.
+    ///
+    /// [`Options::consolidate`]: crate::Options::consolidate
+    pub history: Vec<Objective>,
+    /// Why the fit ended.
+    pub outcome: Outcome,
+    /// How often all rows were read.
+    pub passes: usize,
+    /// Where the time went.
+    pub timings: Timings,
+}
+
+impl Fit {
+    /// Iterations that were run.
+    #[must_use]
+    pub fn iterations(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Fails unless these are the instances of the fit.
+    pub(crate) fn check_instances(&self, source: &dyn Source) -> Result<()> {
+        let (expected, found) = (self.labels.len(), source.instances());
+        if expected != found {
+            return Err(Error::LengthMismatch { what: "instances".into(), expected, found });
+        }
+        if let (Ids::Names(own), Ids::Names(given)) = (&self.ids, source.schema().ids())
+            && let Some(row) = own.iter().zip(given).position(|(own, given)| own != given)
+        {
+            return Err(Error::Unsuitable {
+                what: "views",
+                value: given[row].clone(),
+                reason: format!(
+                    "instance {row} of the fit is {}: give the instances in the order of the fit",
+                    quoted(&own[row])
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// How one of several runs went; see [`Daimc::runs`](crate::Daimc::runs).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Run {
+    /// The seed of its start.
+    pub seed: u64,
+    /// Iterations that were run.
+    pub iterations: usize,
+    /// The objective after the last of them.
+    pub objective: f64,
+    /// The share of the instances that it puts where all runs together do.
+    pub agreement: f64,
+}
+
+/// Why a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// J changed by less than the tolerance.
+    Converged,
+    /// The limit of iterations was reached.
+    IterationLimit,
+    /// The callback or the switch of [`Daimc::stop`] asked to stop; the model is what there was by then.
+    Cancelled,
+}
+
+/// Where the time went, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Timings {
+    /// Scaling and presence patterns.
+    pub prepare: f64,
+    /// The start.
+    pub initialise: f64,
+    /// The iterations.
+    pub iterate: f64,
+    /// Clusters from V.
+    pub assign: f64,
+    /// Neighbourhoods, and the clusters that were cut from them.
+    #[serde(default)]
+    pub neighbours: f64,
+}
