@@ -1,12 +1,16 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test python browser bench docs lint licences audit fuzz package
+.PHONY: test test-all python browser bench docs lint licences audit fuzz package
 
 REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
 
 test: browser target/venv/ready
 	cargo test --workspace --all-features
 	$(MAKE) python
+
+# With the studies: tests that repeat others of their file on many more data.
+test-all: test
+	cargo test --workspace --all-features --test fits studies:: -- --ignored
 
 # The Python package: the wheel is built as the tests are, and installed in a new virtual environment, and tested as it is
 # installed.

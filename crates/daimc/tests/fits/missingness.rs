@@ -70,13 +70,14 @@ fn fit(views: &Views<'_>, clusters: usize, neighbours: Neighbours) -> Fit {
     Daimc::new(clusters).seed(3).neighbours(neighbours).fit(views).unwrap()
 }
 
-#[test]
-fn where_views_are_missing_at_random_clusters_do_not_follow_them() {
-    const SETS: usize = 40;
-    // One in twenty of forty sets, by chance.
-    const UNLIKELY: f64 = 0.05 / SETS as f64;
-    let (mut mean, mut follow) = (0.0, Vec::new());
-    for number in 0..SETS {
+const SETS: usize = 40;
+/// One in twenty of forty sets, by chance.
+const UNLIKELY: f64 = 0.05 / SETS as f64;
+
+/// What neighbourhoods add to the ARI of each set, and the sets whose clusters follow the patterns.
+fn at_random(sets: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<String>) {
+    let (mut gains, mut follow) = (Vec::new(), Vec::new());
+    for number in sets {
         let (planted, clusters, what) = set(number);
         let (views, truth) = planted.make().unwrap();
         let patterns = patterns(&views);
@@ -101,13 +102,30 @@ fn where_views_are_missing_at_random_clusters_do_not_follow_them() {
             p >= UNLIKELY || p_alone < UNLIKELY && known < known_alone + 0.01,
             "{what}: {p_alone}, then {p}"
         );
-        mean += (after - before) / SETS as f64;
+        gains.push(after - before);
         if p < UNLIKELY {
             follow.push(what);
         }
     }
-    println!("ARI {mean:+.4} in the mean; above chance: {follow:?}");
-    assert!(mean > 0.0 && follow.len() <= 2, "{mean} {follow:?}");
+    (gains, follow)
+}
+
+#[test]
+fn where_views_are_missing_at_random_clusters_do_not_follow_them() {
+    at_random((0..SETS).step_by(7));
+}
+
+mod studies {
+    use super::*;
+
+    #[test]
+    #[ignore = "a study: make test-all"]
+    fn where_views_are_missing_at_random_clusters_do_not_follow_them() {
+        let (gains, follow) = at_random(0..SETS);
+        let mean = gains.iter().sum::<f64>() / SETS as f64;
+        println!("ARI {mean:+.4} in the mean; above chance: {follow:?}");
+        assert!(mean > 0.0 && follow.len() <= 2, "{mean} {follow:?}");
+    }
 }
 
 #[test]
