@@ -58,8 +58,7 @@ impl Runs {
     /// The clusters of all runs together, as the first V of one more: see [`restart`].
     pub fn combine(&mut self, options: &Options) -> Result<Matrix> {
         let labels = self.cluster(options)?;
-        let latent = Matrix::zeros(labels.len(), options.clusters);
-        Ok(restart(latent, &labels, options.clusters))
+        Ok(restart(&labels, options.clusters))
     }
 
     /// For each run, the pairs of a final cluster and its own that belong together.

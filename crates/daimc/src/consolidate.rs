@@ -4,6 +4,8 @@
 //! that are computed from means of clusters are easier to cluster, and of several clusterings of V the one
 //! that is clearest afterwards (highest mean confidence) is, by experience, the one closest to the truth.
 
+use std::sync::Arc;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -17,11 +19,12 @@ use crate::options::Options;
 use crate::part::Part;
 use crate::scale::Scaling;
 use crate::scan::Scan;
+use crate::shard::{Cpu, Shard, VStep};
 use crate::source::Buffer;
-use crate::steps::latent::{Passes, Solver};
-use crate::sweep::{Mode, Sweep};
+use crate::steps::latent::Solver;
+use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
-use crate::{Matrix, Result};
+use crate::{Matrix, Result, Stop};
 
 /// Clusters V, starts again from the clusters, and makes one iteration. Every start of k-means on V is a candidate; which
 /// is best is found out on the instances, or on a seeded sample of them.
@@ -29,15 +32,14 @@ use crate::{Matrix, Result};
 /// # Errors
 /// [`Error::Interrupted`](crate::Error::Interrupted) when the fit is stopped; V is as it was.
 pub(crate) fn consolidate(
-    sweep: &Sweep<'_>,
+    sweep: &Arc<Sweep<'_>>,
     options: &Options,
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Descent, Matrix)> {
     watch.tell(&Stage::Consolidate);
     let labels = clusters(sweep, options, v)?;
-    let empty = Matrix::zeros(v.rows(), v.columns());
-    from_clusters(sweep, options, restart(empty, &labels, options.clusters))
+    from_clusters(sweep, options, restart(&labels, options.clusters))
 }
 
 /// The clusters to start again from.
@@ -56,35 +58,31 @@ fn clusters(sweep: &Sweep<'_>, options: &Options, v: &Matrix) -> Result<Vec<usiz
 
 /// One iteration from a V that stands for clusters, and V made optimal for the bases that it gives: two passes over the data.
 pub(crate) fn from_clusters(
-    sweep: &Sweep<'_>,
+    sweep: &Arc<Sweep<'_>>,
     options: &Options,
-    mut v: Matrix,
+    v: Matrix,
 ) -> Result<(Descent, Matrix)> {
     let stop = sweep.scan.stop();
-    let statistics = sweep.gather(&mut v, stop)?;
+    let mut shard = Cpu::of(sweep.clone());
+    let statistics = shard.start(v, stop)?;
     let mut descent = Descent::new(options, sweep.sums_of_squares(), Bases::Fitted, statistics)?;
-    let factors = descent.solve()?;
-    let passes = Passes { most: options.passes, tolerance: 0.0 };
-    if options.solver == Solver::Coordinate {
-        let mode = Mode::Settle { after: Some(passes) };
-        let statistics = sweep.run(&factors.bases, mode, &mut v, &factors.scale, stop)?;
+    let Options { solver, passes, .. } = *options;
+    if solver == Solver::Coordinate {
+        let statistics = shard.sweep(descent.solve()?, VStep::Settle { after: Some(passes) }, stop)?;
         descent.absorb(statistics)?;
-        v.scale_columns(&descent.factors().scale);
-        descent.scale_was_applied();
     } else {
-        let mode = Mode::Update { solver: options.solver, passes };
-        let statistics = sweep.run(&factors.bases, mode, &mut v, &factors.scale, stop)?;
+        let statistics = shard.sweep(descent.solve()?, VStep::Update { solver, passes }, stop)?;
         descent.absorb(statistics)?;
-        settle(sweep, &mut descent, &mut v)?;
+        settle(&mut shard, &mut descent, stop)?;
     }
+    let mut v = shard.into_latent();
+    descent.apply_scale(&mut v);
     Ok((descent, v))
 }
 
 /// Makes V optimal for the bases, from zero, as new instances will get it: where the optimum is not unique, the same one.
-pub(crate) fn settle(sweep: &Sweep<'_>, descent: &mut Descent, v: &mut Matrix) -> Result<()> {
-    let factors = descent.factors();
-    let statistics =
-        sweep.run(&factors.bases, Mode::Settle { after: None }, v, &factors.scale, sweep.scan.stop())?;
+pub(crate) fn settle(shard: &mut dyn Shard, descent: &mut Descent, stop: &Stop) -> Result<()> {
+    let statistics = shard.sweep(descent.factors(), VStep::Settle { after: None }, stop)?;
     descent.finish(statistics).map(|_| ())
 }
 
@@ -105,14 +103,14 @@ fn clearest(
     let some = Scan::new(&some, stop);
     let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
     let lenses = sweep.lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-    let sweep = Sweep::new(some, lenses, options.latent);
+    let sweep = Arc::new(Sweep::new(some, lenses, options.latent));
     let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
     // Of many clusters a candidate's own are a good start, and others are dear.
     let restarts = if options.clusters > kmeans::FEW { 1 } else { options.restarts };
     let own = Options { restarts, ..options.clone() };
     let clarity = |centres: &Matrix| -> Result<f64> {
-        let Place { latent, labels, .. } = Place::new(rows.clone(), scaling, centres, stop)?;
-        let (_, v) = from_clusters(&sweep, options, restart(latent, &labels, options.clusters))?;
+        let Place { labels, .. } = Place::new(rows.clone(), scaling, centres, stop)?;
+        let (_, v) = from_clusters(&sweep, options, restart(&labels, options.clusters))?;
         let (_, _, place) = Place::by_columns(v, &own, stop)?;
         Ok(place.confidence.iter().sum())
     };
@@ -121,9 +119,9 @@ fn clearest(
     Ok((1..clarities.len()).fold(0, |best, other| if better(best, other) { other } else { best }))
 }
 
-/// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration. `v` is
-/// overwritten.
-pub(crate) fn restart(mut v: Matrix, labels: &[usize], clusters: usize) -> Matrix {
+/// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration.
+pub(crate) fn restart(labels: &[usize], clusters: usize) -> Matrix {
+    let mut v = Matrix::zeros(labels.len(), clusters);
     let mut sizes = vec![0.0; clusters];
     labels.iter().for_each(|&label| sizes[label] += 1.0);
     let floor = FLOOR * labels.len() as f64;

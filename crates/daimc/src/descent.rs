@@ -1,13 +1,17 @@
 //! The algorithm without data: from the statistics of V to bases and alignments, and back.
 
+use std::ops::ControlFlow;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::fit::Outcome;
 use crate::options::{Options, Penalty};
+use crate::shard::{Shard, VStep};
 use crate::statistics::{Statistics, Totals};
 use crate::steps::objective::{Objective, loss, misalignment, sparsity};
 use crate::steps::{alignment, basis, normalise};
-use crate::{Error, Matrix, Result};
+use crate::{Error, Matrix, Result, Stop};
 
 /// What those who hold rows need to know of a fit: all that has to travel to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +29,7 @@ pub struct Factors {
 /// loop { statistics = shard.sweep(descent.solve()?)?;  objective = descent.absorb(statistics)?; }
 /// ```
 ///
-/// It holds nothing whose size depends on the number of instances.
+/// [`Descent::iterate`] is that loop, with its end. It holds nothing whose size depends on the number of instances.
 #[derive(Clone, Debug)]
 pub struct Descent {
     options: Options,
@@ -55,9 +59,20 @@ impl Descent {
     /// Starts from the statistics of the first V. `squares` is `Σ_j w_j ‖x_j‖²` of each view, scaled as the rows are.
     ///
     /// # Errors
-    /// When the share of some instances is missing in the statistics, and when a system of equations has no solution.
+    /// When the share of some instances is missing in the statistics, when these, the squares or the bases are not of the
+    /// same views, and when a system of equations has no solution.
     pub fn new(options: &Options, squares: Vec<f64>, bases: Bases, statistics: Statistics) -> Result<Self> {
+        options.check_alone()?;
         let mut totals = statistics.whole()?;
+        totals.check(options.latent)?;
+        same_views("squares, one for each view", totals.cross.len(), squares.len())?;
+        if let Bases::Given(bases) | Bases::Normalised(bases) = &bases {
+            same_views("bases, one for each view", totals.cross.len(), bases.len())?;
+            for (basis, cross) in bases.iter().zip(&totals.cross) {
+                same_views("rows of a basis", cross.rows(), basis.rows())?;
+                same_views("columns of a basis", cross.columns(), basis.columns())?;
+            }
+        }
         let mut scale = vec![1.0; options.latent];
         let bases = match bases {
             Bases::Given(bases) => bases,
@@ -110,9 +125,10 @@ impl Descent {
     /// objective.
     ///
     /// # Errors
-    /// When the share of some instances is missing, and when numbers have left the range of floating point.
+    /// When the share of some instances is missing, when the statistics are of other views, and when numbers have left the
+    /// range of floating point.
     pub fn absorb(&mut self, statistics: Statistics) -> Result<Objective> {
-        self.totals = statistics.whole()?;
+        self.totals = self.taken(statistics)?;
         self.factors.scale = normalise::normalise(&mut self.factors.bases, &mut self.totals);
         self.checked()
     }
@@ -122,9 +138,54 @@ impl Descent {
     /// # Errors
     /// As [`Descent::absorb`].
     pub fn finish(&mut self, statistics: Statistics) -> Result<Objective> {
-        self.totals = statistics.whole()?;
+        self.totals = self.taken(statistics)?;
         self.factors.scale.fill(1.0);
         self.checked()
+    }
+
+    /// Iterates with whoever holds the rows until J comes to rest, there were as many iterations as the options allow, or
+    /// somebody stops. `each` is told the number of an iteration, J after it, and the share by which it changed, if there was one
+    /// before. Returns J after each iteration, and why it ended.
+    ///
+    /// V of the shard is then still to be multiplied by the [scale](Factors::scale): see [`Descent::apply_scale`].
+    ///
+    /// # Errors
+    /// When rows cannot be read or numbers leave the range of floating point; [`Error::Interrupted`] only if it was stopped
+    /// before the end of the first iteration.
+    pub fn iterate(
+        &mut self,
+        shard: &mut dyn Shard,
+        stop: &Stop,
+        mut each: impl FnMut(usize, Objective, Option<f64>) -> ControlFlow<()>,
+    ) -> Result<(Vec<Objective>, Outcome)> {
+        let Options { solver, passes, max_iterations, tolerance, .. } = self.options;
+        let mut history = Vec::<Objective>::new();
+        for number in 1..=max_iterations {
+            let objective = match shard.sweep(self.solve()?, VStep::Update { solver, passes }, stop) {
+                Err(Error::Interrupted) if number > 1 => {
+                    self.factors.scale.fill(1.0);
+                    return Ok((history, Outcome::Cancelled));
+                }
+                statistics => self.absorb(statistics?)?,
+            };
+            let change = history
+                .last()
+                .map(|last| (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE));
+            history.push(objective);
+            if each(number, objective, change).is_break() {
+                return Ok((history, Outcome::Cancelled));
+            }
+            if change.is_some_and(|change| change <= tolerance) {
+                return Ok((history, Outcome::Converged));
+            }
+        }
+        Ok((history, Outcome::IterationLimit))
+    }
+
+    /// Applies the scale that the last iteration has left to V, which is then that of these bases.
+    pub fn apply_scale(&mut self, v: &mut Matrix) {
+        v.scale_columns(&self.factors.scale);
+        self.factors.scale.fill(1.0);
     }
 
     /// The bases, and the scale of V.
@@ -145,9 +206,15 @@ impl Descent {
         (self.factors.bases, self.alignments)
     }
 
-    /// The holders of V have applied its scale, though there are no statistics of it: a sweep was interrupted.
-    pub(crate) fn scale_was_applied(&mut self) {
-        self.factors.scale.fill(1.0);
+    /// The sums, if they are of the views that this descent began with.
+    fn taken(&self, statistics: Statistics) -> Result<Totals> {
+        let totals = statistics.whole()?;
+        totals.check(self.options.latent)?;
+        same_views("views of the statistics", self.factors.bases.len(), totals.cross.len())?;
+        for (basis, cross) in self.factors.bases.iter().zip(&totals.cross) {
+            same_views("rows of C", basis.rows(), cross.rows())?;
+        }
+        Ok(totals)
     }
 
     /// The objective, unless numbers have left the range of floating point.
@@ -179,4 +246,8 @@ impl Descent {
         }
         objective
     }
+}
+
+fn same_views(what: &str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what: what.into(), expected, found }) }
 }

@@ -234,7 +234,7 @@ pub enum Error {
     },
 
     /// A view that the model does not know.
-    #[error("view {} is not part of the fitted, which has: {known}", quoted(view))]
+    #[error("view {} is not part of the model, which has: {known}", quoted(view))]
     UnknownView {
         /// The view's name.
         view: String,

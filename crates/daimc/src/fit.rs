@@ -327,10 +327,10 @@ impl Daimc {
         let stop = self.watch.stop.part();
         let scan = Scan::new(source, &stop);
         let lenses = self.prepare(&scan)?;
-        let sweep = Sweep::new(scan, lenses, options.latent);
+        let sweep = Arc::new(Sweep::new(scan, lenses, options.latent));
         let prepare = clock.lap();
 
-        let work = Work::new(self, &sweep, &stop, &mut each, clock.start);
+        let work = Work::new(self, sweep.clone(), &stop, &mut each, clock.start);
         let (mut descent, mut v, mut courses, several) = if options.runs == 1 {
             let (descent, v, course) = work.once(options, 1)?;
             (descent, v, vec![course], None)
@@ -356,7 +356,7 @@ impl Daimc {
         let (latent_scaling, centres, mut place) = match found {
             None => Place::by_columns(v, options, &to_the_end)?,
             Some(Found { labels, confidence }) => {
-                match from_clusters(&sweep, options, restart(v.clone(), &labels, options.clusters)) {
+                match from_clusters(&sweep, options, restart(&labels, options.clusters)) {
                     // The bases are still those of the V before.
                     Err(Error::Interrupted) => {}
                     fitted => (descent, v) = fitted?,
@@ -366,7 +366,6 @@ impl Daimc {
         };
         let cancelled = stop.is_set();
         let passes = sweep.scan.passes();
-        let lenses = sweep.lenses;
         let objective = descent.objective();
         let (bases, alignments) = descent.into_parts();
         let (mut runs, mut stability) = (Vec::new(), None);
@@ -383,13 +382,13 @@ impl Daimc {
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
         let mut stability = stability.map(Vec::into_iter);
-        let views = lenses.into_iter().zip(bases).zip(alignments).enumerate();
+        let views = sweep.lenses.iter().zip(bases).zip(alignments).enumerate();
         let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
             name: source.name(view).into(),
             feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
             basis,
             alignment,
-            scaling: lens.scaling,
+            scaling: lens.scaling.clone(),
             stability: stability.as_mut().and_then(Iterator::next),
         });
         let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);

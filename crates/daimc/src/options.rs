@@ -166,15 +166,32 @@ impl Options {
         instances: usize,
         mut views: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<()> {
-        let bad = |option, value: String, reason: String| Err(Error::Option { option, value, reason });
         let at_most = format!("must be at least 1 and at most the number of instances, {instances}");
         for (option, value) in [("clusters", self.clusters), ("latent", self.latent)] {
             if value < 1 {
-                return bad(option, "0".into(), at_most);
+                return Err(Error::Option { option, value: "0".into(), reason: at_most });
             }
             if value > instances {
                 let value = value.to_string();
                 return Err(Error::Unsuitable { what: option, value, reason: at_most });
+            }
+        }
+        self.check_alone()?;
+        for name in self.view_scales.keys() {
+            if !views.clone().any(|view| view == name) {
+                let known = list(views.by_ref().map(plain));
+                return Err(Error::UnknownView { view: name.clone(), known });
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if an option makes no sense for any data.
+    pub(crate) fn check_alone(&self) -> Result<()> {
+        let bad = |option, value: String, reason: String| Err(Error::Option { option, value, reason });
+        for (option, value) in [("clusters", self.clusters), ("latent", self.latent)] {
+            if value < 1 {
+                return bad(option, "0".into(), "must be at least 1".into());
             }
         }
         for (option, value) in [("alpha", self.alpha), ("beta", self.beta), ("tolerance", self.tolerance)] {
@@ -204,12 +221,6 @@ impl Options {
         if matches!(self.neighbours, Neighbours::Refine | Neighbours::Embed) && self.latent != self.clusters {
             let reason = "only `off` where the latent dimension is not the number of clusters";
             return bad("neighbours", self.neighbours.to_string(), reason.into());
-        }
-        for name in self.view_scales.keys() {
-            if !views.clone().any(|view| view == name) {
-                let known = list(views.by_ref().map(plain));
-                return Err(Error::UnknownView { view: name.clone(), known });
-            }
         }
         Ok(())
     }

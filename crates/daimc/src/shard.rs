@@ -10,8 +10,9 @@ use crate::scale::Scaling;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::statistics::Statistics;
-use crate::steps::latent::{Passes, Solver};
-use crate::sweep::{self, Sweep};
+use crate::steps::latent::Solver;
+use crate::sweep::Sweep;
+use crate::text::quoted;
 use crate::{Error, Matrix, Result, Stop};
 
 /// Some instances: their rows, and their part of V, which never leaves it during the iterations. A [`Descent`](crate::Descent)
@@ -30,8 +31,8 @@ pub trait Shard: Send {
     /// statistics.
     ///
     /// # Errors
-    /// When rows cannot be read, and [`Error::Interrupted`]: the rows of V that were not reached by then have still been
-    /// multiplied by the scale.
+    /// When there is no V yet, when the factors are not those of the views, when rows cannot be read, and
+    /// [`Error::Interrupted`]: the rows of V that were not reached by then have still been multiplied by the scale.
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics>;
 
     /// The rows of V as they are, without a scale that is still to be applied.
@@ -40,28 +41,20 @@ pub trait Shard: Send {
 
 /// What a sweep does to V.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum VStep {
-    /// Some passes of a solver over each row.
+    /// Takes each row nearer to its optimum for the bases.
     Update {
         /// How V is updated.
         solver: Solver,
         /// How often a row is gone over, at most.
         passes: usize,
     },
-    /// The optimum for the bases, from zero, as new instances get it.
-    Settle,
-}
-
-impl From<VStep> for sweep::Mode {
-    fn from(step: VStep) -> Self {
-        match step {
-            VStep::Update { solver, passes } => {
-                Self::Update { solver, passes: Passes { most: passes, tolerance: 0.0 } }
-            }
-            VStep::Settle => Self::Settle { after: None },
-        }
-    }
+    /// Makes each row optimal for the bases, from zero: where the optimum is not unique, everybody gets the same one.
+    Settle {
+        /// So many passes of coordinate descent over the row as it was come first, and the column sums of the statistics, by
+        /// which V is normalised, are those of their result.
+        after: Option<usize>,
+    },
 }
 
 /// The rows of a [`Source`], on the processor of this machine.
@@ -120,6 +113,40 @@ impl<'a> Cpu<'a> {
         Self { sweep, v: Matrix::default() }
     }
 
+    /// With these rows of V, whose statistics are known.
+    pub(crate) fn begun(sweep: Arc<Sweep<'a>>, v: Matrix) -> Self {
+        Self { sweep, v }
+    }
+
+    /// The rows of V.
+    pub(crate) fn into_latent(self) -> Matrix {
+        self.v
+    }
+
+    /// Fails if these factors are not those of the views, or there is no V yet.
+    fn check(&self, factors: &Factors) -> Result<()> {
+        let latent = self.sweep.latent();
+        let same = |what: &str, expected: usize, found: usize| {
+            if expected == found {
+                return Ok(());
+            }
+            Err(Error::LengthMismatch { what: what.into(), expected, found })
+        };
+        same("rows of V, which `start` gives", self.instances(), self.v.rows())?;
+        same("scale of V", latent, factors.scale.len())?;
+        let schema = self.sweep.scan.schema();
+        same("bases", schema.len(), factors.bases.len())?;
+        for (view, basis) in schema.views().zip(&factors.bases) {
+            same(
+                &format!("rows of the basis of view {}", quoted(view.name())),
+                view.features(),
+                basis.rows(),
+            )?;
+            same(&format!("columns of the basis of view {}", quoted(view.name())), latent, basis.columns())?;
+        }
+        Ok(())
+    }
+
     /// `Σ_j w_j ‖x_j‖²` of each view, which a [`Descent`](crate::Descent) is told: those of all shards, added up.
     #[must_use]
     pub fn squares(&self) -> Vec<f64> {
@@ -147,7 +174,8 @@ impl Shard for Cpu<'_> {
     }
 
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
-        self.sweep.run(&factors.bases, step.into(), &mut self.v, &factors.scale, stop)
+        self.check(factors)?;
+        self.sweep.run(factors, step, &mut self.v, stop)
     }
 
     fn latent(&self) -> Matrix {
@@ -187,15 +215,16 @@ impl<S: Shard> Shard for Shards<S> {
         if expected != found {
             return Err(Error::LengthMismatch { what: "rows of V".into(), expected, found });
         }
-        let mut first = 0;
-        let mut parts = Vec::with_capacity(self.0.len());
-        for shard in &self.0 {
-            let rows = shard.instances();
-            let values = v.values()[first * v.columns()..(first + rows) * v.columns()].to_vec();
-            parts.push(Matrix::new(rows, v.columns(), values)?);
-            first += rows;
-        }
-        self.all(|shard, number| shard.start(parts[number].clone(), stop))
+        let ends = self.0.iter().scan(0, |end, shard| {
+            *end += shard.instances();
+            Some(*end)
+        });
+        let ends: Vec<usize> = ends.collect();
+        self.all(|shard, number| {
+            let (rows, columns) = (shard.instances(), v.columns());
+            let own = &v.values()[(ends[number] - rows) * columns..ends[number] * columns];
+            shard.start(Matrix::new(rows, columns, own.to_vec())?, stop)
+        })
     }
 
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {

@@ -48,6 +48,21 @@ impl Totals {
     pub fn new(gram: Vec<Matrix>, cross: Vec<Matrix>, column_sums: Vec<f64>) -> Self {
         Self { gram, cross, column_sums }
     }
+
+    /// The sizes of all matrices, and of the column sums.
+    fn shape(&self) -> (Vec<(usize, usize)>, usize, usize) {
+        let matrices = self.gram.iter().chain(&self.cross).map(|matrix| (matrix.rows(), matrix.columns()));
+        (matrices.collect(), self.gram.len(), self.column_sums.len())
+    }
+
+    /// Fails unless they are of a V with so many columns.
+    pub(crate) fn check(&self, latent: usize) -> Result<()> {
+        let fits = self.gram.len() == self.cross.len()
+            && self.gram.iter().all(|gram| (gram.rows(), gram.columns()) == (latent, latent))
+            && self.cross.iter().all(|cross| cross.columns() == latent)
+            && self.column_sums.len() == latent;
+        if fits { Ok(()) } else { Err(unfit("its matrices are not those of the views and columns of V")) }
+    }
 }
 
 impl Statistics {
@@ -66,13 +81,23 @@ impl Statistics {
     /// Both together.
     ///
     /// # Errors
-    /// When they are not of the same instances, or both hold the share of one of them.
+    /// When they are not of the same instances and views, or both hold the share of one of them.
     pub fn merge(mut self, other: Self) -> Result<Self> {
+        if !self.alike(&other) {
+            return Err(unfit("others are of other views, or of a V with other columns"));
+        }
         if self.0.absorb(other.0) {
             Ok(self)
         } else {
             Err(unfit("the same instances were counted twice, or others"))
         }
+    }
+
+    /// Whether the sums of both, and all of each, are of the same views.
+    fn alike(&self, other: &Self) -> bool {
+        let mut all = self.0.roots().chain(other.0.roots()).map(|(.., totals)| totals.shape());
+        let first = all.next();
+        all.all(|shape| Some(shape) == first)
     }
 
     /// The sums over all instances.
@@ -156,7 +181,8 @@ impl Statistics {
                 return Err(none());
             }
         }
-        Ok(Self(forest))
+        let read = Self(forest);
+        if read.alike(&read) { Ok(read) } else { Err(none()) }
     }
 }
 

@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::descent::Factors;
 use crate::forest::Forest;
 use crate::lens::{Lens, Operand, Sums, Total};
 use crate::linalg::transposed_product;
 use crate::machine;
 use crate::patterns::{Grams, Patterns};
 use crate::scan::{Piece, Scan};
+use crate::shard::VStep;
 use crate::source::Block;
 use crate::statistics::{Statistics, Totals};
 use crate::steps::latent::{LANES, Passes, Solver};
@@ -31,18 +33,6 @@ pub(crate) struct Sweep<'a> {
     /// Instances of a tile, about, and of a group.
     tile: usize,
     group: usize,
-}
-
-/// What a sweep does with V before it gathers statistics.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Mode {
-    /// Nothing.
-    Keep,
-    /// Takes it nearer to its optimum for the bases.
-    Update { solver: Solver, passes: Passes },
-    /// Makes it optimal for the bases, from zero: where the optimum is not unique, everybody gets the same one. If that comes
-    /// `after` an update (by coordinate descent), the column sums, by which V is normalised, are those of the updated V.
-    Settle { after: Option<Passes> },
 }
 
 /// How exactly V is solved for given bases.
@@ -91,25 +81,19 @@ impl<'a> Sweep<'a> {
         self.latent
     }
 
-    /// Goes over all instances once. V is read as `v · scale` (column by column), changed as `mode` says, and written back.
+    /// Goes over all instances once. V is read as `v · scale` (column by column), changed as `step` says, and written back.
     ///
     /// # Errors
     /// When rows cannot be read, and [`Error::Interrupted`]: the rows of V of blocks that were not reached are only
     /// multiplied by the scale then.
-    pub fn run(
-        &self,
-        bases: &[Matrix],
-        mode: Mode,
-        v: &mut Matrix,
-        scale: &[f64],
-        stop: &Stop,
-    ) -> Result<Statistics> {
-        self.go(self.plan(bases, mode).as_ref(), v, scale, true, stop, |_, _| Ok(()))
+    pub fn run(&self, factors: &Factors, step: VStep, v: &mut Matrix, stop: &Stop) -> Result<Statistics> {
+        let plan = self.plan(&factors.bases, step);
+        self.go(Some(&plan), v, &factors.scale, true, stop, |_, _| Ok(()))
     }
 
     /// Statistics of V as it is.
     pub fn gather(&self, v: &mut Matrix, stop: &Stop) -> Result<Statistics> {
-        self.run(&[], Mode::Keep, v, &vec![1.0; self.latent], stop)
+        self.go(None, v, &vec![1.0; self.latent], true, stop, |_, _| Ok(()))
     }
 
     /// Statistics of V, whose rows are worked out here: `begin` is called with the rows of each block in all views and writes
@@ -125,8 +109,8 @@ impl<'a> Sweep<'a> {
     /// V that is optimal for the bases, without statistics.
     pub fn place(&self, bases: &[Matrix]) -> Result<Matrix> {
         let mut v = Matrix::zeros(self.scan.instances(), self.latent);
-        let plan = self.plan(bases, Mode::Settle { after: None });
-        self.go(plan.as_ref(), &mut v, &vec![1.0; self.latent], false, self.scan.stop(), |_, _| Ok(()))?;
+        let plan = self.plan(bases, VStep::Settle { after: None });
+        self.go(Some(&plan), &mut v, &vec![1.0; self.latent], false, self.scan.stop(), |_, _| Ok(()))?;
         if v.values().iter().all(|value| value.is_finite()) { Ok(v) } else { Err(Error::OutOfRange) }
     }
 
@@ -181,16 +165,16 @@ impl<'a> Sweep<'a> {
         self.lenses.iter().map(|lens| lens.sum_squares).collect()
     }
 
-    fn plan(&self, bases: &[Matrix], mode: Mode) -> Option<Plan<'_>> {
-        let (solver, passes, before, from_zero) = match mode {
-            Mode::Keep => return None,
-            Mode::Update { solver, passes } => (solver, passes, None, false),
-            Mode::Settle { after } => (Solver::Coordinate, SETTLED, after, true),
+    fn plan(&self, bases: &[Matrix], step: VStep) -> Plan<'_> {
+        let at_most = |most: usize| Passes { most, tolerance: 0.0 };
+        let (solver, passes, before, from_zero) = match step {
+            VStep::Update { solver, passes } => (solver, at_most(passes), None, false),
+            VStep::Settle { after } => (Solver::Coordinate, SETTLED, after.map(at_most), true),
         };
         let operands = self.lenses.iter().zip(bases).map(|(lens, basis)| lens.operand(basis)).collect();
         let grams = bases.iter().map(|basis| transposed_product(basis, basis)).collect();
         let grams = Grams::new(&self.patterns, grams, solver);
-        Some(Plan { solver, passes, before, from_zero, operands, grams })
+        Plan { solver, passes, before, from_zero, operands, grams }
     }
 
     /// A block of instances, whose rows of V are `v`.

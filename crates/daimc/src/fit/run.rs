@@ -1,7 +1,7 @@
 //! The runs of a fit: from a start to a V that can be clustered.
 
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -11,11 +11,12 @@ use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters, settle};
 use crate::descent::Descent;
 use crate::explain::leaders::Leaders;
+use crate::initialise::Start;
 use crate::model::Place;
 use crate::options::Options;
-use crate::steps::latent::Passes;
+use crate::shard::Cpu;
 use crate::steps::objective::Objective;
-use crate::sweep::{Mode, Sweep};
+use crate::sweep::Sweep;
 use crate::{Error, Matrix, Result, Stop};
 
 /// How a run went.
@@ -43,14 +44,20 @@ type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
 /// A fit at work: what its runs share.
 pub(super) struct Work<'a> {
     fit: &'a Daimc,
-    sweep: &'a Sweep<'a>,
+    sweep: Arc<Sweep<'a>>,
     stop: &'a Stop,
     each: Mutex<Each<'a>>,
     begun: Instant,
 }
 
 impl<'a> Work<'a> {
-    pub fn new(fit: &'a Daimc, sweep: &'a Sweep<'a>, stop: &'a Stop, each: Each<'a>, begun: Instant) -> Self {
+    pub fn new(
+        fit: &'a Daimc,
+        sweep: Arc<Sweep<'a>>,
+        stop: &'a Stop,
+        each: Each<'a>,
+        begun: Instant,
+    ) -> Self {
         Self { fit, sweep, stop, each: Mutex::new(each), begun }
     }
 
@@ -61,46 +68,25 @@ impl<'a> Work<'a> {
     pub fn once(&self, options: &Options, run: usize) -> Result<(Descent, Matrix, Course)> {
         let mut clock = Clock::new();
         let mut timings = Timings::default();
-        let start = self.fit.begin(self.sweep, options.seed)?;
-        let mut v = start.v;
-        let mut descent = Descent::new(options, self.sweep.sums_of_squares(), start.bases, start.statistics)?;
+        let Start { v, statistics, bases } = self.fit.begin(&self.sweep, options.seed)?;
+        let mut shard = Cpu::begun(self.sweep.clone(), v);
+        let mut descent = Descent::new(options, self.sweep.sums_of_squares(), bases, statistics)?;
         timings.initialise = clock.lap();
 
-        let (mut history, mut outcome) = (Vec::<Objective>::new(), Outcome::IterationLimit);
-        let passes = Passes { most: options.passes, tolerance: 0.0 };
-        for number in 1..=options.max_iterations {
-            let factors = descent.solve()?;
-            let mode = Mode::Update { solver: options.solver, passes };
-            let objective = match self.sweep.run(&factors.bases, mode, &mut v, &factors.scale, self.stop) {
-                Err(Error::Interrupted) if number > 1 => {
-                    descent.scale_was_applied();
-                    break;
-                }
-                statistics => descent.absorb(statistics?)?,
-            };
-            let change = history
-                .last()
-                .map(|last| (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE));
-            history.push(objective);
-            let report = Iteration { run, number, objective, change, elapsed: self.begun.elapsed() };
-            if self.tell(&report).is_break() {
-                break;
-            }
-            if change.is_some_and(|change| change <= options.tolerance) {
-                outcome = Outcome::Converged;
-                break;
-            }
-        }
+        let (history, mut outcome) =
+            descent.iterate(&mut shard, self.stop, |number, objective, change| {
+                self.tell(&Iteration { run, number, objective, change, elapsed: self.begun.elapsed() })
+            })?;
         timings.iterate = clock.lap();
 
-        v.scale_columns(&descent.factors().scale);
-        descent.scale_was_applied();
+        let mut v = shard.into_latent();
+        descent.apply_scale(&mut v);
         if !self.stop.is_set() {
             let refined = if options.consolidate && options.latent == options.clusters {
-                consolidate(self.sweep, options, &v, &self.fit.watch)
+                consolidate(&self.sweep, options, &v, &self.fit.watch)
             } else if options.settle {
-                let (mut descent, mut v) = (descent.clone(), v.clone());
-                settle(self.sweep, &mut descent, &mut v).map(|()| (descent, v))
+                let (mut descent, mut shard) = (descent.clone(), Cpu::begun(self.sweep.clone(), v.clone()));
+                settle(&mut shard, &mut descent, self.stop).map(|()| (descent, shard.into_latent()))
             } else {
                 Err(Error::Interrupted)
             };
@@ -161,7 +147,7 @@ impl<'a> Work<'a> {
         }
         // There is something to combine if one run has made an iteration.
         let Some(first) = first else { return Err(Error::Interrupted) };
-        match runs.combine(options).and_then(|v| from_clusters(self.sweep, options, v)) {
+        match runs.combine(options).and_then(|v| from_clusters(&self.sweep, options, v)) {
             // What the first of them has found is still there.
             Err(Error::Interrupted) => Ok((first.0, first.1, courses, runs)),
             combined => combined.map(|(descent, v)| (descent, v, courses, runs)),

@@ -27,8 +27,8 @@ pub(crate) fn position<T>(features: usize, f: usize) -> usize {
     if f < whole { f } else { padded::<T>(features) - (features - f) }
 }
 
-/// Chunks per pass of [`gather`]: a tile's share of the sums then stays in the first-level cache.
-const PANEL: usize = 64;
+/// Features per pass of [`project_by_feature`]: their vectors then stay in the first-level cache while all rows go past.
+const BLOCK: usize = 128;
 
 /// `out[j][k] = x_j · u_k` for each row `x_j` and each of the K vectors `u_k` of `basis`, laid out in chunks. Rows have
 /// `features` values, at least a chunk.
@@ -193,17 +193,24 @@ impl<T: Scalar> WithSimd for ByFeature<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows, basis, width, out } = self;
+        let features = rows[0].len();
         let basis = T::split::<S>(basis).0;
         let out = T::split_mut::<S>(out).0;
         let registers = width / T::lanes::<S>();
+        out.fill(T::splat(simd, T::default()));
         let widest = if S::REGISTER_COUNT >= 32 { 3 } else { 2 };
-        for (start, width) in cuts(registers, widest) {
-            match (width, S::REGISTER_COUNT >= 32) {
-                (1, true) => by_feature::<S, T, 8, 1>(simd, rows, basis, registers, start, out),
-                (2, true) => by_feature::<S, T, 8, 2>(simd, rows, basis, registers, start, out),
-                (_, true) => by_feature::<S, T, 8, 3>(simd, rows, basis, registers, start, out),
-                (1, false) => by_feature::<S, T, 6, 1>(simd, rows, basis, registers, start, out),
-                (_, false) => by_feature::<S, T, 6, 2>(simd, rows, basis, registers, start, out),
+        for from in (0..features).step_by(BLOCK) {
+            let block = from..(from + BLOCK).min(features);
+            let basis = &basis[block.start * registers..block.end * registers];
+            for (start, width) in cuts(registers, widest) {
+                let place = (registers, start);
+                match (width, S::REGISTER_COUNT >= 32) {
+                    (1, true) => by_feature::<S, T, 8, 1>(simd, rows, &block, basis, place, out),
+                    (2, true) => by_feature::<S, T, 8, 2>(simd, rows, &block, basis, place, out),
+                    (_, true) => by_feature::<S, T, 8, 3>(simd, rows, &block, basis, place, out),
+                    (1, false) => by_feature::<S, T, 6, 1>(simd, rows, &block, basis, place, out),
+                    (_, false) => by_feature::<S, T, 6, 2>(simd, rows, &block, basis, place, out),
+                }
             }
         }
     }
@@ -222,39 +229,33 @@ fn touch<T: Scalar>(rows: &[&[T]]) {
     }
 }
 
+/// Adds the products of a block of features: of each feature the `W` registers from `start` of its `registers`.
 #[inline(always)]
 fn by_feature<S: Simd, T: Scalar, const R: usize, const W: usize>(
     simd: S,
     rows: &[&[T]],
+    block: &Range<usize>,
     basis: &[T::Register<S>],
-    registers: usize,
-    start: usize,
+    (registers, start): (usize, usize),
     out: &mut [T::Register<S>],
 ) {
-    /// Features between two checks of bounds.
-    const STEP: usize = 4;
     for (group, out) in rows.chunks(R).zip(out.chunks_mut(R * registers)) {
         let rows: [&[T]; R] = fill(group);
-        let features = rows[0].len();
-        let steps: [&[[T; STEP]]; R] = from_fn(|i| &rows[i].as_chunks().0[..features / STEP]);
+        let features = block.len();
+        let rows: [&[T]; R] = from_fn(|i| &rows[i][block.clone()][..features]);
         let mut sums = [[T::splat(simd, T::default()); W]; R];
-        for (step, u) in basis[start..].chunks(STEP * registers).take(features / STEP).enumerate() {
-            let u = &u[..(STEP - 1) * registers + W];
-            for f in 0..STEP {
-                let u: [_; W] = from_fn(|w| u[f * registers + w]);
-                for i in 0..R {
-                    let x = T::splat(simd, steps[i][step][f]);
-                    for w in 0..W {
-                        sums[i][w] = T::mul_add(simd, x, u[w], sums[i][w]);
-                    }
-                }
+        for i in 0..group.len().min(R) {
+            for w in 0..W {
+                sums[i][w] = out[i * registers + start + w];
             }
         }
-        for f in features / STEP * STEP..features {
+        // One feature at a time: with more of them the sums would no longer be kept in registers.
+        for (f, u) in basis.chunks_exact(registers).enumerate() {
+            let u = &u[start..start + W];
             for i in 0..R {
                 let x = T::splat(simd, rows[i][f]);
                 for w in 0..W {
-                    sums[i][w] = T::mul_add(simd, x, basis[f * registers + start + w], sums[i][w]);
+                    sums[i][w] = T::mul_add(simd, x, u[w], sums[i][w]);
                 }
             }
         }
@@ -278,81 +279,77 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows, weights, latent, features, sums } = self;
-        let length = padded::<T>(features);
-        let (height, widest) = if S::REGISTER_COUNT >= 32 { (4, 5) } else { (2, 4) };
-        for (of_rows, of_sums) in meetings::<T>(features).flat_map(panels::<T>) {
-            for (start, width) in cuts(latent, widest) {
-                let sums = &mut sums[start * length..(start + width) * length];
-                for (group, from) in rows.chunks(height).zip((0..).step_by(height)) {
-                    let weights = &weights[start * rows.len() + from..];
-                    if S::REGISTER_COUNT >= 32 {
-                        with_width!(
-                            width,
-                            4,
-                            [1, 2, 3, 4, 5],
-                            gather_tile(simd, group, weights, rows.len(), sums, &of_rows, &of_sums)
-                        );
-                    } else {
-                        with_width!(
-                            width,
-                            2,
-                            [1, 2, 3, 4],
-                            gather_tile(simd, group, weights, rows.len(), sums, &of_rows, &of_sums)
-                        );
+        let (lanes, length) = (T::lanes::<S>(), padded::<T>(features));
+        let (high, widest) = if S::REGISTER_COUNT >= 32 { (4, 6) } else { (2, 5) };
+        for (of_rows, of_sums) in meetings::<T>(features) {
+            let mut from = 0;
+            while from < of_rows.len() {
+                // Registers of features whose sums are kept at a time; a few at the end go one by one.
+                let height = if from + high * lanes <= of_rows.len() { high } else { 1 };
+                let at = (of_rows.start + from, of_sums.start + from);
+                for (start, width) in cuts(latent, widest) {
+                    let sums = &mut sums[start * length..(start + width) * length];
+                    let weights = &weights[start * rows.len()..(start + width) * rows.len()];
+                    match (S::REGISTER_COUNT >= 32, height) {
+                        (true, 4) => {
+                            with_width!(
+                                width,
+                                4,
+                                [1, 2, 3, 4, 5, 6],
+                                gather_tile(simd, rows, weights, sums, at)
+                            );
+                        }
+                        (false, 2) => {
+                            with_width!(
+                                width,
+                                2,
+                                [1, 2, 3, 4, 5],
+                                gather_tile(simd, rows, weights, sums, at)
+                            );
+                        }
+                        _ => {
+                            with_width!(
+                                width,
+                                1,
+                                [1, 2, 3, 4, 5, 6],
+                                gather_tile(simd, rows, weights, sums, at)
+                            );
+                        }
                     }
                 }
+                from += height * lanes;
             }
         }
     }
 }
 
-/// Cuts the parts that meet into panels.
+/// Adds the share of all rows in `H` registers of features to `C` vectors, whose sums stay in registers meanwhile. `at`: where
+/// the features begin in a row and in a vector.
 #[inline(always)]
-fn panels<T>(
-    (of_row, of_vector): (Range<usize>, Range<usize>),
-) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
-    let panel = PANEL * chunk::<T>();
-    (0..of_row.len()).step_by(panel).map(move |from| {
-        let to = (from + panel).min(of_row.len());
-        (of_row.start + from..of_row.start + to, of_vector.start + from..of_vector.start + to)
-    })
-}
-
-#[inline(always)]
-fn gather_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
+fn gather_tile<S: Simd, T: Scalar, const H: usize, const C: usize>(
     simd: S,
-    group: &[&[T]],
+    rows: &[&[T]],
     weights: &[T],
-    stride: usize,
     sums: &mut [T],
-    of_rows: &Range<usize>,
-    of_sums: &Range<usize>,
+    at: (usize, usize),
 ) {
-    let rows: [&[T]; R] = fill(group);
-    let x: [&[_]; R] = from_fn(|i| T::split::<S>(&rows[i][of_rows.clone()]).0);
-    let count = x[0].len();
-    let x: [&[_]; R] = from_fn(|i| &x[i][..count]);
-    let weight: [[_; C]; R] = from_fn(|i| {
-        from_fn(|c| {
-            let value = if i < group.len() { weights[c * stride + i] } else { T::default() };
-            T::splat(simd, value)
-        })
-    });
-    let length = sums.len() / C;
-    let mut vectors = sums.chunks_exact_mut(length);
-    let sums: [&mut [_]; C] = from_fn(|_| {
-        let vector = vectors.next().unwrap_or_default();
-        &mut T::split_mut::<S>(&mut vector[of_sums.clone()]).0[..count]
-    });
-    for f in 0..count {
-        let x: [_; R] = from_fn(|i| x[i][f]);
+    let (count, length, values) = (rows.len(), sums.len() / C, H * T::lanes::<S>());
+    let weights: [&[T]; C] = from_fn(|c| &weights[c * count..(c + 1) * count]);
+    let mut totals = [[T::splat(simd, T::default()); H]; C];
+    for (totals, sums) in totals.iter_mut().zip(sums.chunks_exact(length)) {
+        totals.copy_from_slice(T::split::<S>(&sums[at.1..at.1 + values]).0);
+    }
+    for (j, row) in rows.iter().enumerate() {
+        let x = &T::split::<S>(&row[at.0..at.0 + values]).0[..H];
         for c in 0..C {
-            let mut sum = sums[c][f];
-            for i in 0..R {
-                sum = T::mul_add(simd, x[i], weight[i][c], sum);
+            let weight = T::splat(simd, weights[c][j]);
+            for h in 0..H {
+                totals[c][h] = T::mul_add(simd, x[h], weight, totals[c][h]);
             }
-            sums[c][f] = sum;
         }
+    }
+    for (totals, sums) in totals.iter().zip(sums.chunks_exact_mut(length)) {
+        T::split_mut::<S>(&mut sums[at.1..at.1 + values]).0.copy_from_slice(totals);
     }
 }
 

@@ -26,11 +26,11 @@ fn the_size_of_a_tile_changes_no_bit() {
                 let bases: Vec<Matrix> = [33, 20, 60]
                     .map(|d| Matrix::from_fn(d, latent, |f, k| ((f * 5 + k * 11) % 13) as f64 / 6.0 - 0.8))
                     .into();
-                let (scale, stop) = (vec![0.7; latent], Stop::new());
-                let update = Mode::Update { solver, passes: Passes { most: 2, tolerance: 0.0 } };
-                let first = sweep.run(&bases, update, &mut v, &scale, &stop).unwrap();
-                let settle = Mode::Settle { after: Some(Passes { most: 2, tolerance: 0.0 }) };
-                let second = sweep.run(&bases, settle, &mut v, &scale, &stop).unwrap();
+                let (factors, stop) = (Factors { bases, scale: vec![0.7; latent] }, Stop::new());
+                let update = VStep::Update { solver, passes: 2 };
+                let first = sweep.run(&factors, update, &mut v, &stop).unwrap();
+                let settle = VStep::Settle { after: Some(2) };
+                let second = sweep.run(&factors, settle, &mut v, &stop).unwrap();
                 let bits: Vec<u64> = v.values().iter().map(|value| value.to_bits()).collect();
                 (bits, first, second)
             };

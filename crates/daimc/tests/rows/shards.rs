@@ -57,7 +57,7 @@ fn descend(shard: &mut dyn Shard, squares: &[f64], v: &Matrix) -> (Vec<u64>, Vec
         let statistics = shard.sweep(factors, update(), &stop).unwrap();
         descent.absorb(statistics).unwrap();
     }
-    let last = shard.sweep(descent.factors(), VStep::Settle, &stop).unwrap();
+    let last = shard.sweep(descent.factors(), VStep::Settle { after: None }, &stop).unwrap();
     descent.finish(last).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
     let bases = descent.factors().bases.iter().flat_map(|basis| bits(basis.values())).collect();
@@ -144,6 +144,56 @@ fn shards_that_do_not_fit_are_refused() {
     assert!(shard.start(Matrix::zeros(3, LATENT), &Stop::new()).is_err());
     let none: Shards<Cpu<'_>> = Shards::new(Vec::new());
     assert_eq!(none.instances(), 0);
+}
+
+#[test]
+fn factors_and_statistics_of_other_views_are_refused() {
+    let data = data();
+    let (views, stop) = (data.views(0..1000), Stop::new());
+    let scalings = scalings(&views);
+    let mut shard = Cpu::new(&views, &scalings, LATENT).unwrap();
+    let squares = shard.squares();
+    let options = |clusters: usize| Daimc::new(clusters).options().clone();
+    let v = Matrix::from_fn(1000, LATENT, |i, k| data.v[(i, k)]);
+    let factors = |rows: [usize; 2], latent: usize, scale: usize| {
+        let mut factors = Factors::default();
+        factors.bases = rows.map(|rows| Matrix::from_fn(rows, latent, |i, k| ((i + k) % 4) as f64)).into();
+        factors.scale = vec![1.0; scale];
+        factors
+    };
+    // Nothing can be swept before it was started.
+    let early = shard.sweep(&factors([11, 30], LATENT, LATENT), update(), &stop);
+    assert!(matches!(early, Err(Error::LengthMismatch { .. })));
+    let statistics = shard.start(v, &stop).unwrap();
+    let mut few = factors([11, 30], LATENT, LATENT);
+    few.bases.pop();
+    for wrong in [
+        few,
+        factors([11, 30], LATENT, LATENT + 1),
+        factors([11, 30], LATENT - 1, LATENT),
+        factors([30, 11], LATENT, LATENT),
+    ] {
+        assert!(matches!(shard.sweep(&wrong, update(), &stop), Err(Error::LengthMismatch { .. })));
+    }
+
+    let new = |clusters, squares: &[f64], bases| {
+        Descent::new(&options(clusters), squares.to_vec(), bases, statistics.clone()).map(|_| ())
+    };
+    assert!(new(LATENT, &squares, Bases::Fitted).is_ok());
+    assert!(matches!(new(0, &squares, Bases::Fitted), Err(Error::Option { option: "clusters", .. })));
+    assert!(matches!(new(LATENT + 1, &squares, Bases::Fitted), Err(Error::Unsuitable { .. })));
+    assert!(matches!(new(LATENT, &squares[..1], Bases::Fitted), Err(Error::LengthMismatch { .. })));
+    let turned = factors([30, 11], LATENT, LATENT).bases;
+    assert!(matches!(new(LATENT, &squares, Bases::Given(turned)), Err(Error::LengthMismatch { .. })));
+
+    // A share of other views is neither merged nor absorbed.
+    let other = Views::new(vec![View::dense("dense", 3, vec![1.0; 3000]).unwrap()]).unwrap();
+    let mut alone = Cpu::new(&other, &self::scalings(&other), LATENT).unwrap();
+    let share = alone.start(Matrix::from_fn(1000, LATENT, |_, _| 1.0), &stop).unwrap();
+    assert!(matches!(statistics.clone().merge(share.clone()), Err(Error::Unsuitable { .. })));
+    let mut descent =
+        Descent::new(&options(LATENT), squares.clone(), Bases::Fitted, statistics.clone()).unwrap();
+    assert!(matches!(descent.absorb(share), Err(Error::LengthMismatch { .. })));
 }
 
 #[test]
