@@ -4,7 +4,6 @@ mod assemble;
 #[path = "../common/mod.rs"]
 mod common;
 mod formats;
-mod hostile;
 mod labels;
 mod matrix_market;
 mod pipes;

@@ -1,9 +1,11 @@
-//! Files that were made to do harm, or that are none.
+//! Files that were made to do harm, or that are none. The panic hook is one of the process: nothing else is tested here.
+
+mod common;
 
 use std::panic::{catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Folder, refused};
+use common::{Folder, refused};
 use daimc_io::{Reading, read_labels};
 
 #[test]
@@ -75,7 +77,7 @@ fn a_panic_of_a_decoder_is_an_error_and_is_told_to_nobody() {
     static TOLD: AtomicBool = AtomicBool::new(false);
     set_hook(Box::new(|_| TOLD.store(true, Ordering::Relaxed)));
     let folder = Folder::new();
-    let path = folder.file("a.parquet", include_bytes!("../data/panic.parquet"));
+    let path = folder.file("a.parquet", include_bytes!("data/panic.parquet"));
     assert_eq!(refused(&path, Reading::default()), "a.parquet: is damaged; copy it again or save it anew");
     assert!(!TOLD.load(Ordering::Relaxed));
     // All others are told as before.
@@ -99,7 +101,7 @@ fn a_carriage_return_within_a_line_is_refused() {
     for text in
         ["id,a,b\r\nx,1,2\r\ny,3,4\r\n", "id,a,b\r\r\nx,1,2\r\r\ny,3,4\r", "id a  b\r\nx 1 2 \r\ny 3 4"]
     {
-        let table = crate::common::table(&folder.file("a.csv", text));
-        assert_eq!(crate::common::values(&table), [1.0, 2.0, 3.0, 4.0], "{text:?}");
+        let table = common::table(&folder.file("a.csv", text));
+        assert_eq!(common::values(&table), [1.0, 2.0, 3.0, 4.0], "{text:?}");
     }
 }
