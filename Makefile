@@ -1,6 +1,6 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test python browser bench docs lint licences audit fuzz
+.PHONY: test test-all python browser bench docs lint licences audit fuzz package
 
 REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
 
@@ -8,7 +8,12 @@ test: browser target/venv/ready
 	cargo test --workspace --all-features
 	$(MAKE) python
 
-# The Python package: the wheel is built and installed in a new virtual environment, and tested as it is installed.
+# With the studies: tests that repeat others of their file on many more data.
+test-all: test
+	cargo test --workspace --all-features --test fits studies:: -- --ignored
+
+# The Python package: the wheel is built as the tests are, and installed in a new virtual environment, and tested as it is
+# installed.
 # The program of the tests before is the one that its results are compared with.
 PYTHON := target/python/bin/python
 PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/daimc
@@ -16,10 +21,10 @@ python: target/venv/ready
 	rm -rf target/python target/wheels
 	python3 -m venv target/python
 	$(PYTHON) -m pip install --quiet --requirement crates/daimc-py/tests/requirements.txt
-	$(PYTHON) -m maturin build --release --quiet --manifest-path crates/daimc-py/Cargo.toml --out target/wheels
+	$(PYTHON) -m maturin build --profile dev --features shared-build --quiet --manifest-path crates/daimc-py/Cargo.toml --out target/wheels
 	$(PYTHON) -m pip install --quiet target/wheels/daimc-*.whl
 	$(PYTHON) -m pip check
-	test -x $(PROGRAM) || cargo build --profile test --package daimc-cli
+	test -x $(PROGRAM) || cargo build --workspace --all-features --bin daimc
 	cd crates/daimc-py && DAIMC_CLI=$(abspath $(PROGRAM)) ../../$(PYTHON) -m pytest --quiet && \
 		../../$(PYTHON) -m mypy --package daimc && \
 		../../$(PYTHON) -m mypy tests/typed.py && \
@@ -49,6 +54,10 @@ docs:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+# Every published crate is packed, and built from what was packed, each against the others as they were packed.
+package:
+	cargo package --workspace --exclude daimc-fuzz --exclude daimc-naive --exclude daimc-py --allow-dirty --quiet
 
 # Mutated files through every reader: no panic, no abort, no hang, no memory that the file does not stand for. Those that are
 # still read are compared with what numpy, scipy, pyarrow and pandas read. Built with the tests, so that

@@ -63,7 +63,7 @@ pub struct Arguments {
     search: bool,
 
     /// A TOML file with lists of hyper-parameters in a section for each method, for --search and for alpha, beta and grid
-    /// [default: experiments/grid.toml, which is part of the program]
+    /// [default: crates/daimc-cli/grid.toml, which is part of the program]
     #[arg(long, value_name = "FILE")]
     grid: Option<PathBuf>,
 

@@ -1,4 +1,4 @@
-//! Files that were made to do harm, or that are none.
+//! Files that were made to do harm, or that are none. The panic hook is one of the process: nothing else is tested here.
 
 mod common;
 

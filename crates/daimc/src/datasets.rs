@@ -13,7 +13,7 @@ use crate::View;
 /// Never: the data are part of the program.
 #[must_use]
 pub fn digit() -> (Vec<View<'static>>, Vec<usize>) {
-    const FILE: &[u8] = include_bytes!("../../../data/digit/digit.safetensors");
+    const FILE: &[u8] = include_bytes!("../data/digit/digit.safetensors");
     let file = SafeTensors::deserialize(FILE).expect("the file is part of the program");
     let tensor = |name: &str| file.tensor(name).expect("the file holds all views");
     let view = |name: &str| {

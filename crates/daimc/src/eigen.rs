@@ -22,7 +22,7 @@ const ROWS: usize = 4096;
 ///
 /// # Errors
 /// When eigenvalues cannot be found.
-pub(crate) fn leading(
+pub fn leading(
     apply: impl Fn(&Matrix) -> Matrix,
     n: usize,
     count: usize,

@@ -6,10 +6,10 @@
 //! Rows come as slices, so that missing instances and shuffled files need no copy. Vector instructions are
 //! chosen at run time (AVX-512, AVX2, NEON or plain) through `pulp`, which keeps the code free of `unsafe`.
 
-pub(crate) mod aligned;
+pub mod aligned;
 pub(crate) mod dense;
 pub(crate) mod gram;
 pub(crate) mod scalar;
-pub(crate) mod sparse;
+pub mod sparse;
 
 pub use scalar::Scalar;

@@ -31,7 +31,6 @@
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → clusters. The result is a [`Fit`]: the instances that were
 //! clustered, and the [`Model`] that places new ones.
 
-pub mod baselines;
 mod blocks;
 mod choice;
 mod combine;
@@ -48,6 +47,8 @@ mod forest;
 mod held_out;
 mod importance;
 mod initialise;
+#[doc(hidden)]
+pub mod internal;
 mod kernel;
 mod kmeans;
 mod lens;
@@ -103,5 +104,5 @@ pub use watch::Stage;
 
 /// The examples of the page for those who bring rows or machines of their own.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/extending.md")]
+#[doc = include_str!("../docs/extending.md")]
 struct Extending;

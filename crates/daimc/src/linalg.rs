@@ -15,21 +15,21 @@ fn view_mut(matrix: &mut Matrix) -> MatMut<'_, f64> {
 }
 
 /// `A B`.
-pub(crate) fn product(a: &Matrix, b: &Matrix) -> Matrix {
+pub fn product(a: &Matrix, b: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(a.rows(), b.columns());
     matmul(view_mut(&mut out), Accum::Replace, view(a), view(b), 1.0, Par::Seq);
     out
 }
 
 /// `Aᵀ B`.
-pub(crate) fn transposed_product(a: &Matrix, b: &Matrix) -> Matrix {
+pub fn transposed_product(a: &Matrix, b: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(a.columns(), b.columns());
     matmul(view_mut(&mut out), Accum::Replace, view(a).transpose(), view(b), 1.0, Par::Seq);
     out
 }
 
 /// `A Bᵀ`.
-pub(crate) fn product_transposed(a: &Matrix, b: &Matrix) -> Matrix {
+pub fn product_transposed(a: &Matrix, b: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(a.rows(), b.rows());
     matmul(view_mut(&mut out), Accum::Replace, view(a), view(b).transpose(), 1.0, Par::Seq);
     out
@@ -45,7 +45,7 @@ pub(crate) fn add_product(c: &mut Matrix, factor: f64, a: &Matrix, b: &Matrix) {
 /// # Errors
 /// [`Error::OutOfRange`] where the matrix has entries that are no numbers or infinite, [`Error::NoConvergence`] where
 /// the iterations do not end.
-pub(crate) fn symmetric_eigen(a: &Matrix) -> Result<(Vec<f64>, Matrix)> {
+pub fn symmetric_eigen(a: &Matrix) -> Result<(Vec<f64>, Matrix)> {
     let n = a.rows();
     if a.values().iter().any(|value| !value.is_finite()) {
         return Err(Error::OutOfRange);
@@ -59,14 +59,14 @@ pub(crate) fn symmetric_eigen(a: &Matrix) -> Result<(Vec<f64>, Matrix)> {
 }
 
 /// Eigenvalues that cannot be divided by are lifted to this share of the largest.
-pub(crate) const SMALLEST_EIGENVALUE: f64 = 1e-12;
+pub const SMALLEST_EIGENVALUE: f64 = 1e-12;
 
 /// Below this nothing can be divided by.
 const NEGLIGIBLE: f64 = 1e-250;
 
 /// Lifts eigenvalues below [`SMALLEST_EIGENVALUE`] of the largest (a dead cluster, a rank-deficient basis), or of
 /// `otherwise` if all are zero.
-pub(crate) fn lift(eigenvalues: &mut [f64], otherwise: f64) {
+pub fn lift(eigenvalues: &mut [f64], otherwise: f64) {
     let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
     let scale = [largest, otherwise, 1.0].into_iter().find(|&scale| scale > NEGLIGIBLE).unwrap_or(1.0);
     for value in eigenvalues {
@@ -75,7 +75,7 @@ pub(crate) fn lift(eigenvalues: &mut [f64], otherwise: f64) {
 }
 
 /// The squared length of each column.
-pub(crate) fn column_squares(matrix: &Matrix) -> Vec<f64> {
+pub fn column_squares(matrix: &Matrix) -> Vec<f64> {
     let mut squares = vec![0.0; matrix.columns()];
     for row in matrix.iter_rows() {
         for (square, value) in squares.iter_mut().zip(row) {

@@ -113,7 +113,10 @@ impl Matrix {
     }
 
     /// Multiplies column `k` by `factors[k]`.
-    pub(crate) fn scale_columns(&mut self, factors: &[f64]) {
+    ///
+    /// # Panics
+    /// When there are not as many factors as columns.
+    pub fn scale_columns(&mut self, factors: &[f64]) {
         assert_eq!(factors.len(), self.columns);
         if self.columns == 0 {
             return;
@@ -126,13 +129,18 @@ impl Matrix {
     }
 
     /// `Σ_ij a_ij b_ij`.
-    pub(crate) fn dot(&self, other: &Self) -> f64 {
+    ///
+    /// # Panics
+    /// When the shapes differ.
+    #[must_use]
+    pub fn dot(&self, other: &Self) -> f64 {
         assert_eq!((self.rows, self.columns), (other.rows, other.columns));
         dot(&self.values, &other.values)
     }
 
     /// `Σ_ij a_ij²`.
-    pub(crate) fn sum_squares(&self) -> f64 {
+    #[must_use]
+    pub fn sum_squares(&self) -> f64 {
         dot(&self.values, &self.values)
     }
 }
@@ -154,7 +162,7 @@ impl std::ops::IndexMut<(usize, usize)> for Matrix {
 }
 
 /// `Σ a_i b_i`, in eight partial sums so that the compiler can use vector registers.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
     let (b8, b_rest) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];

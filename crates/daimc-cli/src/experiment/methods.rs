@@ -1,10 +1,10 @@
 //! The methods by name.
 
-use daimc::baselines::{
-    Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
-};
 use daimc::text::quoted;
 use daimc::{Daimc, Neighbours, Preset, Scale};
+use daimc_baselines::{
+    Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
+};
 
 use super::setting::Setting;
 use crate::failure::{Failure, Result};

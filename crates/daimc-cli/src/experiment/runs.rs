@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use daimc::baselines::Method;
 use daimc::metrics;
+use daimc_baselines::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::ledger::{Cell, Ledger, Row};

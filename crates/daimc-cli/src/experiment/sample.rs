@@ -71,7 +71,7 @@ fn possible(rate: f64, views: &Views<'_>) -> f64 {
 }
 
 /// Some of the views, with the instances that they show; each has the number it had.
-pub fn select<'a>(views: &Views<'a>, chosen: &[usize]) -> daimc::Result<(Views<'a>, Vec<usize>)> {
+fn select<'a>(views: &Views<'a>, chosen: &[usize]) -> daimc::Result<(Views<'a>, Vec<usize>)> {
     let mut parts = Vec::with_capacity(chosen.len());
     for (number, view) in views.iter().enumerate().filter(|(number, _)| chosen.contains(number)) {
         let mut buffer = Buffer::default();

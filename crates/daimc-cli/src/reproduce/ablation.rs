@@ -1,12 +1,15 @@
 //! DAIMC with one part switched at a time.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
-use daimc::baselines::{Clustering, Concatenation, Method};
-use daimc::{Daimc, Error, Initialisation, Neighbours, Preset, Scale, Solver, View, Views};
+use daimc::source::{Buffer, MISSING, ReadError};
+use daimc::{
+    Daimc, Error, Ids, Initialisation, Neighbours, Preset, Scale, Schema, Solver, Source, View, ViewSchema,
+    Views,
+};
+use daimc_baselines::{Clustering, Concatenation, Method};
 
 use crate::experiment::methods::Contender;
-use crate::experiment::sample::select;
 
 /// The preset itself, then each of its parts switched to that of the other preset or off.
 pub fn variants(method: &'static str) -> Vec<Contender> {
@@ -63,24 +66,61 @@ impl Method for Separate {
 
     fn fit(
         &self,
-        views: &Views<'_>,
+        source: &dyn Source,
         clusters: usize,
         seed: u64,
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering, Error> {
-        let mut latents = Vec::with_capacity(views.len());
-        for (number, view) in views.iter().enumerate() {
-            let (alone, instances) = select(views, &[number])?;
+        let mut latents = Vec::with_capacity(source.views());
+        for view in 0..source.views() {
+            let alone = Alone::new(source, view)?;
             let found = Method::fit(&self.fit, &alone, clusters, seed, each)?.embedding;
-            let mut values = vec![0.0; views.instances() * clusters];
-            let mut present = vec![false; views.instances()];
-            for (row, instance) in found.iter_rows().zip(instances) {
+            let mut values = vec![0.0; source.instances() * clusters];
+            let mut present = vec![false; source.instances()];
+            for (row, &instance) in found.iter_rows().zip(&alone.instances) {
                 values[instance * clusters..][..clusters].copy_from_slice(row);
                 present[instance] = true;
             }
-            latents.push(View::dense(view.name(), clusters, values)?.mask(&present)?);
+            latents.push(View::dense(source.name(view), clusters, values)?.mask(&present)?);
         }
         Concatenation { scale: Scale::Unit }
             .fit(&Views::new(latents)?, clusters, seed, &mut |_, _| ControlFlow::Continue(()))
+    }
+}
+
+/// One view of a source, with the instances that it shows.
+struct Alone<'a> {
+    source: &'a dyn Source,
+    view: usize,
+    /// Their numbers in the source.
+    instances: Vec<usize>,
+    schema: Schema,
+}
+
+impl<'a> Alone<'a> {
+    fn new(source: &'a dyn Source, view: usize) -> Result<Self, Error> {
+        let shown = |&instance: &usize| source.is_present(view, instance);
+        let instances: Vec<usize> = (0..source.instances()).filter(shown).collect();
+        let ids = Ids::Names(instances.iter().map(|&instance| source.id(instance)).collect());
+        let own = source.schema().view(view);
+        let own = ViewSchema::new(own.name(), own.features(), own.layout());
+        Ok(Self { source, view, instances, schema: Schema::new(ids, vec![own])? })
+    }
+}
+
+impl Source for Alone<'_> {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read(&self, _: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {
+        let numbers = &self.instances[instances];
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
+            buffer.index.clear();
+            return Ok(());
+        };
+        self.source.read(self.view, *first..last + 1, buffer)?;
+        buffer.index.retain(|&row| row != MISSING);
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::experiment::setting::{Setting, Value};
 use crate::failure::{Failure, Result};
 
 /// What is taken where no file is named.
-const DEFAULT: &str = include_str!("../../../../experiments/grid.toml");
+const DEFAULT: &str = include_str!("../../grid.toml");
 
 /// A hyper-parameter with its values.
 type Parameter = (String, Vec<Value>);

@@ -6,7 +6,7 @@ const LINE: usize = 64;
 
 /// A slice of numbers that starts at a multiple of 64 bytes.
 #[derive(Debug)]
-pub(crate) struct Aligned<T> {
+pub struct Aligned<T> {
     values: Vec<T>,
     start: usize,
     length: usize,

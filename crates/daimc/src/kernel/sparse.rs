@@ -7,30 +7,24 @@ use super::scalar::Scalar;
 use crate::source::Csr;
 
 /// K rounded up so that it fills the widest registers (64 bytes).
-pub(crate) fn padded<T>(latent: usize) -> usize {
+pub fn padded<T>(latent: usize) -> usize {
     latent.next_multiple_of(64 / size_of::<T>())
 }
 
 /// `out[j] = Σ_f x_jf basis[f]` for the given rows of `matrix`: `basis` is d × W, `out` rows × W, W padded.
-pub(crate) fn project<T: Scalar>(
-    matrix: Csr<'_, T>,
-    rows: &[usize],
-    basis: &[T],
-    width: usize,
-    out: &mut [T],
-) {
+///
+/// # Panics
+/// When `out` has another size.
+pub fn project<T: Scalar>(matrix: Csr<'_, T>, rows: &[usize], basis: &[T], width: usize, out: &mut [T]) {
     assert_eq!(out.len(), rows.len() * width);
     Arch::new().dispatch(Project { matrix, rows, basis, width, out });
 }
 
 /// `sums[f] += Σ_j x_jf weights[j]` for the given rows of `matrix`: `sums` is d × W, `weights` rows × W.
-pub(crate) fn gather<T: Scalar>(
-    matrix: Csr<'_, T>,
-    rows: &[usize],
-    weights: &[T],
-    width: usize,
-    sums: &mut [T],
-) {
+///
+/// # Panics
+/// When `weights` has another size.
+pub fn gather<T: Scalar>(matrix: Csr<'_, T>, rows: &[usize], weights: &[T], width: usize, sums: &mut [T]) {
     assert_eq!(weights.len(), rows.len() * width);
     Arch::new().dispatch(Gather { matrix, rows, weights, width, sums });
 }

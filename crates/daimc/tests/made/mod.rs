@@ -28,6 +28,7 @@ pub fn mostly_zero(truth: &[usize], features: usize, negative: bool, seed: u64) 
     (0..truth.len() * features).map(value).collect()
 }
 
+/// The rows as compressed rows, zeros left out.
 pub fn compressed(features: usize, values: &[f64]) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
     let (mut offsets, mut columns, mut stored) = (vec![0], Vec::new(), Vec::new());
     for row in values.chunks(features) {

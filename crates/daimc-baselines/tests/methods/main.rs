@@ -1,0 +1,4 @@
+//! The compared methods from outside.
+
+mod nmf;
+mod pairs;

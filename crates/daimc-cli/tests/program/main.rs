@@ -1,0 +1,19 @@
+//! The program from outside.
+
+mod bad_input;
+#[path = "../common/mod.rs"]
+mod common;
+mod demo;
+mod embedding;
+mod fit;
+mod incomplete;
+mod interruption;
+mod memory;
+mod missingness;
+mod output;
+mod pipes;
+mod predict;
+mod select;
+mod terminal;
+mod truth;
+mod tutorial;

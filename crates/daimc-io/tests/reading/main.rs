@@ -1,0 +1,12 @@
+//! Files become tables, and tables views.
+
+mod assemble;
+#[path = "../common/mod.rs"]
+mod common;
+mod formats;
+mod labels;
+mod matrix_market;
+mod pipes;
+mod stored;
+mod stored_npz;
+mod text;

@@ -1,0 +1,4 @@
+//! What the page shows, as figures and as text.
+
+mod figures;
+mod page;

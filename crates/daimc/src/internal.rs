@@ -1,0 +1,94 @@
+//! What other crates of this workspace use of this one. Not covered by semantic versioning.
+
+use std::ops::ControlFlow;
+
+use crate::kmeans::{self, Plan};
+use crate::lens::Lens;
+use crate::scan::{Scan, off_the_pool};
+use crate::source::{Block, Buffer, Memory};
+use crate::{Daimc, Fit, Iteration, Matrix, Place, Result, Scale, Scaling, Source, Stop};
+
+pub use crate::eigen::leading as leading_eigenvectors;
+pub use crate::kernel::aligned::Aligned;
+pub use crate::kernel::sparse;
+pub use crate::linalg::{
+    SMALLEST_EIGENVALUE, column_squares, lift, product, product_transposed, symmetric_eigen,
+    transposed_product,
+};
+pub use crate::matrix::dot;
+
+/// The scaling of a view, fitted to its present rows.
+///
+/// # Errors
+/// When the rows cannot be read or cannot be scaled so.
+pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<Scaling> {
+    off_the_pool(source, || Scaling::fit(&Scan::new(source, &Stop::default()), view, scale))
+}
+
+/// All rows of a view: where they lie, or a copy of them, if they are not in memory.
+pub struct ViewRows<'a> {
+    source: &'a dyn Source,
+    view: usize,
+    held: Held<'a>,
+}
+
+enum Held<'a> {
+    Memory(&'a dyn Memory),
+    Read(Buffer),
+}
+
+impl<'a> ViewRows<'a> {
+    /// Reads the rows, if they are not in memory.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn new(source: &'a dyn Source, view: usize) -> Result<Self> {
+        let held = if let Some(memory) = source.memory() {
+            Held::Memory(memory)
+        } else {
+            let mut buffer = Buffer::default();
+            Scan::new(source, &Stop::default()).read(view, 0..source.instances(), &mut buffer)?;
+            Held::Read(buffer)
+        };
+        Ok(Self { source, view, held })
+    }
+
+    /// The rows; the buffer is room for those that have to be put together.
+    pub fn block<'b>(&'b self, room: &'b mut Buffer) -> Block<'b> {
+        let all = 0..self.source.instances();
+        match &self.held {
+            Held::Memory(memory) => memory.block(self.view, all, room),
+            Held::Read(buffer) => buffer.block(self.source.schema().view(self.view).layout(), all),
+        }
+    }
+}
+
+/// K-means on the rows of a matrix: the cluster of each, and the centres in the columns of a d × K matrix.
+///
+/// # Errors
+/// When the rows are no finite numbers.
+pub fn kmeans(rows: &Matrix, clusters: usize, restarts: usize, seed: u64) -> Result<(Vec<usize>, Matrix)> {
+    let rows = Place::rows(rows)?;
+    let rows = Scan::new(&rows, &Stop::default());
+    let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
+    let plan = Plan { clusters, restarts, seed, first: None, stop: rows.stop() };
+    let centres = kmeans::centres(&rows, &lens, &plan)?;
+    let labels = kmeans::assign(&rows, 0, &lens, &centres)?.labels;
+    Ok((labels.into_iter().map(|label| label as usize).collect(), centres))
+}
+
+/// A fit for another number of clusters and another seed, without a test of missingness, on the current rayon pool if the
+/// rows are in memory.
+///
+/// # Errors
+/// As [`Daimc::fit`].
+pub fn fit(
+    fit: &Daimc,
+    source: &dyn Source,
+    clusters: usize,
+    seed: u64,
+    each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+) -> Result<Fit> {
+    let fit = fit.clone().with(clusters, seed);
+    off_the_pool(source, || fit.fit_here(source, each))
+}

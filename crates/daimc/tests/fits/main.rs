@@ -1,0 +1,13 @@
+//! How clusters are found: the steps, the whole fit, and what is chosen on the way.
+
+mod algorithm;
+mod common;
+mod cost;
+mod missingness;
+mod neighbours;
+#[cfg(feature = "digit")]
+mod quality;
+mod relative;
+mod runs;
+mod select;
+mod steps;

@@ -1,0 +1,6 @@
+//! What a fit leaves.
+
+mod explain;
+mod misfit;
+mod model;
+mod stored;
