@@ -10,7 +10,7 @@ test: browser target/venv/ready
 
 # With the studies: tests that repeat others of their file on many more data.
 test-all: test
-	cargo test --workspace --all-features --test fits studies:: -- --ignored
+	cargo test --workspace --all-features --test fits --test experiments studies:: -- --ignored
 
 # The Python package: the wheel is built as the tests are, and installed in a new virtual environment, and tested as it is
 # installed.

@@ -226,9 +226,9 @@ pub fn update_v_multiplicative(xs: &[Mat], ws: &[Mat], us: &[Mat], v: &Mat) -> M
 }
 
 /// One cyclic pass of coordinate descent on Eq. 16, row by row, over k = 0..K in order:
-/// v_jk <- max(0, v_jk + (r_jk - sum_l G_j[k][l] v_jl) / G_j[k][k]), where
+/// `v_jk <- max(0, v_jk + (r_jk - sum_l G_j[k][l] v_jl) / G_j[k][k])`, where
 /// G_j = sum_i w_ij U_i^T U_i and r_j = sum_i w_ij U_i^T x_ij over the views i, the terms of
-/// Eq. 17. An entry with G_j[k][k] <= 0 is left unchanged.
+/// Eq. 17. An entry with `G_j[k][k] <= 0` is left unchanged.
 pub fn update_v_coordinate(xs: &[Mat], ws: &[Mat], us: &[Mat], v: &Mat) -> Mat {
     let (n, rank) = shape(v);
     let mut v = v.clone();

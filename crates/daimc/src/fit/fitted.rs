@@ -96,7 +96,7 @@ pub enum Outcome {
     Converged,
     /// The limit of iterations was reached.
     IterationLimit,
-    /// The callback or the switch of [`Daimc::stop`] asked to stop; the model is what there was by then.
+    /// The callback or the switch of [`Daimc::stop`](crate::Daimc::stop) asked to stop; the model is what there was by then.
     Cancelled,
 }
 
