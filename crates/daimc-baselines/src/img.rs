@@ -103,7 +103,7 @@ impl Method for Img {
         check_memory(pair.len(), available_memory())?;
         let side = |view, only| pair.side(&Scaled::new(source, view, self.scale)?, only, None);
         let sides = [side(self.views.0, &pair.first)?, side(self.views.1, &pair.second)?];
-        let mut state = State::new(&sides, clusters, seed);
+        let mut state = Variables::new(&sides, clusters, seed);
         let mut history = Vec::new();
         for iteration in 0..self.max_iterations {
             state.update_bases(&sides, self.lambda);
@@ -151,7 +151,7 @@ fn check_memory(instances: usize, available: f64) -> Result<()> {
     Err(Error::Unsuitable { what: "instances", value: instances.to_string(), reason })
 }
 
-struct State {
+struct Variables {
     /// `U_x` and `U_y`.
     bases: [Matrix; 2],
     /// P, its copy Q and the dual Y, stacked: both views, the first only, the second only.
@@ -162,7 +162,7 @@ struct State {
     graph: Graph,
 }
 
-impl State {
+impl Variables {
     fn new(sides: &[Side; 2], clusters: usize, seed: u64) -> Self {
         let n = sides[0].both.count() + sides[0].only.count() + sides[1].only.count();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -258,13 +258,13 @@ mod tests {
     use crate::testing::{assert_close, below, dense, plain, views};
 
     /// A state after some iterations, so that the dual and the graph are not those of the start.
-    fn example(seed: u64, options: &Img) -> ([Side; 2], State) {
+    fn example(seed: u64, options: &Img) -> ([Side; 2], Variables) {
         let views = views(30, &[7, 5], -1.0, seed);
         let pair = Pair::new(&views, (0, 1)).unwrap();
         let side =
             |v, only: &[usize]| pair.side(&Scaled::new(&views, v, Scale::None).unwrap(), only, None).unwrap();
         let sides = [side(0, &pair.first), side(1, &pair.second)];
-        let mut state = State::new(&sides, 3, seed);
+        let mut state = Variables::new(&sides, 3, seed);
         for _ in 0..3 {
             state.update_bases(&sides, options.lambda);
             state.update_coefficients(&sides);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     /// What P and Q see of the augmented Lagrangian.
-    fn lagrangian(state: &State, sides: &[Side; 2], beta: f64) -> f64 {
+    fn lagrangian(state: &Variables, sides: &[Side; 2], beta: f64) -> f64 {
         let difference = sum(&state.coefficients, -1.0, &state.copy);
         state.misfit(sides)
             + beta * state.graph.roughness(&state.copy)
@@ -300,7 +300,7 @@ mod tests {
         fn no_block_raises_its_objective(seed in 0_u64..1000, beta in 0.01..10.0, gamma in 0.1..10.0) {
             let options = Img { beta, gamma, ..Img::default() };
             let (sides, mut state) = example(seed, &options);
-            let bases = |state: &State| {
+            let bases = |state: &Variables| {
                 let size: f64 = state.bases.iter().map(Matrix::sum_squares).sum();
                 state.misfit(&sides) + options.lambda * size
             };
@@ -316,7 +316,7 @@ mod tests {
             let slack = 1e-10 * before.abs().max(1.0);
             prop_assert!(between <= before + slack && after <= between + slack, "{before} {between} {after}");
 
-            let rough = |state: &State| beta * state.graph.roughness(&state.copy) + gamma * state.graph.sum_squares;
+            let rough = |state: &Variables| beta * state.graph.roughness(&state.copy) + gamma * state.graph.sum_squares;
             let before = rough(&state);
             state.graph = Graph::nearest(&state.copy, beta / (4.0 * gamma));
             prop_assert!(rough(&state) <= before * (1.0 + 1e-10), "{before} {}", rough(&state));
@@ -337,7 +337,7 @@ mod tests {
         fn bases_and_coefficients_are_the_literal_solutions(seed in 0_u64..1000) {
             let options = Img::default();
             let (sides, mut state) = example(seed, &options);
-            let [both, first, second] = State::split(&sides, &state.coefficients);
+            let [both, first, second] = Variables::split(&sides, &state.coefficients);
             state.update_bases(&sides, options.lambda);
             for ((side, only), basis) in sides.iter().zip([first, second]).zip(&state.bases) {
                 let (x, p) = (below(dense(&side.both), dense(&side.only)), below(plain(&both), plain(&only)));

@@ -90,13 +90,13 @@ impl Method for Omvc {
         let mut states = Vec::new();
         for view in &scaled {
             let total = total(view, source.instances(), &self.name())?;
-            states.push(State::new(view.features(), total, clusters, &mut rng));
+            states.push(ViewState::new(view.features(), total, clusters, &mut rng));
         }
         let mut latent: Vec<Vec<Matrix>> = Vec::new();
         let mut consensus = Matrix::zeros(source.instances(), clusters);
         let mut history = Vec::new();
         'passes: for pass in 0..self.passes {
-            states.iter_mut().for_each(State::rewind);
+            states.iter_mut().for_each(ViewState::rewind);
             for (number, instances) in blocks.iter().enumerate() {
                 let rows = scaled.iter().zip(&mut states).map(|(view, state)| state.read(view, instances));
                 let rows = rows.collect::<Result<Vec<_>>>()?;
@@ -124,7 +124,7 @@ impl Method for Omvc {
 
 impl Omvc {
     /// The iterations on a block: U* and J.
-    fn iterate(&self, rows: &[Rows], states: &mut [State], us: &mut [Matrix]) -> (Matrix, f64) {
+    fn iterate(&self, rows: &[Rows], states: &mut [ViewState], us: &mut [Matrix]) -> (Matrix, f64) {
         let mut star = mean(rows, us);
         let mut before = f64::INFINITY;
         for _ in 0..self.max_iterations.max(1) {
@@ -171,7 +171,7 @@ struct Rows {
 }
 
 /// What is known of a view: `A`, `B`, `Σ c²‖x‖²` of the blocks that have passed, and the basis V.
-struct State {
+struct ViewState {
     sums: Matrix,
     grams: Matrix,
     squares: f64,
@@ -184,7 +184,7 @@ struct State {
     running: Vec<f64>,
 }
 
-impl State {
+impl ViewState {
     fn new(features: usize, total: f64, clusters: usize, rng: &mut ChaCha8Rng) -> Self {
         let mut state = Self {
             sums: Matrix::zeros(features, clusters),
@@ -314,7 +314,7 @@ impl Rows {
 }
 
 /// Adds a block to what is known of each view, or takes it back.
-fn give(states: &mut [State], rows: &[Rows], us: &[Matrix], sign: f64) {
+fn give(states: &mut [ViewState], rows: &[Rows], us: &[Matrix], sign: f64) {
     for ((state, rows), u) in states.iter_mut().zip(rows).zip(us) {
         let weighted = rows.weigh(u);
         add(state.sums.values_mut(), sign, transposed_product(&rows.values, &weighted).values());
@@ -368,12 +368,12 @@ mod tests {
     const CLUSTERS: usize = 3;
 
     /// A view of which one block has passed, the rows of the next, its U and a U*.
-    fn example(seed: u64) -> (State, Rows, Matrix, Matrix) {
+    fn example(seed: u64) -> (ViewState, Rows, Matrix, Matrix) {
         let views = views(40, &[7, 5], 0.0, seed);
         let view = Scaled::new(&views, 0, Scale::None).unwrap();
         let instances: Vec<usize> = (0..40).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut state = [State::new(7, 10.0, CLUSTERS, &mut rng)];
+        let mut state = [ViewState::new(7, 10.0, CLUSTERS, &mut rng)];
         let past = state[0].read(&view, &instances[..20]).unwrap();
         let u = past.random(CLUSTERS, &mut rng);
         give(&mut state, &[past], &[u], 1.0);
@@ -467,7 +467,7 @@ mod tests {
         let other = View::dense("b", 1, vec![1.0; 4]).unwrap();
         let views = Views::new(vec![view, other]).unwrap();
         let scaled = Scaled::new(&views, 0, Scale::None).unwrap();
-        let mut state = State::new(1, 2.0, 1, &mut ChaCha8Rng::seed_from_u64(0));
+        let mut state = ViewState::new(1, 2.0, 1, &mut ChaCha8Rng::seed_from_u64(0));
         let rows = state.read(&scaled, &[0, 1, 2, 3]).unwrap();
         assert_eq!(rows.values.values(), [0.5, 1.5, 1.0, 4.0]);
         assert_eq!(rows.weights, [1.0, 1.0, (2.0_f64 / 3.0).powi(2), 1.0]);

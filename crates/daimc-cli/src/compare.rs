@@ -7,7 +7,7 @@ use daimc::{Scale, View};
 use serde_json::json;
 
 use crate::data::{Data, utf8};
-use crate::experiment::chart::{Chart, Kind, Lines};
+use crate::experiment::chart::{Chart, Drawing, Lines};
 use crate::experiment::course::Course;
 use crate::experiment::ledger::Ledger;
 use crate::experiment::methods::{self, Contender, Scales};
@@ -141,9 +141,9 @@ fn section(lines: &[Line]) -> Section {
         name: name.to_lowercase(),
         title: name.into(),
         kind: if rates.len() > 1 {
-            Kind::Lines(Lines::by_rate(lines, score))
+            Drawing::Lines(Lines::by_rate(lines, score))
         } else {
-            Kind::Bars(lines.iter().map(|line| (line.method.clone(), score(line))).collect())
+            Drawing::Bars(lines.iter().map(|line| (line.method.clone(), score(line))).collect())
         },
     };
     Section {

@@ -10,7 +10,7 @@ use crate::Precision;
 
 /// The type of a number in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NumberType {
     Bool,
     I8,
     U8,
@@ -28,14 +28,14 @@ pub(crate) enum Kind {
 /// The type of a number and the order of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encoding {
-    pub kind: Kind,
+    pub kind: NumberType,
     pub big_endian: bool,
 }
 
 /// What numbers are read into.
 pub(crate) trait Target: Copy + Default + Send + Sync + Pod {
     /// The numbers of files that have the same bits, but for their order.
-    const KIND: Option<Kind>;
+    const KIND: Option<NumberType>;
 
     /// The nearest value of this type. An index that cannot be one becomes the largest value there is, which
     /// no matrix is large enough for, so that the check of its range finds it.
@@ -43,7 +43,7 @@ pub(crate) trait Target: Copy + Default + Send + Sync + Pod {
 }
 
 impl Target for f64 {
-    const KIND: Option<Kind> = Some(Kind::F64);
+    const KIND: Option<NumberType> = Some(NumberType::F64);
 
     fn nearest(value: f64) -> Self {
         value
@@ -51,7 +51,7 @@ impl Target for f64 {
 }
 
 impl Target for f32 {
-    const KIND: Option<Kind> = Some(Kind::F32);
+    const KIND: Option<NumberType> = Some(NumberType::F32);
 
     fn nearest(value: f64) -> Self {
         value as Self
@@ -59,7 +59,7 @@ impl Target for f32 {
 }
 
 impl Target for u32 {
-    const KIND: Option<Kind> = Some(Kind::U32);
+    const KIND: Option<NumberType> = Some(NumberType::U32);
 
     fn nearest(value: f64) -> Self {
         if value >= 0.0 { value as Self } else { Self::MAX }
@@ -67,14 +67,14 @@ impl Target for u32 {
 }
 
 impl Target for usize {
-    const KIND: Option<Kind> = None;
+    const KIND: Option<NumberType> = None;
 
     fn nearest(value: f64) -> Self {
         if value >= 0.0 { value as Self } else { Self::MAX }
     }
 }
 
-impl Kind {
+impl NumberType {
     /// How many bytes a number takes.
     pub(crate) fn size(self) -> usize {
         match self {
@@ -146,18 +146,18 @@ impl Encoding {
             }};
         }
         match self.kind {
-            Kind::Bool => convert!(u8, |value| f64::from(u8::from(value != 0))),
-            Kind::I8 => convert!(i8, f64::from),
-            Kind::U8 => convert!(u8, f64::from),
-            Kind::I16 => convert!(i16, f64::from),
-            Kind::U16 => convert!(u16, f64::from),
-            Kind::I32 => convert!(i32, f64::from),
-            Kind::U32 => convert!(u32, f64::from),
-            Kind::I64 => convert!(i64, |value| value as f64),
-            Kind::U64 => convert!(u64, |value| value as f64),
-            Kind::F16 => convert!(f16, f64::from),
-            Kind::F32 => convert!(f32, f64::from),
-            Kind::F64 => convert!(f64, |value: f64| value),
+            NumberType::Bool => convert!(u8, |value| f64::from(u8::from(value != 0))),
+            NumberType::I8 => convert!(i8, f64::from),
+            NumberType::U8 => convert!(u8, f64::from),
+            NumberType::I16 => convert!(i16, f64::from),
+            NumberType::U16 => convert!(u16, f64::from),
+            NumberType::I32 => convert!(i32, f64::from),
+            NumberType::U32 => convert!(u32, f64::from),
+            NumberType::I64 => convert!(i64, |value| value as f64),
+            NumberType::U64 => convert!(u64, |value| value as f64),
+            NumberType::F16 => convert!(f16, f64::from),
+            NumberType::F32 => convert!(f32, f64::from),
+            NumberType::F64 => convert!(f64, |value: f64| value),
         }
     }
 }

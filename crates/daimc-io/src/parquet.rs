@@ -9,7 +9,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use daimc::text::quoted;
 
-use self::column::{Column, Kind};
+use self::column::{Column, ColumnType};
 use crate::dense::Lie;
 use crate::disk::{Disk, Keep, Spool};
 use crate::fault::TEXT;
@@ -34,7 +34,7 @@ pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
         let columns = file.columns()?;
         let rows = usize::try_from(file.metadata.file_metadata().num_rows()).unwrap_or(0);
         let numbers = || columns.iter().filter(|column| column.is_numeric());
-        let single = numbers().all(|column| column.kind == Kind::Number(Precision::F32));
+        let single = numbers().all(|column| column.kind == ColumnType::Number(Precision::F32));
         Ok((rows, numbers().count(), if single { Precision::F32 } else { Precision::F64 }))
     })
 }
@@ -67,7 +67,7 @@ fn table(file: &Parquet, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let names = columns.iter().map(|column| column.name.clone()).collect();
 
     let lie = Lie::new(rows, columns.len(), true, how);
-    let single = columns.iter().all(|column| column.kind == Kind::Number(Precision::F32));
+    let single = columns.iter().all(|column| column.kind == ColumnType::Number(Precision::F32));
     let precision = if single { Precision::F32 } else { Precision::F64 };
     let cells = match (how.precision.unwrap_or(precision), keep.disk()) {
         (Precision::F32, None) => Cells::DenseF32(file.values(lie, &columns)?),

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::input::{Data, Part};
+use crate::input::{Data, ViewInput};
 use crate::model::{array, labels};
 use crate::options::{self, Setting};
 use crate::watch::watched;
@@ -168,7 +168,7 @@ type Clustering<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f64>>, Bo
 pub fn baseline<'py>(
     py: Python<'py>,
     name: &str,
-    parts: Vec<Part<'py>>,
+    parts: Vec<ViewInput<'py>>,
     joined: bool,
     clusters: usize,
     seed: u64,

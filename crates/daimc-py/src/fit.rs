@@ -5,7 +5,7 @@ use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::input::{Data, Part, matrix};
+use crate::input::{Data, ViewInput, matrix};
 use crate::model::{Model, shares};
 use crate::options;
 use crate::watch::watched;
@@ -20,7 +20,7 @@ type Fitted<'py> = (Model, Vec<String>, Bound<'py, PyArray2<f64>>);
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
 pub fn fit<'py>(
     py: Python<'py>,
-    parts: Vec<Part<'_>>,
+    parts: Vec<ViewInput<'_>>,
     joined: bool,
     clusters: usize,
     seed: u64,

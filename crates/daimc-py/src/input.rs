@@ -8,7 +8,7 @@ use crate::error::raise;
 
 /// One view, as the class `View` of the Python half describes it.
 #[derive(FromPyObject)]
-pub struct Part<'py> {
+pub struct ViewInput<'py> {
     name: String,
     shape: (usize, usize),
     values: Numbers<'py>,
@@ -53,8 +53,8 @@ enum Values<'a> {
 
 impl<'a> Data<'a> {
     /// The arrays of `parts`, which are the same instances row by row or are joined by ID.
-    pub fn borrow(parts: &'a [Part<'_>], joined: bool) -> PyResult<Self> {
-        let slices = |part: &'a Part<'_>| -> PyResult<Slices<'a>> {
+    pub fn borrow(parts: &'a [ViewInput<'_>], joined: bool) -> PyResult<Self> {
+        let slices = |part: &'a ViewInput<'_>| -> PyResult<Slices<'a>> {
             // What does not fit after the conversion is refused by the library, with the row.
             let offset = |&offset: &i64| usize::try_from(offset).unwrap_or(usize::MAX);
             let sparse = match (&part.offsets, &part.columns) {

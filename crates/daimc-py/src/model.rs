@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::raise;
-use crate::input::{Data, Part, matrix};
+use crate::input::{Data, ViewInput, matrix};
 use crate::watch::pool;
 
 /// A fitted model, with the instances that it was fitted to.
@@ -187,7 +187,7 @@ impl Model {
     fn place<'py>(
         &self,
         py: Python<'py>,
-        parts: Vec<Part<'_>>,
+        parts: Vec<ViewInput<'_>>,
         joined: bool,
         threads: usize,
     ) -> PyResult<Place<'py>> {
@@ -202,7 +202,7 @@ impl Model {
     fn contributions<'py>(
         &self,
         py: Python<'py>,
-        parts: Vec<Part<'_>>,
+        parts: Vec<ViewInput<'_>>,
         joined: bool,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
@@ -232,7 +232,7 @@ impl Model {
     fn misfit(
         &self,
         py: Python<'_>,
-        parts: Vec<Part<'_>>,
+        parts: Vec<ViewInput<'_>>,
         joined: bool,
         threads: usize,
     ) -> PyResult<(f64, f64)> {

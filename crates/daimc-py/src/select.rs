@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::input::{Data, Part};
+use crate::input::{Data, ViewInput};
 use crate::options::{self, Setting};
 use crate::watch::watched;
 
@@ -17,7 +17,7 @@ use crate::watch::watched;
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
 pub fn select(
     py: Python<'_>,
-    parts: Vec<Part<'_>>,
+    parts: Vec<ViewInput<'_>>,
     joined: bool,
     clusters: Vec<usize>,
     seed: u64,

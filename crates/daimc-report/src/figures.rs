@@ -26,7 +26,7 @@ pub use agreement::Agreement;
 use classes::Classes;
 pub use clusters::{Cluster, Clusters};
 pub use contributions::{Contribution, Evidence, ViewEvidence};
-pub use course::{Course, Part};
+pub use course::{Course, Term};
 pub use features::{Features, Leader, ViewFeatures};
 pub use map::Map;
 pub use pca::Plane;

@@ -196,11 +196,11 @@ struct Prototypes<'a> {
     latent: Option<&'a Matrix>,
     /// Clusters that have instances.
     alive: Vec<bool>,
-    views: Vec<Seen>,
+    views: Vec<ViewPrototypes>,
 }
 
 /// The prototypes in one of the views that are given.
-struct Seen {
+struct ViewPrototypes {
     /// The view's place in the model.
     place: usize,
     lens: Lens,
@@ -216,15 +216,15 @@ struct Seen {
 type Judged = (Contributions, Vec<Vec<Residual>>);
 
 /// What is found about a block.
-struct Part {
+struct BlockEvidence {
     contributions: Contributions,
     residuals: Vec<Vec<Residual>>,
-    room: Room,
+    room: BlockScratch,
 }
 
 /// Room for the products of a block.
 #[derive(Default)]
-struct Room {
+struct BlockScratch {
     /// Views × instances × clusters: `xᵀp`.
     products: Vec<f64>,
     /// Views × instances.
@@ -250,7 +250,7 @@ impl<'a> Prototypes<'a> {
             }
             let vectors = if latent.is_some() { beside(&prototypes, basis) } else { prototypes };
             let gram = latent.map(|_| transposed_product(basis, basis));
-            Seen { place, operand: lens.operand(&vectors), lens, squares, gram }
+            ViewPrototypes { place, operand: lens.operand(&vectors), lens, squares, gram }
         });
         let views = seen.collect();
         Ok(Self { model, latent, views, alive: model.sizes.iter().map(|&size| size > 0).collect() })
@@ -266,10 +266,10 @@ impl<'a> Prototypes<'a> {
             rivals: Vec::with_capacity(instances),
         };
         let mut sums = residuals();
-        let part = || Part {
+        let part = || BlockEvidence {
             contributions: Contributions { views, evidence: Vec::new(), rivals: Vec::new() },
             residuals: residuals(),
-            room: Room::default(),
+            room: BlockScratch::default(),
         };
         scan.pass(
             0..self.views.len(),
@@ -279,7 +279,7 @@ impl<'a> Prototypes<'a> {
                 self.judge(&piece, labels, part);
                 Ok(())
             },
-            |_, Part { contributions, residuals, .. }| {
+            |_, BlockEvidence { contributions, residuals, .. }| {
                 total.evidence.append(&mut contributions.evidence);
                 total.rivals.append(&mut contributions.rivals);
                 let all = sums.iter_mut().flatten().zip(residuals.iter().flatten());
@@ -294,13 +294,13 @@ impl<'a> Prototypes<'a> {
         &self,
         piece: &Piece<'_>,
         labels: &[usize],
-        Part { contributions: part, residuals, room }: &mut Part,
+        BlockEvidence { contributions: part, residuals, room }: &mut BlockEvidence,
     ) {
         residuals.iter_mut().for_each(|view| view.fill(Residual::default()));
         self.multiply(piece, labels, room, residuals);
         let range = piece.instances.clone();
         let (size, clusters) = (range.len(), self.alive.len());
-        let Room { products, shown, .. } = room;
+        let BlockScratch { products, shown, .. } = room;
         part.evidence.clear();
         part.evidence.resize(size * part.views, None);
         part.rivals.clear();
@@ -352,11 +352,11 @@ impl<'a> Prototypes<'a> {
         &self,
         piece: &Piece<'_>,
         labels: &[usize],
-        room: &mut Room,
+        room: &mut BlockScratch,
         residuals: &mut [Vec<Residual>],
     ) {
         let (size, clusters) = (piece.instances.len(), self.alive.len());
-        let Room { products, shown, made, scratch } = room;
+        let BlockScratch { products, shown, made, scratch } = room;
         shown.clear();
         shown.resize(self.views.len() * size, false);
         products.clear();

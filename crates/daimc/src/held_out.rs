@@ -9,9 +9,9 @@ use crate::fit::Fit;
 use crate::lens::Lens;
 use crate::linalg::product;
 use crate::model::Misfit;
-use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::Source;
+use crate::subset::Subset;
 use crate::sweep::Sweep;
 use crate::{Matrix, Result, Stop, ViewModel};
 
@@ -52,7 +52,7 @@ impl Hidden {
     }
 
     /// What a fit may see.
-    pub fn rest<'a>(&self, part: &Part<'a>) -> Part<'a> {
+    pub fn rest<'a>(&self, part: &Subset<'a>) -> Subset<'a> {
         part.without(&self.0)
     }
 }
@@ -72,7 +72,7 @@ pub(crate) enum By {
 /// Below zero: the mean is better. `None` for a view of which nothing is hidden or whose hidden rows do not vary.
 pub(crate) fn explained(
     fit: &Fit,
-    part: &Part<'_>,
+    part: &Subset<'_>,
     hidden: &Hidden,
     by: By,
     stop: &Stop,

@@ -12,9 +12,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::held_out::{By, Hidden, explained};
 use crate::kmeans::sample;
-use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::{Buffer, Source};
+use crate::subset::Subset;
 use crate::{Daimc, Result};
 
 /// The second time the first importances are in force, so that junk has not taken part in finding the clusters.
@@ -53,7 +53,7 @@ pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>) -> Result<Vec<f64>> {
     let options = fit.options();
     let instances = sampled(scan.source(), options.seed);
     let mut buffers: Vec<Buffer> = importance.iter().map(|_| Buffer::default()).collect();
-    let part = Part::pick(scan, &instances, &mut buffers)?;
+    let part = Subset::pick(scan, &instances, &mut buffers)?;
     for round in 0..ROUNDS {
         let mut shares = vec![(0.0, 0.0); importance.len()];
         for hiding in 0..HIDINGS {

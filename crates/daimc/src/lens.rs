@@ -31,7 +31,7 @@ use crate::{Error, Layout, Result};
 pub(crate) use distances::{FromCentre, Targets};
 pub(crate) use lanes::{Members, Right};
 use norms::Norms;
-pub(crate) use products::{Operand, Scratch, Sums, Total, Touched};
+pub(crate) use products::{CrossSums, Operand, Scratch, Total, Touched};
 pub(crate) use queries::{MOST as MOST_QUERIES, Queries};
 
 /// The scaled rows of one view.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-struct State<I, A, E> {
+struct Queue<I, A, E> {
     items: I,
     /// Number of the next item to be taken.
     taken: usize,
@@ -18,7 +18,7 @@ struct State<I, A, E> {
 }
 
 /// Lets the other workers go when one of them panics.
-struct Abandon<'a, I, A, E>(&'a Mutex<State<I, A, E>>, &'a Condvar);
+struct Abandon<'a, I, A, E>(&'a Mutex<Queue<I, A, E>>, &'a Condvar);
 
 impl<I, A, E> Drop for Abandon<'_, I, A, E> {
     fn drop(&mut self) {
@@ -47,7 +47,7 @@ where
     E: Send,
 {
     let threads = rayon::current_num_threads();
-    let state = Mutex::new(State {
+    let state = Mutex::new(Queue {
         items,
         taken: 0,
         merged: 0,

@@ -20,9 +20,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::metrics::ari;
-use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::{Buffer, Source};
+use crate::subset::Subset;
 use crate::{Daimc, Error, Result};
 use resample::{Resample, Sample};
 use rule::Records;
@@ -198,7 +198,7 @@ impl Select {
         let scan = Scan::new(source, &stop);
         let everybody: Vec<u32> = (0..crate::views::index(source.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
-        let part = Part::pick(&scan, &everybody, &mut buffers)?;
+        let part = Subset::pick(&scan, &everybody, &mut buffers)?;
         let of = self.resamples * self.clusters.len();
         let told = Mutex::new((each, 0));
         let seed = self.fit.options().seed;

@@ -12,7 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::descent::Factors;
 use crate::forest::Forest;
-use crate::lens::{Lens, Operand, Sums, Total};
+use crate::lens::{CrossSums, Lens, Operand, Total};
 use crate::linalg::transposed_product;
 use crate::machine;
 use crate::patterns::{Grams, Patterns};
@@ -195,7 +195,7 @@ impl<'a> Sweep<'a> {
 }
 
 /// Sums, Gram matrices and column sums to which a block adds.
-type Gathered<'a> = (&'a mut [Sums], &'a mut [f64], &'a mut [f64]);
+type Gathered<'a> = (&'a mut [CrossSums], &'a mut [f64], &'a mut [f64]);
 
 /// What is to be done for one block, compiled for the machine's vector instructions as a whole.
 struct Work<'a> {
@@ -256,7 +256,7 @@ fn move_into(total: &mut [f64], part: &mut [f64]) {
 
 /// What one block contributes, and the room to compute it in.
 struct Share {
-    sums: Vec<Sums>,
+    sums: Vec<CrossSums>,
     /// K × K for each view, one after the other.
     grams: Vec<f64>,
     /// Of each column of V, lane by lane.

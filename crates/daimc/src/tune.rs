@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use crate::held_out::{By, Hidden, explained};
 use crate::importance::sampled;
 use crate::options::Penalty;
-use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::Buffer;
+use crate::subset::Subset;
 use crate::{Daimc, Result};
 
 /// The values of α and β to choose among, relative to the data.
@@ -28,7 +28,7 @@ pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>) -> Result<Daimc> {
     let relative = fit.clone().penalty(Penalty::Relative);
     let instances = sampled(scan.source(), fit.options().seed);
     let mut buffers: Vec<Buffer> = (0..scan.schema().len()).map(|_| Buffer::default()).collect();
-    let part = Part::pick(scan, &instances, &mut buffers)?;
+    let part = Subset::pick(scan, &instances, &mut buffers)?;
     let pairs: Vec<(f64, f64)> =
         BETAS.iter().rev().flat_map(|&beta| ALPHAS.map(|alpha| (alpha, beta))).collect();
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];

@@ -18,11 +18,11 @@ pub struct Chart {
     /// The name of its file, without an ending.
     pub name: String,
     pub title: String,
-    pub kind: Kind,
+    pub kind: Drawing,
 }
 
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum Drawing {
     /// A bar for each name, from 0 to 1.
     Bars(Vec<(String, Mean)>),
     Lines(Lines),
@@ -85,9 +85,9 @@ impl Chart {
     /// As part of a page.
     pub fn svg(&self) -> String {
         match &self.kind {
-            Kind::Bars(bars) => self.bars(bars),
-            Kind::Lines(lines) => self.lines(lines),
-            Kind::Heat(heat) => self.heat(heat),
+            Drawing::Bars(bars) => self.bars(bars),
+            Drawing::Lines(lines) => self.lines(lines),
+            Drawing::Heat(heat) => self.heat(heat),
         }
     }
 

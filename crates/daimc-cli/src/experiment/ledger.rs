@@ -47,10 +47,10 @@ const HEADER: &str = "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tar
 /// The rows that are finished.
 pub struct Ledger {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<Contents>,
 }
 
-struct State {
+struct Contents {
     rows: Vec<Row>,
     keys: HashSet<String>,
     file: File,
@@ -87,10 +87,10 @@ impl Ledger {
         own.commit()?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| fail(&path, error))?;
         let keys = rows.iter().map(|row| row.cell.key()).collect();
-        Ok(Self { path, state: Mutex::new(State { rows, keys, file, folder: own }) })
+        Ok(Self { path, state: Mutex::new(Contents { rows, keys, file, folder: own }) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Contents> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

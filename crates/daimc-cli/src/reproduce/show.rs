@@ -4,7 +4,7 @@ use super::ablation::AS_IT_IS;
 use super::convergence::Trace;
 use super::paper::{CLAIMS, COMPARED, Claim, Score, TABLE_2};
 use super::plan::{Case, Experiment, ITERATIONS, Wishes};
-use crate::experiment::chart::{self, Chart, Heat, Kind, Lines, Series};
+use crate::experiment::chart::{self, Chart, Drawing, Heat, Lines, Series};
 use crate::experiment::ledger::Row;
 use crate::experiment::methods;
 use crate::experiment::page::Section;
@@ -157,9 +157,9 @@ fn comparison(name: &str, pairs: &[&Pair], published: &[&(&str, &str, f64, f64)]
 fn by_rate(lines: &[Line], score: fn(&Line) -> Mean, title: &str, data: &str, which: &str) -> Chart {
     let several = lines.iter().any(|line| line.missing != lines[0].missing);
     let kind = if several {
-        Kind::Lines(Lines::by_rate(lines, score))
+        Drawing::Lines(Lines::by_rate(lines, score))
     } else {
-        Kind::Bars(lines.iter().map(|line| (line.method.clone(), score(line))).collect())
+        Drawing::Bars(lines.iter().map(|line| (line.method.clone(), score(line))).collect())
     };
     let name = format!("{data}-{}-{}", title.to_lowercase(), which.replace(' ', "-"));
     Chart { name, title: format!("{title}, {which}: {data}"), kind }
@@ -268,7 +268,7 @@ fn convergence(case: &Case<'_>, rows: &[Row], traces: &[Trace]) -> Section {
             ((*method).to_owned(), points.collect::<Vec<_>>())
         };
         let series: Vec<_> = methods.iter().map(points).filter(|(_, points)| !points.is_empty()).collect();
-        let kind = Kind::Lines(Lines { across: "iteration".into(), ticks: ticks.clone(), series, range });
+        let kind = Drawing::Lines(Lines { across: "iteration".into(), ticks: ticks.clone(), series, range });
         Chart { name: name.into(), title: title.into(), kind }
     };
     let nmi = |method: &str, i: usize| found(method, i).map(|line| line.nmi);
@@ -315,7 +315,7 @@ fn views(cases: &[Case<'_>], rows: &[Row]) -> Section {
         }
         let ticks = (1..=most).map(|count| (count as f64, count.to_string())).collect();
         let lines = Lines { across: "views".into(), ticks, series, range: (0.0, 1.0) };
-        Chart { name: title.to_lowercase(), title: title.into(), kind: Kind::Lines(lines) }
+        Chart { name: title.to_lowercase(), title: title.into(), kind: Drawing::Lines(lines) }
     };
     Section {
         title: "Number of views: Digit, 50 % missing, α = 10, β = 1".into(),
@@ -377,7 +377,12 @@ fn varied(experiment: Experiment, case: &Case<'_>, rows: &[Row], wishes: &Wishes
     let charts = SCORES.iter().zip(series).map(|((title, _), series)| Chart {
         name: title.to_lowercase(),
         title: format!("{title} by {letter}"),
-        kind: Kind::Lines(Lines { across: letter.into(), ticks: ticks.clone(), series, range: (0.0, 1.0) }),
+        kind: Drawing::Lines(Lines {
+            across: letter.into(),
+            ticks: ticks.clone(),
+            series,
+            range: (0.0, 1.0),
+        }),
     });
     Section { title: title.into(), notes, table, charts: charts.collect() }
 }
@@ -423,7 +428,7 @@ fn grid(case: &Case<'_>, rows: &[Row], wishes: &Wishes<'_>) -> Section {
             charts.push(Chart {
                 name: format!("{method}-nmi-{rate}"),
                 title: format!("Mean NMI of {method}, {rate} missing"),
-                kind: Kind::Heat(heat),
+                kind: Drawing::Heat(heat),
             });
         }
     }
@@ -485,7 +490,7 @@ fn ablation(case: &Case<'_>, rows: &[Row]) -> Vec<Section> {
         let charts = methods_of(case).into_iter().map(|preset| Chart {
             name: format!("{name}-{rate}-{preset}"),
             title: format!("NMI of {preset}, one part switched: {name}, {rate} missing"),
-            kind: Kind::Bars(
+            kind: Drawing::Bars(
                 bars.iter()
                     .filter(|(method, ..)| *method == preset)
                     .map(|(_, setting, nmi)| (setting.clone(), *nmi))

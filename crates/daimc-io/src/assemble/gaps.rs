@@ -64,7 +64,7 @@ impl Gaps<'_> {
             let row = &values[first * width..(first + 1) * width];
             return Err(self.refuse(first, first_missing(row)));
         }
-        let sums = Sums::of(width, values.len() / width, |row, sums| {
+        let sums = ColumnTotals::of(width, values.len() / width, |row, sums| {
             let row = if present[row] { &values[row * width..(row + 1) * width] } else { &[] };
             row.iter().enumerate().for_each(|(column, value)| sums.add(column, value.wide()));
         });
@@ -94,7 +94,7 @@ impl Gaps<'_> {
             let column = columns[range(first)][first_missing(&values[range(first)])] as usize;
             return Err(self.refuse(first, column));
         }
-        let sums = Sums::of(self.table.columns, self.table.rows, |row, sums| {
+        let sums = ColumnTotals::of(self.table.columns, self.table.rows, |row, sums| {
             let stored = if present[row] { range(row) } else { 0..0 };
             stored.for_each(|at| sums.add(columns[at] as usize, values[at].wide()));
         });
@@ -141,7 +141,7 @@ impl Gaps<'_> {
         ViewAccount { empty, ..ViewAccount::default() }
     }
 
-    fn mean(&self, sums: &Sums, column: usize, count: usize) -> Result<f64> {
+    fn mean(&self, sums: &ColumnTotals, column: usize, count: usize) -> Result<f64> {
         if count > 0 {
             return Ok(sums.totals[column] / count as f64);
         }
@@ -168,7 +168,7 @@ impl Gaps<'_> {
 }
 
 /// For each feature the sum of its values and their number, missing ones left out, and the number of these.
-struct Sums {
+struct ColumnTotals {
     totals: Vec<f64>,
     counts: Vec<usize>,
     missing: Vec<usize>,
@@ -177,7 +177,7 @@ struct Sums {
 /// Rows that one thread adds up at a time.
 const BLOCK: usize = 1 << 14;
 
-impl Sums {
+impl ColumnTotals {
     fn new(features: usize) -> Self {
         Self { totals: vec![0.0; features], counts: vec![0; features], missing: vec![0; features] }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Disk, Numbers, Sorter, Sparse, Spool, Stored};
-use crate::number::{Encoding, Kind};
+use crate::number::{Encoding, NumberType};
 use crate::real::Real;
 use crate::sparse::{Shape, check_columns};
 use crate::{Csr, Place, Precision, Result};
@@ -109,7 +109,7 @@ impl Writer {
 
     /// The matrix.
     pub fn finish<T: Real>(self, width: usize) -> Result<Stored> {
-        let kind = if T::PRECISION == Precision::F32 { Kind::F32 } else { Kind::F64 };
+        let kind = if T::PRECISION == Precision::F32 { NumberType::F32 } else { NumberType::F64 };
         let numbers = |file, kind| {
             let encoding = Encoding { kind, big_endian: false };
             Numbers { file, offset: 0, encoding }
@@ -117,7 +117,7 @@ impl Writer {
         let sparse = Sparse {
             width,
             offsets: self.offsets,
-            columns: numbers(self.columns.finish()?, Kind::U32),
+            columns: numbers(self.columns.finish()?, NumberType::U32),
             values: numbers(self.values.finish()?, kind),
             precision: T::PRECISION,
         };

@@ -8,7 +8,7 @@ use daimc::source::{Buffer, RowStore};
 
 use super::compressed::Writer;
 use super::{Dense, Disk, Progress, Stored, Watched};
-use crate::number::{Encoding, Kind};
+use crate::number::{Encoding, NumberType};
 use crate::real::Real;
 use crate::{Cells, Csr, Place, Precision, Result, memory};
 
@@ -104,7 +104,7 @@ impl Spool {
     pub fn dense<T: Real>(self, rows: usize, columns: usize, by_column: bool) -> Result<Stored> {
         let disk = self.disk.clone();
         let file = self.finish()?;
-        let kind = if T::PRECISION == Precision::F32 { Kind::F32 } else { Kind::F64 };
+        let kind = if T::PRECISION == Precision::F32 { NumberType::F32 } else { NumberType::F64 };
         let encoding = Encoding { kind, big_endian: false };
         let dense = Dense { file, offset: 0, rows, columns, by_column, encoding, precision: T::PRECISION };
         let mut missing = vec![0; rows];

@@ -5,7 +5,7 @@ use std::io;
 use super::element::{MATRIX, Stream, invalid};
 use crate::dense::{Lie, nameless};
 use crate::disk::{Disk, Entries, Keep, Numbers, Spool, Stored, store};
-use crate::number::{Encoding, Kind, Target};
+use crate::number::{Encoding, NumberType, Target};
 use crate::real::Real;
 use crate::sparse::{Shape, check_offsets};
 use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
@@ -224,7 +224,7 @@ impl<'a> Array<'a> {
         let indices = Numbers {
             file: spool.finish()?,
             offset: 0,
-            encoding: Encoding { kind: Kind::U32, big_endian: false },
+            encoding: Encoding { kind: NumberType::U32, big_endian: false },
         };
         let mut pieces = Pieces { place, indices, taken: 0, values: &mut self.stream, encoding };
         let stored = store::<T>(disk, place, shape, how.transpose, &offsets, &mut pieces)?;

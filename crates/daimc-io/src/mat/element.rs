@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use crate::number::{Encoding, Kind};
+use crate::number::{Encoding, NumberType};
 
 /// A matrix of any class.
 pub(super) const MATRIX: u32 = 14;
@@ -113,16 +113,16 @@ impl Tag {
     /// The numbers of an element: how they are written, and how many there are.
     pub(super) fn numbers(self, big_endian: bool) -> io::Result<(Encoding, usize)> {
         let kind = match self.kind {
-            1 => Kind::I8,
-            2 => Kind::U8,
-            3 => Kind::I16,
-            4 => Kind::U16,
-            5 => Kind::I32,
-            6 => Kind::U32,
-            7 => Kind::F32,
-            9 => Kind::F64,
-            12 => Kind::I64,
-            13 => Kind::U64,
+            1 => NumberType::I8,
+            2 => NumberType::U8,
+            3 => NumberType::I16,
+            4 => NumberType::U16,
+            5 => NumberType::I32,
+            6 => NumberType::U32,
+            7 => NumberType::F32,
+            9 => NumberType::F64,
+            12 => NumberType::I64,
+            13 => NumberType::U64,
             _ => return Err(invalid("an element should hold numbers and does not")),
         };
         Ok((Encoding { kind, big_endian }, self.bytes as usize / kind.size()))

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use daimc::text::quoted;
 
-use crate::number::{Encoding, Kind};
+use crate::number::{Encoding, NumberType};
 use crate::{Place, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -49,18 +49,18 @@ impl Header {
     /// How the numbers are written, if they are numbers.
     pub(crate) fn encoding(&self) -> Option<Encoding> {
         let kind = match self.descr.get(1..)? {
-            "b1" => Kind::Bool,
-            "i1" => Kind::I8,
-            "u1" => Kind::U8,
-            "i2" => Kind::I16,
-            "u2" => Kind::U16,
-            "i4" => Kind::I32,
-            "u4" => Kind::U32,
-            "i8" => Kind::I64,
-            "u8" => Kind::U64,
-            "f2" => Kind::F16,
-            "f4" => Kind::F32,
-            "f8" => Kind::F64,
+            "b1" => NumberType::Bool,
+            "i1" => NumberType::I8,
+            "u1" => NumberType::U8,
+            "i2" => NumberType::I16,
+            "u2" => NumberType::U16,
+            "i4" => NumberType::I32,
+            "u4" => NumberType::U32,
+            "i8" => NumberType::I64,
+            "u8" => NumberType::U64,
+            "f2" => NumberType::F16,
+            "f4" => NumberType::F32,
+            "f8" => NumberType::F64,
             _ => return None,
         };
         Some(Encoding { kind, big_endian: self.descr.starts_with('>') })

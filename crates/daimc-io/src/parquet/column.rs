@@ -24,7 +24,7 @@ const BATCH: usize = 1 << 13;
 
 /// What a column can be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     Number(Precision),
     Whole { signed: bool },
     Text,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 
 pub(super) struct Column {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ColumnType,
     index: usize,
     description: ColumnDescPtr,
 }
@@ -53,17 +53,17 @@ impl Column {
     }
 
     pub(super) fn is_numeric(&self) -> bool {
-        matches!(self.kind, Kind::Number(_) | Kind::Whole { .. })
+        matches!(self.kind, ColumnType::Number(_) | ColumnType::Whole { .. })
     }
 
     pub(super) fn may_be_id(&self) -> bool {
-        matches!(self.kind, Kind::Text | Kind::Whole { .. })
+        matches!(self.kind, ColumnType::Text | ColumnType::Whole { .. })
     }
 
     /// The name of the type, for a message.
     pub(super) fn type_name(&self) -> String {
         let name = match self.description.converted_type() {
-            _ if self.kind == Kind::Text => "string".into(),
+            _ if self.kind == ColumnType::Text => "string".into(),
             ConvertedType::NONE => match self.description.logical_type_ref() {
                 Some(LogicalType::Timestamp(_)) => "timestamp".into(),
                 Some(LogicalType::Time(_)) => "time".into(),
@@ -77,7 +77,7 @@ impl Column {
 
     /// The numbers of all rows, NaN for null, appended to `out`.
     pub(super) fn numbers<T: Target>(&self, file: &Parquet, out: &mut Vec<T>) -> Result<()> {
-        let signed = self.kind != Kind::Whole { signed: false };
+        let signed = self.kind != ColumnType::Whole { signed: false };
         let mut push = |value: Option<f64>| {
             out.push(T::nearest(value.unwrap_or(f64::NAN)));
             Ok(())
@@ -102,7 +102,7 @@ impl Column {
         let mut texts: Vec<String> = Vec::new();
         // A long text may stand for many rows.
         let mut pieces = Pieces::default();
-        let signed = self.kind != Kind::Whole { signed: false };
+        let signed = self.kind != ColumnType::Whole { signed: false };
         let mut push = |text: Option<String>| {
             let row = texts.len() + 1;
             let reason =
@@ -206,24 +206,26 @@ impl Column {
     }
 }
 
-fn kind(description: &ColumnDescPtr) -> Kind {
+fn kind(description: &ColumnDescPtr) -> ColumnType {
     let logical = description.logical_type_ref();
     let converted = description.converted_type();
     match description.physical_type() {
-        Type::FLOAT => Kind::Number(Precision::F32),
-        Type::BOOLEAN | Type::DOUBLE => Kind::Number(Precision::F64),
-        Type::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => Kind::Number(Precision::F32),
+        Type::FLOAT => ColumnType::Number(Precision::F32),
+        Type::BOOLEAN | Type::DOUBLE => ColumnType::Number(Precision::F64),
+        Type::FIXED_LEN_BYTE_ARRAY if logical == Some(&LogicalType::Float16) => {
+            ColumnType::Number(Precision::F32)
+        }
         Type::INT32 | Type::INT64 => match (logical, converted) {
-            (Some(LogicalType::Integer(whole)), _) => Kind::Whole { signed: whole.is_signed },
+            (Some(LogicalType::Integer(whole)), _) => ColumnType::Whole { signed: whole.is_signed },
             // A column in which every value is null.
-            (Some(LogicalType::Unknown), _) => Kind::Number(Precision::F64),
+            (Some(LogicalType::Unknown), _) => ColumnType::Number(Precision::F64),
             (
                 None,
                 ConvertedType::UINT_8
                 | ConvertedType::UINT_16
                 | ConvertedType::UINT_32
                 | ConvertedType::UINT_64,
-            ) => Kind::Whole { signed: false },
+            ) => ColumnType::Whole { signed: false },
             (
                 None,
                 ConvertedType::NONE
@@ -231,14 +233,14 @@ fn kind(description: &ColumnDescPtr) -> Kind {
                 | ConvertedType::INT_16
                 | ConvertedType::INT_32
                 | ConvertedType::INT_64,
-            ) => Kind::Whole { signed: true },
-            _ => Kind::Other,
+            ) => ColumnType::Whole { signed: true },
+            _ => ColumnType::Other,
         },
         Type::BYTE_ARRAY => match (logical, converted) {
             (Some(LogicalType::String | LogicalType::Enum), _)
-            | (None, ConvertedType::NONE | ConvertedType::UTF8 | ConvertedType::ENUM) => Kind::Text,
-            _ => Kind::Other,
+            | (None, ConvertedType::NONE | ConvertedType::UTF8 | ConvertedType::ENUM) => ColumnType::Text,
+            _ => ColumnType::Other,
         },
-        _ => Kind::Other,
+        _ => ColumnType::Other,
     }
 }

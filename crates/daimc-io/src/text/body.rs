@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::fault::{Fault, Kind};
+use super::fault::{Fault, FaultKind};
 use super::format::Format;
 use super::piece::Piece;
 use crate::disk::{Growing, Grown, Keep};
@@ -48,7 +48,7 @@ impl<'a, T: Real> Body<'a, T> {
     pub fn add(&mut self, piece: Result<Piece<T>, Fault>) -> Result<()> {
         let goes_on = piece.as_ref().map_or(true, |piece| !piece.lines.is_empty());
         if let Some(empty) = self.empty.filter(|_| goes_on) {
-            let fault = Fault { line: 0, column: None, name: None, kind: Kind::EmptyLine };
+            let fault = Fault { line: 0, column: None, name: None, kind: FaultKind::EmptyLine };
             return Err(fault.error(self.path, empty, self.format));
         }
         let piece = piece.map_err(|fault| fault.error(self.path, self.line, self.format))?;

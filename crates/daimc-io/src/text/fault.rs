@@ -17,12 +17,12 @@ pub(super) struct Fault {
     /// The first field of the record, where records have names.
     pub name: Option<String>,
     /// What is wrong.
-    pub kind: Kind,
+    pub kind: FaultKind,
 }
 
 /// What is wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FaultKind {
     /// A record of this many fields.
     Ragged(usize),
     /// This text where a number should be.
@@ -48,8 +48,8 @@ impl Fault {
     pub fn error(self, path: &Path, line: usize, format: &Format) -> Error {
         let place = Place { line: Some(line + self.line), column: self.column, ..Place::file(path) };
         let reason = match &self.kind {
-            Kind::Ragged(found) => format.ragged(*found),
-            Kind::NotNumber(text) => {
+            FaultKind::Ragged(found) => format.ragged(*found),
+            FaultKind::NotNumber(text) => {
                 format!("{} is not a number{}: {}", quoted(text), self.cell(format), what_to_do(text))
             }
             kind => kind.reason(format.names_are()).into(),
@@ -77,7 +77,7 @@ impl Fault {
     }
 }
 
-impl Kind {
+impl FaultKind {
     /// What is wrong, where it does not depend on the file's format.
     pub fn reason(&self, name: &str) -> &'static str {
         match (self, name) {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3, memrchr};
 
-use super::fault::Kind;
+use super::fault::FaultKind;
 use crate::chunks::Cut;
 
 /// A quoted field of more bytes than this is taken for a quote that somebody forgot to close.
@@ -70,21 +70,21 @@ impl Field {
 
     /// Fails if a carriage return stands before the end of the line. Others take it for one, so that what follows would be
     /// another row.
-    pub fn check_returns(self, text: &[u8]) -> Result<(), Kind> {
+    pub fn check_returns(self, text: &[u8]) -> Result<(), FaultKind> {
         let content = &text[self.start..self.end];
         let returns = memchr(b'\r', content).map(|first| &content[first..]).filter(|_| !self.quoted);
         let within = returns.is_some_and(|rest| !self.last || rest.iter().any(|byte| *byte != b'\r'));
-        if within { Err(Kind::Return) } else { Ok(()) }
+        if within { Err(FaultKind::Return) } else { Ok(()) }
     }
 
     /// What it holds, as text.
-    pub fn text(self, text: &[u8]) -> Result<String, Kind> {
+    pub fn text(self, text: &[u8]) -> Result<String, FaultKind> {
         self.check_returns(text)?;
         let content = self.content(text);
         if memchr(0, &content).is_some() {
-            return Err(Kind::Nul);
+            return Err(FaultKind::Nul);
         }
-        String::from_utf8(content.into_owned()).map_err(|_| Kind::NotUtf8)
+        String::from_utf8(content.into_owned()).map_err(|_| FaultKind::NotUtf8)
     }
 
     /// How many lines end within it.
@@ -94,7 +94,7 @@ impl Field {
 }
 
 /// The field that starts at `at`.
-pub(super) fn field(text: &[u8], at: usize, separator: Separator) -> Result<Field, Kind> {
+pub(super) fn field(text: &[u8], at: usize, separator: Separator) -> Result<Field, FaultKind> {
     if text.get(at) == Some(&b'"') {
         return quoted(text, at, separator);
     }
@@ -108,12 +108,12 @@ pub(super) fn field(text: &[u8], at: usize, separator: Separator) -> Result<Fiel
     Ok(Field { start: at, end, quoted: false, next, last })
 }
 
-fn quoted(text: &[u8], at: usize, separator: Separator) -> Result<Field, Kind> {
-    let end = closing_quote(text, at).ok_or(Kind::OpenQuote)?;
+fn quoted(text: &[u8], at: usize, separator: Separator) -> Result<Field, FaultKind> {
+    let end = closing_quote(text, at).ok_or(FaultKind::OpenQuote)?;
     let follows = text.get(end + 1).copied().unwrap_or(b'\n');
     let closed = separator.is(follows) || follows == b'\n' || text[end + 1..].starts_with(b"\r\n");
     if !closed && text[end + 1..] != *b"\r" {
-        return Err(Kind::AfterQuote);
+        return Err(FaultKind::AfterQuote);
     }
     let at_return = end + 1 + usize::from(follows == b'\r');
     let (next, last) = after(text, at_return, separator);
@@ -173,7 +173,7 @@ pub(super) fn blank_line(text: &[u8], at: usize, separator: Separator) -> Option
 }
 
 /// The fields of the record at `at`, and where the next one starts.
-pub(super) fn fields(text: &[u8], at: usize, separator: Separator) -> Result<(Vec<Field>, usize), Kind> {
+pub(super) fn fields(text: &[u8], at: usize, separator: Separator) -> Result<(Vec<Field>, usize), FaultKind> {
     let mut found = Vec::new();
     let mut at = record_start(text, at, separator);
     loop {

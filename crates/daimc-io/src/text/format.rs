@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memchr::{memchr, memchr_iter};
 
-use super::fault::Kind;
+use super::fault::FaultKind;
 use super::fields::{self, Field, Separator};
 use super::number::{is_number, is_number_or_comma};
 use crate::input::{self, Input};
@@ -173,10 +173,10 @@ impl Look<'_> {
     /// Why no separator makes a whole record of so much text.
     fn why_no_record(&self, start: usize) -> &'static str {
         let open = |&separator: &Separator| {
-            fields::fields(self.text, start, separator).is_err_and(|kind| kind == Kind::OpenQuote)
+            fields::fields(self.text, start, separator).is_err_and(|kind| kind == FaultKind::OpenQuote)
         };
         if SEPARATORS.iter().any(open) {
-            return Kind::OpenQuote.reason("");
+            return FaultKind::OpenQuote.reason("");
         }
         "the line is longer than 256 MB: put each instance on a line of its own, or use a binary format"
     }

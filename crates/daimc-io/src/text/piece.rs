@@ -1,6 +1,6 @@
 //! The numbers of a piece of text.
 
-use super::fault::{Fault, Kind};
+use super::fault::{Fault, FaultKind};
 use super::fields::{self, Separator, field};
 use super::format::Format;
 use super::number::number;
@@ -61,7 +61,7 @@ impl<T: Real> Parser<'_, T> {
         if fields::blank_line(self.text, next, self.format.separator).is_some() {
             return Ok(());
         }
-        Err(Fault { line, column: None, name: None, kind: Kind::EmptyLine })
+        Err(Fault { line, column: None, name: None, kind: FaultKind::EmptyLine })
     }
 
     /// Goes on at `next`, where a record starts; at the end of the text, no line may have ended there.
@@ -79,10 +79,10 @@ impl<T: Real> Parser<'_, T> {
         let found = self.piece.names.len() - names + self.piece.values.len() - values;
         let kind = match read {
             Ok(()) if found == self.format.fields => return Ok(()),
-            Ok(()) => Kind::Ragged(found),
+            Ok(()) => FaultKind::Ragged(found),
             Err(kind) => self.ragged(start).unwrap_or(kind),
         };
-        if let Kind::Ragged(_) = kind {
+        if let FaultKind::Ragged(_) = kind {
             return Err(Fault { line, column: None, name: None, kind });
         }
         let name = if self.piece.names.len() > names { self.piece.names.pop() } else { None };
@@ -90,16 +90,16 @@ impl<T: Real> Parser<'_, T> {
     }
 
     /// A wrong number of fields, which explains whatever else is wrong with a record.
-    fn ragged(&self, start: usize) -> Option<Kind> {
+    fn ragged(&self, start: usize) -> Option<FaultKind> {
         let (found, _) = fields::fields(self.text, start, self.format.separator).ok()?;
-        (found.len() != self.format.fields).then_some(Kind::Ragged(found.len()))
+        (found.len() != self.format.fields).then_some(FaultKind::Ragged(found.len()))
     }
 
-    fn name(&mut self) -> Result<(), Kind> {
+    fn name(&mut self) -> Result<(), FaultKind> {
         let field = field(self.text, self.at, self.format.separator)?;
         let name = field.text(self.text)?;
         if name.is_empty() {
-            return Err(Kind::NoName);
+            return Err(FaultKind::NoName);
         }
         self.piece.names.push(name);
         self.piece.newlines += field.newlines(self.text);
@@ -111,7 +111,7 @@ impl<T: Real> Parser<'_, T> {
         self.values()
     }
 
-    fn values(&mut self) -> Result<(), Kind> {
+    fn values(&mut self) -> Result<(), FaultKind> {
         let separator = self.format.separator;
         loop {
             // Nearly always a number is there and a single separator or the end of the line right after it.
@@ -138,7 +138,7 @@ impl<T: Real> Parser<'_, T> {
             field.check_returns(self.text)?;
             let content = field.content(self.text);
             let Some(value) = number(&content) else {
-                return Err(field.text(self.text).map_or_else(|kind| kind, Kind::NotNumber));
+                return Err(field.text(self.text).map_or_else(|kind| kind, FaultKind::NotNumber));
             };
             self.piece.values.push(value);
             self.piece.newlines += field.newlines(self.text);

@@ -31,7 +31,7 @@ pub(crate) fn records(path: &Path) -> Result<(Vec<Record>, String)> {
             continue;
         }
         let place = |column| Place { line: Some(line), column, ..Place::file(path) };
-        let broken = |column, kind: super::fault::Kind| Error::Data {
+        let broken = |column, kind: super::fault::FaultKind| Error::Data {
             place: place(column),
             reason: kind.reason("ID").into(),
         };

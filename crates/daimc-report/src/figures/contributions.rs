@@ -32,9 +32,9 @@ pub struct Contribution {
 }
 
 /// Sums over instances: their number, their contributions, and how many of these are below zero.
-type Sums = (f64, f64, f64);
+type EvidenceSums = (f64, f64, f64);
 
-fn add(a: Sums, b: Sums) -> Sums {
+fn add(a: EvidenceSums, b: EvidenceSums) -> EvidenceSums {
     (a.0 + b.0, a.1 + b.1, a.2 + b.2)
 }
 
@@ -45,7 +45,7 @@ impl Evidence {
     pub(super) fn of(fit: &Fit, contributions: &Contributions) -> Self {
         let (views, clusters) = (fit.model.views.len(), fit.model.options.clusters);
         let of_block = |(block, labels): (usize, &[usize])| {
-            let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
+            let mut sums: Vec<EvidenceSums> = vec![(0.0, 0.0, 0.0); views * clusters];
             for (i, label) in labels.iter().enumerate() {
                 for (view, share) in contributions.shares(block * BLOCK + i).enumerate() {
                     let Some(share) = share else { continue };
@@ -57,15 +57,15 @@ impl Evidence {
             sums
         };
         // Added up in the order of the blocks, whichever thread was first.
-        let blocks: Vec<Vec<Sums>> = fit.labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
-        let mut sums: Vec<Sums> = vec![(0.0, 0.0, 0.0); views * clusters];
+        let blocks: Vec<Vec<EvidenceSums>> = fit.labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
+        let mut sums: Vec<EvidenceSums> = vec![(0.0, 0.0, 0.0); views * clusters];
         for block in blocks {
             sums.iter_mut().zip(block).for_each(|(sum, own)| *sum = add(*sum, own));
         }
-        let mean = |(count, sum, against): Sums| {
+        let mean = |(count, sum, against): EvidenceSums| {
             (count > 0.0).then(|| Contribution { mean: sum / count, against: against / count })
         };
-        let of = |(view, sums): (usize, &[Sums])| ViewEvidence {
+        let of = |(view, sums): (usize, &[EvidenceSums])| ViewEvidence {
             name: fit.model.views[view].name.clone(),
             overall: mean(sums.iter().copied().fold((0.0, 0.0, 0.0), add)),
             by_cluster: sums.iter().map(|own| mean(*own)).collect(),

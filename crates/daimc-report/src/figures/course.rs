@@ -11,14 +11,14 @@ pub struct Course {
     /// J.
     pub total: Vec<f64>,
     /// The parts of J as they enter it.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Term>,
     /// J of the model that was handed out, which may have been consolidated since.
     pub last: f64,
 }
 
 /// A part of J.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct Term {
     /// Its name.
     pub name: &'static str,
     /// Its formula.
@@ -41,11 +41,11 @@ impl Course {
             iterations: kept.iter().map(|i| i + 1).collect(),
             total: values(&|objective| objective.total),
             parts: vec![
-                Part { name: "reconstruction", formula: "Σ ‖x − Uv‖²", values: values(&|o| o.loss) },
-                Part {
+                Term { name: "reconstruction", formula: "Σ ‖x − Uv‖²", values: values(&|o| o.loss) },
+                Term {
                     name: "alignment", formula: "α ‖BᵀU − I‖²", values: values(&|o| alpha * o.alignment)
                 },
-                Part {
+                Term {
                     name: "sparsity",
                     formula: "αβ ‖B‖₂,₁",
                     values: values(&|o| alpha * beta * o.sparsity),

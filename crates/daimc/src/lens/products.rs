@@ -43,7 +43,7 @@ impl Lens {
     }
 
     /// Sums for [`Lens::gather`], all zero.
-    pub fn sums(&self, latent: usize) -> Sums {
+    pub fn sums(&self, latent: usize) -> CrossSums {
         let d = self.features;
         let (values, touched) = match self.layout {
             Layout::DenseF32 => (Typed::F32(Aligned::zeros(latent * dense::padded::<f32>(d))), None),
@@ -55,7 +55,7 @@ impl Lens {
                 (Typed::F64(Aligned::zeros(d * sparse::padded::<f64>(latent))), Some(Touched::new(d)))
             }
         };
-        Sums { latent, values, touched, weights: vec![[0.0; LANES]; latent] }
+        CrossSums { latent, values, touched, weights: vec![[0.0; LANES]; latent] }
     }
 
     /// Calls `each(i, Uᵀ x'_i)` for the instances `(instance, row)` of a block.
@@ -136,7 +136,7 @@ impl Lens {
         members: &Members,
         v: &[f64],
         stride: usize,
-        sums: &mut Sums,
+        sums: &mut CrossSums,
         scratch: &mut Scratch,
     ) {
         let given = Weights { members, v, stride, latent: sums.latent };
@@ -371,7 +371,7 @@ impl Touched {
 
 /// `Σ x vᵀ` over the rows of a block, in the precision of the data.
 #[derive(Debug)]
-pub(crate) struct Sums {
+pub(crate) struct CrossSums {
     latent: usize,
     values: Typed,
     touched: Option<Touched>,
@@ -410,7 +410,7 @@ impl Total {
     }
 
     /// Adds the sums of a block and clears them.
-    pub fn absorb(&mut self, sums: &mut Sums) {
+    pub fn absorb(&mut self, sums: &mut CrossSums) {
         for (total, weight) in self.weights.iter_mut().zip(&mut sums.weights) {
             *total += std::mem::take(weight).iter().sum::<f64>();
         }

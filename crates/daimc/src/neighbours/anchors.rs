@@ -70,10 +70,11 @@ impl Anchors {
     }
 
     /// What a product of S with `roots ∘ X` needs of X, row by row as many numbers as anchors.
-    pub fn sums<T: Scalar>(&self, x: &[T], roots: &[f64], mean: f64) -> Sums {
+    pub fn sums<T: Scalar>(&self, x: &[T], roots: &[f64], mean: f64) -> AnchorSums {
         let width = x.len() / roots.len();
         let anchors = self.sizes.len();
-        let none = || Sums { width, plain: vec![0.0; anchors * width], lacking: vec![0.0; anchors * width] };
+        let none =
+            || AnchorSums { width, plain: vec![0.0; anchors * width], lacking: vec![0.0; anchors * width] };
         let starts: Vec<usize> = (0..roots.len()).step_by(ROWS).collect();
         let parts = starts.into_par_iter().map(|start| {
             let mut part = none();
@@ -106,7 +107,7 @@ impl Anchors {
     }
 
     /// Adds row i of the product.
-    pub fn add(&self, i: usize, sums: &Sums, y: &mut [f64]) {
+    pub fn add(&self, i: usize, sums: &AnchorSums, y: &mut [f64]) {
         let own = sums.plain.chunks_exact(sums.width).zip(sums.lacking.chunks_exact(sums.width));
         for (q, (plain, lacking)) in self.memberships.row(i).iter().zip(own) {
             for ((y, plain), lacking) in y.iter_mut().zip(plain).zip(lacking) {
@@ -117,7 +118,7 @@ impl Anchors {
 }
 
 /// See [`Anchors::sums`].
-pub(super) struct Sums {
+pub(super) struct AnchorSums {
     width: usize,
     /// `Σ_j q_jk x_j`, and the same with `τ_j`; divided by the sizes.
     plain: Vec<f64>,

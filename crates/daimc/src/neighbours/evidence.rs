@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use super::project::each_block;
 use crate::lens::Lens;
 use crate::matrix::dot;
-use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::Buffer;
+use crate::subset::Subset;
 use crate::sweep::Sweep;
 use crate::watch::Watch;
 use crate::{Matrix, Result, eigen, kmeans, linalg};
@@ -105,7 +105,7 @@ impl<'a> Space<'a> {
             return Ok(Some(Self { view, lens, directions }));
         }
         let mut buffer = Buffer::default();
-        let part = Part::of_view(scan, view, &chosen, &mut buffer)?;
+        let part = Subset::of_view(scan, view, &chosen, &mut buffer)?;
         let part = Scan::new(&part, &watch.stop);
         let own = Lens::new(&part, 0, lens.scaling.clone())?;
         let sweep = Sweep::new(part, vec![own], width);

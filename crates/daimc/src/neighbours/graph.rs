@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::anchors::{Anchors, Sums};
+use super::anchors::{AnchorSums, Anchors};
 use super::search::Nearest;
 use crate::kernel::Scalar;
 use crate::matrix::dot;
@@ -141,7 +141,7 @@ impl Graph {
         watch: &Watch,
     ) -> Result<Self> {
         #[derive(Default)]
-        struct Part {
+        struct RowLinks {
             row: Vec<(u32, f32)>,
             lengths: Vec<usize>,
             columns: Vec<u32>,
@@ -152,9 +152,9 @@ impl Graph {
         let mut links = Links { offsets: Vec::with_capacity(n + 1), columns: Vec::with_capacity(most) };
         links.offsets.push(0);
         let mut weights = Vec::with_capacity(most);
-        let work = |start: usize, part: &mut Part| {
+        let work = |start: usize, part: &mut RowLinks| {
             watch.check()?;
-            let Part { row, lengths, columns, weights } = part;
+            let RowLinks { row, lengths, columns, weights } = part;
             lengths.clear();
             columns.clear();
             weights.clear();
@@ -172,7 +172,7 @@ impl Graph {
             }
             Ok(())
         };
-        ordered((0..n).step_by(ROWS), Part::default, work, |part| {
+        ordered((0..n).step_by(ROWS), RowLinks::default, work, |part| {
             let before = weights.len();
             links.offsets.extend(part.lengths.iter().map(|length| before + length));
             links.columns.extend_from_slice(&part.columns);
@@ -348,7 +348,7 @@ struct Times<'a, T> {
     of: &'a Normalised<'a>,
     x: &'a [T],
     common: &'a [f64],
-    anchored: Option<&'a (&'a Anchors, Sums)>,
+    anchored: Option<&'a (&'a Anchors, AnchorSums)>,
     factors: [f64; 3],
     /// The number of the first row of `y`.
     first: usize,

@@ -33,7 +33,7 @@ const ORDINARY: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
 /// Sums over some rows, of the distances from the pilot.
 #[derive(Clone, Default)]
-struct Sums {
+struct ColumnSums {
     rows: f64,
     sum: Vec<f64>,
     squares: Vec<f64>,
@@ -43,7 +43,7 @@ struct Sums {
     other: bool,
 }
 
-impl Sums {
+impl ColumnSums {
     fn new(features: usize) -> Self {
         let zeros = || vec![0.0; features];
         Self {
@@ -73,7 +73,7 @@ impl Sums {
         self.other |= other;
     }
 
-    /// The zeros that are not stored are added by [`Sums::add_zeros`].
+    /// The zeros that are not stored are added by [`ColumnSums::add_zeros`].
     fn add_sparse<T: Scalar>(&mut self, row: usize, csr: &Csr<'_, T>, per_unit: &[f64]) {
         self.rows += 1.0;
         let (columns, values) = csr.row(row);
@@ -146,17 +146,17 @@ impl Columns {
             Rows::DenseF64(x) => fill(&mut measure.pilot, x, block.index.row(0)),
             Rows::SparseF32(_) | Rows::SparseF64(_) => {}
         }
-        let mut sums = Sums::of(scan, view, &measure)?;
+        let mut sums = ColumnSums::of(scan, view, &measure)?;
         if let Some(units) = sums.units() {
             measure.per_unit = units.iter().map(|unit| unit.recip()).collect();
             measure.pilot.iter_mut().zip(&units).for_each(|(pilot, unit)| *pilot /= unit);
-            sums = Sums::of(scan, view, &measure)?;
+            sums = ColumnSums::of(scan, view, &measure)?;
         }
         Ok(sums.finish(&measure))
     }
 }
 
-impl Sums {
+impl ColumnSums {
     /// The sums over all present rows of a view.
     fn of(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Self> {
         let schema = scan.schema().view(view);

@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::held_out::{By, Hidden, explained};
 use crate::kmeans::{sample, sample_instances};
-use crate::part::Part;
 use crate::scan::Scan;
 use crate::source::{Buffer, MISSING, Source};
+use crate::subset::Subset;
 use crate::{Daimc, Result, Stop};
 
 /// Which part of the data a fit sees.
@@ -38,7 +38,7 @@ pub(super) struct Sample {
 
 impl Resample {
     /// Hides a share of the data: the `number`th of the resamples of a seed.
-    pub fn draw(part: &Part<'_>, share: f64, seed: u64, number: usize) -> Self {
+    pub fn draw(part: &Subset<'_>, share: f64, seed: u64, number: usize) -> Self {
         let seed = seed.wrapping_add((number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let kept = Hidden::draw(part, share, seed).map_or_else(
             || {
@@ -64,7 +64,7 @@ impl Resample {
     }
 
     /// Fits a model; `None` if it was stopped.
-    pub fn fit(&self, fit: &Daimc, part: &Part<'_>, stop: &Stop) -> Result<Option<Sample>> {
+    pub fn fit(&self, fit: &Daimc, part: &Subset<'_>, stop: &Stop) -> Result<Option<Sample>> {
         match self.sample(fit, part, stop) {
             // What was cut short says nothing.
             _ if stop.is_set() => Ok(None),
@@ -72,8 +72,8 @@ impl Resample {
         }
     }
 
-    fn sample(&self, fit: &Daimc, part: &Part<'_>, stop: &Stop) -> Result<Sample> {
-        let fit = |source: &Part<'_>| fit.fit_here(source, |_| ControlFlow::Continue(()));
+    fn sample(&self, fit: &Daimc, part: &Subset<'_>, stop: &Stop) -> Result<Sample> {
+        let fit = |source: &Subset<'_>| fit.fit_here(source, |_| ControlFlow::Continue(()));
         match &self.kept {
             Kept::Cells(hidden) => {
                 let fitted = fit(&hidden.rest(part))?;
@@ -86,7 +86,7 @@ impl Resample {
             Kept::Instances(instances) => {
                 let mut buffers: Vec<Buffer> = (0..part.views()).map(|_| Buffer::default()).collect();
                 let scan = Scan::new(part, stop);
-                let fitted = fit(&Part::pick(&scan, instances, &mut buffers)?)?;
+                let fitted = fit(&Subset::pick(&scan, instances, &mut buffers)?)?;
                 let mut labels = vec![MISSING; part.instances()];
                 for (&i, &label) in instances.iter().zip(&fitted.labels) {
                     labels[i as usize] = crate::views::index(label);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Plan, Sweep};
 use crate::kernel::gram::Gram;
-use crate::lens::{Members, Right, Scratch, Sums};
+use crate::lens::{CrossSums, Members, Right, Scratch};
 use crate::source::Block;
 use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
 
@@ -203,7 +203,13 @@ impl Tile {
 
     /// Adds what the instances contribute to S and C.
     #[inline(always)]
-    pub fn gather(&mut self, sweep: &Sweep<'_>, blocks: &[Block<'_>], sums: &mut [Sums], grams: &mut [f64]) {
+    pub fn gather(
+        &mut self,
+        sweep: &Sweep<'_>,
+        blocks: &[Block<'_>],
+        sums: &mut [CrossSums],
+        grams: &mut [f64],
+    ) {
         for run in 0..self.runs.len() {
             let Run { pattern, .. } = self.runs[run];
             if pattern != self.gram_pattern {

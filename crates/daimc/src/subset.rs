@@ -7,14 +7,14 @@ use crate::source::{Block, Buffer, Index, MISSING, Memory, ReadError, Rows, Sour
 use crate::{Ids, Presence, Result, Schema, ViewSchema};
 
 /// Some instances of a source, in memory.
-pub(crate) struct Part<'a> {
+pub(crate) struct Subset<'a> {
     schema: Schema,
     rows: Vec<Rows<'a>>,
     /// For each view, the row of each instance, or [`MISSING`].
     index: Vec<Vec<u32>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Subset<'a> {
     /// Picks the instances (in increasing order); there is a buffer for each view.
     pub fn pick(scan: &'a Scan<'_>, instances: &[u32], buffers: &'a mut [Buffer]) -> Result<Self> {
         Self::of_views(scan, 0, instances, buffers)
@@ -78,7 +78,7 @@ fn shown(view: ViewSchema, index: &[u32]) -> ViewSchema {
     view.presence(Presence::from_fn(index.len(), |i| index[i] != MISSING))
 }
 
-impl Source for Part<'_> {
+impl Source for Subset<'_> {
     fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -100,7 +100,7 @@ impl Source for Part<'_> {
     }
 }
 
-impl Memory for Part<'_> {
+impl Memory for Subset<'_> {
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Block<'b> {
         Block { rows: self.rows[view], index: Index::Rows(&self.index[view][instances]) }
     }
