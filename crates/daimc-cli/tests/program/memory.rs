@@ -123,8 +123,9 @@ fn what_comes_through_a_pipe_goes_to_disk_where_it_does_not_fit() {
 #[cfg(target_os = "linux")]
 fn ctrl_c_is_heard_while_data_go_to_disk() {
     let folder = Folder::new();
-    // Data without an end; the signal comes once there is a spool file, which has no name.
-    let script = "yes 1,2,3,4,5,6,7,8,9 | $DAIMC fit --view a=- -k 2 --no-ids -o out --memory 60MB --threads 2 & \
+    // Data without an end, in few lines, of which each takes some memory; the signal comes once there is a spool file, which
+    // has no name.
+    let script = "yes $(seq -s , 1000) | $DAIMC fit --view a=- -k 2 --no-ids -o out --memory 60MB --threads 2 & \
                   until ls -l /proc/$!/fd | grep -q deleted; do sleep 0.1; done; sleep 1; kill -s INT $!; wait $!";
     let output = shell(&folder, script);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
