@@ -107,14 +107,23 @@ fn use_threads(threads: Option<usize>) -> Result<()> {
         }
         _ => {}
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global();
-    pool.map_err(|error| {
+    let failed = |reason: &dyn std::fmt::Display| {
         let told = "threads cannot be started";
-        Failure::Failed(format!(
-            "{told} ({error}): allow more processes or memory, or ask for fewer with --threads"
-        ))
-    })
+        let out = "allow more processes or memory, or ask for fewer with --threads";
+        Failure::Failed(format!("{told} ({reason}): {out}"))
+    };
+    // A thread that starts where no room is left ends the program instead of saying so.
+    let wanted = std::env::var("RAYON_NUM_THREADS").ok().and_then(|wanted| wanted.parse().ok());
+    let count = threads.or(wanted.filter(|&wanted| wanted > 0)).unwrap_or(processors) as u64;
+    if daimc_io::memory::addresses().is_some_and(|left| count.saturating_mul(STACK) > left) {
+        return Err(failed(&format!("there is no room for the stacks of {count}")));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global();
+    pool.map_err(|error| failed(&error))
 }
+
+/// The stack of a thread, and what else it takes to start one, in bytes.
+const STACK: u64 = (2 << 20) + (1 << 17);
 
 /// So many threads can be asked for on any machine.
 const MOST_THREADS: usize = 256;

@@ -27,6 +27,13 @@ pub fn available() -> Option<u64> {
     System { root: Path::new("/"), limit: LIMIT.load(Ordering::Relaxed) }.available()
 }
 
+/// How many bytes of addresses the resource limits of this process leave it; `None` where there is no limit, or the system does
+/// not tell. Stacks of threads take addresses before they take memory.
+pub fn addresses() -> Option<u64> {
+    let system = System { root: Path::new("/"), limit: u64::MAX };
+    system.held().and_then(|held| addresses_left(&held))
+}
+
 /// Where the system tells about itself.
 struct System<'a> {
     root: &'a Path,
@@ -100,12 +107,26 @@ impl System<'_> {
 /// What `ulimit` leaves.
 #[cfg(unix)]
 fn of_resources(held: &Held) -> Option<u64> {
-    let left = |resource, held: u64| getrlimit(resource).current.map(|limit| limit.saturating_sub(held));
-    [left(Resource::As, held.addresses), left(Resource::Data, held.data)].into_iter().flatten().min()
+    [addresses_left(held), left(Resource::Data, held.data)].into_iter().flatten().min()
+}
+
+#[cfg(unix)]
+fn addresses_left(held: &Held) -> Option<u64> {
+    left(Resource::As, held.addresses)
+}
+
+#[cfg(unix)]
+fn left(resource: Resource, held: u64) -> Option<u64> {
+    getrlimit(resource).current.map(|limit| limit.saturating_sub(held))
 }
 
 #[cfg(not(unix))]
 fn of_resources(_: &Held) -> Option<u64> {
+    None
+}
+
+#[cfg(not(unix))]
+fn addresses_left(_: &Held) -> Option<u64> {
     None
 }
 
