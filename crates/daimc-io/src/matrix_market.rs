@@ -18,7 +18,7 @@ use crate::sparse::Shape;
 use crate::transpose::transpose;
 use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
 use build::Coordinates;
-use entries::{Entries, Parse};
+use entries::{Parse, Parsed};
 use header::{Header, Storage, Symmetry};
 pub use names::companions;
 
@@ -54,12 +54,12 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<
     let cells = match header.storage {
         Storage::Coordinate => {
             let mut entries = Coordinates::new(path, &header, Shape { rows, columns }, how, keep)?;
-            each(path, text, &header, |part: Entries<(u32, u32, T)>| entries.add(&part.found))?;
+            each(path, text, &header, |part: Parsed<(u32, u32, T)>| entries.add(&part.found))?;
             entries.finish()?
         }
         Storage::Array if header.symmetry == Symmetry::General => {
             let mut values = Growing::new(keep)?;
-            each(path, text, &header, |part: Entries<T>| {
+            each(path, text, &header, |part: Parsed<T>| {
                 values.append(&part.found, |values| place.reserve_by_quarters(values, part.found.len()))
             })?;
             match values.finish() {
@@ -76,7 +76,7 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<
         Storage::Array => {
             build::room(path, &header, size_of::<T>())?;
             let mut values = Vec::new();
-            each(path, text, &header, |mut part: Entries<T>| {
+            each(path, text, &header, |mut part: Parsed<T>| {
                 place.reserve_by_quarters(&mut values, part.found.len())?;
                 values.append(&mut part.found);
                 Ok(())
@@ -97,18 +97,18 @@ fn each<E: Send>(
     path: &Path,
     text: impl Read + Send,
     header: &Header,
-    mut add: impl FnMut(Entries<E>) -> Result<()> + Send,
+    mut add: impl FnMut(Parsed<E>) -> Result<()> + Send,
 ) -> Result<()>
 where
-    Entries<E>: Parse,
+    Parsed<E>: Parse,
 {
     let lines = |text: &[u8]| memrchr(b'\n', text).map_or(Cut::Later, |newline| Cut::At(newline + 1));
     let mut line = header.line;
     let mut count = 0;
     in_order(
         Chunks::new(text, CHUNK, lines),
-        |text| Entries::parse(text, header),
-        |part: Result<(Entries<E>, usize), entries::Fault>| {
+        |text| Parsed::parse(text, header),
+        |part: Result<(Parsed<E>, usize), entries::Fault>| {
             let (part, newlines) = part.map_err(|fault| fault.error(path, line))?;
             line += newlines;
             count += part.found.len();

@@ -26,7 +26,7 @@ impl Fault {
 }
 
 /// The entries of a piece of text: row and column from 0 with a value, or values alone.
-pub(super) struct Entries<E> {
+pub(super) struct Parsed<E> {
     pub found: Vec<E>,
 }
 
@@ -36,19 +36,19 @@ pub(super) trait Parse: Sized {
     fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault>;
 }
 
-impl<T: Real> Parse for Entries<(u32, u32, T)> {
+impl<T: Real> Parse for Parsed<(u32, u32, T)> {
     fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault> {
         parse(text, |line| coordinates(line, header))
     }
 }
 
-impl<T: Real> Parse for Entries<T> {
+impl<T: Real> Parse for Parsed<T> {
     fn parse(text: &[u8], _: &Header) -> Result<(Self, usize), Fault> {
         parse(text, number)
     }
 }
 
-fn parse<E>(text: &[u8], entry: impl Fn(&[u8]) -> Result<E, String>) -> Result<(Entries<E>, usize), Fault> {
+fn parse<E>(text: &[u8], entry: impl Fn(&[u8]) -> Result<E, String>) -> Result<(Parsed<E>, usize), Fault> {
     let mut found = Vec::new();
     let (mut rest, mut lines) = (text, 0);
     while !rest.is_empty() {
@@ -63,7 +63,7 @@ fn parse<E>(text: &[u8], entry: impl Fn(&[u8]) -> Result<E, String>) -> Result<(
         lines += 1;
         rest = &rest[(end + 1).min(rest.len())..];
     }
-    Ok((Entries { found }, lines))
+    Ok((Parsed { found }, lines))
 }
 
 fn coordinates<T: Real>(line: &[u8], header: &Header) -> Result<(u32, u32, T), String> {

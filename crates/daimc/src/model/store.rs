@@ -226,6 +226,12 @@ fn write(metadata: &Written, mut tensors: Vec<Tensor<'_>>, mut out: impl Write) 
     out.flush()
 }
 
+/// Lets a file appear, whole or not at all.
+fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    daimc_files::write(path, |out| write(out)).map_err(failed)
+}
+
 /// The bytes of a file.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::Io { path: path.display().to_string(), source };
@@ -242,6 +248,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// A file that was opened: its metadata are those of a version that is known.
 struct Opened<'a> {
+    outline: Outline,
     metadata: String,
     tensors: SafeTensors<'a>,
 }
@@ -251,11 +258,12 @@ impl<'a> Opened<'a> {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
         let metadata = metadata.ok_or_else(|| broken("a safetensors file, but not one of daimc"))?.clone();
-        let Outline { version, .. } = serde_json::from_str(&metadata).map_err(broken)?;
+        let outline: Outline = serde_json::from_str(&metadata).map_err(broken)?;
+        let version = outline.version;
         if !(OLDEST..=VERSION).contains(&version) {
             return Err(broken(format!("its version is {version}, known are {OLDEST} to {VERSION}")));
         }
-        Ok(Self { metadata, tensors: SafeTensors::deserialize(bytes).map_err(broken)? })
+        Ok(Self { outline, metadata, tensors: SafeTensors::deserialize(bytes).map_err(broken)? })
     }
 
     /// The model, if the file tells all of it without the instances.
@@ -267,8 +275,7 @@ impl<'a> Opened<'a> {
     }
 
     fn fit(&self) -> Result<Fit> {
-        let Outline { instances, .. } = serde_json::from_str(&self.metadata).map_err(broken)?;
-        if instances.is_none() {
+        if self.outline.instances.is_none() {
             return Err(broken("it holds a model alone, without the instances that it was fitted to"));
         }
         let about: FitMetadata = serde_json::from_str(&self.metadata).map_err(broken)?;
@@ -424,9 +431,7 @@ impl Fit {
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let failed = |source| Error::Io { path: path.display().to_string(), source };
-        daimc_files::write(path, |out| self.write(out)).map_err(failed)
+        save(path.as_ref(), |out| self.write(out))
     }
 
     /// Reads a fit from a file.
@@ -476,9 +481,7 @@ impl Model {
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let failed = |source| Error::Io { path: path.display().to_string(), source };
-        daimc_files::write(path, |out| self.write(out)).map_err(failed)
+        save(path.as_ref(), |out| self.write(out))
     }
 
     /// Reads a model from a file, that of a fit or its own.
