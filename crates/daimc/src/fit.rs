@@ -1,5 +1,6 @@
 //! The fit: options and rows in, clusters and a model out.
 
+mod compare;
 mod fitted;
 mod run;
 
@@ -49,6 +50,8 @@ pub struct Daimc {
     start: Option<Matrix>,
     /// The importance of each view, where it is known.
     importance: Option<Vec<f64>>,
+    /// Whether scalings are compared; else the first of them is taken.
+    compares: bool,
     pub(crate) watch: Watch,
 }
 
@@ -70,7 +73,14 @@ pub struct Iteration {
 
 impl From<Options> for Daimc {
     fn from(options: Options) -> Self {
-        Self { options, threads: None, start: None, importance: None, watch: Watch::default() }
+        Self {
+            options,
+            threads: None,
+            start: None,
+            importance: None,
+            compares: true,
+            watch: Watch::default(),
+        }
     }
 }
 
@@ -310,27 +320,34 @@ impl Daimc {
         source.schema().check()?;
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
+        let clock = Clock::new();
+        let stop = self.watch.stop.part();
+        let scan = Scan::new(source, &stop);
+        let scalings = self.scalings(&scan)?;
+        let mut fit = self.clone();
         if self.options.penalty == Penalty::Auto {
             self.watch.tell(&Stage::Penalty);
-            return tune::penalty(self, &Scan::new(source, &self.watch.stop))?.run(source, each);
+            let Options { penalty, alpha, beta, .. } =
+                *tune::penalty(&self.scaled_by(&scan, &scalings), &scan)?.options();
+            fit = fit.penalty(penalty).alpha(alpha).beta(beta);
         }
-        self.run(source, each)
+        let lenses = fit.prepare(&scan, scalings)?;
+        fit.run(scan, lenses, &stop, clock, each)
     }
 
     fn run(
         &self,
-        source: &dyn Source,
+        scan: Scan<'_>,
+        lenses: Vec<Lens>,
+        stop: &Stop,
+        mut clock: Clock,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
-        let options = &self.options;
-        let mut clock = Clock::new();
-        let stop = self.watch.stop.part();
-        let scan = Scan::new(source, &stop);
-        let lenses = self.prepare(&scan)?;
+        let (options, source) = (&self.options, scan.source());
         let sweep = Arc::new(Sweep::new(scan, lenses, options.latent));
         let prepare = clock.lap();
 
-        let work = Work::new(self, sweep.clone(), &stop, &mut each, clock.start);
+        let work = Work::new(self, sweep.clone(), stop, &mut each, clock.start);
         let (mut descent, mut v, mut courses, several) = if options.runs == 1 {
             let (descent, v, course) = work.once(options, 1)?;
             (descent, v, vec![course], None)
@@ -342,7 +359,7 @@ impl Daimc {
         let found = if stop.is_set() && options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
         } else {
-            neighbours::clusters(&sweep, options, &v, &self.watch.within(&stop))
+            neighbours::clusters(&sweep, options, &v, &self.watch.within(stop))
         };
         let (found, decision) = match found {
             Err(error @ Error::Interrupted) => {
@@ -411,20 +428,17 @@ impl Daimc {
         })
     }
 
-    fn prepare(&self, scan: &Scan<'_>) -> Result<Vec<Lens>> {
-        let (options, source) = (&self.options, scan.source());
-        let prepare = |view| {
-            let scale = options.view_scales.get(source.name(view)).unwrap_or(&options.scale);
-            let scaling = Scaling::fit(scan, view, *scale)?;
-            Lens::fit(scan, view, scaling, options.equal_weight)
-        };
-        let mut lenses = (0..source.views()).map(prepare).collect::<Result<Vec<_>>>()?;
+    fn prepare(&self, scan: &Scan<'_>, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
+        let options = &self.options;
+        let resolved = self.scaled_by(scan, &scalings);
+        let lens = |(view, scaling)| Lens::fit(scan, view, scaling, options.equal_weight);
+        let mut lenses = scalings.into_iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
         let learned = match (&self.importance, options.view_weights) {
             (Some(known), _) => known.clone(),
             (None, ViewWeights::Equal) => return Ok(lenses),
             (None, ViewWeights::Learned) => {
                 self.watch.tell(&Stage::ViewWeights);
-                importance::learn(self, scan)?
+                importance::learn(&resolved, scan)?
             }
         };
         lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
@@ -442,6 +456,7 @@ impl Daimc {
     pub(crate) fn alone(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self.options.neighbours = Neighbours::Off;
+        self.compares = false;
         self.start = None;
         self.watch.listener = None;
         self

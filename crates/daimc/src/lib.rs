@@ -62,6 +62,7 @@ mod neighbours;
 mod options;
 mod parallel;
 mod patterns;
+mod routes;
 mod scale;
 mod scan;
 mod schema;

@@ -188,7 +188,7 @@ struct Cell {
 
 /// The contingency table, sparse: there are never more cells than instances,
 /// however many classes and clusters there are.
-struct Contingency {
+pub(crate) struct Contingency {
     /// By class then cluster, so that floating-point sums have one order.
     cells: Vec<Cell>,
     /// `a_i`
@@ -200,7 +200,7 @@ struct Contingency {
 }
 
 impl Contingency {
-    fn new(truth: &[usize], labels: &[usize]) -> Result<Self, Error> {
+    pub(crate) fn new(truth: &[usize], labels: &[usize]) -> Result<Self, Error> {
         if truth.len() != labels.len() {
             return Err(Error::LengthMismatch {
                 what: "labels".into(),
@@ -258,7 +258,7 @@ impl Contingency {
     }
 
     /// `I = Σ_ij (n_ij / n) ln(n n_ij / (a_i b_j))`
-    fn mutual_information(&self) -> f64 {
+    pub(crate) fn mutual_information(&self) -> f64 {
         // The products are exact integers: equal ones give ln 1 = 0, so independent
         // labels score 0 and not 1e-17; and a cluster equal to its class gives the
         // very term of `entropy`, so equal partitions score 1 and not 0.9999.

@@ -19,16 +19,19 @@ use crate::choice::choice;
 use crate::missingness::Missingness;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
+use crate::routes::{self, Route};
 use crate::scale::Scale;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
+use crate::text::list;
 use crate::watch::{Stage, Watch};
 use crate::{Daimc, Error, Matrix, Result, View, Views};
 use anchors::Anchors;
 use evidence::Evidence;
 use graph::Graph;
-use search::{EXACT, Nearest};
+use search::EXACT;
+pub(crate) use search::Nearest;
 
 /// Neighbours of each instance in each view.
 const NEIGHBOURS: usize = 10;
@@ -39,9 +42,6 @@ const ROUNDS: usize = 2;
 
 /// The least agreement of neighbours that is taken for some.
 const LEAST_TRUST: f64 = 1e-3;
-
-/// Modularity of V's own clusters in the fused graph below which the graph is taken to know nothing of clusters.
-const INFORMATIVE: f64 = 0.1;
 
 /// Whether and how a fit uses who is near whom in each view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,9 +56,9 @@ pub enum Neighbours {
     Refine,
     /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
     Embed,
-    /// As [`Refine`](Self::Refine), but links are weighted by the V of both the views and their eigenvectors; not at all if
-    /// the graph says nothing of clusters, if cutting it makes them less clear, if there are too many instances to compare
-    /// every pair, or if the columns of V are not the clusters.
+    /// A vote of three ways to clusters: V alone, [`Refine`](Self::Refine), and the same with links weighted by the V of both
+    /// the views and their eigenvectors. Each has as much weight as neighbours in single views predict its clusters. V alone
+    /// if there are too many instances to compare every pair, or if the columns of V are not the clusters.
     Auto,
 }
 
@@ -80,7 +80,7 @@ impl Neighbours {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What was done: `Auto` stands for both routes combined.
+    /// What was done: `Auto` stands for the vote.
     pub used: Neighbours,
     /// Why, in a sentence.
     pub reason: String,
@@ -96,6 +96,12 @@ impl Default for Decision {
 pub(crate) struct Found {
     pub labels: Vec<usize>,
     pub confidence: Vec<f64>,
+}
+
+impl Found {
+    fn by(self, by: Neighbours) -> Route {
+        Route { by, labels: self.labels, confidence: self.confidence }
+    }
 }
 
 impl From<Place> for Found {
@@ -160,11 +166,16 @@ impl<'a> Graphs<'a> {
             })
             .collect()
     }
+}
 
-    /// Once the graphs are fused: the lists of neighbours weigh as much as a graph.
-    fn forget(&mut self) {
-        self.nearest = Vec::new();
-    }
+/// The ways to clusters that neighbourhoods open beside that by V alone.
+pub(crate) struct Explored {
+    /// What was found; empty if V is to be clustered and nothing else.
+    pub routes: Vec<Route>,
+    /// The neighbours in each view, as far as they were looked for.
+    pub nearest: Vec<Nearest>,
+    /// Why there are no routes, or fewer than asked for.
+    pub refusal: Option<String>,
 }
 
 /// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
@@ -177,83 +188,111 @@ pub(crate) fn clusters(
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
+    let Explored { routes, nearest, refusal } = explore(sweep, options, v, watch)?;
+    if routes.iter().all(|route| route.by == Neighbours::Off) {
+        let reason = refusal.unwrap_or_else(|| Decision::default().reason);
+        return Ok((None, Decision { used: Neighbours::Off, reason }));
+    }
+    if let [route] = &routes[..] {
+        let found = Found { labels: route.labels.clone(), confidence: route.confidence.clone() };
+        return Ok((Some(found), Decision { used: route.by, reason: "asked for".into() }));
+    }
+    let graphs: Vec<&Nearest> = nearest.iter().collect();
+    let score = |route: &Route| routes::score(&route.labels, options.clusters, &graphs);
+    let scores = routes.iter().map(score).collect::<Result<Vec<_>>>()?;
+    let (labels, confidence) = routes::vote(&routes, &routes::weights(&scores), options.clusters)?;
+    let told = routes.iter().zip(&scores).map(|(route, score)| match route.by {
+        Neighbours::Off => format!("V alone {score:.2}"),
+        by => format!("{by} {score:.2}"),
+    });
+    let mut reason = format!(
+        "a vote, weighted by how well neighbours in single views predict the clusters: {}",
+        list(told)
+    );
+    if let Some(refusal) = refusal {
+        reason = format!("{reason}; {refusal}");
+    }
+    Ok((Some(Found { labels, confidence }), Decision { used: Neighbours::Auto, reason }))
+}
+
+/// Finds clusters in every way that the options ask for.
+///
+/// # Errors
+/// As [`clusters`].
+pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &Watch) -> Result<Explored> {
     let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
-    let off = |reason: String| Ok((None, Decision { used: Neighbours::Off, reason }));
-    let n = source.instances();
-    match options.neighbours {
-        Neighbours::Off => return Ok((None, Decision::default())),
-        _ if options.clusters < 2 || options.clusters == n => {
-            return off("there is nothing to choose with one cluster, or with one for each instance".into());
-        }
-        Neighbours::Auto if options.latent != options.clusters => {
-            return off("the latent dimension is not the number of clusters".into());
-        }
-        Neighbours::Auto if n > EXACT => {
-            return off(format!(
-                "{n} instances are more than the {EXACT} up to which every pair is compared; `refine` finds most neighbours"
-            ));
-        }
-        _ if source.memory().is_some() => {}
-        Neighbours::Auto => {
-            return off("the rows are not in memory, where they would have to be compared".into());
-        }
-        asked => {
-            let reason = "the rows are not in memory, where they would have to be compared; use `off`, or allow more memory";
-            return Err(Error::Unsuitable {
-                what: "neighbours",
-                value: asked.to_string(),
-                reason: reason.into(),
-            });
-        }
+    let asked = options.neighbours;
+    if asked == Neighbours::Off {
+        return Ok(Explored { routes: Vec::new(), nearest: Vec::new(), refusal: None });
     }
-    let mut graphs = Graphs::new(sweep, options, watch)?;
+    if let Some(reason) = unsuitable(source, options)? {
+        return Ok(Explored { routes: Vec::new(), nearest: Vec::new(), refusal: Some(reason) });
+    }
+    let graphs = Graphs::new(sweep, options, watch)?;
     // A copy of V goes with the place: it is not kept.
-    let plain = Found::from(Place::by_columns(v.clone(), options, &watch.stop)?.2).labels;
-    let follows_missingness = |found: &Found| {
-        let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
-        of(&found.labels).exceeds(&of(&plain))
-    };
-    let missingness =
-        "the clusters of the graph of neighbours follow which views instances have, those of V do not";
-    if options.neighbours == Neighbours::Embed {
+    let Place { labels, confidence, .. } = Place::by_columns(v.clone(), options, &watch.stop)?.2;
+    let plain = Route { by: Neighbours::Off, labels, confidence };
+    let mut routes = Vec::new();
+    if asked == Neighbours::Embed {
         let found = Found::from(Place::cluster(graphs.embed()?, options, &watch.stop)?.2);
-        if follows_missingness(&found) {
-            return off(missingness.into());
-        }
-        let reason = "asked for: DAIMC on the eigenvectors of each view's graph".into();
-        return Ok((Some(found), Decision { used: Neighbours::Embed, reason }));
-    }
-    let trust = graphs.trust(&plain);
-    let fused = Graph::fused(source, &graphs.nearest, &trust, watch)?;
-    let lack = lack(source, &trust);
-    watch.tell(&Stage::Cut);
-    if options.neighbours == Neighbours::Refine {
-        graphs.forget();
-    }
-    let before = fused.modularity(&plain, options.clusters);
-    if options.neighbours == Neighbours::Auto && before < INFORMATIVE {
-        return off(format!(
-            "the views' nearest neighbours know nothing of the clusters: modularity {before:.2}, below {INFORMATIVE}"
-        ));
-    }
-    let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
-    let found = if options.neighbours == Neighbours::Auto {
-        cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?
+        routes.push(found.by(Neighbours::Embed));
     } else {
-        cut(&fused, &lack, &[v], &evidence, options, watch)?
-    };
-    let after = fused.modularity(&found.labels, options.clusters);
-    if options.neighbours == Neighbours::Auto && after < before {
-        return off(format!(
-            "cutting the graph of neighbours did not make its clusters clearer: modularity {before:.2}, then {after:.2}"
-        ));
+        let trust = graphs.trust(&plain.labels);
+        let fused = Graph::fused(source, &graphs.nearest, &trust, watch)?;
+        let lack = lack(source, &trust);
+        watch.tell(&Stage::Cut);
+        let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
+        let found = cut(&fused, &lack, &[v], &evidence, options, watch)?;
+        routes.push(found.by(Neighbours::Refine));
+        if asked == Neighbours::Auto {
+            let found = cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?;
+            routes.push(found.by(Neighbours::Auto));
+        }
     }
-    if follows_missingness(&found) {
-        return off(missingness.into());
+    let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
+    let before = of(&plain.labels);
+    let found = routes.len();
+    routes.retain(|route| !of(&route.labels).exceeds(&before));
+    let refusal = (routes.len() < found).then(|| {
+        "clusters of the graph of neighbours that follow which views instances have, where those of V do not, were left out"
+            .to_string()
+    });
+    if asked == Neighbours::Auto || routes.is_empty() {
+        routes.insert(0, plain);
     }
-    let reason =
-        format!("modularity of the clusters in the graph of neighbours {before:.2} before, {after:.2} after");
-    Ok((Some(found), Decision { used: options.neighbours, reason }))
+    Ok(Explored { routes, nearest: graphs.nearest, refusal })
+}
+
+/// Why neighbourhoods are of no use here, if so.
+///
+/// # Errors
+/// When they were asked for and cannot be had.
+fn unsuitable(source: &dyn Source, options: &Options) -> Result<Option<String>> {
+    let n = source.instances();
+    let auto = options.neighbours == Neighbours::Auto;
+    if options.clusters < 2 || options.clusters == n {
+        return Ok(Some("there is nothing to choose with one cluster, or with one for each instance".into()));
+    }
+    if auto && options.latent != options.clusters {
+        return Ok(Some("the latent dimension is not the number of clusters".into()));
+    }
+    if auto && n > EXACT {
+        return Ok(Some(format!(
+            "{n} instances are more than the {EXACT} up to which every pair is compared; `refine` finds most neighbours"
+        )));
+    }
+    if source.memory().is_some() {
+        return Ok(None);
+    }
+    let reason = "the rows are not in memory, where they would have to be compared";
+    if auto {
+        return Ok(Some(reason.into()));
+    }
+    Err(Error::Unsuitable {
+        what: "neighbours",
+        value: options.neighbours.to_string(),
+        reason: format!("{reason}; use `off`, or allow more memory"),
+    })
 }
 
 /// Cuts the fused graph, its links weighted by the given rows, of which the first are V; then, for some rounds, by the

@@ -17,9 +17,9 @@ use columns::Columns;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Scale {
-    /// Chosen per view by its values: [`TfIdf`](Self::TfIdf) for sparse counts, [`Unit`](Self::Unit) where the
-    /// features share a unit, [`MinMaxUnit`](Self::MinMaxUnit) where they do not, [`ZScore`](Self::ZScore) where there
-    /// is but one.
+    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) where there is but one feature. All other views
+    /// are scaled by [`MinMaxUnit`](Self::MinMaxUnit) or by [`Unit`](Self::Unit), whichever gives the clusters that
+    /// neighbours in single views predict better, on a sample of the instances.
     #[default]
     Auto,
     /// As it is.
@@ -78,34 +78,87 @@ pub struct Scaling {
     pub length: f64,
 }
 
-/// Beyond this ratio of the largest to the median standard deviation, features are taken to have different
-/// units: the largest would rule the view.
-const SAME_UNIT: f64 = 20.0;
+/// Up to this ratio of the largest to the median standard deviation, features are taken to share a unit.
+const ALIKE: f64 = 2.0;
+
+/// How a view may be scaled.
+pub(crate) struct Alternatives {
+    /// With its features brought to one range, if that is to be compared.
+    pub by_feature: Option<Scaling>,
+    /// With its features as they are, or in the one way that there is.
+    pub plain: Scaling,
+    /// Whether the features spread alike, so that there is hardly a reason to scale them.
+    pub alike: bool,
+}
+
+impl Alternatives {
+    /// What is taken if nothing speaks against it.
+    pub fn likely(&self) -> &Scaling {
+        self.by_feature.as_ref().filter(|_| !self.alike).unwrap_or(&self.plain)
+    }
+}
+
+/// What [`Scale::Auto`] makes of a view.
+enum Choice {
+    One(Scale, String),
+    /// No rule that looks at the values alone can know whether features that vary more also say more.
+    Compared {
+        /// The largest standard deviation of a feature, in units of the median.
+        spread: f64,
+    },
+}
 
 /// Counts are sparse if at most this share of the entries is not zero.
 const SPARSE: f64 = 0.2;
 
 impl Scaling {
-    /// Fits `scale` to the present rows of a view. The weight is still 1.
+    /// Fits `scale` to the present rows of a view; of those that [`Scale::Auto`] would compare, the likelier. The weight is
+    /// still 1.
     pub(crate) fn fit(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Self> {
-        let plain = |scale, reason: &str| Self {
-            scale,
-            reason: reason.into(),
-            shift: Vec::new(),
-            factor: Vec::new(),
-            weight: 1.0,
-            importance: 1.0,
-            length: 1.0,
-        };
+        Self::alternatives(scan, view, scale).map(|found| found.likely().clone())
+    }
+
+    /// The scaling, or where [`Scale::Auto`] knows no rule the two to compare, fitted to the present rows of a view.
+    pub(crate) fn alternatives(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Alternatives> {
+        const ASKED: &str = "asked for";
         if matches!(scale, Scale::None | Scale::Unit) {
-            return Ok(plain(scale, "asked for"));
+            return Ok(Alternatives {
+                by_feature: None,
+                plain: Self::plain(scale, ASKED.into()),
+                alike: true,
+            });
         }
+        let schema = scan.schema().view(view);
         let columns = Columns::gather(scan, view)?;
-        let (scale, reason) = match scale {
-            Scale::Auto => choose(&columns),
-            asked => (asked, "asked for".to_string()),
+        let chosen = match scale {
+            Scale::Auto => choose(&columns, schema.layout().is_dense()),
+            asked => Choice::One(asked, ASKED.to_string()),
         };
-        let mut scaling = plain(scale, &reason);
+        let of = |scale, reason| Self::of(scale, reason, &columns, schema.name());
+        Ok(match chosen {
+            Choice::One(scale, reason) => {
+                Alternatives { by_feature: None, plain: of(scale, reason)?, alike: true }
+            }
+            Choice::Compared { spread } => {
+                let reason =
+                    format!("largest standard deviation of a feature is {spread:.1} times the median");
+                Alternatives {
+                    by_feature: Some(of(Scale::MinMaxUnit, reason.clone())?),
+                    plain: of(Scale::Unit, reason)?,
+                    alike: spread <= ALIKE,
+                }
+            }
+        })
+    }
+
+    fn plain(scale: Scale, reason: String) -> Self {
+        let (shift, factor) = (Vec::new(), Vec::new());
+        Self { scale, reason, shift, factor, weight: 1.0, importance: 1.0, length: 1.0 }
+    }
+
+    /// The scaling of a view with these features.
+    fn of(scale: Scale, reason: String, columns: &Columns, view: &str) -> Result<Self> {
+        let mut scaling = Self::plain(scale, reason);
         match scale {
             Scale::MinMax | Scale::MinMaxUnit => {
                 scaling.shift.clone_from(&columns.min);
@@ -128,11 +181,7 @@ impl Scaling {
             let reason = format!(
                 "the values of feature {f} (from 0) differ by more than the largest number; divide the view by a constant first"
             );
-            return Err(Error::Scaling {
-                view: scan.schema().view_name(view).into(),
-                scale: scale.to_string(),
-                reason,
-            });
+            return Err(Error::Scaling { view: view.into(), scale: scale.to_string(), reason });
         }
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();
@@ -167,22 +216,24 @@ fn reciprocal(value: f64) -> f64 {
     if value > SMALLEST_SPREAD { 1.0 / value } else { 0.0 }
 }
 
-fn choose(columns: &Columns) -> (Scale, String) {
+fn choose(columns: &Columns, dense: bool) -> Choice {
     let entries = columns.rows * columns.nonzero.len() as f64;
     let density = columns.nonzero.iter().sum::<f64>() / entries;
     if columns.counts && density <= SPARSE {
         let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
-        return (Scale::TfIdf, reason);
+        return Choice::One(Scale::TfIdf, reason);
     }
     if columns.deviation.len() == 1 {
-        return (Scale::ZScore, "one feature: rows of length 1 would all be alike".to_string());
+        return Choice::One(Scale::ZScore, "one feature: rows of length 1 would all be alike".into());
     }
     let mut deviations: Vec<f64> = columns.deviation.iter().copied().filter(|&d| d > 0.0).collect();
     deviations.sort_unstable_by(f64::total_cmp);
     let (Some(&largest), Some(&median)) = (deviations.last(), deviations.get(deviations.len() / 2)) else {
-        return (Scale::Unit, "no feature varies".to_string());
+        return Choice::One(Scale::Unit, "no feature varies".into());
     };
-    let spread = largest / median;
-    let reason = format!("largest standard deviation of a feature is {spread:.1} times the median");
-    if spread <= SAME_UNIT { (Scale::Unit, reason) } else { (Scale::MinMaxUnit, reason) }
+    let finite = columns.min.iter().zip(&columns.max).all(|(min, max)| (max - min).is_finite());
+    if !finite || !dense && columns.min.iter().any(|min| *min < 0.0) {
+        return Choice::One(Scale::Unit, "its features cannot be brought to one range".into());
+    }
+    Choice::Compared { spread: largest / median }
 }

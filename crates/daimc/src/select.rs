@@ -199,6 +199,10 @@ impl Select {
         let everybody: Vec<u32> = (0..crate::views::index(source.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
         let part = Subset::pick(&scan, &everybody, &mut buffers)?;
+        // One scaling for all numbers of clusters, compared at the middle one.
+        let middle = self.clusters[self.clusters.len() / 2];
+        let scalings = self.fit.clone().with(middle, self.fit.options().seed).scalings(&scan)?;
+        let fit = self.fit.scaled_by(&scan, &scalings);
         let of = self.resamples * self.clusters.len();
         let told = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
@@ -209,7 +213,7 @@ impl Select {
                 if stop.is_set() {
                     return Ok(None);
                 }
-                let fit = self.fit.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
+                let fit = fit.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
                 let Some(found) = resample.fit(&fit, &part, &stop)? else { return Ok(None) };
                 let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;

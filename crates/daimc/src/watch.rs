@@ -9,6 +9,8 @@ use crate::{Result, Stop};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
+    /// Scalings are compared.
+    Scaling,
     /// α and β are chosen.
     Penalty,
     /// It is learned how much the views count.
@@ -27,6 +29,7 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Scaling => out.write_str("comparing scalings"),
             Self::Penalty => out.write_str("choosing alpha and beta"),
             Self::ViewWeights => out.write_str("weighing the views"),
             Self::Consolidate => out.write_str("comparing clusterings"),

@@ -269,25 +269,6 @@ impl Graph {
         unit_rows(&mut rows);
         Ok(rows)
     }
-
-    /// How much more of the weight lies within clusters than would by chance: at most 1, about 0 by chance (Newman's
-    /// modularity).
-    pub fn modularity(&self, labels: &[usize], clusters: usize) -> f64 {
-        let (mut within, mut total) = (0.0, 0.0);
-        let mut degrees = vec![0.0; clusters];
-        for (i, &label) in labels.iter().enumerate() {
-            for (j, weight) in self.row(i) {
-                let weight = f64::from(weight);
-                total += weight;
-                degrees[label] += weight;
-                within += if labels[j as usize] == label { weight } else { 0.0 };
-            }
-        }
-        if total == 0.0 {
-            return 0.0;
-        }
-        within / total - degrees.iter().map(|degree| (degree / total).powi(2)).sum::<f64>()
-    }
 }
 
 /// `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`.
@@ -527,17 +508,5 @@ mod tests {
         // Eigenvectors have no sign, but rows of length 1 have products.
         let products = |rows: &Matrix| linalg::product_transposed(rows, rows);
         assert_close(&products(&found), &products(&expected), 1e-6);
-    }
-
-    #[test]
-    fn modularity_is_high_for_clusters_and_nought_for_one() {
-        let source = views(150);
-        let graph =
-            Graph::fused(&source, &nearest(&source), &trusting([1.0, 1.0]), &Watch::default()).unwrap();
-        let truth = Synthetic::new(150, 3).seed(2).truth();
-        assert!(graph.modularity(&truth, 3) > 0.5);
-        assert!(graph.modularity(&vec![0; 150], 1).abs() < 1e-12);
-        let shuffled: Vec<usize> = (0..150).map(|i| (i * 7 + i / 13) % 3).collect();
-        assert!(graph.modularity(&shuffled, 3).abs() < 0.1);
     }
 }

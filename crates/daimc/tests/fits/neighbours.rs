@@ -78,14 +78,15 @@ fn search(view: &str) -> Stage {
 #[test]
 fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
     let (views, _) = incomplete(900, 4, 1.0);
-    let alone = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
+    let fit = Daimc::new(4).scale(Scale::Unit);
+    let alone = fit.clone().neighbours(Neighbours::Off).fit(&views).unwrap();
     let stages = [Stage::Consolidate, search("dense"), search("single"), search("sparse"), Stage::Cut];
     for used in USED {
         for (at, stage) in stages.iter().enumerate().skip(1) {
             if used == Neighbours::Embed && *stage == Stage::Cut {
                 continue;
             }
-            let (fitted, told) = stopped_at(Daimc::new(4).neighbours(used), &views, stage);
+            let (fitted, told) = stopped_at(fit.clone().neighbours(used), &views, stage);
             assert_eq!(told, stages[..=at], "{used}");
             assert_eq!(fitted.outcome, Outcome::Cancelled);
             assert_eq!(fitted.neighbours.used, Neighbours::Off);
@@ -98,10 +99,12 @@ fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
 #[test]
 fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
     let (views, _) = incomplete(300, 3, 1.0);
-    let fit = Daimc::new(3).penalty(Penalty::Auto);
-    for (fit, stage) in
-        [(fit, Stage::Penalty), (Daimc::new(3).view_weights(ViewWeights::Learned), Stage::ViewWeights)]
-    {
+    let fit = Daimc::new(3).scale(Scale::Unit);
+    for (fit, stage) in [
+        (Daimc::new(3), Stage::Scaling),
+        (fit.clone().penalty(Penalty::Auto), Stage::Penalty),
+        (fit.view_weights(ViewWeights::Learned), Stage::ViewWeights),
+    ] {
         let (stop, told) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
         let (own, heard) = (stop.clone(), Arc::clone(&told));
         let listener = move |stage: &Stage| {
@@ -118,7 +121,7 @@ fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
 fn a_fit_that_is_stopped_after_its_iterations_keeps_what_they_found() {
     for clusters in [4, 30] {
         let (views, _) = incomplete(900, clusters, 1.0);
-        let fit = Daimc::new(clusters).neighbours(Neighbours::Off);
+        let fit = Daimc::new(clusters).scale(Scale::Unit).neighbours(Neighbours::Off);
         let (fitted, told) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
         assert_eq!((told, fitted.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
         let mut options = fit.options().clone();

@@ -1,7 +1,7 @@
 //! Scaling is never written down, only folded into the products: here it is written down, and compared.
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Scaling, Solver, View, Views, simulate};
+use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Scaling, Solver, View, Views, metrics, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -68,34 +68,49 @@ fn sparse_counts_are_scaled_by_tf_idf_however_they_are_stored() {
     }
 }
 
-#[test]
-fn features_that_share_a_unit_are_scaled_by_row() {
-    let truth = truth(120);
-    let rows = Rows::around(&truth, 10, 3, |_, x| 1000.0 * x);
-    for view in [rows.dense("a"), rows.dense_f32("a"), rows.sparse("a")] {
-        let (scale, reason) = chosen(view);
-        assert_eq!(scale, Scale::Unit, "{reason}");
-        assert!(reason.contains("standard deviation"), "{reason}");
-    }
-    // Counts that are not sparse, and sparse numbers that are no counts, share a unit as well.
-    let full = Rows::around(&truth, 10, 3, |_, x| (5.0 + 2.0 * x).round());
-    assert_eq!(chosen(full.dense("a")).0, Scale::Unit);
-    let fractions = Rows {
-        values: Rows::counts(&truth, 40, 3).values.iter().map(|x| 0.5 * x).collect(),
-        ..Rows::counts(&truth, 40, 3)
+/// Two views whose features that tell the clusters apart are multiplied by one number, and those that do not by another.
+fn planted(telling: usize, of_signal: f64, of_noise: f64) -> (Views<'static>, Vec<usize>) {
+    const FEATURES: usize = 60;
+    let truth: Vec<usize> = (0..240).map(|i| i % 4).collect();
+    let view = |name: &str, seed: u64| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let centres: Vec<f64> = (0..4 * FEATURES).map(|_| rng.random_range(-3.0..3.0)).collect();
+        let mut value = |label: usize, f: usize| {
+            let noise = rng.random_range(-1.0..1.0);
+            if f < telling { (centres[label * FEATURES + f] + noise) * of_signal } else { noise * of_noise }
+        };
+        let values: Vec<f64> = truth
+            .iter()
+            .flat_map(|&label| (0..FEATURES).map(|f| value(label, f)).collect::<Vec<_>>())
+            .collect();
+        View::dense(name, FEATURES, values).unwrap()
     };
-    assert_eq!(chosen(fractions.sparse("a")).0, Scale::Unit);
+    (Views::new(vec![view("a", 1), view("b", 2)]).unwrap(), truth)
 }
 
 #[test]
-fn features_in_different_units_are_scaled_to_a_range() {
-    let truth = truth(120);
-    let rows = Rows::around(&truth, 10, 3, |f, x| if f == 4 { 1000.0 * x } else { x });
-    for view in [rows.dense("a"), rows.dense_f32("a"), rows.sparse("a")] {
-        let (scale, reason) = chosen(view);
-        assert_eq!(scale, Scale::MinMaxUnit, "{reason}");
-        assert!(reason.contains("standard deviation") && reason.contains("median"), "{reason}");
+fn scalings_are_compared_by_what_neighbours_say_of_their_clusters() {
+    // The scaling that hides the clusters is never the one that is chosen.
+    for (telling, of_signal, of_noise, hiding) in
+        [(20, 1.0, 30.0, Scale::Unit), (3, 30.0, 1.0, Scale::MinMaxUnit)]
+    {
+        let (views, truth) = planted(telling, of_signal, of_noise);
+        let fitted = Daimc::new(4).fit(&views).unwrap();
+        for view in &fitted.model.views {
+            assert_ne!(view.scaling.scale, hiding, "{}", view.scaling.reason);
+            assert!(view.scaling.reason.contains(&format!("those of {hiding}")), "{}", view.scaling.reason);
+        }
+        let hidden = Daimc::new(4).scale(hiding).fit(&views).unwrap();
+        let of = |fitted: &Fit| metrics::ari(&truth, &fitted.labels).unwrap();
+        assert!(of(&fitted) > 0.95 && of(&fitted) >= of(&hidden), "{} {}", of(&fitted), of(&hidden));
     }
+}
+
+#[test]
+fn sparse_numbers_on_both_sides_of_zero_keep_their_zeros() {
+    let truth = truth(120);
+    let rows = Rows::around(&truth, 10, 3, |_, x| if x.abs() < 0.5 { 0.0 } else { x });
+    assert_eq!(chosen(rows.sparse("a")).0, Scale::Unit);
 }
 
 #[test]
@@ -105,9 +120,10 @@ fn the_choice_is_that_of_each_view_and_can_be_overruled() {
     let b = Rows::counts(&truth, 40, 3);
     let fitted = fit(&Daimc::new(3), vec![a.dense("a"), b.sparse("b")]);
     let scales = |fitted: &Fit| fitted.model.views.iter().map(|view| view.scaling.scale).collect::<Vec<_>>();
-    assert_eq!(scales(&fitted), [Scale::MinMaxUnit, Scale::TfIdf]);
+    assert_eq!(scales(&fitted)[1], Scale::TfIdf);
+    assert!(matches!(scales(&fitted)[0], Scale::Unit | Scale::MinMaxUnit));
     let fitted = fit(&Daimc::new(3).scale_view("b", Scale::Unit), vec![a.dense("a"), b.sparse("b")]);
-    assert_eq!(scales(&fitted), [Scale::MinMaxUnit, Scale::Unit]);
+    assert_eq!(scales(&fitted)[1], Scale::Unit);
     assert_eq!(fitted.model.views[1].scaling.reason, "asked for");
     let fitted = fit(
         &Daimc::new(3).scale(Scale::ZScore).scale_view("b", Scale::Auto),

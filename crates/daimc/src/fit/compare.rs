@@ -1,0 +1,126 @@
+//! Which scaling: no rule that looks at the values of a view alone can know whether features that vary more also say more.
+//! So the clusters that each of two scalings leads to are compared, on a sample of the instances, by how well neighbours
+//! predict them ([`routes`]).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Daimc;
+use super::run::{Clock, Work};
+use crate::lens::Lens;
+use crate::neighbours::{self, Explored, Nearest, Neighbours};
+use crate::options::{Options, Penalty, ViewWeights};
+use crate::routes::{self, Route};
+use crate::scale::{Alternatives, Scale, Scaling};
+use crate::scan::Scan;
+use crate::source::Buffer;
+use crate::subset::Subset;
+use crate::sweep::Sweep;
+use crate::watch::Stage;
+use crate::{Error, Result, kmeans};
+
+/// Instances that scalings are compared on, at most, and for each cluster at least.
+const SAMPLE: usize = 1000;
+const SAMPLE_OF_CLUSTER: usize = 20;
+
+/// How much better the clusters of the less likely scaling must be predicted.
+const MARGIN: f64 = 0.01;
+
+impl Daimc {
+    /// A scaling for each view, still without its weight.
+    pub(crate) fn scalings(&self, scan: &Scan<'_>) -> Result<Vec<Scaling>> {
+        let Options { scale, ref view_scales, clusters, latent, .. } = self.options;
+        let of = |view| {
+            let scale = view_scales.get(scan.schema().view_name(view)).unwrap_or(&scale);
+            Scaling::alternatives(scan, view, *scale)
+        };
+        let alternatives = (0..scan.schema().len()).map(of).collect::<Result<Vec<Alternatives>>>()?;
+        let compared = || alternatives.iter().filter(|own| own.by_feature.is_some());
+        let all = |by_feature: bool| -> Vec<Scaling> {
+            let of = |own: &Alternatives| {
+                own.by_feature.as_ref().filter(|_| by_feature).unwrap_or(&own.plain).clone()
+            };
+            alternatives.iter().map(of).collect()
+        };
+        // If one view is in different units, all are scaled by feature unless something speaks against it.
+        let likely = compared().any(|own| !own.alike);
+        let nothing = clusters < 2 || clusters >= scan.instances() || latent != clusters;
+        if compared().next().is_none() || !self.compares || nothing {
+            return Ok(all(likely));
+        }
+        self.watch.tell(&Stage::Scaling);
+        let [score, other] = match self.compare(scan, &all(likely), &all(!likely)) {
+            // The fit itself will say that it was stopped.
+            Err(Error::Interrupted) => return Ok(all(likely)),
+            scores => scores?,
+        };
+        let changed = other > score + MARGIN;
+        let mut chosen = all(likely != changed);
+        for (own, scaling) in alternatives.iter().zip(&mut chosen).filter(|(own, _)| own.by_feature.is_some())
+        {
+            let rejected = if scaling.scale == own.plain.scale { Scale::MinMaxUnit } else { own.plain.scale };
+            let (own, other) = if changed { (other, score) } else { (score, other) };
+            scaling.reason = format!(
+                "neighbours predict its clusters by {own:.3}, those of {rejected} by {other:.3}; {}",
+                scaling.reason
+            );
+        }
+        Ok(chosen)
+    }
+
+    /// The same fit, every view with a scaling of this kind.
+    pub(crate) fn scaled_by(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Self {
+        let views = scalings.iter().enumerate();
+        let scales = views.map(|(view, own)| (scan.schema().view_name(view).to_string(), own.scale));
+        let mut fit = self.clone();
+        fit.options.view_scales = scales.collect();
+        fit
+    }
+
+    /// How well neighbours predict the clusters that each of two scalings leads to.
+    fn compare(&self, scan: &Scan<'_>, first: &[Scaling], second: &[Scaling]) -> Result<[f64; 2]> {
+        let mut fit = self.clone().alone(self.options.seed);
+        fit.options = Options {
+            // Whatever the fit itself makes of neighbourhoods: its scaling does not hang on that.
+            neighbours: Neighbours::Auto,
+            view_weights: ViewWeights::Equal,
+            runs: 1,
+            ..fit.options
+        };
+        if fit.options.penalty == Penalty::Auto {
+            fit = fit.penalty(Penalty::Published);
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
+        rng.set_stream(u64::MAX / 8);
+        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
+        let chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
+        let mut buffers: Vec<Buffer> = first.iter().map(|_| Buffer::default()).collect();
+        let part = Subset::pick(scan, &chosen, &mut buffers)?;
+        let (a, b) = (fit.try_out(&part, first, scan)?, fit.try_out(&part, second, scan)?);
+        let graphs: Vec<&Nearest> = a.nearest.iter().chain(&b.nearest).collect();
+        let score = |explored: &Explored| -> Result<f64> {
+            let of = |route: &Route| routes::score(&route.labels, self.options.clusters, &graphs);
+            Ok(routes::together(&explored.routes.iter().map(of).collect::<Result<Vec<_>>>()?))
+        };
+        Ok([score(&a)?, score(&b)?])
+    }
+
+    /// Fits the sample with these scalings and finds clusters in every way.
+    fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Explored> {
+        let (options, stop) = (&self.options, scan.stop());
+        let part = Scan::new(part, stop);
+        let lens = |(view, scaling): (usize, &Scaling)| {
+            Lens::fit(&part, view, scaling.clone(), options.equal_weight)
+        };
+        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+        let sweep = Arc::new(Sweep::new(part, lenses, options.latent));
+        let mut quiet = |_: &super::Iteration| ControlFlow::Continue(());
+        let (_, v, _) =
+            Work::new(self, sweep.clone(), stop, &mut quiet, Clock::new().start).once(options, 1)?;
+        stop.check()?;
+        neighbours::explore(&sweep, options, &v, &self.watch.within(stop))
+    }
+}

@@ -1,0 +1,102 @@
+//! Several ways from the same rows to clusters, judged without labels and put together by a vote.
+//!
+//! A way is judged by the neighbours of instances in single views, which no way was fitted to reproduce: an instance's
+//! cluster is predicted by the cluster of most of its nearest others in one view, itself left out. The score is the mutual
+//! information of clusters and predictions in units of `ln K`, the mean over the views. Clusters that are there by chance
+//! are not predicted, and a cluster that holds nearly everybody is predicted but says nothing: both score low.
+//!
+//! Ways vote with a weight that falls by e with each [`PRECISION`] of the score, so that a difference that means nothing
+//! decides nothing.
+
+use crate::metrics::{Contingency, matching};
+use crate::neighbours::{Nearest, Neighbours};
+use crate::{Error, Result};
+
+/// About the difference of two scores that can be chance.
+const PRECISION: f64 = 0.02;
+
+/// Clusters, and the way that they were found.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// What it makes of neighbourhoods.
+    pub by: Neighbours,
+    pub labels: Vec<usize>,
+    pub confidence: Vec<f64>,
+}
+
+/// How well the neighbours in each of these graphs predict the clusters, from 0 to 1: the mean over those that have
+/// neighbours to ask.
+pub(crate) fn score(labels: &[usize], clusters: usize, graphs: &[&Nearest]) -> Result<f64> {
+    let mut scores = Vec::with_capacity(graphs.len());
+    let mut votes = vec![0_u32; clusters];
+    for graph in graphs {
+        let (mut known, mut predicted) = (Vec::new(), Vec::new());
+        for (i, label) in labels.iter().enumerate() {
+            votes.fill(0);
+            graph.of(i).for_each(|(other, _)| votes[labels[other]] += 1);
+            let most = votes.iter().copied().max().unwrap_or(0);
+            // Of clusters with equally many, that of the nearest instance.
+            let winner = graph.of(i).map(|(other, _)| labels[other]).find(|&label| votes[label] == most);
+            if let Some(winner) = winner {
+                known.push(*label);
+                predicted.push(winner);
+            }
+        }
+        if !known.is_empty() {
+            scores.push(Contingency::new(&known, &predicted)?.mutual_information());
+        }
+    }
+    let unit = (clusters.max(2) as f64).ln() * scores.len().max(1) as f64;
+    Ok(scores.iter().sum::<f64>() / unit)
+}
+
+/// What each score weighs beside the best, which weighs 1.
+pub(crate) fn weights(scores: &[f64]) -> Vec<f64> {
+    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    scores.iter().map(|score| ((score - best) / PRECISION).exp()).collect()
+}
+
+/// One score for several routes: the better they are the more they count, as their weights in a vote do.
+pub(crate) fn together(scores: &[f64]) -> f64 {
+    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    best + PRECISION * (weights(scores).iter().sum::<f64>() / scores.len() as f64).ln()
+}
+
+/// The clusters that the routes find together: those of the heaviest, to which the clusters of the others are matched, and
+/// each instance in the one that has most weight for it. The confidence of an instance is what those who agree have, by
+/// weight.
+pub(crate) fn vote(routes: &[Route], weights: &[f64], clusters: usize) -> Result<(Vec<usize>, Vec<f64>)> {
+    let heavier = |best: usize, other: usize| if weights[other] > weights[best] { other } else { best };
+    let leader = (1..routes.len()).fold(0, heavier);
+    let Some(reference) = routes.get(leader) else {
+        return Err(Error::EmptyInput { what: "routes".into() });
+    };
+    let total: f64 = weights.iter().sum();
+    let matched = |route: &Route| -> Result<Vec<usize>> {
+        let mut names: Vec<Option<usize>> = vec![None; clusters];
+        for (own, other) in matching(&reference.labels, &route.labels)? {
+            names[other] = Some(own);
+        }
+        // Clusters that match none keep what is left.
+        let mut left = (0..clusters).filter(|k| !names.contains(&Some(*k))).collect::<Vec<_>>().into_iter();
+        Ok(names.iter().map(|name| name.or_else(|| left.next()).unwrap_or(0)).collect())
+    };
+    let names = routes.iter().map(matched).collect::<Result<Vec<_>>>()?;
+    let (mut labels, mut confidence) = (reference.labels.clone(), reference.confidence.clone());
+    let mut share = vec![0.0; clusters];
+    for i in 0..labels.len() {
+        share.fill(0.0);
+        for ((route, names), weight) in routes.iter().zip(&names).zip(weights) {
+            share[names[route.labels[i]]] += weight;
+        }
+        // The leader's own, unless another has more.
+        let most = share.iter().copied().fold(share[labels[i]], f64::max);
+        if share[labels[i]] < most {
+            labels[i] = share.iter().position(|own| *own == most).unwrap_or(labels[i]);
+        }
+        let agreed = routes.iter().zip(&names).zip(weights);
+        let agreed = agreed.filter(|((route, names), _)| names[route.labels[i]] == labels[i]);
+        confidence[i] = agreed.map(|((route, _), weight)| weight * route.confidence[i]).sum::<f64>() / total;
+    }
+    Ok((labels, confidence))
+}
