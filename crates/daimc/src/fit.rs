@@ -16,14 +16,15 @@ use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel, mean_rows};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
-use crate::scale::{Scale, Scaling};
+use crate::prepared::{Preparation, Prepared};
+use crate::scale::{Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
-use crate::{Error, Matrix, Result, Stop, tune};
+use crate::{Error, Matrix, Result, Schema, Stop, ViewOf, tune};
 pub use fitted::{Fit, Outcome, Run, Timings};
 use run::{Clock, Course, Work};
 
@@ -271,9 +272,9 @@ impl Daimc {
     ) -> Result<Fit> {
         // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
         self.on_threads(source, || {
-            let mut fit = self.fit_here(source, each)?;
+            let (mut fit, schema) = self.fitted(source, each)?;
             let Options { clusters, seed, .. } = self.options;
-            fit.missingness = Missingness::of(source, &fit.labels, clusters, seed);
+            fit.missingness = Missingness::of(&schema, &fit.labels, clusters, seed);
             Ok(fit)
         })
     }
@@ -307,6 +308,15 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
+        self.fitted(source, each).map(|(fit, _)| fit)
+    }
+
+    /// The fit, and who was found to be seen where.
+    fn fitted(
+        &self,
+        source: &dyn Source,
+        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<(Fit, Schema)> {
         source.schema().check()?;
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
@@ -321,12 +331,15 @@ impl Daimc {
         &self,
         source: &dyn Source,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Fit> {
+    ) -> Result<(Fit, Schema)> {
         let options = &self.options;
         let mut clock = Clock::new();
         let stop = self.watch.stop.part();
-        let scan = Scan::new(source, &stop);
-        let lenses = self.prepare(&scan)?;
+        let given = Scan::new(source, &stop);
+        let observed = self.observe(&given)?;
+        let prepared = Prepared::observed(source, &observed)?;
+        let scan = given.as_source(&prepared);
+        let lenses = self.prepare(&given, &scan, &observed)?;
         let sweep = Arc::new(Sweep::new(scan, lenses, options.latent));
         let prepare = clock.lap();
 
@@ -382,20 +395,25 @@ impl Daimc {
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
         let mut stability = stability.map(Vec::into_iter);
-        let views = sweep.lenses.iter().zip(bases).zip(alignments).enumerate();
-        let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
-            name: source.name(view).into(),
-            feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
-            basis,
-            alignment,
-            scaling: lens.scaling.clone(),
-            stability: stability.as_mut().and_then(Iterator::next),
-        });
+        let (mut views, mut missing_cells) = (Vec::new(), Vec::new());
+        let learnt = sweep.lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
+        for (view, (((lens, observed), basis), alignment)) in learnt {
+            views.push(ViewModel {
+                name: source.name(view).into(),
+                feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
+                basis,
+                alignment,
+                preparation: Preparation::new(observed.means),
+                scaling: lens.scaling.clone(),
+                stability: stability.as_mut().and_then(Iterator::next),
+            });
+            missing_cells.push(observed.missing);
+        }
         let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
-        let views = views.collect();
         let model = Model { options: options.clone(), views, latent_scaling, centres, means, sizes };
-        Ok(Fit {
+        let fit = Fit {
             model,
+            missing_cells,
             ids: source.schema().ids().clone(),
             latent: place.latent,
             labels: place.labels,
@@ -408,23 +426,34 @@ impl Daimc {
             outcome,
             passes,
             timings,
-        })
+        };
+        Ok((fit, prepared.schema().clone()))
     }
 
-    fn prepare(&self, scan: &Scan<'_>) -> Result<Vec<Lens>> {
-        let (options, source) = (&self.options, scan.source());
-        let prepare = |view| {
-            let scale = options.view_scales.get(source.name(view)).unwrap_or(&options.scale);
-            let scaling = Scaling::fit(scan, view, *scale)?;
-            Lens::fit(scan, view, scaling, options.equal_weight)
+    /// How each view is scaled, and what is missing in it.
+    fn observe(&self, given: &Scan<'_>) -> Result<Vec<Observed>> {
+        let views = given.schema().views().enumerate();
+        let observe = |(view, known): (usize, ViewOf<'_>)| {
+            let scale = self.options.view_scales.get(known.name()).unwrap_or(&self.options.scale);
+            Scaling::observe(given, view, *scale)
         };
-        let mut lenses = (0..source.views()).map(prepare).collect::<Result<Vec<_>>>()?;
+        views.map(observe).collect()
+    }
+
+    /// The views as the algorithm sees them, from rows as they were given and as they were prepared.
+    fn prepare(&self, given: &Scan<'_>, scan: &Scan<'_>, observed: &[Observed]) -> Result<Vec<Lens>> {
+        let options = &self.options;
+        let views = observed.iter().enumerate();
+        let look = |(view, Observed { scaling, .. }): (usize, &Observed)| {
+            Lens::fit(scan, view, scaling.clone(), options.equal_weight)
+        };
+        let mut lenses = views.map(look).collect::<Result<Vec<_>>>()?;
         let learned = match (&self.importance, options.view_weights) {
             (Some(known), _) => known.clone(),
             (None, ViewWeights::Equal) => return Ok(lenses),
             (None, ViewWeights::Learned) => {
                 self.watch.tell(&Stage::ViewWeights);
-                importance::learn(self, scan)?
+                importance::learn(self, given)?
             }
         };
         lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));

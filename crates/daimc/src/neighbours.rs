@@ -210,7 +210,7 @@ pub(crate) fn clusters(
     // A copy of V goes with the place: it is not kept.
     let plain = Found::from(Place::by_columns(v.clone(), options, &watch.stop)?.2).labels;
     let follows_missingness = |found: &Found| {
-        let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
+        let of = |labels: &[usize]| Missingness::of(source.schema(), labels, options.clusters, options.seed);
         of(&found.labels).exceeds(&of(&plain))
     };
     let missingness =

@@ -8,6 +8,7 @@ mod columns;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
+use crate::prepared::MissingCells;
 use crate::scan::Scan;
 use crate::{Error, Result};
 use columns::Columns;
@@ -76,6 +77,19 @@ pub struct Scaling {
     pub importance: f64,
     /// The length that rows had on average before they were brought to length 1; else 1.
     pub length: f64,
+    /// The mean square of the values of each feature, shifted and multiplied. They tell how long a row is some of whose cells
+    /// are missing. Empty: all are taken to be alike.
+    pub squares: Vec<f64>,
+}
+
+/// A scaling, and what was seen of the features when it was fitted.
+pub(crate) struct Observed {
+    pub scaling: Scaling,
+    /// The mean of the values of each feature; empty where nobody has looked.
+    pub means: Vec<f64>,
+    pub missing: MissingCells,
+    /// Instances all of whose cells are missing.
+    pub empty: Vec<u32>,
 }
 
 /// Beyond this ratio of the largest to the median standard deviation, features are taken to have different
@@ -86,9 +100,37 @@ const SAME_UNIT: f64 = 20.0;
 const SPARSE: f64 = 0.2;
 
 impl Scaling {
-    /// Fits `scale` to the present rows of a view. The weight is still 1.
+    /// Fits `scale` to the rows of a view that lack nothing, such as those of V. The weight is still 1.
     pub(crate) fn fit(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Self> {
-        let plain = |scale, reason: &str| Self {
+        if matches!(scale, Scale::None | Scale::Unit) {
+            return Ok(Self::plain(scale, "asked for"));
+        }
+        let fitted = Self::of_columns(scan, view, scale, &Columns::gather(scan, view)?)?;
+        Ok(Self { squares: Vec::new(), ..fitted })
+    }
+
+    /// Fits `scale` to the cells of a view that are there.
+    pub(crate) fn observe(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Observed> {
+        let known = scan.schema().view(view);
+        // The features are looked at where cells may be missing now, or where rows that lack some may come later.
+        let skip = known.missing_cells() == Some(0)
+            && (scale == Scale::None || scale == Scale::Unit && !known.layout().is_dense());
+        if skip {
+            let scaling = Self::plain(scale, "asked for");
+            let missing = MissingCells::new(known.present(), 0, &[]);
+            return Ok(Observed { scaling, means: Vec::new(), missing, empty: Vec::new() });
+        }
+        let columns = Columns::gather(scan, view)?;
+        let scaling = Self::of_columns(scan, view, scale, &columns)?;
+        let rows = known.present() - columns.empty.len();
+        let missing = MissingCells::new(rows, columns.partial, &columns.observed);
+        // As where nobody had to look.
+        let means = if scale == Scale::None && missing.instances == 0 { Vec::new() } else { columns.mean };
+        Ok(Observed { scaling, means, missing, empty: columns.empty })
+    }
+
+    fn plain(scale: Scale, reason: &str) -> Self {
+        Self {
             scale,
             reason: reason.into(),
             shift: Vec::new(),
@@ -96,16 +138,16 @@ impl Scaling {
             weight: 1.0,
             importance: 1.0,
             length: 1.0,
-        };
-        if matches!(scale, Scale::None | Scale::Unit) {
-            return Ok(plain(scale, "asked for"));
+            squares: Vec::new(),
         }
-        let columns = Columns::gather(scan, view)?;
+    }
+
+    fn of_columns(scan: &Scan<'_>, view: usize, scale: Scale, columns: &Columns) -> Result<Self> {
         let (scale, reason) = match scale {
-            Scale::Auto => choose(&columns),
+            Scale::Auto => choose(columns),
             asked => (asked, "asked for".to_string()),
         };
-        let mut scaling = plain(scale, &reason);
+        let mut scaling = Self::plain(scale, &reason);
         match scale {
             Scale::MinMax | Scale::MinMaxUnit => {
                 scaling.shift.clone_from(&columns.min);
@@ -117,9 +159,8 @@ impl Scaling {
                 scaling.factor = columns.deviation.iter().map(|&deviation| reciprocal(deviation)).collect();
             }
             Scale::TfIdf => {
-                let n = columns.rows;
-                let idf = |&with: &f64| ((1.0 + n) / (1.0 + with)).ln() + 1.0;
-                scaling.factor = columns.nonzero.iter().map(idf).collect();
+                let idf = |(with, n): (&f64, &f64)| ((1.0 + n) / (1.0 + with)).ln() + 1.0;
+                scaling.factor = columns.nonzero.iter().zip(&columns.observed).map(idf).collect();
             }
             Scale::Auto | Scale::None | Scale::Unit => {}
         }
@@ -137,7 +178,31 @@ impl Scaling {
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();
         }
+        // A feature without a value is left out.
+        if columns.observed.contains(&0.0) {
+            scaling.factor.resize(columns.observed.len(), 1.0);
+            let factors = scaling.factor.iter_mut().zip(&columns.observed);
+            factors.filter(|(_, observed)| **observed == 0.0).for_each(|(factor, _)| *factor = 0.0);
+        }
+        if scaling.unit_rows() && scan.layout(view).is_dense() {
+            scaling.squares = scaling.mean_squares(columns);
+        }
         Ok(scaling)
+    }
+
+    /// The mean square of each scaled feature, in a unit that keeps squares in the range of numbers: only their ratios
+    /// count.
+    fn mean_squares(&self, columns: &Columns) -> Vec<f64> {
+        let lengths =
+            columns.mean.iter().zip(&columns.deviation).enumerate().map(|(f, (mean, deviation))| {
+                let shift = self.shift.get(f).copied().unwrap_or(0.0);
+                let factor = self.factor.get(f).copied().unwrap_or(1.0);
+                if factor == 0.0 { 0.0 } else { (mean - shift).hypot(*deviation) * factor }
+            });
+        let lengths: Vec<f64> = lengths.collect();
+        let largest = lengths.iter().copied().fold(0.0, f64::max);
+        let usable = largest > 0.0 && largest.is_finite();
+        if usable { lengths.iter().map(|length| (length / largest).powi(2)).collect() } else { Vec::new() }
     }
 
     /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were
@@ -150,6 +215,14 @@ impl Scaling {
             // Values near the largest number stay numbers.
             *value = (shift + own).clamp(f64::MIN, f64::MAX);
         }
+    }
+
+    /// Undoes the scaling of a value in a row whose factor is known.
+    pub(crate) fn undo_value(&self, feature: usize, value: f64, row_factor: f64) -> f64 {
+        let factor = self.factor.get(feature).copied().unwrap_or(1.0) * row_factor;
+        let shift = self.shift.get(feature).copied().unwrap_or(0.0);
+        let own = if factor == 0.0 { 0.0 } else { value / factor };
+        (shift + own).clamp(f64::MIN, f64::MAX)
     }
 
     /// Whether rows are brought to length 1.
@@ -168,7 +241,7 @@ fn reciprocal(value: f64) -> f64 {
 }
 
 fn choose(columns: &Columns) -> (Scale, String) {
-    let entries = columns.rows * columns.nonzero.len() as f64;
+    let entries = columns.observed.iter().sum::<f64>();
     let density = columns.nonzero.iter().sum::<f64>() / entries;
     if columns.counts && density <= SPARSE {
         let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
