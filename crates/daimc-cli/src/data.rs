@@ -47,8 +47,8 @@ pub struct Data {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_disjoint: bool,
 
-    /// What to do with a row in which some values are missing: `error`, or `mean` to fill in the mean of the feature
-    /// [default: error]
+    /// What to do with a row in which some values are missing: `model` to work with those that are there, `error`, or `mean` to
+    /// fill in the mean of the feature [default: model]
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nan: Option<Nan>,
@@ -109,6 +109,7 @@ impl Which {
 #[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nan {
+    Model,
     Error,
     Mean,
 }
@@ -206,7 +207,8 @@ impl Data {
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
         let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
         let nan = match self.nan {
-            None | Some(Nan::Error) => daimc_io::Nan::Error,
+            None | Some(Nan::Model) => daimc_io::Nan::Model,
+            Some(Nan::Error) => daimc_io::Nan::Error,
             Some(Nan::Mean) => daimc_io::Nan::Mean,
         };
         let mask = self.mask.as_ref().map(PathBuf::from);

@@ -60,6 +60,9 @@ pub struct Arguments {
     verbose: bool,
 }
 
+/// Features without a value that are named.
+const LISTED: usize = 5;
+
 /// The files of a result, and those that it takes the place of.
 const FILES: [&str; 8] = [
     "labels.tsv",
@@ -404,6 +407,19 @@ pub fn cluster(
             level.tell(format!(
                 "{name}: counts {:.1e} of a view that the others predict well",
                 view.scaling.importance
+            ));
+        }
+    }
+    for (view, missing) in fitted.model.views.iter().zip(&fitted.missing_cells) {
+        let without = missing.without_value();
+        if !without.is_empty() {
+            let names: Vec<String> = without.iter().take(LISTED).map(|&f| view.feature_name(f)).collect();
+            let named = list(names.iter().map(|name| quoted(name)));
+            let more = if without.len() > LISTED { ", …" } else { "" };
+            let (name, count) = (plain(&view.name), without.len());
+            let noun = if count == 1 { "feature has" } else { "features have" };
+            level.tell(format!(
+                "{name}: {count} {noun} no value in any instance, and take no part: {named}{more}"
             ));
         }
     }

@@ -46,6 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     // As in a fit by default.
     let included = loaded.from_disk.is_none() && Estimate::includes_neighbours(loaded.views.instances());
     let mut fit = cost(&estimate, included);
+    fit.bytes += copies(&loaded);
     if loaded.from_disk.is_some() {
         fit.bytes -= estimate.data;
     }
@@ -82,6 +83,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let rest: usize = combinations[LISTED..].iter().map(|(_, count)| count).sum();
             writeln!(out, "{rest:>9}   {} other combinations", combinations.len() - LISTED)?;
         }
+    }
+    for (input, account) in loaded.inputs.iter().zip(&loaded.account.views).filter(|(_, own)| own.missing > 0)
+    {
+        let share = 100.0 * account.missing as f64 / (account.present * input.shape[1]) as f64;
+        writeln!(
+            out,
+            "\n{}: {} values ({share:.1} %) are missing inside {} instances",
+            name(&input.name),
+            account.missing,
+            account.partial
+        )?;
     }
     for line in loaded.account.to_string().lines().filter(|line| line.contains("dropped")) {
         writeln!(out, "\n{}", line.trim())?;
@@ -145,6 +157,15 @@ pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
     Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
 }
 
+/// Bytes of the views that are copied, because cells are missing inside their rows: these are filled in the copy.
+pub fn copies(loaded: &Loaded) -> f64 {
+    if loaded.from_disk.is_some() {
+        return 0.0;
+    }
+    let lacking = loaded.inputs.iter().zip(&loaded.account.views).filter(|(_, own)| own.missing > 0);
+    lacking.map(|(input, _)| input.bytes as f64).sum()
+}
+
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => "less than a second".into(),
@@ -165,6 +186,7 @@ fn to_json(
             "name": input.name, "path": input.path, "features": input.shape[1], "values": input.values,
             "instances": account.present, "missing": loaded.views.instances() - account.present,
             "alone": account.alone, "masked": account.masked, "empty": account.empty, "imputed": account.imputed,
+            "missing_cells": account.missing, "instances_lacking_cells": account.partial,
         })
     });
     let combinations = combinations.iter().map(|(views, count)| json!({"views": views, "instances": count}));

@@ -74,7 +74,8 @@ pub fn check(loaded: &Loaded, options: &Options) -> Result<()> {
     };
     // The data are there already.
     let estimate = inspect::estimate(loaded, options.clusters);
-    let needed = inspect::cost(&estimate, with_neighbours).bytes - estimate.data;
+    let copies = inspect::copies(loaded);
+    let needed = inspect::cost(&estimate, with_neighbours).bytes - estimate.data + copies;
     match daimc_io::memory::available() {
         Some(available) if needed > available as f64 => Err(Failure::Failed(format!(
             "the fit needs about {:.0} MB of memory beside the data, but {:.0} MB can be had: free or allow more (ulimit, the \

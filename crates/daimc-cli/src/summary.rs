@@ -22,6 +22,8 @@ pub struct Summary {
     pub scaling: Value,
     pub neighbours: Value,
     pub missingness: Value,
+    /// For each view that lacks cells inside its rows, how many and where.
+    pub missing_cells: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
     pub iterations: usize,
@@ -58,6 +60,7 @@ impl Summary {
             scaling: Value::Object(scaling.collect()),
             neighbours: json(&fitted.neighbours)?,
             missingness: json(&fitted.missingness)?,
+            missing_cells: missing_cells(fitted),
             runs: fitted.runs.clone(),
             iterations: fitted.iterations(),
             passes: fitted.passes,
@@ -87,6 +90,30 @@ impl Summary {
     pub fn text(&self) -> Result<String> {
         Ok(format!("{:#}", self.value()?))
     }
+}
+
+/// Features that are named, of those that lack most values.
+const NAMED: usize = 5;
+
+/// What is missing inside the rows of each view: cells, their share, the instances and features that lack some, those that lack
+/// most, and those without any value, which the fit leaves out.
+fn missing_cells(fitted: &Fit) -> Value {
+    let views = fitted.model.views.iter().zip(&fitted.missing_cells).filter(|(_, own)| own.cells() > 0);
+    let told = views.map(|(view, own)| {
+        let name = |feature: usize| view.feature_name(feature);
+        let most: Vec<Value> = own
+            .most(NAMED)
+            .into_iter()
+            .map(|(feature, missing)| json!({"feature": name(feature), "instances": missing}))
+            .collect();
+        let without: Vec<String> = own.without_value().into_iter().map(name).collect();
+        let told = json!({
+            "cells": own.cells(), "share": own.share(), "instances": own.instances, "features": own.features(),
+            "most": most, "without_value": without,
+        });
+        (view.name.clone(), told)
+    });
+    Value::Object(told.collect())
 }
 
 /// A value as JSON.

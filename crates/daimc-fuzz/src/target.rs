@@ -119,7 +119,7 @@ impl Target {
             no_ids: random.once_in(4),
             precision: [None, None, Some(Precision::F32), Some(Precision::F64)][random.below(4)],
         };
-        How { reading, variable, nan: if random.once_in(2) { Nan::Mean } else { Nan::Error } }
+        How { reading, variable, nan: [Nan::Model, Nan::Mean, Nan::Error][random.below(3)] }
     }
 
     /// Reads a file, and joins what was read as a fit would.

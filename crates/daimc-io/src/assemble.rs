@@ -18,8 +18,11 @@ use crate::{Cells, Csr, Error, Result, Table};
 /// What to do with a row in which some values are missing, but not all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nan {
-    /// It is an error that names the first such value.
+    /// They stay missing: fits and models count the values that are there. In a sparse table it is an error, as is
+    /// [`Nan::Error`].
     #[default]
+    Model,
+    /// It is an error that names the first such value.
     Error,
     /// Each is replaced by the mean of its feature over the instances that the view shows.
     Mean,
@@ -44,8 +47,8 @@ pub struct Assembly {
 /// IDs have the row numbers from 0. Instances that end up in no view are dropped.
 ///
 /// # Errors
-/// When the tables do not fit together, when a value is missing or infinite, and when the mask does not
-/// fit the data; the message names the file and the place in it.
+/// When the tables do not fit together, when a value is infinite, or missing where it must not be, and when the mask does
+/// not fit the data; the message names the file and the place in it.
 pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'static>, Account)> {
     let by_row = tables.iter().all(|(_, table)| table.ids.is_none());
     if by_row {
@@ -62,13 +65,17 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
         let gaps = gaps::close(&mut table, &mut present, how.nan, &origin)?;
         origins.push(origin);
         accounts.push(ViewAccount { name: name.clone(), masked, ..gaps });
-        parts.push((name, table, present));
+        parts.push((name, table, present, accounts.last().map_or(0, |own: &ViewAccount| own.missing)));
     }
     // The same rows need no index; but where an instance is in no view, joining drops it.
-    let shown = |row: usize| parts.iter().any(|(_, _, present)| present[row]);
-    let rows = parts.first().map_or(0, |(_, table, _)| table.rows);
+    let shown = |row: usize| parts.iter().any(|(_, _, present, _)| present[row]);
+    let rows = parts.first().map_or(0, |(_, table, ..)| table.rows);
     let by_row = by_row && (0..rows).into_par_iter().all(shown);
-    let views = parts.into_iter().map(|(name, table, present)| view(name, table, &present, by_row));
+    let views = parts.into_iter().map(|(name, table, present, missing)| {
+        // Whoever reads rows from disk is spared to look for what is missing in them.
+        let view = view(name, table, &present, by_row)?;
+        Ok(view.holes(missing))
+    });
     let views = views.collect::<Result<Vec<_>>>()?;
     let explain = |error| origin::explain(error, &origins);
     let (views, dropped) = if by_row {

@@ -158,6 +158,15 @@ impl Model {
         (found.information, found.p_value, found.warning())
     }
 
+    /// How many of the instances that a view shows lack each of its features.
+    fn missing_cells<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let features = self.0.model.view(view).map_err(raise)?.basis.rows();
+        let place = self.0.model.views.iter().position(|own| own.name == view).unwrap_or_default();
+        let mut counts = self.0.missing_cells[place].by_feature.clone();
+        counts.resize(features, 0);
+        Ok(labels(py, &counts))
+    }
+
     /// The seed, iterations, objective and agreement of each of several runs.
     #[getter]
     fn runs(&self) -> Vec<(u64, usize, f64, f64)> {
@@ -225,6 +234,20 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let latent = matrix(&latent)?;
         let rows = py.detach(|| self.0.model.reconstruct(view, &latent)).map_err(raise)?;
+        array(py, rows)
+    }
+
+    /// A view of some instances with these rows of V: what is there, and what the model makes of what is not.
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        parts: Vec<ViewInput<'_>>,
+        joined: bool,
+        view: &str,
+        latent: PyReadonlyArrayDyn<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (data, latent) = (Data::borrow(&parts, joined)?, matrix(&latent)?);
+        let rows = py.detach(|| self.0.model.impute(&data.views()?.0, view, &latent)).map_err(raise)?;
         array(py, rows)
     }
 

@@ -33,20 +33,21 @@ def refused(error, *words):
     return Refused()
 
 
-def test_a_partly_nan_row_is_an_error_with_its_cell(easy):
+def test_an_infinite_value_is_an_error_with_its_cell(easy):
     views, _ = easy
-    views[1][17, 3] = np.nan
-    with refused(ValueError, "view 'view1'", "row 17", "column 3", "NaN"):
+    views[1][17, 3] = np.inf
+    with refused(ValueError, "view 'view1'", "row 17", "column 3", "inf"):
         fit(views)
     with refused(ValueError, "view 'view1'", "row 17", "column 3"):
         fit([views[0], np.asfortranarray(views[1])])
     frame = pd.DataFrame(views[1], columns=[f"gene{i}" for i in range(50)], index=[f"p{i}" for i in range(300)])
     with refused(ValueError, "view 'rna'", "instance 'p17'", "'gene3'"):
         fit({"rna": frame})
-    stored = sparse.csr_matrix(np.nan_to_num(views[1], nan=7.0))
-    stored[17, 3] = np.inf
-    with refused(ValueError, "view 'view1'", "row 17", "column 3", "inf"):
-        fit([views[0], stored])
+    for bad in (np.inf, np.nan):
+        stored = sparse.csr_matrix(np.nan_to_num(views[1], posinf=7.0))
+        stored[17, 3] = bad
+        with refused(ValueError, "view 'view1'", "row 17", "column 3", str(bad).replace("nan", "NaN")):
+            fit([views[0], stored])
 
 
 def test_numpy_numbers_are_numbers(easy):

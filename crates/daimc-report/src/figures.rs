@@ -2,6 +2,7 @@
 //! numbers per instance while it is worked out, or than a few thousand in all once it is.
 
 mod agreement;
+mod cells;
 pub(crate) mod classes;
 mod clusters;
 mod contributions;
@@ -23,6 +24,7 @@ use daimc::{Error, Explanation, Fit, Result, Source};
 use serde::Serialize;
 
 pub use agreement::Agreement;
+pub use cells::ViewCells;
 use classes::Classes;
 pub use clusters::{Cluster, Clusters};
 pub use contributions::{Contribution, Evidence, ViewEvidence};
@@ -45,6 +47,8 @@ pub struct Figures {
     pub summary: Summary,
     /// What is missing where.
     pub presence: Presence,
+    /// Views whose rows lack cells.
+    pub cells: Vec<ViewCells>,
     /// The objective from iteration to iteration.
     pub course: Course,
     /// V in two dimensions.
@@ -90,6 +94,7 @@ impl Figures {
         Ok(Self {
             summary: Summary::of(schema, fit),
             presence: Presence::of(schema),
+            cells: cells::of(fit),
             course: Course::of(fit),
             map: Map::of(schema, fit, classes, contributions, &members),
             evidence: Evidence::of(fit, contributions),

@@ -229,11 +229,12 @@ impl Descent {
     /// The objective of the last statistics that were taken.
     #[must_use]
     pub fn objective(&self) -> Objective {
-        let Totals { gram, cross, .. } = &self.totals;
+        let Totals { gram, cross, holes, .. } = &self.totals;
         let mut parts = [0.0; 3];
         let mut weighted = 0.0;
         for (view, (basis, alignment)) in self.factors.bases.iter().zip(&self.alignments).enumerate() {
-            parts[0] += loss(self.squares[view], &gram[view], &cross[view], basis);
+            // Missing cells, filled with what the model makes of them, add nothing to the loss.
+            parts[0] += loss(self.squares[view] + holes[view], &gram[view], &cross[view], basis);
             let misaligned = misalignment(basis, alignment);
             parts[1] += misaligned;
             weighted += self.alphas[view] * misaligned;

@@ -18,10 +18,14 @@
 //! The rival is one for all views, so that their evidence adds up: to the margin by which the instance is nearer to its own
 //! cluster. `‖x‖²` drops out, and what is left are the products of the row with the prototypes: one pass over the data.
 //!
+//! Cells that are missing inside a row take no part.
+//!
 //! Rows are scaled as in the fit, so views count as they do there: one whose rows are all nearly parallel moves V
 //! little, and its evidence is small.
 
 pub(crate) mod leaders;
+
+use std::collections::HashMap;
 
 use crate::fit::Fit;
 use crate::lens::{Lens, Operand, Scratch};
@@ -29,7 +33,7 @@ use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
 use crate::model::Model;
 use crate::scan::{Piece, Scan, off_the_pool};
-use crate::source::Source;
+use crate::source::{Block, Source};
 use crate::{Error, Matrix, Result, Stop};
 
 /// What each view says for the cluster of each instance.
@@ -183,7 +187,8 @@ impl Model {
     /// With V, rows are compared with their reconstruction too.
     fn judged(&self, source: &dyn Source, labels: &[usize], latent: Option<&Matrix>) -> Result<Judged> {
         off_the_pool(source, || {
-            let scan = Scan::new(source, &Stop::default());
+            let prepared = self.prepare(source)?;
+            let scan = Scan::new(&prepared, &Stop::default());
             Prototypes::of(self, &scan, latent)?.judge_all(&scan, labels)
         })
     }
@@ -206,10 +211,27 @@ struct ViewPrototypes {
     lens: Lens,
     /// The prototypes; beside them the basis, where rows are compared with their reconstruction too.
     operand: Operand,
+    /// The prototypes, features × clusters.
+    prototypes: Matrix,
     /// `‖p‖²` of each cluster.
     squares: Vec<f64>,
     /// `UᵀU`, if the operand has the basis.
     gram: Option<Matrix>,
+}
+
+impl ViewPrototypes {
+    /// Takes the missing cells of an instance out of its products with the prototypes, and returns `‖p‖²` over them.
+    fn leave_out(&self, block: &Block<'_>, at: (usize, usize), products: &mut [f64]) -> Vec<f64> {
+        let mut squares = vec![0.0; products.len()];
+        for f in self.lens.holes(block, at.1) {
+            let value = self.lens.value(block, at, f);
+            for ((product, square), p) in products.iter_mut().zip(&mut squares).zip(self.prototypes.row(f)) {
+                *product -= value * p;
+                *square += p * p;
+            }
+        }
+        squares
+    }
 }
 
 /// The evidence for instances, and the residuals of each view and cluster.
@@ -229,6 +251,8 @@ struct BlockScratch {
     products: Vec<f64>,
     /// Views × instances.
     shown: Vec<bool>,
+    /// `‖p‖²` over the cells that rows lack, by view and instance (views × instances); rows that lack none are not there.
+    lacking: HashMap<usize, Vec<f64>>,
     /// `UᵀU v`.
     made: Vec<f64>,
     scratch: Scratch,
@@ -248,9 +272,12 @@ impl<'a> Prototypes<'a> {
             for row in prototypes.iter_rows() {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
-            let vectors = if latent.is_some() { beside(&prototypes, basis) } else { prototypes };
+            let operand = match latent {
+                Some(_) => lens.operand(&beside(&prototypes, basis)),
+                None => lens.operand(&prototypes),
+            };
             let gram = latent.map(|_| transposed_product(basis, basis));
-            ViewPrototypes { place, operand: lens.operand(&vectors), lens, squares, gram }
+            ViewPrototypes { place, lens, operand, prototypes, squares, gram }
         });
         let views = seen.collect();
         Ok(Self { model, latent, views, alive: model.sizes.iter().map(|&size| size > 0).collect() })
@@ -300,7 +327,7 @@ impl<'a> Prototypes<'a> {
         self.multiply(piece, labels, room, residuals);
         let range = piece.instances.clone();
         let (size, clusters) = (range.len(), self.alive.len());
-        let BlockScratch { products, shown, .. } = room;
+        let BlockScratch { products, shown, lacking, .. } = room;
         part.evidence.clear();
         part.evidence.resize(size * part.views, None);
         part.rivals.clear();
@@ -308,13 +335,17 @@ impl<'a> Prototypes<'a> {
         for (i, &own) in labels[range].iter().enumerate() {
             let here = || {
                 let views = self.views.iter().enumerate().filter(|(v, _)| shown[v * size + i]);
-                views.map(|(v, seen)| (seen, &products[(v * size + i) * clusters..][..clusters]))
+                views.map(|(v, seen)| {
+                    let lacks = lacking.get(&(v * size + i));
+                    let square = move |k: usize| seen.squares[k] - lacks.map_or(0.0, |lacks| lacks[k]);
+                    (seen.place, &products[(v * size + i) * clusters..][..clusters], square)
+                })
             };
             sums.fill(0.0);
             squares.fill(0.0);
-            for (seen, products) in here() {
+            for (_, products, square) in here() {
                 sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
-                squares.iter_mut().zip(&seen.squares).for_each(|(sum, square)| *sum += square);
+                squares.iter_mut().enumerate().for_each(|(k, sum)| *sum += square(k));
             }
             let factor = self.factor(&sums, &squares);
             // Squared distances, but for ‖x‖².
@@ -325,10 +356,9 @@ impl<'a> Prototypes<'a> {
                 if nearer { other } else { best }
             });
             part.rivals.push(rival);
-            for (seen, products) in here() {
-                let to = |cluster: usize| distance(products[cluster], seen.squares[cluster]);
-                part.evidence[i * part.views + seen.place] =
-                    Some(rival.map_or(0.0, |rival| to(rival) - to(own)));
+            for (place, products, square) in here() {
+                let to = |cluster: usize| distance(products[cluster], square(cluster));
+                part.evidence[i * part.views + place] = Some(rival.map_or(0.0, |rival| to(rival) - to(own)));
             }
         }
     }
@@ -356,7 +386,8 @@ impl<'a> Prototypes<'a> {
         residuals: &mut [Vec<Residual>],
     ) {
         let (size, clusters) = (piece.instances.len(), self.alive.len());
-        let BlockScratch { products, shown, made, scratch } = room;
+        let BlockScratch { products, shown, lacking, made, scratch } = room;
+        lacking.clear();
         shown.clear();
         shown.resize(self.views.len() * size, false);
         products.clear();
@@ -369,11 +400,17 @@ impl<'a> Prototypes<'a> {
                     let at = number * size + instance - piece.instances.start;
                     shown[at] = true;
                     let (with_prototypes, with_basis) = found.split_at(clusters);
-                    products[at * clusters..(at + 1) * clusters].copy_from_slice(with_prototypes);
+                    let own = &mut products[at * clusters..(at + 1) * clusters];
+                    own.copy_from_slice(with_prototypes);
+                    if !block.holes.row(rows[i].1).is_empty() {
+                        lacking.insert(at, seen.leave_out(block, rows[i], own));
+                    }
                     if let (Some(gram), Some(latent)) = (&seen.gram, self.latent) {
                         let v = latent.row(instance);
-                        let square = seen.lens.square(block, rows[i]);
-                        let error = error(square, with_basis, v, gram, made);
+                        let filled = error(seen.lens.square(block, rows[i]), with_basis, v, gram, made);
+                        let basis = &self.model.views[seen.place].basis;
+                        let error = (filled - seen.lens.hole_error(block, rows[i], basis, v)).max(0.0);
+                        let square = seen.lens.observed_square(block, rows[i]);
                         residuals[seen.place][labels[instance]].add(Residual { error, square });
                     }
                 });

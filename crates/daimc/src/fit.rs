@@ -17,14 +17,15 @@ use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel, mean_rows};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
-use crate::scale::{Scale, Scaling};
+use crate::prepared::{Preparation, Prepared};
+use crate::scale::{Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
-use crate::{Error, Matrix, Result, Stop, tune};
+use crate::{Error, Matrix, Result, Schema, Stop, ViewOf, tune};
 pub use fitted::{Fit, Outcome, Run, Timings};
 use run::{Clock, Course, Work};
 
@@ -53,6 +54,15 @@ pub struct Daimc {
     /// Whether scalings are compared; else the first of them is taken.
     compares: bool,
     pub(crate) watch: Watch,
+}
+
+/// The data as a fit sees them.
+struct Ready<'a> {
+    scan: Scan<'a>,
+    lenses: Vec<Lens>,
+    observed: Vec<Observed>,
+    stop: &'a Stop,
+    clock: Clock,
 }
 
 /// What a callback is told after each iteration.
@@ -281,9 +291,9 @@ impl Daimc {
     ) -> Result<Fit> {
         // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
         self.on_threads(source, || {
-            let mut fit = self.fit_here(source, each)?;
+            let (mut fit, schema) = self.fitted(source, each)?;
             let Options { clusters, seed, .. } = self.options;
-            fit.missingness = Missingness::of(source, &fit.labels, clusters, seed);
+            fit.missingness = Missingness::of(&schema, &fit.labels, clusters, seed);
             Ok(fit)
         })
     }
@@ -317,33 +327,44 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
+        self.fitted(source, each).map(|(fit, _)| fit)
+    }
+
+    /// The fit, and who was found to be seen where.
+    fn fitted(
+        &self,
+        source: &dyn Source,
+        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<(Fit, Schema)> {
         source.schema().check()?;
         let names = (0..source.views()).map(|view| source.name(view));
         self.options.check(source.instances(), names)?;
         let clock = Clock::new();
         let stop = self.watch.stop.part();
-        let scan = Scan::new(source, &stop);
-        let scalings = self.scalings(&scan)?;
+        let given = Scan::new(source, &stop);
+        let observed = self.observe(&given)?;
+        let prepared = Prepared::observed(source, &observed)?;
+        let scan = given.as_source(&prepared);
+        let scalings = self.scalings(&scan, &observed)?;
         let mut fit = self.clone();
         if self.options.penalty == Penalty::Auto {
             self.watch.tell(&Stage::Penalty);
             let Options { penalty, alpha, beta, .. } =
-                *tune::penalty(&self.scaled_by(&scan, &scalings), &scan)?.options();
+                *tune::penalty(&self.scaled_by(&given, &scalings), &given)?.options();
             fit = fit.penalty(penalty).alpha(alpha).beta(beta);
         }
-        let lenses = fit.prepare(&scan, scalings)?;
-        fit.run(scan, lenses, &stop, clock, each)
+        let lenses = fit.prepare(&given, &scan, scalings)?;
+        fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)
     }
 
     fn run(
         &self,
-        scan: Scan<'_>,
-        lenses: Vec<Lens>,
-        stop: &Stop,
-        mut clock: Clock,
+        ready: Ready<'_>,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Fit> {
-        let (options, source) = (&self.options, scan.source());
+    ) -> Result<(Fit, Schema)> {
+        let options = &self.options;
+        let Ready { scan, lenses, observed, stop, mut clock } = ready;
+        let source = scan.source();
         let sweep = Arc::new(Sweep::new(scan, lenses, options.latent));
         let prepare = clock.lap();
 
@@ -399,20 +420,25 @@ impl Daimc {
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
         let mut stability = stability.map(Vec::into_iter);
-        let views = sweep.lenses.iter().zip(bases).zip(alignments).enumerate();
-        let views = views.map(|(view, ((lens, basis), alignment))| ViewModel {
-            name: source.name(view).into(),
-            feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
-            basis,
-            alignment,
-            scaling: lens.scaling.clone(),
-            stability: stability.as_mut().and_then(Iterator::next),
-        });
+        let (mut views, mut missing_cells) = (Vec::new(), Vec::new());
+        let learnt = sweep.lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
+        for (view, (((lens, observed), basis), alignment)) in learnt {
+            views.push(ViewModel {
+                name: source.name(view).into(),
+                feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
+                basis,
+                alignment,
+                preparation: Preparation::new(observed.means),
+                scaling: lens.scaling.clone(),
+                stability: stability.as_mut().and_then(Iterator::next),
+            });
+            missing_cells.push(observed.missing);
+        }
         let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
-        let views = views.collect();
         let model = Model { options: options.clone(), views, latent_scaling, centres, means, sizes };
-        Ok(Fit {
+        let fit = Fit {
             model,
+            missing_cells,
             ids: source.schema().ids().clone(),
             latent: place.latent,
             labels: place.labels,
@@ -425,12 +451,24 @@ impl Daimc {
             outcome,
             passes,
             timings,
-        })
+        };
+        Ok((fit, source.schema().clone()))
     }
 
-    fn prepare(&self, scan: &Scan<'_>, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
+    /// How each view may be scaled, and what is missing in it.
+    pub(crate) fn observe(&self, given: &Scan<'_>) -> Result<Vec<Observed>> {
+        let views = given.schema().views().enumerate();
+        let observe = |(view, known): (usize, ViewOf<'_>)| {
+            let scale = self.options.view_scales.get(known.name()).unwrap_or(&self.options.scale);
+            Scaling::observe(given, view, *scale)
+        };
+        views.map(observe).collect()
+    }
+
+    /// The views as the algorithm sees them, from rows as they were given and as they were prepared.
+    fn prepare(&self, given: &Scan<'_>, scan: &Scan<'_>, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
         let options = &self.options;
-        let resolved = self.scaled_by(scan, &scalings);
+        let resolved = self.scaled_by(given, &scalings);
         let lens = |(view, scaling)| Lens::fit(scan, view, scaling, options.equal_weight);
         let mut lenses = scalings.into_iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
         let learned = match (&self.importance, options.view_weights) {
@@ -438,7 +476,7 @@ impl Daimc {
             (None, ViewWeights::Equal) => return Ok(lenses),
             (None, ViewWeights::Learned) => {
                 self.watch.tell(&Stage::ViewWeights);
-                importance::learn(&resolved, scan)?
+                importance::learn(&resolved, given)?
             }
         };
         lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));

@@ -78,7 +78,8 @@ pub(crate) fn explained(
     stop: &Stop,
 ) -> Result<Vec<Option<f64>>> {
     let rest = hidden.rest(part);
-    let (rest, all_rows) = (Scan::new(&rest, stop), Scan::new(part, stop));
+    let (rest, part) = (fit.model.prepare(&rest)?, fit.model.prepare(part)?);
+    let (rest, all_rows) = (Scan::new(&rest, stop), Scan::new(&part, stop));
     let lenses = |part: &Scan<'_>| {
         let lens = |(view, own): (usize, &ViewModel)| Lens::new(part, view, own.scaling.clone());
         fit.model.views.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::kmeans::{self, Plan};
 use crate::lens::Lens;
+use crate::prepared::{Preparation, Prepared};
 use crate::scan::{Scan, off_the_pool};
 use crate::source::{Block, Buffer, Memory};
 use crate::{Daimc, Fit, Iteration, Matrix, Place, Result, Scale, Scaling, Source, Stop};
@@ -22,10 +23,14 @@ pub use crate::matrix::dot;
 /// # Errors
 /// When the rows cannot be read or cannot be scaled so.
 pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<Scaling> {
-    off_the_pool(source, || Scaling::fit(&Scan::new(source, &Stop::default()), view, scale))
+    off_the_pool(source, || {
+        let observed = Scaling::observe(&Scan::new(source, &Stop::default()), view, scale)?;
+        Ok(observed.scalings.likely().clone())
+    })
 }
 
-/// All rows of a view: where they lie, or a copy of them, if they are not in memory.
+/// All rows of a view: where they lie, or a copy of them, if they are not in memory or lack cells. These hold the mean of the
+/// values that their feature has.
 pub struct ViewRows<'a> {
     source: &'a dyn Source,
     view: usize,
@@ -43,14 +48,25 @@ impl<'a> ViewRows<'a> {
     /// # Errors
     /// When they cannot be read.
     pub fn new(source: &'a dyn Source, view: usize) -> Result<Self> {
-        let held = if let Some(memory) = source.memory() {
-            Held::Memory(memory)
-        } else {
-            let mut buffer = Buffer::default();
-            Scan::new(source, &Stop::default()).read(view, 0..source.instances(), &mut buffer)?;
-            Held::Read(buffer)
+        let whole = source.schema().view(view).missing_cells() == Some(0);
+        let held = match source.memory() {
+            Some(memory) if whole => Held::Memory(memory),
+            _ => Held::Read(Self::read(source, view, whole)?),
         };
         Ok(Self { source, view, held })
+    }
+
+    fn read(source: &dyn Source, view: usize, whole: bool) -> Result<Buffer> {
+        let stop = Stop::default();
+        let mut means = Vec::new();
+        if !whole {
+            let scan = Scan::new(source, &stop);
+            means = off_the_pool(source, || Ok(Scaling::observe(&scan, view, Scale::None)?.means))?;
+        }
+        let prepared = Prepared::one(source, view, &Preparation::new(means))?;
+        let mut buffer = Buffer::default();
+        Scan::new(&prepared, &stop).fill(view, 0..source.instances(), &mut buffer)?;
+        Ok(buffer)
     }
 
     /// The rows; the buffer is room for those that have to be put together.

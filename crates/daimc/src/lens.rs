@@ -18,6 +18,7 @@
 //! subtracted, which leaves an error in proportion to the offset instead of to its square.
 
 mod distances;
+mod holes;
 mod lanes;
 mod norms;
 mod products;
@@ -29,6 +30,7 @@ use crate::scan::Scan;
 use crate::source::{Block, Buffer, Csr, Rows};
 use crate::{Error, Layout, Result};
 pub(crate) use distances::{FromCentre, Targets};
+pub(crate) use holes::padded;
 pub(crate) use lanes::{Members, Right};
 use norms::Norms;
 pub(crate) use products::{CrossSums, Operand, Scratch, Total, Touched};
@@ -48,10 +50,12 @@ pub(crate) struct Lens {
     centre: Vec<f64>,
     /// `‖(x − m) ∘ c‖²` of a row of zeros.
     square_of_zero: f64,
-    /// `Σ_j ‖x'_j‖²` over the present instances.
+    /// `Σ_j ‖x'_j‖²` over the present instances, of the cells that are there.
     pub sum_squares: f64,
     /// Bytes of all rows.
     bytes: usize,
+    /// Whether any row lacks a cell.
+    pub lacks_cells: bool,
 }
 
 /// Digits that folding the shift into the products may lose, as a factor.
@@ -71,7 +75,7 @@ fn longest<T: Scalar>() -> f64 {
 
 impl Lens {
     /// Looks at a view of the source through `scaling`; `equal_weight` sets the weight of the view so that its
-    /// mean squared row length is 1.
+    /// mean squared row length is 1; rows that lack cells count as much as they show.
     pub fn fit(scan: &Scan<'_>, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
         // A weight that is still to come may bring rows of any length into range.
         let (mut lens, norms) = Self::look(scan, view, scaling, equal_weight)?;
@@ -81,9 +85,8 @@ impl Lens {
             lens.scaling.length = sum / count;
         }
         if equal_weight {
-            let present = scan.schema().view(view).present();
             // A view of zeros keeps its weight.
-            if let Some(weight) = norms.squares.weight_for(present as f64) {
+            if let Some(weight) = norms.squares.weight_for(norms.shown) {
                 lens.scaling.weight *= weight;
                 lens.factors.iter_mut().for_each(|factor| *factor *= weight);
                 lens.centre.iter_mut().for_each(|value| *value *= weight);
@@ -121,6 +124,7 @@ impl Lens {
             square_of_zero,
             sum_squares: 0.0,
             bytes: 0,
+            lacks_cells: false,
         };
         let limit = match layout {
             _ if any_length => f64::MAX.sqrt(),
@@ -145,6 +149,7 @@ impl Lens {
         lens.factors = std::mem::take(&mut norms.factors);
         lens.sum_squares = norms.squares.value(1.0);
         lens.bytes = norms.bytes;
+        lens.lacks_cells = norms.lacks_cells;
         let (far, offset, extreme) = match layout {
             Layout::DenseF32 | Layout::SparseF32 => lens.traps::<f32>(&norms),
             Layout::DenseF64 | Layout::SparseF64 => lens.traps::<f64>(&norms),
@@ -280,7 +285,7 @@ impl Lens {
         factor.get(feature).map_or(shifted, |&c| if c == 0.0 { 0.0 } else { shifted * c })
     }
 
-    /// `‖x'‖²` of an instance, from its stored values.
+    /// `‖x'‖²` of an instance, from its stored values, with those that stand for missing cells.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
         (self.lengths(block, row).1 * self.full_factor(instance)).powi(2)
     }

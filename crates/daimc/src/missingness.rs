@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::source::Source;
+use crate::Schema;
 
 /// Permutations that the association is compared with, and instances that are permuted, at most.
 const PERMUTATIONS: usize = 499;
@@ -67,8 +67,8 @@ impl Default for Missingness {
 
 impl Missingness {
     /// Compares clusters with presence patterns.
-    pub(crate) fn of(source: &dyn Source, labels: &[usize], clusters: usize, seed: u64) -> Self {
-        let patterns = patterns(source);
+    pub(crate) fn of(schema: &Schema, labels: &[usize], clusters: usize, seed: u64) -> Self {
+        let patterns = patterns(schema);
         let kinds = patterns.iter().max().map_or(0, |last| *last as usize + 1);
         if kinds < 2 {
             return Self::default();
@@ -102,7 +102,7 @@ impl Missingness {
         Self {
             information: own - permuted.iter().sum::<f64>() / PERMUTATIONS as f64,
             p_value: (1 + as_large) as f64 / (1 + PERMUTATIONS) as f64,
-            most: most(source, labels, clusters),
+            most: most(schema, labels, clusters),
         }
     }
 
@@ -140,11 +140,11 @@ impl Missingness {
 const BLOCK: usize = 1 << 14;
 
 /// The number of each instance's presence pattern, in the order in which they first appear.
-fn patterns(source: &dyn Source) -> Vec<u32> {
-    let words = source.views().div_ceil(64).max(1);
-    let mut bits = vec![0_u64; source.instances() * words];
+fn patterns(schema: &Schema) -> Vec<u32> {
+    let words = schema.len().div_ceil(64).max(1);
+    let mut bits = vec![0_u64; schema.instances() * words];
     bits.par_chunks_mut(words).enumerate().for_each(|(i, bits)| {
-        let shown = (0..source.views()).filter(|view| source.is_present(*view, i));
+        let shown = (0..schema.len()).filter(|view| schema.view(*view).shows(i));
         shown.for_each(|v| bits[v / 64] |= 1 << (v % 64));
     });
     // Those of each block, in the order in which they first appear there.
@@ -179,7 +179,7 @@ fn information(labels: &[usize], clusters: usize, patterns: &[u32], kinds: usize
     sum
 }
 
-fn most(source: &dyn Source, labels: &[usize], clusters: usize) -> Option<Concentration> {
+fn most(schema: &Schema, labels: &[usize], clusters: usize) -> Option<Concentration> {
     // How many instances of each cluster there are of which `counts` is true.
     let count = |counts: &(dyn Fn(usize) -> bool + Sync)| {
         let of_block = |(block, labels): (usize, &[usize])| {
@@ -196,12 +196,12 @@ fn most(source: &dyn Source, labels: &[usize], clusters: usize) -> Option<Concen
     };
     let sizes = count(&|_| true);
     let mut found: Option<Concentration> = None;
-    for view in 0..source.views() {
-        let lacking = count(&|i| !source.is_present(view, i));
+    for view in 0..schema.len() {
+        let lacking = count(&|i| !schema.view(view).shows(i));
         let overall = lacking.iter().sum::<usize>() as f64 / labels.len() as f64;
         for cluster in (0..clusters).filter(|k| sizes[*k] >= LEAST) {
             let in_cluster = lacking[cluster] as f64 / sizes[cluster] as f64;
-            let own = Concentration { cluster, view: source.name(view).into(), in_cluster, overall };
+            let own = Concentration { cluster, view: schema.view_name(view).into(), in_cluster, overall };
             if found.as_ref().is_none_or(|most| own.difference() > most.difference()) {
                 found = Some(own);
             }
@@ -213,7 +213,7 @@ fn most(source: &dyn Source, labels: &[usize], clusters: usize) -> Option<Concen
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{View, Views, simulate};
+    use crate::{Source, View, Views, simulate};
 
     const INSTANCES: usize = 600;
 
@@ -232,7 +232,7 @@ mod tests {
         for seed in 0..40 {
             let source = source(&simulate::missing(INSTANCES, &[0.3, 0.4], seed).unwrap());
             let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 5).collect();
-            let found = Missingness::of(&source, &labels, 5, seed);
+            let found = Missingness::of(source.schema(), &labels, 5, seed);
             assert!(found.information.abs() < 0.02 && !found.notable(), "{found:?}");
             significant += usize::from(found.p_value <= 0.1);
         }
@@ -245,7 +245,7 @@ mod tests {
         let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
         let lacks = |i: usize| i.is_multiple_of(if i % 3 == 1 { 5 } else { 10 }) != (i % 3 == 1);
         let source = source(&[vec![true; INSTANCES], (0..INSTANCES).map(|i| !lacks(i)).collect()]);
-        let found = Missingness::of(&source, &labels, 3, 0);
+        let found = Missingness::of(source.schema(), &labels, 3, 0);
         assert!(found.notable() && found.p_value < 0.005 && found.information > 0.1, "{found:?}");
         let most = found.most.as_ref().unwrap();
         assert_eq!((most.cluster, most.view.as_str()), (1, "view 1"));
@@ -260,7 +260,7 @@ mod tests {
     fn complete_views_have_nothing_to_go_with() {
         let source = source(&vec![vec![true; INSTANCES]; 2]);
         let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
-        let found = Missingness::of(&source, &labels, 3, 0);
+        let found = Missingness::of(source.schema(), &labels, 3, 0);
         assert_eq!((found.information, found.p_value, found.warning()), (0.0, 1.0, None));
     }
 

@@ -1,5 +1,6 @@
 //! What a fit has learnt, and what can be done with it.
 
+mod impute;
 mod misfit;
 mod store;
 
@@ -10,6 +11,7 @@ use crate::lens::Lens;
 use crate::linalg::product_transposed;
 use crate::options::Options;
 use crate::parallel::ordered;
+use crate::prepared::{Preparation, Prepared};
 use crate::scale::Scaling;
 use crate::scan::{Scan, off_the_pool};
 use crate::source::Source;
@@ -52,6 +54,8 @@ pub struct ViewModel {
     pub basis: Matrix,
     /// B: features × latent.
     pub alignment: Matrix,
+    /// What stands for missing cells.
+    pub preparation: Preparation,
     /// How the view was scaled.
     pub scaling: Scaling,
     /// The share of the runs in which each feature leads each cluster, from 0 to 1: features × clusters. A feature leads if
@@ -62,6 +66,13 @@ pub struct ViewModel {
 }
 
 impl ViewModel {
+    /// The name of a feature, or its number.
+    #[must_use]
+    pub fn feature_name(&self, feature: usize) -> String {
+        let name = self.feature_names.as_ref().and_then(|names| names.get(feature));
+        name.cloned().unwrap_or_else(|| feature.to_string())
+    }
+
     /// How much each feature matters: the norm of its row of B.
     #[must_use]
     pub fn relevance(&self) -> Vec<f64> {
@@ -241,8 +252,8 @@ impl Model {
         })
     }
 
-    /// The rows of a source, each view seen through the scaling that the model has for it, and the places of the views in the
-    /// model.
+    /// The rows of a source that was prepared, each view seen through the scaling that the model has for it, and the places
+    /// of the views in the model.
     pub(crate) fn lenses(&self, scan: &Scan<'_>) -> Result<(Vec<usize>, Vec<Lens>)> {
         let (mut places, mut lenses) = (Vec::new(), Vec::new());
         for (number, given) in scan.schema().views().enumerate() {
@@ -255,6 +266,21 @@ impl Model {
         Ok((places, lenses))
     }
 
+    /// Some of the model's views, whose missing cells are filled as in the fit. A source that does not tell whether cells are
+    /// missing is looked through once.
+    ///
+    /// # Errors
+    /// When a view is unknown, its features are not those of the model, or rows cannot be read.
+    pub fn prepare<'a>(&self, source: &'a dyn Source) -> Result<Prepared<'a>> {
+        let own = |given: ViewOf<'_>| {
+            let own = self.view(given.name())?;
+            own.check(given)?;
+            Ok(own.preparation.clone())
+        };
+        let preparations = source.schema().views().map(own).collect::<Result<Vec<_>>>()?;
+        Prepared::new(source, &preparations)
+    }
+
     /// What each feature of a view says for a cluster. `Bᵀx` regresses the row of V, so feature f moves it along the
     /// cluster's centre c by `b_fᵀc / ‖c‖`; where a cluster is a column of V, that is its column of B.
     ///
@@ -265,8 +291,8 @@ impl Model {
         leaders::weights(&view.alignment, &self.centres, cluster)
     }
 
-    /// The rows of V of new instances, from whichever of the model's views they have (at least one), with the
-    /// bases fixed.
+    /// The rows of V of new instances, from whichever of the model's views they have (at least one) and whichever cells of
+    /// these, with the bases fixed.
     ///
     /// # Errors
     /// When a view is unknown or its features are not those of the model.
@@ -275,7 +301,8 @@ impl Model {
     }
 
     fn transform_here(&self, source: &dyn Source) -> Result<Matrix> {
-        let scan = Scan::new(source, &Stop::default());
+        let prepared = self.prepare(source)?;
+        let scan = Scan::new(&prepared, &Stop::default());
         let (places, lenses) = self.lenses(&scan)?;
         let bases: Vec<Matrix> = places.iter().map(|&place| self.views[place].basis.clone()).collect();
         Sweep::new(scan, lenses, self.options.latent).place(&bases)
@@ -304,6 +331,20 @@ impl Model {
             return Ok(());
         }
         Err(Error::LengthMismatch { what: "columns of V".into(), expected, found })
+    }
+
+    /// What the model knows of a view of a source, if its features are those of the model and there is a row of V for each
+    /// instance.
+    fn checked(&self, source: &dyn Source, number: usize, latent: &Matrix) -> Result<&ViewModel> {
+        let given = source.schema().view(number);
+        let own = self.view(given.name())?;
+        own.check(given)?;
+        let (found, expected) = (source.instances(), latent.rows());
+        if found != expected {
+            return Err(Error::LengthMismatch { what: "instances".into(), expected, found });
+        }
+        self.check_columns(latent)?;
+        Ok(own)
     }
 
     /// What a view would show of instances, given their rows of V: `U v`, in the units of the data. Where rows were

@@ -249,7 +249,7 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
             routes.push(found.by(Neighbours::Auto));
         }
     }
-    let of = |labels: &[usize]| Missingness::of(source, labels, options.clusters, options.seed);
+    let of = |labels: &[usize]| Missingness::of(source.schema(), labels, options.clusters, options.seed);
     let before = of(&plain.labels);
     let found = routes.len();
     routes.retain(|route| !of(&route.labels).exceeds(&before));

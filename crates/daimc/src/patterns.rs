@@ -149,6 +149,11 @@ impl<'a> Grams<'a> {
         }
     }
 
+    /// `U_vᵀU_v` of a view, or its positive part.
+    pub fn of_view(&self, view: usize) -> &[f64] {
+        self.plus[view].values()
+    }
+
     /// The parts of G for a pattern; `own` is room for one that is not kept.
     pub fn of<'b>(&'b self, pattern: usize, own: &'b mut Vec<f64>) -> Parts<'b> {
         let gram = if let Some(place) = self.place.get(&pattern) {

@@ -8,6 +8,7 @@ mod columns;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
+use crate::prepared::MissingCells;
 use crate::scan::Scan;
 use crate::{Error, Result};
 use columns::Columns;
@@ -76,6 +77,19 @@ pub struct Scaling {
     pub importance: f64,
     /// The length that rows had on average before they were brought to length 1; else 1.
     pub length: f64,
+    /// The mean square of the values of each feature, shifted and multiplied. They tell how long a row is some of whose cells
+    /// are missing. Empty: all are taken to be alike.
+    pub squares: Vec<f64>,
+}
+
+/// How a view may be scaled, and what was seen of its features.
+pub(crate) struct Observed {
+    pub scalings: Alternatives,
+    /// The mean of the values of each feature; empty where nobody has looked.
+    pub means: Vec<f64>,
+    pub missing: MissingCells,
+    /// Instances all of whose cells are missing.
+    pub empty: Vec<u32>,
 }
 
 /// Up to this ratio of the largest to the median standard deviation, features are taken to share a unit.
@@ -92,6 +106,10 @@ pub(crate) struct Alternatives {
 }
 
 impl Alternatives {
+    fn one(scaling: Scaling) -> Self {
+        Self { by_feature: None, plain: scaling, alike: true }
+    }
+
     /// What is taken if nothing speaks against it.
     pub fn likely(&self) -> &Scaling {
         self.by_feature.as_ref().filter(|_| !self.alike).unwrap_or(&self.plain)
@@ -108,56 +126,81 @@ enum Choice {
     },
 }
 
+/// Why a scaling was taken that the user has named.
+const ASKED: &str = "asked for";
+
 /// Counts are sparse if at most this share of the entries is not zero.
 const SPARSE: f64 = 0.2;
 
 impl Scaling {
-    /// Fits `scale` to the present rows of a view; of those that [`Scale::Auto`] would compare, the likelier. The weight is
-    /// still 1.
+    /// Fits `scale` to the rows of a view that lack nothing, such as those of V; of those that [`Scale::Auto`] would compare,
+    /// the likelier. The weight is still 1.
     pub(crate) fn fit(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Self> {
-        Self::alternatives(scan, view, scale).map(|found| found.likely().clone())
+        if matches!(scale, Scale::None | Scale::Unit) {
+            return Ok(Self::plain(scale, ASKED.into()));
+        }
+        let fitted = Self::alternatives(scan, view, scale, &Columns::gather(scan, view)?)?;
+        Ok(Self { squares: Vec::new(), ..fitted.likely().clone() })
     }
 
-    /// The scaling, or where [`Scale::Auto`] knows no rule the two to compare, fitted to the present rows of a view.
-    pub(crate) fn alternatives(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Alternatives> {
-        const ASKED: &str = "asked for";
-        if matches!(scale, Scale::None | Scale::Unit) {
-            return Ok(Alternatives {
-                by_feature: None,
-                plain: Self::plain(scale, ASKED.into()),
-                alike: true,
-            });
+    /// Fits `scale` to the cells of a view that are there.
+    pub(crate) fn observe(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Observed> {
+        let known = scan.schema().view(view);
+        // The features are looked at where cells may be missing now, or where rows that lack some may come later.
+        let skip = known.missing_cells() == Some(0)
+            && (scale == Scale::None || scale == Scale::Unit && !known.layout().is_dense());
+        if skip {
+            let scalings = Alternatives::one(Self::plain(scale, ASKED.into()));
+            let missing = MissingCells::new(known.present(), 0, &[]);
+            return Ok(Observed { scalings, means: Vec::new(), missing, empty: Vec::new() });
         }
-        let schema = scan.schema().view(view);
         let columns = Columns::gather(scan, view)?;
+        let scalings = Self::alternatives(scan, view, scale, &columns)?;
+        let rows = known.present() - columns.empty.len();
+        let missing = MissingCells::new(rows, columns.partial, &columns.observed);
+        // As where nobody had to look.
+        let means = if scale == Scale::None && missing.instances == 0 { Vec::new() } else { columns.mean };
+        Ok(Observed { scalings, means, missing, empty: columns.empty })
+    }
+
+    /// The scaling, or where [`Scale::Auto`] knows no rule the two to compare.
+    fn alternatives(scan: &Scan<'_>, view: usize, scale: Scale, columns: &Columns) -> Result<Alternatives> {
+        let schema = scan.schema().view(view);
+        let dense = schema.layout().is_dense();
+        let of = |scale, reason| Self::of_columns(scale, reason, columns, schema.name(), dense);
         let chosen = match scale {
-            Scale::Auto => choose(&columns, schema.layout().is_dense()),
+            Scale::Auto => choose(columns, dense),
             asked => Choice::One(asked, ASKED.to_string()),
         };
-        let of = |scale, reason| Self::of(scale, reason, &columns, schema.name());
-        Ok(match chosen {
-            Choice::One(scale, reason) => {
-                Alternatives { by_feature: None, plain: of(scale, reason)?, alike: true }
-            }
+        match chosen {
+            Choice::One(scale, reason) => Ok(Alternatives::one(of(scale, reason)?)),
             Choice::Compared { spread } => {
                 let reason =
                     format!("largest standard deviation of a feature is {spread:.1} times the median");
-                Alternatives {
+                Ok(Alternatives {
                     by_feature: Some(of(Scale::MinMaxUnit, reason.clone())?),
                     plain: of(Scale::Unit, reason)?,
                     alike: spread <= ALIKE,
-                }
+                })
             }
-        })
+        }
     }
 
     fn plain(scale: Scale, reason: String) -> Self {
-        let (shift, factor) = (Vec::new(), Vec::new());
-        Self { scale, reason, shift, factor, weight: 1.0, importance: 1.0, length: 1.0 }
+        Self {
+            scale,
+            reason,
+            shift: Vec::new(),
+            factor: Vec::new(),
+            weight: 1.0,
+            importance: 1.0,
+            length: 1.0,
+            squares: Vec::new(),
+        }
     }
 
     /// The scaling of a view with these features.
-    fn of(scale: Scale, reason: String, columns: &Columns, view: &str) -> Result<Self> {
+    fn of_columns(scale: Scale, reason: String, columns: &Columns, view: &str, dense: bool) -> Result<Self> {
         let mut scaling = Self::plain(scale, reason);
         match scale {
             Scale::MinMax | Scale::MinMaxUnit => {
@@ -170,9 +213,8 @@ impl Scaling {
                 scaling.factor = columns.deviation.iter().map(|&deviation| reciprocal(deviation)).collect();
             }
             Scale::TfIdf => {
-                let n = columns.rows;
-                let idf = |&with: &f64| ((1.0 + n) / (1.0 + with)).ln() + 1.0;
-                scaling.factor = columns.nonzero.iter().map(idf).collect();
+                let idf = |(with, n): (&f64, &f64)| ((1.0 + n) / (1.0 + with)).ln() + 1.0;
+                scaling.factor = columns.nonzero.iter().zip(&columns.observed).map(idf).collect();
             }
             Scale::Auto | Scale::None | Scale::Unit => {}
         }
@@ -186,7 +228,31 @@ impl Scaling {
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();
         }
+        // A feature without a value is left out.
+        if columns.observed.contains(&0.0) {
+            scaling.factor.resize(columns.observed.len(), 1.0);
+            let factors = scaling.factor.iter_mut().zip(&columns.observed);
+            factors.filter(|(_, observed)| **observed == 0.0).for_each(|(factor, _)| *factor = 0.0);
+        }
+        if scaling.unit_rows() && dense {
+            scaling.squares = scaling.mean_squares(columns);
+        }
         Ok(scaling)
+    }
+
+    /// The mean square of each scaled feature, in a unit that keeps squares in the range of numbers: only their ratios
+    /// count.
+    fn mean_squares(&self, columns: &Columns) -> Vec<f64> {
+        let lengths =
+            columns.mean.iter().zip(&columns.deviation).enumerate().map(|(f, (mean, deviation))| {
+                let shift = self.shift.get(f).copied().unwrap_or(0.0);
+                let factor = self.factor.get(f).copied().unwrap_or(1.0);
+                if factor == 0.0 { 0.0 } else { (mean - shift).hypot(*deviation) * factor }
+            });
+        let lengths: Vec<f64> = lengths.collect();
+        let largest = lengths.iter().copied().fold(0.0, f64::max);
+        let usable = largest > 0.0 && largest.is_finite();
+        if usable { lengths.iter().map(|length| (length / largest).powi(2)).collect() } else { Vec::new() }
     }
 
     /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were
@@ -199,6 +265,14 @@ impl Scaling {
             // Values near the largest number stay numbers.
             *value = (shift + own).clamp(f64::MIN, f64::MAX);
         }
+    }
+
+    /// Undoes the scaling of a value in a row whose factor is known.
+    pub(crate) fn undo_value(&self, feature: usize, value: f64, row_factor: f64) -> f64 {
+        let factor = self.factor.get(feature).copied().unwrap_or(1.0) * row_factor;
+        let shift = self.shift.get(feature).copied().unwrap_or(0.0);
+        let own = if factor == 0.0 { 0.0 } else { value / factor };
+        (shift + own).clamp(f64::MIN, f64::MAX)
     }
 
     /// Whether rows are brought to length 1.
@@ -217,7 +291,7 @@ fn reciprocal(value: f64) -> f64 {
 }
 
 fn choose(columns: &Columns, dense: bool) -> Choice {
-    let entries = columns.rows * columns.nonzero.len() as f64;
+    let entries = columns.observed.iter().sum::<f64>();
     let density = columns.nonzero.iter().sum::<f64>() / entries;
     if columns.counts && density <= SPARSE {
         let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);

@@ -77,6 +77,12 @@ impl<'a> Scan<'a> {
         Self { source, blocks, stop: stop.clone(), views_read: AtomicUsize::new(0) }
     }
 
+    /// The same rows in another form, whose passes are counted on.
+    pub fn as_source<'b>(&self, source: &'b dyn Source) -> Scan<'b> {
+        let views_read = AtomicUsize::new(self.views_read.load(Ordering::Relaxed));
+        Scan { source, blocks: self.blocks, stop: self.stop.clone(), views_read }
+    }
+
     pub fn source(&self) -> &'a dyn Source {
         self.source
     }
@@ -178,7 +184,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads rows and looks whether they are what was asked for.
-    fn fill(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<()> {
+    pub fn fill(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<()> {
         let read = self.source.read(view, instances.clone(), buffer);
         let checked = || Ok(buffer.check(self.schema().view(view), instances.clone())?);
         read.and_then(|()| checked()).map_err(|error| self.unreadable(view, &instances, error))

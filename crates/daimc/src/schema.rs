@@ -34,6 +34,8 @@ pub struct ViewSchema {
     presence: Option<Presence>,
     /// Stored values of a sparse view.
     stored: Option<usize>,
+    /// Cells that are missing inside the rows of a dense view, if that is known.
+    holes: Option<usize>,
 }
 
 /// How the rows of a view are stored.
@@ -96,7 +98,7 @@ impl ViewSchema {
     #[must_use]
     pub fn new(name: impl Into<String>, features: usize, layout: Layout) -> Self {
         let name = name.into();
-        Self { name, features, layout, feature_names: None, presence: None, stored: None }
+        Self { name, features, layout, feature_names: None, presence: None, stored: None, holes: None }
     }
 
     /// Says which instances it shows.
@@ -117,6 +119,38 @@ impl ViewSchema {
     #[must_use]
     pub fn stored(mut self, values: usize) -> Self {
         self.stored = Some(values);
+        self
+    }
+
+    /// Says how many cells of the present rows of a dense view are missing (NaN), no row lacking all: who knows that there
+    /// are none spares others to look.
+    #[must_use]
+    pub fn holes(mut self, cells: usize) -> Self {
+        self.holes = Some(cells);
+        self
+    }
+
+    /// How many cells of the present rows are missing, if it is known before they are read. A sparse view has none: what it
+    /// does not store is zero.
+    #[must_use]
+    pub fn missing_cells(&self) -> Option<usize> {
+        if self.layout.is_dense() { self.holes } else { Some(0) }
+    }
+
+    /// The same view without the instances that turned out to lack all cells, in increasing order.
+    pub(crate) fn without(self, instances: usize, empty: &[u32]) -> Self {
+        if empty.is_empty() {
+            return self;
+        }
+        let own = ViewOf { view: &self, instances };
+        let gone = |i: usize| u32::try_from(i).is_ok_and(|i| empty.binary_search(&i).is_ok());
+        let presence = Presence::from_fn(instances, |i| own.shows(i) && !gone(i));
+        self.presence(presence)
+    }
+
+    /// The same, of some of its rows alone: that nothing is missing is true of them too.
+    pub(crate) fn holes_of_some(mut self, known: Option<usize>) -> Self {
+        self.holes = known.filter(|cells| *cells == 0);
         self
     }
 

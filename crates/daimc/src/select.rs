@@ -201,8 +201,7 @@ impl Select {
         let part = Subset::pick(&scan, &everybody, &mut buffers)?;
         // One scaling for all numbers of clusters, compared at the middle one.
         let middle = self.clusters[self.clusters.len() / 2];
-        let scalings = self.fit.clone().with(middle, self.fit.options().seed).scalings(&scan)?;
-        let fit = self.fit.scaled_by(&scan, &scalings);
+        let resolved = self.fit.clone().with(middle, self.fit.options().seed).resolved(&scan)?;
         let of = self.resamples * self.clusters.len();
         let told = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
@@ -213,7 +212,7 @@ impl Select {
                 if stop.is_set() {
                     return Ok(None);
                 }
-                let fit = fit.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
+                let fit = resolved.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
                 let Some(found) = resample.fit(&fit, &part, &stop)? else { return Ok(None) };
                 let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;

@@ -1,12 +1,15 @@
 //! Where rows come from. Whoever holds the rows of several views, in memory, in files or elsewhere, is a [`Source`].
 
 mod buffer;
+mod holes;
 
 use std::ops::Range;
 
 use crate::kernel::Scalar;
 use crate::{Layout, Schema};
 pub use buffer::Buffer;
+pub use holes::Holes;
+pub(crate) use holes::{HoleRows, is_finite};
 
 /// The entry of an index that says: this instance is missing.
 pub const MISSING: u32 = u32::MAX;
@@ -18,7 +21,7 @@ pub type ReadError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// Rows are asked for from the first instance to the last, some thousands at a time, in every pass over the data. Reading
 /// happens on a thread of its own, ahead of those that compute, so a source may take its time and may use rayon. What is
-/// read is compared with the [`Schema`]; rows that do not fit are an error.
+/// read is compared with the [`Schema`]; rows that do not fit are an error. A cell of a dense row that is missing is NaN.
 ///
 /// [`Views`](crate::Views) is the source in memory.
 pub trait Source: Sync {
@@ -127,6 +130,8 @@ pub struct Block<'a> {
     pub rows: Rows<'a>,
     /// Which of its rows is which instance.
     pub index: Index<'a>,
+    /// Which cells of the rows were missing and have been filled, if the rows are [prepared](crate::Prepared).
+    pub holes: Holes<'a>,
 }
 
 /// Which row of a matrix holds the i-th instance of a block.
@@ -172,6 +177,19 @@ impl Rows<'_> {
             Self::DenseF64(_) => 8 * features,
             Self::SparseF32(csr) => 8 * stored(csr.offsets),
             Self::SparseF64(csr) => 12 * stored(csr.offsets),
+        }
+    }
+
+    /// Whether a dense row holds nothing but NaN.
+    pub(crate) fn is_nan(&self, row: usize, features: usize) -> bool {
+        fn all<T: Scalar>(values: &[T]) -> bool {
+            values.iter().all(|value| value.to_f64().is_nan())
+        }
+        let values = row * features..(row + 1) * features;
+        match self {
+            Self::DenseF32(x) => all(&x[values]),
+            Self::DenseF64(x) => all(&x[values]),
+            Self::SparseF32(_) | Self::SparseF64(_) => false,
         }
     }
 }

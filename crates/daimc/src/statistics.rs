@@ -26,6 +26,10 @@ pub struct Totals {
     pub cross: Vec<Matrix>,
     /// `Σ_j v_jk` for each k.
     pub column_sums: Vec<f64>,
+    /// For each view the sum over missing cells of the square of what stands for them in C: `(u_fᵀv_j)²`, with the basis of
+    /// the sweep, or, where there was none yet, the mean of the feature. With it the loss is that of the cells that are
+    /// there.
+    pub holes: Vec<f64>,
 }
 
 impl Merge for Totals {
@@ -39,20 +43,22 @@ impl Merge for Totals {
             add(own.values_mut(), right.values());
         }
         add(&mut self.column_sums, &right.column_sums);
+        add(&mut self.holes, &right.holes);
     }
 }
 
 impl Totals {
-    /// S and C of each view, and the column sums of V.
+    /// S and C of each view, and the column sums of V, of rows that lack no cell.
     #[must_use]
     pub fn new(gram: Vec<Matrix>, cross: Vec<Matrix>, column_sums: Vec<f64>) -> Self {
-        Self { gram, cross, column_sums }
+        let holes = vec![0.0; gram.len()];
+        Self { gram, cross, column_sums, holes }
     }
 
-    /// The sizes of all matrices, and of the column sums.
-    fn shape(&self) -> (Vec<(usize, usize)>, usize, usize) {
+    /// The sizes of all matrices, of the column sums, and of the sums over missing cells.
+    fn shape(&self) -> (Vec<(usize, usize)>, [usize; 3]) {
         let matrices = self.gram.iter().chain(&self.cross).map(|matrix| (matrix.rows(), matrix.columns()));
-        (matrices.collect(), self.gram.len(), self.column_sums.len())
+        (matrices.collect(), [self.gram.len(), self.column_sums.len(), self.holes.len()])
     }
 
     /// Fails unless they are of a V with so many columns.
@@ -60,7 +66,8 @@ impl Totals {
         let fits = self.gram.len() == self.cross.len()
             && self.gram.iter().all(|gram| (gram.rows(), gram.columns()) == (latent, latent))
             && self.cross.iter().all(|cross| cross.columns() == latent)
-            && self.column_sums.len() == latent;
+            && self.column_sums.len() == latent
+            && self.holes.len() == self.gram.len();
         if fits { Ok(()) } else { Err(unfit("its matrices are not those of the views and columns of V")) }
     }
 }
@@ -118,8 +125,9 @@ impl Statistics {
         let mut tensors: BTreeMap<String, (Vec<usize>, Vec<u8>)> = BTreeMap::new();
         for (height, number, totals) in self.0.roots() {
             let at = format!("{height}/{number}");
-            tensors
-                .insert(format!("{at}/sums"), (vec![totals.column_sums.len()], bytes(&totals.column_sums)));
+            for (kind, values) in [("sums", &totals.column_sums), ("holes", &totals.holes)] {
+                tensors.insert(format!("{at}/{kind}"), (vec![values.len()], bytes(values)));
+            }
             for (kind, matrices) in [("gram", &totals.gram), ("cross", &totals.cross)] {
                 for (view, matrix) in matrices.iter().enumerate() {
                     let shape = vec![matrix.rows(), matrix.columns()];
@@ -177,7 +185,8 @@ impl Statistics {
                 (0..).map_while(|view| tensors.remove(&format!("{kind}/{view}"))).collect()
             };
             let (gram, cross) = (of("gram"), of("cross"));
-            if !forest.plant(height, number, Totals { gram, cross, column_sums }) {
+            let holes = tensors.remove("holes").map_or_else(|| vec![0.0; gram.len()], Matrix::into_values);
+            if !forest.plant(height, number, Totals { gram, cross, column_sums, holes }) {
                 return Err(none());
             }
         }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use crate::scan::Scan;
-use crate::source::{Block, Buffer, Index, MISSING, Memory, ReadError, Rows, Source};
+use crate::source::{Block, Buffer, Holes, Index, MISSING, Memory, ReadError, Rows, Source};
 use crate::{Ids, Presence, Result, Schema, ViewSchema};
 
 /// Some instances of a source, in memory.
 pub(crate) struct Subset<'a> {
     schema: Schema,
-    rows: Vec<Rows<'a>>,
+    rows: Vec<(Rows<'a>, Holes<'a>)>,
     /// For each view, the row of each instance, or [`MISSING`].
     index: Vec<Vec<u32>>,
 }
@@ -38,12 +38,16 @@ impl<'a> Subset<'a> {
     ) -> Result<Self> {
         let views = first..first + buffers.len();
         let blocks = scan.pick_views(views.clone(), instances, buffers)?;
-        let of_block = |block: &Block<'_>| {
-            let row = |i| block.index.row(i).map_or(MISSING, crate::views::index);
+        let known = scan.schema();
+        let of_block = |(view, block): (usize, &Block<'_>)| {
+            let known = known.view(view);
+            // Where nobody has looked yet, a row may turn out to hold nothing.
+            let looked = known.missing_cells().is_some();
+            let here = |row: &usize| looked || !block.rows.is_nan(*row, known.features());
+            let row = |i| block.index.row(i).filter(here).map_or(MISSING, crate::views::index);
             (0..instances.len()).map(row).collect()
         };
-        let index: Vec<Vec<u32>> = blocks.iter().map(of_block).collect();
-        let known = scan.schema();
+        let index: Vec<Vec<u32>> = views.clone().zip(&blocks).map(of_block).collect();
         let ids = match known.ids() {
             Ids::Numbers(_) => Ids::Names(instances.iter().map(u32::to_string).collect()),
             Ids::Names(names) => Ids::Names(instances.iter().map(|&i| names[i as usize].clone()).collect()),
@@ -51,13 +55,14 @@ impl<'a> Subset<'a> {
         let view = |(view, index): (usize, &Vec<u32>)| {
             let known = known.view(view);
             let own = ViewSchema::new(known.name(), known.features(), known.layout());
+            let own = own.holes_of_some(known.missing_cells());
             match known.shared_names() {
                 Some(names) => shown(own, index).feature_names(names),
                 None => shown(own, index),
             }
         };
         let schema = Schema::unchecked(ids, views.zip(&index).map(view).collect());
-        Ok(Self { schema, rows: blocks.iter().map(|block| block.rows).collect(), index })
+        Ok(Self { schema, rows: blocks.iter().map(|block| (block.rows, block.holes)).collect(), index })
     }
 
     /// The same instances, without what is hidden: for each view, positions among the instances.
@@ -70,6 +75,12 @@ impl<'a> Subset<'a> {
             self.schema.views().zip(&index).map(|(view, index)| shown(ViewSchema::clone(&view), index));
         let schema = Schema::unchecked(self.schema.shared_ids(), views.collect());
         Self { schema, rows: self.rows.clone(), index }
+    }
+
+    /// Some rows of a view.
+    fn with<'b>(&'b self, view: usize, index: &'b [u32]) -> Block<'b> {
+        let (rows, holes) = self.rows[view];
+        Block { rows, index: Index::Rows(index), holes }
     }
 }
 
@@ -89,7 +100,7 @@ impl Source for Subset<'_> {
         instances: Range<usize>,
         buffer: &mut Buffer,
     ) -> std::result::Result<(), ReadError> {
-        let block = Block { rows: self.rows[view], index: Index::Rows(&self.index[view][instances.clone()]) };
+        let block = self.with(view, &self.index[view][instances.clone()]);
         buffer.clear();
         (0..instances.len()).for_each(|i| buffer.push(&block, i, self.features(view)));
         Ok(())
@@ -102,12 +113,12 @@ impl Source for Subset<'_> {
 
 impl Memory for Subset<'_> {
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Block<'b> {
-        Block { rows: self.rows[view], index: Index::Rows(&self.index[view][instances]) }
+        self.with(view, &self.index[view][instances])
     }
 
     fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {
         buffer.index.clear();
         buffer.index.extend(instances.iter().map(|&i| self.index[view][i as usize]));
-        Block { rows: self.rows[view], index: Index::Rows(&buffer.index) }
+        self.with(view, &buffer.index)
     }
 }

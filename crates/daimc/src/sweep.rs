@@ -4,6 +4,7 @@
 //! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
 //! are added in a fixed order, so the result is the same to the last bit.
 
+mod holes;
 mod tile;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,8 @@ struct Plan<'a> {
     from_zero: bool,
     operands: Vec<Operand>,
     grams: Grams<'a>,
+    /// The padded rows of the basis of each view that lacks cells; empty for others.
+    hole_bases: Vec<Vec<f64>>,
 }
 
 /// Bytes of rows that are worked on together: they are read by the first product and should still be in the
@@ -174,7 +177,8 @@ impl<'a> Sweep<'a> {
         let operands = self.lenses.iter().zip(bases).map(|(lens, basis)| lens.operand(basis)).collect();
         let grams = bases.iter().map(|basis| transposed_product(basis, basis)).collect();
         let grams = Grams::new(&self.patterns, grams, solver);
-        Plan { solver, passes, before, from_zero, operands, grams }
+        let hole_bases = self.lenses.iter().zip(bases).map(|(lens, basis)| lens.hole_basis(basis)).collect();
+        Plan { solver, passes, before, from_zero, operands, grams, hole_bases }
     }
 
     /// A block of instances, whose rows of V are `v`.
@@ -224,7 +228,7 @@ impl WithSimd for Work<'_> {
             if let Some(plan) = plan {
                 tile.project(sweep, plan, blocks);
                 if let (Some(before), Some((_, _, column_sums))) = (plan.before, &mut gather) {
-                    tile.update(plan, before);
+                    tile.update_before(sweep, plan, before, blocks);
                     tile.add_columns(column_sums);
                     summed = true;
                 }
@@ -232,6 +236,9 @@ impl WithSimd for Work<'_> {
                     tile.clear();
                 }
                 tile.update(plan, plan.passes);
+                if plan.from_zero {
+                    tile.settle_rows_with_holes(sweep, plan, blocks);
+                }
                 tile.store(v);
             }
             if let Some((sums, grams, column_sums)) = &mut gather {
@@ -239,6 +246,7 @@ impl WithSimd for Work<'_> {
                     tile.add_columns(column_sums);
                 }
                 tile.gather(sweep, blocks, sums, grams);
+                tile.gather_holes(sweep, plan, blocks, sums);
             }
         }
         if let Some((_, grams, _)) = gather {
@@ -312,8 +320,9 @@ impl Leaf {
     fn take(&mut self, lenses: &[Lens]) -> Totals {
         let latent = self.column_sums.len();
         let full = std::mem::replace(self, Self::new(lenses, latent, true));
-        let cross = full.totals.into_iter().zip(lenses).map(|(total, lens)| total.finish(lens)).collect();
-        Totals { gram: full.grams, cross, column_sums: full.column_sums }
+        let finished = full.totals.into_iter().zip(lenses).map(|(total, lens)| total.finish(lens));
+        let (cross, holes) = finished.unzip();
+        Totals { gram: full.grams, cross, column_sums: full.column_sums, holes }
     }
 }
 

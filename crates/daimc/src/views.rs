@@ -1,6 +1,7 @@
 //! The data: named views of the same instances, each with some instances missing.
 
 mod join;
+mod not_finite;
 mod strided;
 mod view;
 
@@ -10,16 +11,20 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 pub use join::Account;
+use not_finite::NotFinite;
 pub use view::{Values, View};
 
-use crate::source::{Block, Buffer, Index, MISSING, Memory, RandomAccess, ReadError, RowStore, Source};
+use crate::source::{
+    Block, Buffer, Holes, Index, MISSING, Memory, RandomAccess, ReadError, RowStore, Source,
+};
 use crate::text::quoted;
 use crate::{Error, Presence, Result, Schema, ViewSchema};
 
 /// Several views of the same instances.
 ///
-/// Built from matrices whose rows are the same instances ([`Views::new`]) or by joining on IDs
-/// ([`Views::join`]). Whatever is wrong with the data is found here, before any work is done.
+/// Built from matrices whose rows are the same instances ([`Views::new`]) or by joining on IDs ([`Views::join`]). Whatever
+/// is wrong with the data is found here, before any work is done. Cells of dense views that are NaN are missing; a row of
+/// nothing else is an instance that the view does not show.
 ///
 /// ```
 /// use daimc::{View, Views};
@@ -43,6 +48,8 @@ struct Aligned<'a> {
     view: View<'a>,
     /// `None`: instance j is row j, for all j.
     rows: Option<Vec<u32>>,
+    /// Cells that are missing inside the rows, once they have been looked at.
+    holes: Option<usize>,
 }
 
 /// The names of the instances. Where none were given, they are the row numbers from 0.
@@ -90,7 +97,7 @@ impl<'a> Views<'a> {
     ///
     /// # Errors
     /// No view, views of different length, a repeated name or ID, IDs that disagree, a view with no instance,
-    /// an instance in no view, a value that is not finite.
+    /// an instance in no view, a value that is infinite, or NaN in a sparse view.
     pub fn new(views: Vec<View<'a>>) -> Result<Self> {
         let Some(first) = views.first() else { return Err(Error::NoViews) };
         let instances = first.rows();
@@ -127,7 +134,7 @@ impl<'a> Views<'a> {
                 let row = |(i, &here): (usize, &bool)| if here { index(i) } else { MISSING };
                 present.par_iter().enumerate().map(row).collect()
             });
-            Aligned { view, rows }
+            Aligned { view, rows, holes: None }
         });
         Self::checked(aligned.collect(), ids.into())
     }
@@ -143,7 +150,8 @@ impl<'a> Views<'a> {
             return Err(Error::NoViews);
         }
         let (names, rows, account) = join::join(&views)?;
-        let aligned = views.into_iter().zip(rows).map(|(view, rows)| Aligned { view, rows: Some(rows) });
+        let aligned =
+            views.into_iter().zip(rows).map(|(view, rows)| Aligned { view, rows: Some(rows), holes: None });
         let joined = Self::checked(aligned.collect(), Ids::Names(names).into())?;
         Ok((joined, account))
     }
@@ -167,6 +175,7 @@ impl<'a> Views<'a> {
             Aligned {
                 view: aligned.view.borrowed(),
                 rows: Some((0..self.instances()).into_par_iter().map(row).collect()),
+                holes: None,
             }
         });
         Views::checked(views.collect(), self.schema.shared_ids())
@@ -174,23 +183,49 @@ impl<'a> Views<'a> {
 
     fn checked(views: Vec<Aligned<'a>>, ids: Arc<Ids>) -> Result<Self> {
         let instances = ids.len();
-        let schema = Schema::new(ids, views.iter().map(|aligned| aligned.schema(instances)).collect())?;
-        let checked = Self { views, schema };
-        for (v, aligned) in checked.views.iter().enumerate() {
-            let of = |range: Range<usize>| range.filter_map(|i| Some((i, checked.row_of(v, i)?)));
-            let found = blocks(instances).find_map_first(|range| aligned.view.find_not_finite(of(range)));
-            if let Some((i, row, column, value)) = found {
-                return Err(Error::NotFinite {
-                    view: aligned.view.name().into(),
-                    row,
-                    id: checked.ids().get(i),
-                    column,
-                    feature: aligned.view.feature_name(column),
-                    value,
-                });
+        let schema_of =
+            |views: &[Aligned<'a>]| views.iter().map(|aligned| aligned.schema(instances)).collect();
+        let schema = Schema::new(ids.clone(), schema_of(&views))?;
+        let mut checked = Self { views, schema };
+        let mut empty = false;
+        for v in 0..checked.views.len() {
+            let found = checked.look(v)?;
+            let aligned = &mut checked.views[v];
+            if aligned.view.store().is_none() {
+                aligned.holes = Some(found.holes);
+            }
+            if !found.empty.is_empty() {
+                empty = true;
+                let rows = aligned.rows.get_or_insert_with(|| (0..instances).map(index).collect());
+                found.empty.into_iter().for_each(|i| rows[i] = MISSING);
             }
         }
+        checked.schema = if empty {
+            Schema::new(ids, schema_of(&checked.views))?
+        } else {
+            Schema::unchecked(ids, schema_of(&checked.views))
+        };
         Ok(checked)
+    }
+
+    /// Looks at the values of a view in memory.
+    fn look(&self, view: usize) -> Result<NotFinite> {
+        let aligned = &self.views[view];
+        let of = |range: Range<usize>| range.filter_map(|i| Some((i, self.row_of(view, i)?)));
+        let parts: Vec<NotFinite> =
+            blocks(self.instances()).map(|range| aligned.view.not_finite(of(range))).collect();
+        let found = parts.into_iter().fold(NotFinite::default(), NotFinite::and);
+        match found.refused {
+            None => Ok(found),
+            Some((i, row, column, value)) => Err(Error::NotFinite {
+                view: aligned.view.name().into(),
+                row,
+                id: self.ids().get(i),
+                column,
+                feature: aligned.view.feature_name(column),
+                value,
+            }),
+        }
     }
 
     /// The number of instances.
@@ -240,6 +275,16 @@ impl<'a> Views<'a> {
         self.schema.view(view).present()
     }
 
+    /// How many cells are missing inside the rows of view `view`: NaN in rows that show something. `None` if its rows
+    /// are not in memory and whoever stores them does not tell.
+    ///
+    /// # Panics
+    /// When there is no such view.
+    #[must_use]
+    pub fn missing_cells(&self, view: usize) -> Option<usize> {
+        self.schema.view(view).missing_cells()
+    }
+
     fn row_of(&self, view: usize, instance: usize) -> Option<usize> {
         match &self.views[view].rows {
             None => (instance < self.instances()).then_some(instance),
@@ -267,6 +312,9 @@ impl Aligned<'_> {
         let mut schema = self.view.schema();
         if let Some(rows) = self.rows.as_ref().filter(|rows| rows.contains(&MISSING)) {
             schema = schema.presence(Presence::from_fn(instances, |i| rows[i] != MISSING));
+        }
+        if let Some(cells) = self.holes {
+            schema = schema.holes(cells);
         }
         schema
     }
@@ -398,7 +446,7 @@ impl Memory for Views<'_> {
             None => Index::From(instances.start),
             Some(rows) => Index::Rows(&rows[instances]),
         };
-        Block { rows, index }
+        Block { rows, index, holes: Holes::default() }
     }
 
     fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {

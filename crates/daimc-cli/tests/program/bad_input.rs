@@ -24,11 +24,11 @@ fn text_among_numbers_is_named_by_line_and_column() {
 }
 
 #[test]
-fn a_partly_missing_row_is_named_by_line_and_column_unless_it_is_imputed() {
+fn a_partly_missing_row_is_named_by_line_and_column_where_it_is_an_error() {
     let folder = Folder::small();
     folder.file("b.csv", "id,p,q\ns0,1,2\ns1,9,\ns2,2,3\n");
-    let told = folder.bad(3, "fit --view a=a.tsv --view b=b.csv -k 2 -o out");
-    assert!(told.starts_with("b.csv, line 3, column 3") && told.contains("--nan mean"), "{told}");
+    let told = folder.bad(3, "fit --view a=a.tsv --view b=b.csv -k 2 -o out --nan error");
+    assert!(told.starts_with("b.csv, line 3, column 3") && told.contains("--nan model"), "{told}");
     let output = folder.run("fit --view a=a.tsv --view b=b.csv -k 2 -o out --nan mean");
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("1 value imputed"));

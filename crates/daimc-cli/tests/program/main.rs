@@ -1,6 +1,7 @@
 //! The program from outside.
 
 mod bad_input;
+mod cells;
 #[path = "../common/mod.rs"]
 mod common;
 mod demo;

@@ -36,6 +36,10 @@ pub struct ViewAccount {
     pub empty: usize,
     /// Values that were replaced by the mean of their feature.
     pub imputed: usize,
+    /// Values that are missing inside rows that hold others.
+    pub missing: usize,
+    /// The rows that lack them.
+    pub partial: usize,
 }
 
 impl Account {
@@ -84,6 +88,10 @@ impl fmt::Display for Account {
             }
             if view.imputed > 0 {
                 write!(f, ", {} imputed by the mean", counted(view.imputed, "value"))?;
+            }
+            if view.missing > 0 {
+                let rows = counted(view.partial, "instance");
+                write!(f, ", {} missing inside {rows}", counted(view.missing, "value"))?;
             }
             if self.views.len() > 1 && view.alone == view.present {
                 write!(f, " (shares no instance with another view)")?;

@@ -10,7 +10,7 @@ use super::{Nan, ViewAccount, id};
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Stored, Table};
 
-/// Takes rows without any value as missing, and refuses or imputes the missing values of other rows. Rows that
+/// Takes rows without any value as missing, and counts, refuses or imputes the missing values of other rows. Rows that
 /// are not `present` are not looked at.
 pub(super) fn close(
     table: &mut Table,
@@ -60,6 +60,9 @@ impl Gaps<'_> {
         let partly = |row: &usize| present[*row] && missing[*row] > 0;
         let rows: Vec<usize> = (0..missing.len()).into_par_iter().filter(partly).collect();
         let Some(&first) = rows.first() else { return Ok(account) };
+        if self.nan == Nan::Model {
+            return Ok(lacking(account, &missing, &rows));
+        }
         if self.nan == Nan::Error {
             let row = &values[first * width..(first + 1) * width];
             return Err(self.refuse(first, first_missing(row)));
@@ -90,7 +93,7 @@ impl Gaps<'_> {
         let partly = |row: &usize| present[*row] && missing[*row] > 0;
         let rows: Vec<usize> = (0..missing.len()).into_par_iter().filter(partly).collect();
         let Some(&first) = rows.first() else { return Ok(account) };
-        if self.nan == Nan::Error {
+        if self.nan != Nan::Mean {
             let column = columns[range(first)][first_missing(&values[range(first)])] as usize;
             return Err(self.refuse(first, column));
         }
@@ -112,12 +115,14 @@ impl Gaps<'_> {
     fn stored(&self, stored: &Stored, present: &mut [bool]) -> Result<ViewAccount> {
         let missing: Vec<usize> = stored.missing.iter().map(|count| *count as usize).collect();
         let account = self.hide_empty(&missing, present);
-        let Some(first) = (0..missing.len()).find(|&row| present[row] && missing[row] > 0) else {
-            return Ok(account);
-        };
+        let rows: Vec<usize> = (0..missing.len()).filter(|&row| present[row] && missing[row] > 0).collect();
+        let Some(&first) = rows.first() else { return Ok(account) };
+        if self.nan == Nan::Model && stored.layout().is_dense() {
+            return Ok(lacking(account, &missing, &rows));
+        }
         if self.nan == Nan::Mean {
             let reason = "values are missing within rows, and the data do not fit into memory, where they could be filled in: \
-                          fill them in, or allow more memory (--memory)";
+                          fill them in, allow more memory (--memory), or leave them missing (--nan model)";
             return Err(Error::Data { place: self.table.place(), reason: reason.into() });
         }
         let mut buffer = Buffer::default();
@@ -153,9 +158,14 @@ impl Gaps<'_> {
     }
 
     fn refuse(&self, row: usize, column: usize) -> Error {
+        // What a sparse table does not store is zero, so that it cannot lack a value.
+        let advice = if self.nan == Nan::Error {
+            "fill it in, make the whole row NA, or leave it missing (--nan model)"
+        } else {
+            "in a sparse table fill it in, make the whole row NA, or impute (--nan mean)"
+        };
         let reason = format!(
-            "feature {} of instance {} is missing, but others of that row are not: fill it in, make the whole row NA, or \
-             impute (--nan mean)",
+            "feature {} of instance {} is missing, but others of that row are not: {advice}",
             quoted(&self.feature(column)),
             quoted(&id(self.table, row))
         );
@@ -165,6 +175,12 @@ impl Gaps<'_> {
     fn feature(&self, column: usize) -> String {
         self.table.features.as_ref().map_or_else(|| column.to_string(), |names| names[column].clone())
     }
+}
+
+/// The account of a view some of whose rows lack values, so many each.
+fn lacking(account: ViewAccount, missing: &[usize], rows: &[usize]) -> ViewAccount {
+    let cells = rows.iter().map(|&row| missing[row]).sum();
+    ViewAccount { missing: cells, partial: rows.len(), ..account }
 }
 
 /// For each feature the sum of its values and their number, missing ones left out, and the number of these.

@@ -43,6 +43,7 @@ fn masked(mask: &Path) -> Assembly {
 }
 
 const MEAN: Assembly = Assembly { nan: Nan::Mean, mask: None, apart: false };
+const ERROR: Assembly = Assembly { nan: Nan::Error, mask: None, apart: false };
 
 fn ids(views: &Views) -> Vec<String> {
     (0..views.instances()).map(|i| views.ids().get(i)).collect()
@@ -187,14 +188,30 @@ fn rows_that_no_view_shows_are_dropped_also_without_ids() {
 #[test]
 fn a_partly_missing_row_is_refused_with_its_place() {
     let folder = Folder::new();
-    let advice = "is missing, but others of that row are not: fill it in, make the whole row NA, or impute (--nan mean)";
+    let advice = "is missing, but others of that row are not: fill it in, make the whole row NA, or leave it missing (--nan model)";
     let files = [("a", folder.file("a.csv", "id,p,q\nx,1,2\n\"y\n1\",3,4\nz,5,NA\n"))];
-    assert_eq!(refused(&files), format!("a.csv, line 5, column 3: feature 'q' of instance 'z' {advice}"));
+    assert_eq!(
+        refused_as(&files, Reading::default(), &ERROR),
+        format!("a.csv, line 5, column 3: feature 'q' of instance 'z' {advice}")
+    );
     let files = [("a", folder.file("a.csv", "gene,x,y\ng1,1,2\ng2,3,\n"))];
     assert_eq!(
-        refused_as(&files, TRANSPOSE, &Assembly::default()),
+        refused_as(&files, TRANSPOSE, &ERROR),
         format!("a.csv, line 3, column 3: feature 'g2' of instance 'y' {advice}")
     );
+}
+
+#[test]
+fn missing_values_stay_missing_and_are_counted() {
+    let folder = Folder::new();
+    let files = [("a", folder.file("a.csv", "id,p,q\nx,1,2\ny,NA,5\nz,4,NA\nw,NA,NA\n"))];
+    let (views, account) = joined_as(&files, Reading::default(), &Assembly::default()).unwrap();
+    assert_eq!((views.instances(), views.missing_cells(0)), (3, Some(2)));
+    let found = &account.views[0];
+    assert_eq!((found.missing, found.partial, found.empty, found.imputed), (2, 2, 1, 0));
+    assert!(account.to_string().contains("2 values missing inside 2 instances"), "{account}");
+    let stored = row(&views, 0, 1);
+    assert!(stored[0].is_nan() && stored[1] == 5.0);
 }
 
 #[test]

@@ -206,10 +206,17 @@ fn what_is_missing_on_disk_is_found() {
     let (views, account) = assemble(vec![("v".into(), stored(&whole))], &Assembly::default()).unwrap();
     assert_eq!((views.instances(), account.views[0].empty), (3, 1));
     let part = folder.file("part.csv", "id,x,y\na,1,2\nb,NA,7\nc,3,4");
-    let refused = assemble(vec![("v".into(), stored(&part))], &Assembly::default()).unwrap_err().to_string();
-    let in_memory = read(&part, None, Reading::default()).unwrap();
-    let expected = assemble(vec![("v".into(), in_memory)], &Assembly::default()).unwrap_err().to_string();
+    let in_memory = || read(&part, None, Reading::default()).unwrap();
+    let error = Assembly { nan: Nan::Error, ..Assembly::default() };
+    let refused = assemble(vec![("v".into(), stored(&part))], &error).unwrap_err().to_string();
+    let expected = assemble(vec![("v".into(), in_memory())], &error).unwrap_err().to_string();
     assert_eq!(refused, expected);
+    // What is missing inside rows stays so, on disk as in memory.
+    let model = Assembly::default();
+    let (there, account) = assemble(vec![("v".into(), stored(&part))], &model).unwrap();
+    let (here, expected) = assemble(vec![("v".into(), in_memory())], &model).unwrap();
+    assert_eq!(account, expected);
+    assert_eq!((there.missing_cells(0), here.missing_cells(0)), (Some(1), Some(1)));
     let mean = Assembly { nan: Nan::Mean, ..Assembly::default() };
     let refused = assemble(vec![("v".into(), stored(&part))], &mean).unwrap_err().to_string();
     assert!(refused.contains("do not fit into memory"), "{refused}");

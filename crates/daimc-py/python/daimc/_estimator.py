@@ -133,6 +133,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         How far the clusters go together with which views instances have: `information`, the mutual information of the two
         in nats less its mean over permutations of the presence patterns, and `p_value`, the share of the permutations that
         have as much. Where they go together so far that it matters, `fit` gives a :class:`MissingnessWarning`.
+    missing_cells_ : list of ndarray of shape (n_features of the view,)
+        How many of the instances that each view shows lack each of its features. A feature that all lack takes no part.
     run_agreement_ : ndarray of shape (runs,)
         The share of the samples that each of several runs puts where all together do; empty with one run. How far they are
         apart tells how much the result depends on its start.
@@ -153,7 +155,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     `.obsm["X_daimc"]`; or one matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
     A `numpy.memmap` is read where it lies, and in a dictionary the name of a `.npy` file stands for its array, mapped:
     data that do not fit into memory are not copied.
-    Missing is a row of NaN, an ID that a table does not have, or what `mask` says; a row that is partly NaN is an error.
+    Missing is a row of NaN, an ID that a table does not have, or what `mask` says. A row of an array or a DataFrame may also be NaN
+    in part: the fit counts the cells that are there, and `missing_cells_` how many are not. A sparse matrix has no such
+    cells, since what it does not store is zero: NaN in part of a row is an error there.
     Tables of other libraries (Dask, Modin, cuDF, Spark, pyarrow, xarray) are refused: as arrays they would lose their IDs.
     After `set_output(transform="pandas")` the DataFrames that come out have the index of the tables.
 
@@ -322,10 +326,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return data.spread(found, np.nan)
 
     def impute(self, X: Any, *, mask: Any = None) -> Any:
-        """X with the missing rows of each view filled in by what the model makes of the instances.
+        """X with what is missing filled in by what the model makes of the instances: rows of views, and cells of other rows.
 
-        The result is of the form of X: a list, a dictionary or one matrix, and DataFrames where X has DataFrames. Rows stand
-        in the order of `instance_ids(X)`; a view that is absent in X comes out whole.
+        What is there comes out as it is. The result is of the form of X: a list, a dictionary or one matrix, and DataFrames
+        where X has DataFrames. Rows stand in the order of `instance_ids(X)`; a view that is absent in X comes out whole.
         """
         data, latent, _ = self._place(X, mask)
         return complete(self._model, X, data, latent, self.view_slices, self.id_column)
@@ -510,6 +514,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.neighbours_ = model.neighbours
         information, p_value, _ = model.missingness
         self.missingness_ = {"information": information, "p_value": p_value}
+        self.missing_cells_ = [model.missing_cells(view) for view in self.view_names_]
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
 
@@ -537,6 +542,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # `allow_nan` stays false: a view's part of a row may be NaN, but only altogether.
+        # A cell of a dense matrix that is NaN is missing.
+        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags

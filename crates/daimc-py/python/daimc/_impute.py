@@ -1,4 +1,4 @@
-"""Views whose missing rows are filled in."""
+"""Views whose missing rows and cells are filled in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from daimc._tables import is_pandas, is_polars, split_ids
 def complete(
     model: _daimc.Model, X: Any, data: Data, latent: NDArray[np.float64], slices: Any, id_column: str | None
 ) -> Any:
-    """X with its missing rows filled in, for instances with these rows of V, which are NaN where no view shows them."""
+    """X with its missing rows and cells filled in, for instances with these rows of V, which are NaN where no view shows them."""
     given = {view.name: view for view in data.views}
     whole = {name: _whole(model, name, given.get(name), data, latent) for name in model.views}
     if not is_views(X):
@@ -53,6 +53,11 @@ def _whole(model: _daimc.Model, name: str, view: View | None, data: Data, latent
     whole = np.empty((len(here), view.shape[1]), dtype=view.values.dtype)
     whole[here] = view.matrix[rows[here]]
     whole[~here] = made
+    lacks = np.isnan(whole) & here[:, np.newaxis]
+    if lacks.any():
+        filled = np.full(whole.shape, np.nan)
+        filled[data.seen] = model.impute(data.views, data.joined, name, latent[data.seen])
+        whole[lacks] = filled[lacks]
     return whole
 
 

@@ -11,6 +11,51 @@ const COMBINATIONS: usize = 30;
 const LETTERS: usize = 20;
 
 pub(crate) fn section(figures: &Figures) -> String {
+    instances(figures) + &cells(figures)
+}
+
+/// Cells that are missing inside rows, in a line and a table; nothing if there are none.
+fn cells(figures: &Figures) -> String {
+    if figures.cells.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("view", false),
+        ("cells missing", true),
+        ("share", true),
+        ("instances", true),
+        ("features", true),
+        ("without a value", true),
+        ("features that most lack", false),
+    ];
+    let mut table = Table::new("cells-table", "Cells missing inside rows", &columns);
+    for view in &figures.cells {
+        let number = |value: usize| Cell::Number(value as f64, count(value));
+        let most = view
+            .most
+            .iter()
+            .map(|(feature, share)| format!("{} ({})", shorten(feature, 40), percent(*share)));
+        table.push(&[
+            Cell::Text(view.name.clone()),
+            number(view.cells),
+            Cell::Number(view.share, percent(view.share)),
+            number(view.instances),
+            number(view.features),
+            number(view.without_value),
+            Cell::Text(most.collect::<Vec<_>>().join(", ")),
+        ]);
+    }
+    let all: usize = figures.cells.iter().map(|view| view.cells).sum();
+    format!(
+        "<p>Inside rows that show something, {} missing. The fit counts the cells that are there; features without any value \
+         take no part.</p>{}",
+        if all == 1 { "one cell is".into() } else { format!("{} cells are", count(all)) },
+        table.finish("")
+    )
+}
+
+/// Instances that are missing in views.
+fn instances(figures: &Figures) -> String {
     let (presence, instances) = (&figures.presence, figures.summary.instances);
     if presence.views.len() == 1 {
         return format!(
@@ -20,7 +65,8 @@ pub(crate) fn section(figures: &Figures) -> String {
     }
     if presence.missing == 0.0 {
         return format!(
-            "<p class=empty>Nothing is missing: each of the {} views shows all {} instances.</p>",
+            "<p class=empty>{}: each of the {} views shows all {} instances.</p>",
+            if figures.cells.is_empty() { "Nothing is missing" } else { "No instance is missing" },
             presence.views.len(),
             count(instances)
         );

@@ -36,8 +36,9 @@ type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 type Section = fn(&mut Bench) -> Result;
 
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("iteration", sections::iteration),
+    ("holes", sections::holes),
     ("naive", sections::naive),
     ("wide", sections::wide),
     ("sparse", sections::sparse),

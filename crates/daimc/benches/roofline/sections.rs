@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use daimc::source::{Buffer, Rows};
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Neighbours, Scalar, Values, View, Views, datasets, simulate};
 
@@ -80,6 +81,48 @@ pub fn iteration(bench: &mut Bench) -> Result {
     for (case, missing) in [("Digit, five views, complete", 0.0), ("Digit, half of each view missing", 0.5)] {
         let views = Views::new(five_views(missing)?)?;
         bench.iterations(case, "f32", &views, 10, Some(Target::AtLeast(25.0)))?;
+    }
+    Ok(())
+}
+
+/// Iterations over rows that lack a twentieth of their cells, against those over whole rows.
+pub fn holes(bench: &mut Bench) -> Result {
+    fn dense<T: Named>(bench: &mut Bench, instances: usize, features: usize, clusters: usize) -> Result
+    where
+        Vec<T>: Values<'static>,
+    {
+        let rows = Synthetic::new(instances, clusters);
+        let whole = Views::new(vec![rows.dense::<T>("dense", features)?])?;
+        let mut buffer = Buffer::default();
+        let block = whole.block(0, 0..instances, &mut buffer)?;
+        // Every twentieth cell, in another place of each row.
+        let lacks = |at: usize| (at + 7 * (at / features)).is_multiple_of(20);
+        let value = |(at, x): (usize, f64)| T::from_f64(if lacks(at) { f64::NAN } else { x });
+        let values: Vec<T> = match block.rows {
+            Rows::DenseF32(x) => x.iter().map(|x| f64::from(*x)).enumerate().map(value).collect(),
+            Rows::DenseF64(x) => x.iter().copied().enumerate().map(value).collect(),
+            _ => Vec::new(),
+        };
+        let lacking = Views::new(vec![View::dense("dense", features, values)?])?;
+        for threads in bench.machine.threads() {
+            let fit = fit(clusters, threads);
+            let (plain, _) = laps(&fit, &whole, &bench.effort)?;
+            let (times, _) = laps(&fit, &lacking, &bench.effort)?;
+            let row = Row {
+                case: format!("{instances} × {features}, K = {clusters}, 5 % of the cells missing"),
+                values: T::NAME,
+                threads,
+                result: Outcome::Number(times.best / plain.best, "× whole rows"),
+                target: Some(Target::AtMost(1.4)),
+                ..Row::default()
+            };
+            bench.table.add(row.with(times));
+        }
+        Ok(())
+    }
+    for (instances, features, clusters) in [(20_000, 1000, 10), (20_000, 1000, 50), (200_000, 100, 10)] {
+        dense::<f32>(bench, instances, features, clusters)?;
+        dense::<f64>(bench, instances, features, clusters)?;
     }
     Ok(())
 }

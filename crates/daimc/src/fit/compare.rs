@@ -13,8 +13,9 @@ use super::run::{Clock, Work};
 use crate::lens::Lens;
 use crate::neighbours::{self, Explored, Nearest, Neighbours};
 use crate::options::{Options, Penalty, ViewWeights};
+use crate::prepared::Prepared;
 use crate::routes::{self, Route};
-use crate::scale::{Alternatives, Scale, Scaling};
+use crate::scale::{Alternatives, Observed, Scale, Scaling};
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
@@ -30,17 +31,13 @@ const SAMPLE_OF_CLUSTER: usize = 20;
 const MARGIN: f64 = 0.01;
 
 impl Daimc {
-    /// A scaling for each view, still without its weight.
-    pub(crate) fn scalings(&self, scan: &Scan<'_>) -> Result<Vec<Scaling>> {
-        let Options { scale, ref view_scales, clusters, latent, .. } = self.options;
-        let of = |view| {
-            let scale = view_scales.get(scan.schema().view_name(view)).unwrap_or(&scale);
-            Scaling::alternatives(scan, view, *scale)
-        };
-        let alternatives = (0..scan.schema().len()).map(of).collect::<Result<Vec<Alternatives>>>()?;
+    /// A scaling for each view, still without its weight, of those that were found for it.
+    pub(super) fn scalings(&self, scan: &Scan<'_>, observed: &[Observed]) -> Result<Vec<Scaling>> {
+        let Options { clusters, latent, .. } = self.options;
+        let alternatives: Vec<&Alternatives> = observed.iter().map(|view| &view.scalings).collect();
         let compared = || alternatives.iter().filter(|own| own.by_feature.is_some());
         let all = |by_feature: bool| -> Vec<Scaling> {
-            let of = |own: &Alternatives| {
+            let of = |own: &&Alternatives| {
                 own.by_feature.as_ref().filter(|_| by_feature).unwrap_or(&own.plain).clone()
             };
             alternatives.iter().map(of).collect()
@@ -71,8 +68,16 @@ impl Daimc {
         Ok(chosen)
     }
 
+    /// The same fit, every view with the scaling that is chosen for it.
+    pub(crate) fn resolved(&self, given: &Scan<'_>) -> Result<Self> {
+        let observed = self.observe(given)?;
+        let prepared = Prepared::observed(given.source(), &observed)?;
+        let scalings = self.scalings(&given.as_source(&prepared), &observed)?;
+        Ok(self.scaled_by(given, &scalings))
+    }
+
     /// The same fit, every view with a scaling of this kind.
-    pub(crate) fn scaled_by(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Self {
+    pub(super) fn scaled_by(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Self {
         let views = scalings.iter().enumerate();
         let scales = views.map(|(view, own)| (scan.schema().view_name(view).to_string(), own.scale));
         let mut fit = self.clone();

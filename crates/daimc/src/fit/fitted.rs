@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::missingness::Missingness;
 use crate::model::Model;
 use crate::neighbours::Decision;
+use crate::prepared::MissingCells;
 use crate::source::Source;
 use crate::steps::objective::Objective;
 use crate::text::quoted;
@@ -16,6 +17,8 @@ use crate::{Error, Ids, Matrix, Result};
 pub struct Fit {
     /// What was learnt.
     pub model: Model,
+    /// How many cells are missing inside the rows of each view.
+    pub missing_cells: Vec<MissingCells>,
     /// The instances.
     pub ids: Ids,
     /// V: a row for each instance.

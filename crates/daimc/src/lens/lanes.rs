@@ -31,6 +31,13 @@ impl Members {
         self.stretches.clear();
     }
 
+    /// Instance and row of each, and its lane.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), usize)> {
+        let lanes = self.stretches.iter().flat_map(|own| own.lane..own.lane + own.count);
+        self.rows.iter().copied().zip(lanes)
+    }
+
     /// Appends an instance; lanes increase.
     #[inline(always)]
     pub fn push(&mut self, instance: usize, row: usize, factor: f64, lane: usize) {

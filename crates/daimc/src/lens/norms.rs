@@ -1,5 +1,6 @@
 //! What has to be known of all scaled rows of a view before they are multiplied with anything.
 
+use super::holes::Extent;
 use super::{Lens, power_near, reciprocal};
 use crate::Result;
 use crate::scan::{Piece, Scan};
@@ -10,8 +11,10 @@ use crate::source::Buffer;
 pub(super) struct Norms {
     /// `f` of each instance, if rows are brought to length 1.
     pub factors: Vec<f64>,
-    /// `Σ ‖x'‖²`.
+    /// `Σ ‖x'‖²`, of the cells that are there.
     pub squares: Squares,
+    /// How many rows there are; one that lacks cells counts as much as it shows.
+    pub shown: f64,
     /// `Σ ‖x' − μ‖²`.
     pub from_centre: Squares,
     /// Largest and smallest nonzero length of a row as it is stored.
@@ -23,6 +26,7 @@ pub(super) struct Norms {
     refused: Option<usize>,
     too_long: Option<usize>,
     pub bytes: usize,
+    pub lacks_cells: bool,
 }
 
 impl Norms {
@@ -33,6 +37,7 @@ impl Norms {
     fn absorb(&mut self, other: &mut Self) {
         self.factors.append(&mut other.factors);
         self.squares.absorb(&other.squares);
+        self.shown += other.shown;
         self.from_centre.absorb(&other.from_centre);
         self.largest = self.largest.max(other.largest);
         self.smallest = self.smallest.min(other.smallest);
@@ -40,6 +45,7 @@ impl Norms {
         self.refused = self.refused.or(other.refused);
         self.too_long = self.too_long.or(other.too_long);
         self.bytes += other.bytes;
+        self.lacks_cells |= other.lacks_cells;
     }
 
     /// The row that cannot be worked with, if there is one. Where a weight will bring rows into range, long ones do no
@@ -118,7 +124,8 @@ impl Lens {
         let rows: Vec<usize> = (0..range.len()).filter_map(|i| block.index.row(i)).collect();
         let mut factors = 0.0;
         for &row in &rows {
-            let factor = self.own_factor(self.lengths(&block, row).1) / rows.len() as f64;
+            let whole = self.extent(&block, row, self.lengths(&block, row).1).whole;
+            let factor = self.own_factor(whole) / rows.len() as f64;
             self.add_stored(&block, row, factor, &mut mean);
             factors += factor;
         }
@@ -158,8 +165,9 @@ impl Lens {
                         continue;
                     };
                     let (stored, scaled) = self.lengths(block, row);
-                    let factor = self.own_factor(scaled);
-                    let length = scaled * factor;
+                    let Extent { observed, whole, share } = self.extent(block, row, scaled);
+                    let factor = self.own_factor(whole);
+                    let length = observed * factor;
                     if stored > stored_limit || !length.is_finite() {
                         norms.refused.get_or_insert(range.start + i);
                     }
@@ -171,6 +179,8 @@ impl Lens {
                     }
                     norms.factors.push(factor);
                     norms.squares.add(length);
+                    norms.shown += share;
+                    norms.lacks_cells |= !block.holes.row(row).is_empty();
                     norms.from_centre.add(measure.length(block, row, factor, || length));
                     norms.bytes += block.rows.bytes(row, self.features);
                     norms.largest = norms.largest.max(stored);

@@ -1,5 +1,6 @@
 //! The two products of a sweep, through a lens: the layouts of their operands and of their sums.
 
+use super::holes::HoleSums;
 use super::lanes::{Members, Right, Weights};
 use super::{Lens, scaled};
 use crate::kernel::aligned::Aligned;
@@ -55,7 +56,13 @@ impl Lens {
                 (Typed::F64(Aligned::zeros(d * sparse::padded::<f64>(latent))), Some(Touched::new(d)))
             }
         };
-        CrossSums { latent, values, touched, weights: vec![[0.0; LANES]; latent] }
+        CrossSums {
+            latent,
+            values,
+            touched,
+            weights: vec![[0.0; LANES]; latent],
+            holes: self.hole_sums(latent),
+        }
     }
 
     /// Calls `each(i, Uᵀ x'_i)` for the instances `(instance, row)` of a block.
@@ -377,6 +384,8 @@ pub(crate) struct CrossSums {
     touched: Option<Touched>,
     /// `Σ f v`, lane by lane.
     weights: Vec<[f64; LANES]>,
+    /// What missing cells contribute.
+    pub holes: HoleSums,
 }
 
 /// `Σ x vᵀ` over all blocks, in double precision.
@@ -385,6 +394,7 @@ pub(crate) struct Total {
     values: Vec<f64>,
     weights: Vec<f64>,
     order: Order,
+    holes: HoleSums,
 }
 
 /// How the values of a [`Total`] are laid out.
@@ -406,11 +416,13 @@ impl Total {
             Layout::DenseF64 => (Order::ChunksF64, dense::padded::<f64>(features)),
             Layout::SparseF32 | Layout::SparseF64 => (Order::ByFeature, features),
         };
-        Self { values: vec![0.0; length * latent], weights: vec![0.0; latent], order }
+        let holes = lens.hole_sums(latent);
+        Self { values: vec![0.0; length * latent], weights: vec![0.0; latent], order, holes }
     }
 
     /// Adds the sums of a block and clears them.
     pub fn absorb(&mut self, sums: &mut CrossSums) {
+        self.holes.absorb(&mut sums.holes);
         for (total, weight) in self.weights.iter_mut().zip(&mut sums.weights) {
             *total += std::mem::take(weight).iter().sum::<f64>();
         }
@@ -420,8 +432,8 @@ impl Total {
         }
     }
 
-    /// `Σ x' vᵀ`, d × K.
-    pub fn finish(self, lens: &Lens) -> Matrix {
+    /// `Σ x' vᵀ`, d × K, and what missing cells add to `Σ ‖x'‖²`.
+    pub fn finish(self, lens: &Lens) -> (Matrix, f64) {
         let (d, latent) = (lens.features, self.weights.len());
         let Scaling { shift, factor, .. } = &lens.scaling;
         let at = |f: usize, k: usize| match self.order {
@@ -429,14 +441,16 @@ impl Total {
             Order::ChunksF64 => k * dense::padded::<f64>(d) + dense::position::<f64>(d, f),
             Order::ByFeature => f * latent + k,
         };
-        Matrix::from_fn(d, latent, |f, k| {
+        let mut cross = Matrix::from_fn(d, latent, |f, k| {
             let sum = self.values[at(f, k)];
             if lens.by_row {
                 return sum + lens.centre.get(f).map_or(0.0, |centre| centre * self.weights[k]);
             }
             let shift = shift.get(f).map_or(0.0, |m| m * self.weights[k]);
             (sum - shift) * factor.get(f).copied().unwrap_or(1.0)
-        })
+        });
+        self.holes.add_to(&mut cross);
+        (cross, self.holes.square)
     }
 }
 

@@ -5,13 +5,14 @@ use crate::fit::Fit;
 use crate::lens::{Lens, Scratch};
 use crate::linalg::transposed_product;
 use crate::matrix::dot;
+use crate::prepared::Prepared;
 use crate::scan::{Scan, off_the_pool};
 use crate::source::Source;
 use crate::text::{list, plain};
 use crate::{Error, Matrix, Result, Stop};
 
-/// How far the rows of a view are from what the model makes of them, scaled as in the fit. Both numbers are zero for
-/// an instance that the view does not show.
+/// How far the rows of a view are from what the model makes of them, scaled as in the fit, over the cells that are there.
+/// Both numbers are zero for an instance that the view does not show.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Misfit {
@@ -53,21 +54,17 @@ impl Model {
     /// # Errors
     /// When there is not a row for each instance, and when these are not the features of the model, or it has no such view.
     pub fn misfit_of(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Misfit> {
-        let own = self.view(view)?;
+        self.view(view)?;
         let schema = source.schema();
-        let Some((number, given)) = schema.views().enumerate().find(|(_, given)| given.name() == view) else {
+        let Some(number) = (0..schema.len()).find(|&number| schema.view_name(number) == view) else {
             let given = list((0..schema.len()).map(|view| plain(schema.view_name(view))));
             let reason = format!("the model has it, but the views that were given are {given}");
             return Err(Error::Unsuitable { what: "view", value: view.into(), reason });
         };
-        own.check(given)?;
-        let (instances, expected) = (source.instances(), latent.rows());
-        if instances != expected {
-            return Err(Error::LengthMismatch { what: "instances".into(), expected, found: instances });
-        }
-        self.check_columns(latent)?;
+        let own = self.checked(source, number, latent)?;
         off_the_pool(source, || {
-            let scan = Scan::new(source, &Stop::default());
+            let prepared = Prepared::one(source, number, &own.preparation)?;
+            let scan = Scan::new(&prepared, &Stop::default());
             let lens = Lens::new(&scan, number, own.scaling.clone())?;
             Misfit::of(&scan, number, &lens, &own.basis, latent)
         })
@@ -102,9 +99,11 @@ impl Misfit {
                         let square = lens.square(block, rows[i]);
                         // ‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v
                         let made: f64 = gram.iter_rows().zip(v).map(|(row, v_k)| v_k * dot(row, v)).sum();
-                        part.square[rows[i].0 - start] = square;
+                        let filled = square - 2.0 * dot(products, v) + made;
+                        let own = rows[i].0 - start;
+                        part.square[own] = lens.observed_square(block, rows[i]);
                         // Rounding may take it below zero.
-                        part.error[rows[i].0 - start] = (square - 2.0 * dot(products, v) + made).max(0.0);
+                        part.error[own] = (filled - lens.hole_error(block, rows[i], basis, v)).max(0.0);
                     });
                 }
                 Ok(())

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Model, ViewModel, mean_rows};
 use crate::fit::{Fit, Run};
 use crate::options::Options;
+use crate::prepared::{MissingCells, Preparation};
 use crate::scale::{Scale, Scaling};
 use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
@@ -58,6 +59,10 @@ struct FitMetadata {
     neighbours: Decision,
     #[serde(default)]
     missingness: Missingness,
+    /// Of each view: the instances that it shows, and those of them that lack cells. Missing in files from before cells could
+    /// be missing.
+    #[serde(default)]
+    missing_cells: Vec<[usize; 2]>,
     #[serde(default)]
     runs: Vec<Run>,
     objective: Objective,
@@ -155,11 +160,15 @@ impl<'a> Tensor<'a> {
         ]
     }
 
-    fn scaling(owner: &str, Scaling { shift, factor, .. }: &'a Scaling) -> [Self; 2] {
-        [
+    fn scaling(owner: &str, Scaling { shift, factor, squares, .. }: &'a Scaling) -> Vec<Self> {
+        let mut tensors = vec![
             Self::vector(format!("{owner}.shift"), Content::Numbers(shift)),
             Self::vector(format!("{owner}.factor"), Content::Numbers(factor)),
-        ]
+        ];
+        if !squares.is_empty() {
+            tensors.push(Self::vector(format!("{owner}.squares"), Content::Numbers(squares)));
+        }
+        tensors
     }
 
     fn dtype(&self) -> Dtype {
@@ -279,14 +288,10 @@ impl<'a> Opened<'a> {
             return Err(broken("it holds a model alone, without the instances that it was fitted to"));
         }
         let about: FitMetadata = serde_json::from_str(&self.metadata).map_err(broken)?;
-        let label = |value: &f64| {
-            let whole = *value >= 0.0 && value.trunc() == *value && *value < 2.0_f64.powi(32);
-            if whole { Ok(*value as usize) } else { Err(broken("a label is not a whole number")) }
-        };
         let named = about.named.then(|| names(&self.tensors, "ids")).transpose()?;
         let ids = named.or(about.ids).map_or(Ids::Numbers(about.instances), Ids::Names);
         let latent = self.matrix("latent")?;
-        let labels = self.numbers("labels")?.1.iter().map(label).collect::<Result<Vec<_>>>()?;
+        let labels = self.numbers("labels")?.1.into_iter().map(whole).collect::<Result<Vec<_>>>()?;
         let confidence = self.numbers("confidence")?.1;
         let metadata: Metadata = serde_json::from_str(&self.metadata).map_err(broken)?;
         let (columns, clusters) = (metadata.options.latent, metadata.options.clusters);
@@ -302,8 +307,10 @@ impl<'a> Opened<'a> {
             None => mean_rows(&latent, &labels, clusters),
         };
         let model = self.learnt(metadata, means, sizes)?;
+        let missing_cells = self.missing_cells(&about.missing_cells, &model)?;
         Ok(Fit {
             model,
+            missing_cells,
             ids,
             latent,
             labels,
@@ -319,6 +326,19 @@ impl<'a> Opened<'a> {
         })
     }
 
+    /// How many cells are missing in each view, given the instances that it shows and those that lack cells.
+    fn missing_cells(&self, counts: &[[usize; 2]], model: &Model) -> Result<Vec<MissingCells>> {
+        let views = model.views.iter().enumerate().map(|(i, view)| {
+            let [present, instances] = counts.get(i).copied().unwrap_or_default();
+            let by_feature = self.counts_if_any(&format!("view.{i}.missing"))?;
+            let fits = [0, view.basis.rows()].contains(&by_feature.len())
+                && instances <= present
+                && by_feature.iter().all(|missing| *missing <= present);
+            if fits { Ok(MissingCells { present, instances, by_feature }) } else { Err(apart()) }
+        });
+        views.collect()
+    }
+
     fn learnt(&self, metadata: Metadata, means: Matrix, sizes: Vec<usize>) -> Result<Model> {
         let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
             let named =
@@ -330,6 +350,7 @@ impl<'a> Opened<'a> {
                 feature_names: named.or(view.feature_names),
                 basis: self.matrix(&format!("view.{i}.basis"))?,
                 alignment: self.matrix(&format!("view.{i}.alignment"))?,
+                preparation: Preparation::new(self.numbers_if_any(&format!("view.{i}.fill"))?),
                 scaling: self.scaling(&format!("view.{i}"), view.scaling)?,
                 stability: told.then(|| self.matrix(&stability)).transpose()?,
             })
@@ -369,8 +390,25 @@ impl<'a> Opened<'a> {
         let ScalingMetadata { scale, reason, weight, importance, length } = known;
         let (_, shift) = self.numbers(&format!("{owner}.shift"))?;
         let (_, factor) = self.numbers(&format!("{owner}.factor"))?;
-        Ok(Scaling { scale, reason, shift, factor, weight, importance, length })
+        let squares = self.numbers_if_any(&format!("{owner}.squares"))?;
+        Ok(Scaling { scale, reason, shift, factor, weight, importance, length, squares })
     }
+
+    /// Numbers that are not in every file.
+    fn numbers_if_any(&self, name: &str) -> Result<Vec<f64>> {
+        if self.tensors.names().contains(&name) { Ok(self.numbers(name)?.1) } else { Ok(Vec::new()) }
+    }
+
+    /// Whole numbers that are not in every file.
+    fn counts_if_any(&self, name: &str) -> Result<Vec<usize>> {
+        self.numbers_if_any(name)?.into_iter().map(whole).collect()
+    }
+}
+
+/// A label, or a number of instances.
+fn whole(value: f64) -> Result<usize> {
+    let whole = value >= 0.0 && value.trunc() == value && value < 2.0_f64.powi(32);
+    if whole { Ok(value as usize) } else { Err(broken("a label or count is not a whole number")) }
 }
 
 /// As of a file that was tampered with.
@@ -388,6 +426,9 @@ impl Fit {
         tensors.push(Tensor::matrix("latent", &self.latent));
         tensors.push(Tensor::vector("labels", Content::Labels(&self.labels)));
         tensors.push(Tensor::vector("confidence", Content::Numbers(&self.confidence)));
+        for (i, own) in self.missing_cells.iter().enumerate().filter(|(_, own)| !own.by_feature.is_empty()) {
+            tensors.push(Tensor::vector(format!("view.{i}.missing"), Content::Labels(&own.by_feature)));
+        }
         if let Ids::Names(names) = &self.ids {
             tensors.extend(Tensor::names("ids", names));
         }
@@ -397,6 +438,7 @@ impl Fit {
             ids: None,
             neighbours: self.neighbours.clone(),
             missingness: self.missingness.clone(),
+            missing_cells: self.missing_cells.iter().map(|own| [own.present, own.instances]).collect(),
             runs: self.runs.clone(),
             objective: self.objective,
             history: self.history.clone(),
@@ -499,6 +541,10 @@ impl Model {
         tensors.extend(Tensor::scaling("latent", &self.latent_scaling));
         for (i, view) in self.views.iter().enumerate() {
             tensors.extend(Tensor::scaling(&format!("view.{i}"), &view.scaling));
+            if !view.preparation.fill.is_empty() {
+                let fill = Content::Numbers(&view.preparation.fill);
+                tensors.push(Tensor::vector(format!("view.{i}.fill"), fill));
+            }
             tensors.push(Tensor::matrix(format!("view.{i}.basis"), &view.basis));
             tensors.push(Tensor::matrix(format!("view.{i}.alignment"), &view.alignment));
             if let Some(stability) = &view.stability {
@@ -530,9 +576,11 @@ impl Model {
     fn fits_together(&self) -> bool {
         let (latent, clusters) = (self.options.latent, self.options.clusters);
         let shape = |matrix: &Matrix| (matrix.rows(), matrix.columns());
-        let scales = |Scaling { shift, factor, .. }: &Scaling, d: usize| {
+        let scales = |Scaling { shift, factor, squares, .. }: &Scaling, d: usize| {
             [0, d].contains(&shift.len())
                 && [0, d].contains(&factor.len())
+                && [0, d].contains(&squares.len())
+                && squares.iter().all(|square| *square >= 0.0)
                 && (shift.is_empty() || !factor.is_empty())
         };
         shape(&self.centres) == (latent, clusters)
@@ -544,6 +592,7 @@ impl Model {
                 view.basis.columns() == latent
                     && shape(&view.alignment) == (d, latent)
                     && scales(&view.scaling, d)
+                    && [0, d].contains(&view.preparation.fill.len())
                     && view.stability.as_ref().is_none_or(|stability| {
                         shape(stability) == (d, clusters)
                             && stability.values().iter().all(|share| (0.0..=1.0).contains(share))

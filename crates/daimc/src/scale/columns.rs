@@ -3,13 +3,19 @@
 use crate::Result;
 use crate::kernel::Scalar;
 use crate::lens::{Touched, power_near};
-use crate::scan::Scan;
-use crate::source::{Block, Buffer, Csr, Rows};
+use crate::scan::{Piece, Scan};
+use crate::source::{Block, Buffer, Csr, Rows, is_finite};
 
-/// Statistics of each feature over the present rows.
+/// Statistics of each feature over the present rows, cells that are missing left out. All are zero for a feature without a
+/// value.
 #[derive(Debug)]
 pub(super) struct Columns {
-    pub rows: f64,
+    /// How many values each feature has.
+    pub observed: Vec<f64>,
+    /// Instances that lack some cells.
+    pub partial: usize,
+    /// Instances that lack all.
+    pub empty: Vec<u32>,
     pub mean: Vec<f64>,
     pub deviation: Vec<f64>,
     pub min: Vec<f64>,
@@ -41,6 +47,10 @@ struct ColumnSums {
     max: Vec<f64>,
     nonzero: Vec<f64>,
     other: bool,
+    /// Cells that are missing; empty as long as there are none.
+    missing: Vec<f64>,
+    partial: usize,
+    empty: Vec<u32>,
 }
 
 impl ColumnSums {
@@ -54,7 +64,45 @@ impl ColumnSums {
             max: vec![f64::NEG_INFINITY; features],
             nonzero: zeros(),
             other: false,
+            missing: Vec::new(),
+            partial: 0,
+            empty: Vec::new(),
         }
+    }
+
+    /// As [`ColumnSums::add_dense`], of a row some of whose cells may be missing.
+    fn add_observed<T: Scalar>(&mut self, instance: usize, row: &[T], measure: &Measure) {
+        if is_finite(row) {
+            self.add_dense(row, measure);
+            return;
+        }
+        let missing = row.iter().filter(|value| value.to_f64().is_nan()).count();
+        if missing == row.len() {
+            self.empty.push(crate::views::index(instance));
+            return;
+        }
+        self.rows += 1.0;
+        self.partial += usize::from(missing > 0);
+        self.missing.resize(row.len(), 0.0);
+        for (f, value) in row.iter().enumerate() {
+            let x = value.to_f64();
+            if x.is_nan() {
+                self.missing[f] += 1.0;
+                continue;
+            }
+            let y = x * measure.per_unit[f] - measure.pilot[f];
+            self.sum[f] += y;
+            self.squares[f] += y * y;
+            self.min[f] = self.min[f].min(x);
+            self.max[f] = self.max[f].max(x);
+            self.nonzero[f] += f64::from(u8::from(x != 0.0));
+            self.other |= x < 0.0 || x.trunc() != x;
+        }
+    }
+
+    /// How many values a feature has.
+    fn observed(&self, feature: usize) -> f64 {
+        self.rows - self.missing.get(feature).copied().unwrap_or(0.0)
     }
 
     fn add_dense<T: Scalar>(&mut self, row: &[T], Measure { per_unit, pilot }: &Measure) {
@@ -110,19 +158,28 @@ impl ColumnSums {
         units.iter().any(|unit| *unit != 1.0).then_some(units)
     }
 
-    fn finish(self, Measure { per_unit, pilot }: &Measure) -> Columns {
-        let n = self.rows.max(1.0);
-        let offsets: Vec<f64> = self.sum.iter().map(|sum| sum / n).collect();
-        let variance = |(squares, offset): (&f64, &f64)| (squares / n - offset * offset).max(0.0);
-        // A constant feature has no spread, whatever rounding says.
-        let varies = self.min.iter().zip(&self.max).map(|(min, max)| min < max);
-        let deviation = self.squares.iter().zip(&offsets).map(variance).zip(varies);
-        let deviation = deviation.map(|(v, varies)| if varies { v.sqrt() } else { 0.0 });
-        let mean = offsets.iter().zip(pilot).map(|(offset, pilot)| offset + pilot);
+    fn finish(mut self, Measure { per_unit, pilot }: &Measure) -> Columns {
+        let features = self.sum.len();
+        let observed: Vec<f64> = (0..features).map(|f| self.observed(f)).collect();
+        for f in (0..features).filter(|&f| observed[f] == 0.0) {
+            (self.min[f], self.max[f]) = (0.0, 0.0);
+        }
+        let (mut mean, mut deviation) = (Vec::with_capacity(features), Vec::with_capacity(features));
+        for f in 0..features {
+            let n = observed[f].max(1.0);
+            let offset = self.sum[f] / n;
+            let variance = (self.squares[f] / n - offset * offset).max(0.0);
+            // A constant feature has no spread, whatever rounding says.
+            let varies = self.min[f] < self.max[f];
+            deviation.push(if varies { variance.sqrt() } else { 0.0 } / per_unit[f]);
+            mean.push(if observed[f] == 0.0 { 0.0 } else { (offset + pilot[f]) / per_unit[f] });
+        }
         Columns {
-            rows: self.rows,
-            deviation: deviation.zip(per_unit).map(|(deviation, per_unit)| deviation / per_unit).collect(),
-            mean: mean.zip(per_unit).map(|(mean, per_unit)| mean / per_unit).collect(),
+            observed,
+            partial: self.partial,
+            empty: self.empty,
+            deviation,
+            mean,
             min: self.min,
             max: self.max,
             nonzero: self.nonzero,
@@ -138,14 +195,23 @@ impl Columns {
         let (instances, schema) = (scan.instances(), scan.schema().view(view));
         let features = schema.features();
         let first = (0..instances).find(|&i| schema.shows(i)).unwrap_or(0);
-        let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![0.0; features] };
-        let mut buffer = Buffer::default();
-        let block = scan.read(view, first..(first + 1).min(instances), &mut buffer)?;
-        match block.rows {
-            Rows::DenseF32(x) => fill(&mut measure.pilot, x, block.index.row(0)),
-            Rows::DenseF64(x) => fill(&mut measure.pilot, x, block.index.row(0)),
-            Rows::SparseF32(_) | Rows::SparseF64(_) => {}
+        let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![f64::NAN; features] };
+        // What the first row lacks is looked for in those after it.
+        for count in [1, scan.blocks().size()] {
+            let mut buffer = Buffer::default();
+            let range = first..(first + count).min(instances);
+            let block = scan.read(view, range.clone(), &mut buffer)?;
+            let rows = (0..range.len()).filter_map(|i| block.index.row(i));
+            match block.rows {
+                Rows::DenseF32(x) => rows.for_each(|row| fill(&mut measure.pilot, &x[row * features..])),
+                Rows::DenseF64(x) => rows.for_each(|row| fill(&mut measure.pilot, &x[row * features..])),
+                Rows::SparseF32(_) | Rows::SparseF64(_) => break,
+            }
+            if measure.pilot.iter().all(|pilot| !pilot.is_nan()) {
+                break;
+            }
         }
+        measure.pilot.iter_mut().filter(|pilot| pilot.is_nan()).for_each(|pilot| *pilot = 0.0);
         let mut sums = ColumnSums::of(scan, view, &measure)?;
         if let Some(units) = sums.units() {
             measure.per_unit = units.iter().map(|unit| unit.recip()).collect();
@@ -162,12 +228,17 @@ impl ColumnSums {
         let schema = scan.schema().view(view);
         let (features, dense) = (schema.features(), schema.layout().is_dense());
         let new = || (Self::new(features), (!dense).then(|| Touched::new(features)));
+        let whole = schema.missing_cells() == Some(0);
         let mut total = Self::new(features);
         scan.pass_view(
             view,
             new,
             |piece, (sums, touched)| {
-                sums.gather(&piece.blocks[0], piece.instances.len(), measure, touched.as_mut());
+                if dense && !whole {
+                    sums.look(&piece, measure);
+                } else {
+                    sums.gather(&piece.blocks[0], piece.instances.len(), measure, touched.as_mut());
+                }
                 Ok(())
             },
             |(sums, touched)| total.absorb(sums, touched.as_mut()),
@@ -176,6 +247,18 @@ impl ColumnSums {
             total.add_zeros();
         }
         Ok(total)
+    }
+
+    /// Adds the dense rows of a block, some of whose cells may be missing.
+    fn look(&mut self, piece: &Piece<'_>, measure: &Measure) {
+        let d = self.sum.len();
+        for (instance, row) in piece.shown() {
+            match piece.blocks[0].rows {
+                Rows::DenseF32(x) => self.add_observed(instance, &x[row * d..][..d], measure),
+                Rows::DenseF64(x) => self.add_observed(instance, &x[row * d..][..d], measure),
+                Rows::SparseF32(_) | Rows::SparseF64(_) => {}
+            }
+        }
     }
 
     /// Adds the rows of a block.
@@ -212,6 +295,11 @@ impl ColumnSums {
         let features = self.sum.len();
         self.rows += std::mem::take(&mut block.rows);
         self.other |= std::mem::take(&mut block.other);
+        self.partial += std::mem::take(&mut block.partial);
+        self.empty.append(&mut block.empty);
+        self.missing.resize(self.missing.len().max(block.missing.len()), 0.0);
+        let missing = self.missing.iter_mut().zip(&mut block.missing);
+        missing.for_each(|(all, own)| *all += std::mem::take(own));
         let mut take = |f: usize| {
             self.sum[f] += std::mem::take(&mut block.sum[f]);
             self.squares[f] += std::mem::take(&mut block.squares[f]);
@@ -226,12 +314,9 @@ impl ColumnSums {
     }
 }
 
-/// Takes a row as the pilot.
-fn fill<T: Scalar>(pilot: &mut [f64], values: &[T], row: Option<usize>) {
-    if let Some(row) = row {
-        let d = pilot.len();
-        for (pilot, value) in pilot.iter_mut().zip(&values[row * d..(row + 1) * d]) {
-            *pilot = value.to_f64();
-        }
+/// Takes a row as the pilot, where there is none yet.
+fn fill<T: Scalar>(pilot: &mut [f64], row: &[T]) {
+    for (pilot, value) in pilot.iter_mut().zip(row).filter(|(pilot, _)| pilot.is_nan()) {
+        *pilot = value.to_f64();
     }
 }

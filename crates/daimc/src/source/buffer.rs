@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Block, Csr, Index, MISSING, Rows};
+use super::{Block, Csr, HoleRows, Index, MISSING, Rows};
 use crate::Layout;
 use crate::kernel::Scalar;
 use crate::schema::ViewOf;
@@ -24,6 +24,8 @@ pub struct Buffer {
     pub index: Vec<u32>,
     /// Room for bytes as they were read, for whoever needs it.
     pub bytes: Vec<u8>,
+    /// Which cells of the rows were missing and have been filled.
+    pub(crate) holes: HoleRows,
 }
 
 impl Buffer {
@@ -40,18 +42,20 @@ impl Buffer {
         Block {
             rows,
             index: if all { Index::From(instances.start) } else { Index::Rows(&self.index[instances]) },
+            holes: self.holes.holes(),
         }
     }
 
     /// Forgets all rows and keeps the room.
     pub(crate) fn clear(&mut self) {
-        let Self { f32, f64, offsets, columns, index, bytes } = self;
+        let Self { f32, f64, offsets, columns, index, bytes, holes } = self;
         f32.clear();
         f64.clear();
         offsets.clear();
         columns.clear();
         index.clear();
         bytes.clear();
+        holes.clear();
     }
 
     /// Appends the row of the i-th instance of a block.
@@ -77,6 +81,7 @@ impl Buffer {
                 self.f64.extend_from_slice(values);
             }
         }
+        self.holes.push(block.holes.row(row));
         self.offsets.push(self.columns.len());
         self.index.push(index(self.offsets.len() - 2));
     }
@@ -93,6 +98,7 @@ impl Buffer {
         self.columns.append(&mut other.columns);
         self.f32.append(&mut other.f32);
         self.f64.append(&mut other.f64);
+        self.holes.append(&mut other.holes);
         other.clear();
     }
 

@@ -3,6 +3,7 @@
 use std::array::from_fn;
 use std::ops::Range;
 
+use super::holes::HoleScratch;
 use super::{Plan, Sweep};
 use crate::kernel::gram::Gram;
 use crate::lens::{CrossSums, Members, Right, Scratch};
@@ -12,21 +13,23 @@ use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
 /// Some instances of a block, one per lane. Those of one presence pattern stand side by side and fill whole registers;
 /// lanes without an instance are zero.
 pub(super) struct Tile {
-    latent: usize,
-    runs: Vec<Run>,
+    pub(super) latent: usize,
+    pub(super) runs: Vec<Run>,
     /// For each instance, its number in the block.
     places: Vec<usize>,
     /// Lanes in all.
-    stride: usize,
+    pub(super) stride: usize,
     /// `v_jk` is at `k · stride + j`.
-    v: Vec<f64>,
-    right_plus: Vec<f64>,
-    right_minus: Vec<f64>,
+    pub(super) v: Vec<f64>,
+    pub(super) right_plus: Vec<f64>,
+    pub(super) right_minus: Vec<f64>,
     /// The instances that each view shows.
-    members: Vec<Members>,
+    pub(super) members: Vec<Members>,
     scratch: Scratch,
-    own_gram: Vec<f64>,
-    new: Vec<f64>,
+    pub(super) own_gram: Vec<f64>,
+    pub(super) new: Vec<f64>,
+    /// What rows that lack cells need.
+    pub(super) holes: HoleScratch,
     /// `Σ v vᵀ` over the instances of one pattern, until another begins.
     gram: Gram,
     gram_pattern: usize,
@@ -35,8 +38,8 @@ pub(super) struct Tile {
 }
 
 /// Instances with the same presence pattern.
-struct Run {
-    pattern: usize,
+pub(super) struct Run {
+    pub pattern: usize,
     /// The first of them in `places`.
     first: usize,
     count: usize,
@@ -46,7 +49,7 @@ struct Run {
 
 impl Run {
     /// Its lanes, with those that are empty.
-    fn lanes(&self) -> Range<usize> {
+    pub fn lanes(&self) -> Range<usize> {
         self.lane..self.lane + self.count.next_multiple_of(LANES)
     }
 
@@ -72,6 +75,7 @@ impl Tile {
             scratch: Scratch::default(),
             own_gram: Vec::new(),
             new: Vec::new(),
+            holes: HoleScratch::default(),
             gram: Gram::new(latent),
             gram_pattern: 0,
             zeros: vec![0.0; latent],
@@ -149,10 +153,19 @@ impl Tile {
             self.right_minus.resize(size, 0.0);
         }
         let stride = self.stride;
-        let mut right = Right { plus: &mut self.right_plus, minus: &mut self.right_minus, stride };
+        self.holes.rows.clear();
         for (view, lens) in sweep.lenses.iter().enumerate() {
-            let operand = &plan.operands[view];
-            lens.project(&blocks[view], &self.members[view], operand, &mut self.scratch, &mut right);
+            let (block, members, operand) = (&blocks[view], &self.members[view], &plan.operands[view]);
+            let lacks_cells = !plan.hole_bases[view].is_empty();
+            let (plus, minus) = if lacks_cells {
+                (self.holes.clear_right(size), &mut [][..])
+            } else {
+                (&mut self.right_plus[..], &mut self.right_minus[..])
+            };
+            lens.project(block, members, operand, &mut self.scratch, &mut Right { plus, minus, stride });
+            if lacks_cells {
+                self.correct(lens, plan, view, block);
+            }
         }
     }
 

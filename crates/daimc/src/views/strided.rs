@@ -50,23 +50,22 @@ impl<T: Scalar> Strided<'_, T> {
         (0..self.features).map(move |column| self.values[start + column * self.strides[1]])
     }
 
-    /// The first result of `test` on rows (pairs of instance and row) and their values.
-    pub fn find_map<R>(
+    /// Calls `each` with rows (pairs of instance and row) and their values.
+    pub fn for_each(
         &self,
         mut rows: impl Iterator<Item = (usize, usize)>,
-        test: impl Fn((usize, usize), &[T]) -> Option<R>,
-    ) -> Option<R> {
+        mut each: impl FnMut((usize, usize), &[T]),
+    ) {
         let mut values = Vec::new();
         loop {
             let part: Vec<(usize, usize)> = rows.by_ref().take(ROWS).collect();
             if part.is_empty() {
-                return None;
+                return;
             }
             let mut places: Vec<u32> = part.iter().map(|&(_, row)| index(row)).collect();
             self.gather(&mut places, &mut values);
-            let mut tested = part.iter().zip(values.chunks_exact(self.features));
-            if let Some(found) = tested.find_map(|(&at, values)| test(at, values)) {
-                return Some(found);
+            for (&at, values) in part.iter().zip(values.chunks_exact(self.features)) {
+                each(at, values);
             }
         }
     }

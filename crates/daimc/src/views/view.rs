@@ -4,14 +4,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::index;
+use super::not_finite::NotFinite;
 use super::strided::Strided;
 use crate::kernel::Scalar;
-use crate::source::{Block, Buffer, Csr, Index, MISSING, RowStore, Rows};
+use crate::source::{Block, Buffer, Csr, Holes, Index, MISSING, RowStore, Rows};
 use crate::{Error, Layout, Result, ViewSchema};
 
 /// One view of the instances: a dense or sparse matrix of `f32` or `f64`, one row per instance.
 ///
-/// The values can be owned or borrowed; they are never copied.
+/// The values can be owned or borrowed; they are never copied, unless some are missing. A cell of a dense view that is
+/// missing is NaN: the fit counts the cells that are there. A row that lacks all is an instance that the view does not
+/// show.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     name: String,
@@ -21,6 +24,8 @@ pub struct View<'a> {
     feature_names: Option<Arc<Vec<String>>>,
     ids: Option<Vec<String>>,
     present: Option<Vec<bool>>,
+    /// Cells that are missing inside present rows, if whoever stores them has told.
+    holes: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -209,7 +214,7 @@ impl<'a> View<'a> {
         if rows > limit {
             return Err(Error::TooManyRows { view: name, rows, limit });
         }
-        Ok(Self { name, rows, features, data, feature_names: None, ids: None, present: None })
+        Ok(Self { name, rows, features, data, feature_names: None, ids: None, present: None, holes: None })
     }
 
     /// Says which rows are there; the values of the others are never looked at.
@@ -222,7 +227,16 @@ impl<'a> View<'a> {
         Ok(self)
     }
 
-    /// Takes rows in which every value is NaN as missing (beside those that [`View::mask`] left out).
+    /// Says how many cells of the present rows are missing (NaN) where rows are [stored](View::stored) and nobody looks at
+    /// them before a fit: of dense rows, none of which lacks all.
+    #[must_use]
+    pub fn holes(mut self, cells: usize) -> Self {
+        self.holes = Some(cells);
+        self
+    }
+
+    /// Takes rows in which every value is NaN as missing (beside those that [`View::mask`] left out), so that
+    /// [`Views::join`](super::Views::join) drops an instance that no view shows.
     #[must_use]
     pub fn missing_where_nan(mut self) -> Self {
         fn all_nan<T: Scalar>(row: &[T]) -> bool {
@@ -325,7 +339,7 @@ impl<'a> View<'a> {
             Data::StridedF64(of) => Data::StridedF64(of.borrowed()),
             Data::Stored(of) => Data::Stored(of.clone()),
         };
-        let Self { name, rows, features, feature_names, ids, present, .. } = self;
+        let Self { name, rows, features, feature_names, ids, present, holes, .. } = self;
         View {
             name: name.clone(),
             rows: *rows,
@@ -334,6 +348,7 @@ impl<'a> View<'a> {
             feature_names: feature_names.clone(),
             ids: ids.clone(),
             present: present.clone(),
+            holes: *holes,
         }
     }
 
@@ -369,6 +384,9 @@ impl<'a> View<'a> {
             }
             _ => {}
         }
+        if let Some(cells) = self.holes.filter(|_| matches!(self.data, Data::Stored(_))) {
+            schema = schema.holes(cells);
+        }
         match &self.feature_names {
             Some(names) => schema.feature_names(names.clone()),
             None => schema,
@@ -403,43 +421,24 @@ impl<'a> View<'a> {
             Data::StridedF64(_) => Rows::DenseF64(&buffer.f64),
             _ => self.matrix().expect("only strided values are gathered"),
         };
-        Block { rows, index: Index::Rows(&buffer.index) }
+        Block { rows, index: Index::Rows(&buffer.index), holes: Holes::default() }
     }
 
-    /// The first value among `rows` (pairs of instance and row) that is NaN or infinite.
-    pub(super) fn find_not_finite(
-        &self,
-        mut rows: impl Iterator<Item = (usize, usize)>,
-    ) -> Option<(usize, usize, usize, f64)> {
-        fn bad<T: Scalar>(values: &[T]) -> Option<(usize, f64)> {
-            // A product with zero is zero unless the value is NaN or infinite; sums of them can be vectorised.
-            let mut sum = T::default();
-            for value in values {
-                sum += *value * T::default();
-            }
-            if sum == T::default() {
-                return None;
-            }
-            let column = values.iter().position(|value| !value.to_f64().is_finite())?;
-            Some((column, values[column].to_f64()))
-        }
-        fn stored<T: Scalar>(of: &Sparse<'_, T>, row: usize) -> Option<(usize, f64)> {
-            let (columns, values) = of.csr().row(row);
-            let (at, value) = bad(values)?;
-            Some((columns[at] as usize, value))
-        }
-        let found = |(i, row), bad: Option<(usize, f64)>| bad.map(|(column, value)| (i, row, column, value));
+    /// Looks for NaN and infinite values among `rows` (pairs of instance and row).
+    pub(super) fn not_finite(&self, rows: impl Iterator<Item = (usize, usize)>) -> NotFinite {
+        let mut found = NotFinite::default();
         let d = self.features;
         match &self.data {
-            Data::DenseF32(x) => rows.find_map(|at| found(at, bad(&x[at.1 * d..][..d]))),
-            Data::DenseF64(x) => rows.find_map(|at| found(at, bad(&x[at.1 * d..][..d]))),
-            Data::SparseF32(of) => rows.find_map(|at| found(at, stored(of, at.1))),
-            Data::SparseF64(of) => rows.find_map(|at| found(at, stored(of, at.1))),
-            Data::StridedF32(of) => of.find_map(rows, |at, values| found(at, bad(values))),
-            Data::StridedF64(of) => of.find_map(rows, |at, values| found(at, bad(values))),
+            Data::DenseF32(x) => rows.for_each(|at| found.dense(at, &x[at.1 * d..][..d])),
+            Data::DenseF64(x) => rows.for_each(|at| found.dense(at, &x[at.1 * d..][..d])),
+            Data::SparseF32(of) => rows.for_each(|at| found.sparse(at, of.csr())),
+            Data::SparseF64(of) => rows.for_each(|at| found.sparse(at, of.csr())),
+            Data::StridedF32(of) => of.for_each(rows, |at, values| found.dense(at, values)),
+            Data::StridedF64(of) => of.for_each(rows, |at, values| found.dense(at, values)),
             // They are looked at when they are first read.
-            Data::Stored(_) => None,
+            Data::Stored(_) => {}
         }
+        found
     }
 
     pub(super) fn row_number(row: usize) -> u32 {

@@ -39,8 +39,10 @@ fn values() -> impl Strategy<Value = Vec<f64>> {
         2 => (vec(usual().boxed()), odd.clone()).prop_map(|(values, by)| values.iter().map(|x| x * by).collect()),
         2 => vec(prop_oneof![8 => usual(), 1 => odd.clone()].boxed()),
         2 => vec(odd.clone().boxed()),
-        1 => odd.prop_map(|value| vec![value; 60]),
         1 => vec(prop_oneof![40 => usual(), 1 => invalid].boxed()),
+        3 => vec(prop_oneof![3 => usual(), 1 => Just(f64::NAN)].boxed()),
+        1 => vec(prop_oneof![6 => usual(), 1 => Just(f64::NAN), 1 => odd.clone()].boxed()),
+        1 => odd.prop_map(|value| vec![value; 60]),
     ]
 }
 

@@ -98,7 +98,10 @@ fn a_value_that_is_not_finite_is_named() {
     for (bad, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
         let mut values = vec![1.0; 12];
         values[7] = bad;
-        for view in layouts("colour", 3, &values) {
+        // A cell of a dense view may be missing, and then it is NaN.
+        let [dense, single, sparse_single, sparse] = layouts("colour", 3, &values);
+        let dense = if bad.is_nan() { vec![] } else { vec![dense, single] };
+        for view in dense.into_iter().chain([sparse_single, sparse]) {
             let view = view.ids(strings(&["p", "q", "r", "s"])).unwrap().feature_names(names()).unwrap();
             let missing = view.clone().mask(&[true, true, false, true]).unwrap();
             let error = Views::new(vec![view]).unwrap_err();
@@ -121,7 +124,7 @@ fn a_value_that_is_not_finite_is_named() {
 #[test]
 fn a_value_that_is_not_finite_is_named_by_the_row_of_its_own_view() {
     let a = named("a", &["x", "y", "z"]);
-    let b = View::dense("b", 2, vec![0.0, 0.0, 0.0, f64::NAN, 0.0, 0.0]).unwrap();
+    let b = View::dense("b", 2, vec![0.0, 0.0, 0.0, f64::INFINITY, 0.0, 0.0]).unwrap();
     let b = b.ids(strings(&["z", "y", "new"])).unwrap();
     let error = Views::join(vec![a, b]).map(|_| ()).unwrap_err();
     refused!(
@@ -135,15 +138,24 @@ fn a_value_that_is_not_finite_is_named_by_the_row_of_its_own_view() {
 }
 
 #[test]
-fn rows_of_nan_can_be_taken_as_missing_but_a_single_nan_cannot() {
+fn rows_of_nan_are_missing_and_a_single_nan_is_a_missing_cell() {
     let nan = f64::NAN;
-    let views = |values: Vec<f64>| {
-        let a = View::dense("a", 2, values).unwrap().missing_where_nan();
-        Views::new(vec![a, View::dense("b", 1, vec![1.0, 2.0, 3.0]).unwrap()])
-    };
-    assert!(!views(vec![1.0, 2.0, nan, nan, 3.0, 4.0]).unwrap().is_present(0, 1));
-    let half = views(vec![1.0, 2.0, nan, nan, 3.0, nan]);
-    refused!(half, Error::NotFinite { row: 2, column: 1, .. }, "'a'", "row 2", "column 1");
+    let b = || View::dense("b", 1, vec![1.0, 2.0, 3.0]).unwrap();
+    for told in [false, true] {
+        let views = |values: Vec<f64>| {
+            let a = View::dense("a", 2, values).unwrap();
+            Views::new(vec![if told { a.missing_where_nan() } else { a }, b()]).unwrap()
+        };
+        let whole = views(vec![1.0, 2.0, nan, nan, 3.0, 4.0]);
+        assert!(!whole.is_present(0, 1));
+        assert_eq!((whole.present(0), whole.missing_cells(0)), (2, Some(0)));
+        let some = views(vec![1.0, 2.0, nan, nan, 3.0, nan]);
+        assert_eq!((some.present(0), some.missing_cells(0), some.missing_cells(1)), (2, Some(1), Some(0)));
+    }
+    let nothing = View::dense("a", 2, vec![nan; 6]).unwrap();
+    refused!(Views::new(vec![nothing, b()]), Error::EmptyView { .. }, "'a'");
+    let alone = View::dense("a", 2, vec![1.0, 2.0, nan, nan, 3.0, 4.0]).unwrap();
+    refused!(Views::new(vec![alone]), Error::SeenInNoView { row: 1, .. }, "1");
 }
 
 #[test]

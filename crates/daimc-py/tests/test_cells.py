@@ -1,0 +1,87 @@
+"""Cells that are missing inside rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from daimc import DAIMC, baselines, metrics
+
+
+def fit(views, random_state=0, **options):
+    return DAIMC(n_clusters=4, random_state=random_state, **options).fit(views)
+
+
+@pytest.fixture
+def lacking(gaps):
+    """Views with rows and a tenth of the other cells missing, what they were, and the classes."""
+    views, mask, with_nan, truth = gaps
+    rng = np.random.default_rng(3)
+    some = [np.where(rng.random(view.shape) < 0.1, np.nan, view) for view in with_nan]
+    for view, whole in zip(some, with_nan):  # no row loses all
+        gone = np.isnan(view).all(axis=1) & ~np.isnan(whole).all(axis=1)
+        view[gone] = whole[gone]
+    return views, mask, some, truth
+
+
+def test_rows_may_lack_cells(lacking):
+    _, mask, some, truth = lacking
+    paper = {"preset": "paper", "max_iter": 100, "random_state": 1}  # from seed 0 it loses a cluster, also of whole rows
+    for options in ({}, {"runs": 3}, paper, {"neighbours": "off", "view_weights": "learned"}):
+        model = fit(some, **options)
+        assert metrics.scores(truth, model.labels_)["ac"] > 0.9
+        assert np.isfinite(model.embedding_).all()
+        for view, (own, counts) in enumerate(zip(some, model.missing_cells_)):
+            np.testing.assert_array_equal(counts, np.isnan(own[mask[:, view]]).sum(axis=0))
+        assert 0 < model.score(some) <= 1
+
+
+def test_the_order_in_memory_and_the_kind_of_table_make_no_difference(lacking):
+    _, _, some, _ = lacking
+    model = fit(some)
+    for other in ([np.asfortranarray(view) for view in some], [np.ma.masked_invalid(view) for view in some]):
+        np.testing.assert_array_equal(fit(other).labels_, model.labels_)
+    tables = {f"view{v}": pd.DataFrame(view) for v, view in enumerate(some)}
+    np.testing.assert_array_equal(fit(tables).labels_, model.labels_)
+
+
+def test_cells_and_rows_are_imputed_and_others_kept(lacking):
+    views, mask, some, _ = lacking
+    model = fit(some)
+    whole = model.impute(some)
+    for v, (view, shown) in enumerate(zip(views, some)):
+        there = ~np.isnan(shown)
+        np.testing.assert_array_equal(whole[v][there], shown[there])
+        assert np.isfinite(whole[v]).all()
+        lacks = ~there & mask[:, [v]]
+        mean = np.broadcast_to(np.nanmean(shown, axis=0), view.shape)
+        assert ((whole[v] - view)[lacks] ** 2).sum() < 0.5 * ((mean - view)[lacks] ** 2).sum()
+    frames = {f"view{v}": pd.DataFrame(view, index=[f"p{i}" for i in range(len(view))]) for v, view in enumerate(some)}
+    filled = model.impute(frames)
+    for v, name in enumerate(frames):
+        np.testing.assert_allclose(filled[name].to_numpy(), whole[v])
+        pd.testing.assert_index_equal(filled[name].index, frames[name].index)
+
+
+def test_one_instance_with_a_missing_cell_is_placed(lacking):
+    views, mask, some, _ = lacking
+    model = fit(some)
+    full = np.flatnonzero(mask.all(axis=1))[:20]
+    same = 0
+    for i in full:
+        rows = [view[[i]].copy() for view in views]
+        rows[0][0, 1] = np.nan
+        same += model.predict(rows)[0] == model.predict([view[[i]] for view in views])[0]
+    assert same >= 18
+
+
+def test_a_feature_without_a_value_takes_no_part(lacking):
+    _, _, some, _ = lacking
+    wider = [np.insert(some[0], 2, np.nan, axis=1), some[1]]
+    model, plain = fit(wider), fit(some)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    assert model.missing_cells_[0][2] == (~np.isnan(some[0]).all(axis=1)).sum()
+
+
+def test_compared_methods_take_the_mean(lacking):
+    _, _, some, truth = lacking
+    labels = baselines.Baseline("concatenation", 4, random_state=0).fit(some).labels_
+    assert metrics.scores(truth, labels)["ac"] > 0.8
