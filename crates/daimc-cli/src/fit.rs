@@ -94,7 +94,8 @@ pub struct Options {
     pub preset: Option<Preset>,
 
     /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf; for one view only:
-    /// `--scale rna=z-score`. May be repeated [default: auto]
+    /// `--scale rna=z-score`. `auto` tries min-max-unit and unit on a sample, except for sparse counts (tf-idf). May be
+    /// repeated [default: auto]
     #[arg(long, value_name = "[VIEW=]SCALE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,
@@ -153,8 +154,8 @@ pub struct Options {
     pub runs: Option<usize>,
 
     /// Whether it is used who is near whom in each view: `off`, `refine` (clusters are cut from the graph of neighbours),
-    /// `embed` (each view becomes the eigenvectors of its graph) or `auto` (both, where it helps) [default: auto; paper
-    /// off]
+    /// `embed` (each view becomes the eigenvectors of its graph) or `auto` (a vote, weighted by how well neighbours in single
+    /// views predict the clusters) [default: auto; paper off]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Neighbours::ALL, Neighbours::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
@@ -402,7 +403,13 @@ pub fn cluster(
     }
     for view in &fitted.model.views {
         let name = plain(&view.name);
-        level.detail(format!("  {name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason));
+        let told = format!("{name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason);
+        let asked = fitted.model.options.view_scales.get(&view.name).unwrap_or(&fitted.model.options.scale);
+        if *asked == Scale::Auto {
+            level.tell(told)
+        } else {
+            level.detail(format!("  {told}"))
+        }
         if view.scaling.importance < 1.0 {
             level.tell(format!(
                 "{name}: counts {:.1e} of a view that the others predict well",

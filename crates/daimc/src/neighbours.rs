@@ -263,6 +263,17 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
     Ok(Explored { routes, nearest: graphs.nearest, refusal })
 }
 
+/// The nearest others of each instance in one view.
+#[cfg(test)]
+pub(crate) fn nearest_in(
+    scan: &Scan<'_>,
+    view: usize,
+    lens: &crate::lens::Lens,
+    count: usize,
+) -> Result<Nearest> {
+    search::nearest(scan, view, lens, count, 0, &Watch::default())
+}
+
 /// Why neighbourhoods are of no use here, if so.
 ///
 /// # Errors

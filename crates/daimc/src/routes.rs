@@ -100,3 +100,89 @@ pub(crate) fn vote(routes: &[Route], weights: &[f64], clusters: usize) -> Result
     }
     Ok((labels, confidence))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lens::Lens;
+    use crate::metrics::{Normalisation, nmi};
+    use crate::neighbours::nearest_in;
+    use crate::scale::{Scale, Scaling};
+    use crate::scan::Scan;
+    use crate::synthetic::Synthetic;
+    use crate::{View, Views};
+
+    fn graphs(views: Vec<View<'static>>) -> Vec<Nearest> {
+        let source = Views::new(views).unwrap();
+        let scan = Scan::of(&source);
+        let of = |view| {
+            let lens = Lens::fit(&scan, view, Scaling::fit(&scan, view, Scale::None).unwrap(), true).unwrap();
+            nearest_in(&scan, view, &lens, 5).unwrap()
+        };
+        (0..source.len()).map(of).collect()
+    }
+
+    #[test]
+    fn the_score_is_the_information_that_neighbours_have_of_the_clusters() {
+        let data = Synthetic::new(200, 4).noise(1.0).seed(5);
+        let present: Vec<bool> = (0..200).map(|i| i % 3 > 0).collect();
+        let own = graphs(vec![
+            data.dense::<f64>("a", 6).unwrap(),
+            data.dense::<f64>("b", 8).unwrap().mask(&present).unwrap(),
+        ]);
+        let truth = data.truth();
+        let literal = |labels: &[usize]| {
+            let of = |graph: &Nearest| {
+                let asked: Vec<usize> = (0..200).filter(|&i| graph.of(i).next().is_some()).collect();
+                let predict = |&i: &usize| {
+                    let others: Vec<usize> = graph.of(i).map(|(other, _)| labels[other]).collect();
+                    let votes = |label: &usize| others.iter().filter(|other| *other == label).count();
+                    let most = others.iter().map(votes).max().unwrap();
+                    *others.iter().find(|label| votes(label) == most).unwrap()
+                };
+                let predicted: Vec<usize> = asked.iter().map(predict).collect();
+                let known: Vec<usize> = asked.iter().map(|&i| labels[i]).collect();
+                // NMI × the larger entropy, which that of equal partitions is.
+                let larger =
+                    |labels: &[usize]| Contingency::new(labels, labels).unwrap().mutual_information();
+                nmi(&known, &predicted, Normalisation::Max).unwrap() * larger(&known).max(larger(&predicted))
+            };
+            own.iter().map(of).sum::<f64>() / 2.0 / 4.0_f64.ln()
+        };
+        let all: Vec<&Nearest> = own.iter().collect();
+        let strange: Vec<usize> = (0..200).map(|i| i * i / 7 % 4).collect();
+        let one: Vec<usize> = (0..200).map(|i| usize::from(i == 0)).collect();
+        for labels in [&truth, &strange, &one] {
+            assert!((score(labels, 4, &all).unwrap() - literal(labels)).abs() < 1e-12);
+        }
+        let of = |labels: &[usize]| score(labels, 4, &all).unwrap();
+        assert!(of(&truth) > 0.5 && of(&strange) < 0.1 && of(&one) < 0.02);
+        assert_eq!(score(&truth, 4, &[]).unwrap(), 0.0);
+    }
+
+    fn route(labels: &[usize]) -> Route {
+        Route { by: Neighbours::Off, labels: labels.to_vec(), confidence: vec![1.0; labels.len()] }
+    }
+
+    #[test]
+    fn routes_vote_under_one_name_for_a_cluster() {
+        // The same clusters under three names, with one instance that the heaviest alone puts elsewhere.
+        let routes = [route(&[0, 0, 1, 1, 1, 2]), route(&[2, 2, 0, 0, 1, 1]), route(&[1, 1, 2, 2, 0, 0])];
+        let (labels, confidence) = vote(&routes, &[1.0, 0.8, 0.8], 3).unwrap();
+        assert_eq!(labels, [0, 0, 1, 1, 2, 2]);
+        assert!((confidence[0] - 1.0).abs() < 1e-12 && (confidence[4] - 1.6 / 2.6).abs() < 1e-12);
+        // It keeps its way where it weighs more than all others together.
+        assert_eq!(vote(&routes, &[1.0, 0.3, 0.3], 3).unwrap().0, [0, 0, 1, 1, 1, 2]);
+        // A cluster that nobody is in, and one route alone.
+        assert_eq!(vote(&routes[..1], &[1.0], 4).unwrap().0, routes[0].labels);
+        assert!(vote(&[], &[], 3).is_err());
+    }
+
+    #[test]
+    fn a_difference_that_can_be_chance_hardly_weighs() {
+        let weights = weights(&[0.5, 0.499, 0.3]);
+        assert!((weights[0] - 1.0).abs() < 1e-12 && weights[1] > 0.9 && weights[2] < 1e-4);
+        assert!((together(&[0.5, 0.5]) - 0.5).abs() < 1e-12);
+        assert!(together(&[0.5, 0.3]) < 0.5 && together(&[0.5, 0.3]) > 0.48);
+    }
+}

@@ -51,8 +51,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     beta : float, default=None
         Weight of the sparsity of B.
     scale : str or dict, default=None
-        How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit" or "tf-idf". A
-        dictionary says it for some views by name, and under the key `None` for all others.
+        How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit" or "tf-idf".
+        "auto", the default, tries "min-max-unit" and "unit" on a sample of the instances and takes the one whose clusters
+        neighbours in single views predict better; sparse counts are scaled by "tf-idf". A dictionary
+        says it for some views by name, and under the key `None` for all others.
     equal_weight : bool, default=None
         Whether views are brought to equal weight after scaling.
     init : {"aligned", "paper"} or array of shape (n_samples, n_components), default=None
@@ -72,8 +74,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         `feature_stability_` tells which features do not depend on the start.
     neighbours : {"off", "refine", "embed", "auto"}, default=None
         Whether it is used who is near whom in each view: "refine" cuts the clusters from the graph of neighbours, "embed"
-        fits to the eigenvectors of each view's graph, "auto" does both where it helps. By default "auto", and "off" in
-        the paper's preset. `neighbours_` says what was done. New instances are placed by their own values alone.
+        fits to the eigenvectors of each view's graph, "auto" is a vote of V alone and two such cuts, weighted by how well
+        neighbours in single views predict the clusters. By default "auto", and "off" in the paper's preset. `neighbours_` says what was done. New instances are placed by their own values alone.
     view_weights : {"equal", "learned"}, default=None
         Whether a view that the other views cannot predict counts less. By default all count alike.
     penalty : {"published", "relative", "auto"}, default=None
