@@ -228,7 +228,7 @@ impl WithSimd for Work<'_> {
             if let Some(plan) = plan {
                 tile.project(sweep, plan, blocks);
                 if let (Some(before), Some((_, _, column_sums))) = (plan.before, &mut gather) {
-                    tile.update_before(sweep, plan, before, blocks);
+                    tile.update_before(plan, before);
                     tile.add_columns(column_sums);
                     summed = true;
                 }

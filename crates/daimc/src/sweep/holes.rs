@@ -11,17 +11,24 @@
 //! Where V is made optimal for the bases, it is so for the cells that are there: such a row has a Gram matrix of its own,
 //! `G_j = G − Σ_{f ∈ h(j)} u_f u_fᵀ`.
 
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+
 use super::tile::{Run, Tile};
 use super::{Plan, Sweep};
 use crate::lens::{CrossSums, Lens, padded};
 use crate::source::Block;
 use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
+use crate::views::index;
 
 /// What rows that lack cells need, kept from tile to tile.
 #[derive(Default)]
 pub(super) struct HoleScratch {
     /// The rows of the tile that lack cells.
-    pub rows: Vec<HoleRow>,
+    rows: Vec<HoleRow>,
+    /// Their missing cells: the feature, and what stands there.
+    cells: Vec<Hole>,
     /// `r` of one view, in lanes.
     right: Vec<f64>,
     /// A row of V and of r, padded.
@@ -36,15 +43,30 @@ pub(super) struct HoleScratch {
 }
 
 /// A row that lacks cells in a view.
-#[derive(Clone, Copy)]
-pub(super) struct HoleRow {
+#[derive(Clone)]
+struct HoleRow {
     lane: usize,
     view: usize,
-    /// Instance and row of the view's matrix.
-    at: (usize, usize),
+    /// The row of the view's matrix.
+    row: usize,
+    /// Its cells among those of the tile.
+    cells: Range<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Hole {
+    feature: u32,
+    /// The scaled value that stands there.
+    stored: f64,
 }
 
 impl HoleScratch {
+    /// Forgets the tile before.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.cells.clear();
+    }
+
     /// Room for `r` of one view.
     pub fn clear_right(&mut self, size: usize) -> &mut [f64] {
         self.right.clear();
@@ -62,12 +84,16 @@ impl Tile {
     pub fn correct(&mut self, lens: &Lens, plan: &Plan<'_>, view: usize, block: &Block<'_>) {
         let (stride, width) = (self.stride, padded(self.latent));
         let basis = &plan.hole_bases[view];
-        let HoleScratch { rows, right, v, r, .. } = &mut self.holes;
+        let HoleScratch { rows, cells, right, v, r, .. } = &mut self.holes;
         for (at, lane) in self.members[view].iter() {
-            if lens.holes(block, at.1).next().is_none() {
+            let first = cells.len();
+            cells.extend(
+                lens.holes(block, at.1).map(|f| Hole { feature: index(f), stored: lens.value(block, at, f) }),
+            );
+            if cells.len() == first {
                 continue;
             }
-            rows.push(HoleRow { lane, view, at });
+            rows.push(HoleRow { lane, view, row: at.1, cells: first..cells.len() });
             r.clear();
             r.resize(width, 0.0);
             if plan.from_zero {
@@ -75,10 +101,8 @@ impl Tile {
                 (0..self.latent).for_each(|k| right[k * stride + lane] = r[k]);
             } else {
                 load(&self.v, stride, lane, self.latent, v);
-                for f in lens.holes(block, at.1) {
-                    let u = &basis[f * width..(f + 1) * width];
-                    add(r, dot(u, v) - lens.value(block, at, f), u);
-                }
+                let own = &cells[first..];
+                Arch::new().dispatch(Pull { basis, cells: own, share: 1.0, v, r });
                 (0..self.latent).for_each(|k| right[k * stride + lane] += r[k]);
             }
         }
@@ -96,28 +120,20 @@ impl Tile {
     /// Updates rows as they are, before they are made optimal. `r` is that of the cells that are there, and is so again
     /// afterwards.
     #[inline(always)]
-    pub fn update_before(
-        &mut self,
-        sweep: &Sweep<'_>,
-        plan: &Plan<'_>,
-        passes: Passes,
-        blocks: &[Block<'_>],
-    ) {
+    pub fn update_before(&mut self, plan: &Plan<'_>, passes: Passes) {
         if self.holes.rows.is_empty() {
             self.update(plan, passes);
             return;
         }
         let (stride, width) = (self.stride, padded(self.latent));
-        let HoleScratch { rows, v, r, kept, .. } = &mut self.holes;
+        let HoleScratch { rows, cells, v, r, kept, .. } = &mut self.holes;
         kept.clone_from(&self.right_plus);
-        for &HoleRow { lane, view, at } in &*rows {
+        for HoleRow { lane, view, cells: own, .. } in &*rows {
             r.clear();
             r.resize(width, 0.0);
-            load(&self.v, stride, lane, self.latent, v);
-            for f in sweep.lenses[view].holes(&blocks[view], at.1) {
-                let u = &plan.hole_bases[view][f * width..(f + 1) * width];
-                add(r, dot(u, v), u);
-            }
+            load(&self.v, stride, *lane, self.latent, v);
+            let (basis, cells) = (&plan.hole_bases[*view][..], &cells[own.clone()]);
+            Arch::new().dispatch(Pull { basis, cells, share: 0.0, v, r });
             (0..self.latent).for_each(|k| self.right_plus[k * stride + lane] += r[k]);
         }
         self.update(plan, passes);
@@ -127,11 +143,10 @@ impl Tile {
     /// Makes the rows that lack cells optimal, from zero: each with its own Gram matrix.
     pub fn settle_rows_with_holes(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
         self.holes.rows.sort_by_key(|row| row.lane);
-        let mut rows = std::mem::take(&mut self.holes.rows);
+        let rows = std::mem::take(&mut self.holes.rows);
         for own in rows.chunk_by(|a, b| a.lane == b.lane) {
             self.settle_row(sweep, plan, blocks, own);
         }
-        rows.clear();
         self.holes.rows = rows;
     }
 
@@ -140,15 +155,15 @@ impl Tile {
         let (latent, lane) = (self.latent, lacks[0].lane);
         let Some(run) = self.runs.iter().find(|run| run.lanes().contains(&lane)) else { return };
         let Run { pattern, .. } = *run;
-        let HoleScratch { gram, own_v, own_right, .. } = &mut self.holes;
+        let HoleScratch { cells, gram, own_v, own_right, .. } = &mut self.holes;
         let whole = plan.grams.of(pattern, &mut self.own_gram).plus;
         gram.clear();
         gram.extend_from_slice(whole);
-        for &HoleRow { view, at, .. } in lacks {
-            let basis = &plan.hole_bases[view];
-            sweep.lenses[view]
-                .holes(&blocks[view], at.1)
-                .for_each(|f| add_square(gram, latent, basis, f, -1.0));
+        for HoleRow { view, cells: own, .. } in lacks {
+            let basis = &plan.hole_bases[*view];
+            for hole in &cells[own.clone()] {
+                add_square(gram, latent, basis, hole.feature as usize, -1.0);
+            }
         }
         let lost = |k: usize| gram[k * latent + k] < LOST * whole[k * latent + k];
         if (0..latent).any(lost) {
@@ -156,10 +171,10 @@ impl Tile {
             for &view in sweep.patterns.views(pattern) {
                 match lacks.iter().find(|row| row.view == view) {
                     None => gram.iter_mut().zip(plan.grams.of_view(view)).for_each(|(sum, own)| *sum += own),
-                    Some(HoleRow { at, .. }) => {
+                    Some(HoleRow { row, .. }) => {
                         let basis = &plan.hole_bases[view];
                         sweep.lenses[view]
-                            .each_observed(&blocks[view], at.1, |f| add_square(gram, latent, basis, f, 1.0));
+                            .each_observed(&blocks[view], *row, |f| add_square(gram, latent, basis, f, 1.0));
                     }
                 }
             }
@@ -197,29 +212,163 @@ impl Tile {
         blocks: &[Block<'_>],
         sums: &mut [CrossSums],
     ) {
-        let (stride, width) = (self.stride, padded(self.latent));
-        let v = &mut self.holes.v;
-        for (view, lens) in sweep.lenses.iter().enumerate().filter(|(_, lens)| lens.lacks_cells) {
-            let (block, sums) = (&blocks[view], &mut sums[view].holes);
-            for (at, lane) in self.members[view].iter() {
-                let holes = lens.holes(block, at.1);
-                if holes.clone().next().is_none() {
-                    continue;
-                }
-                let Some(plan) = plan else {
-                    sums.square += holes.map(|f| lens.value(block, at, f).powi(2)).sum::<f64>();
-                    continue;
-                };
-                load(&self.v, stride, lane, self.latent, v);
-                for f in holes {
-                    let own = f * width..(f + 1) * width;
-                    let made = dot(&plan.hole_bases[view][own.clone()], v);
-                    sums.square += made * made;
-                    add(&mut sums.cross[own], made - lens.value(block, at, f), v);
+        let Some(plan) = plan else {
+            for (view, lens) in sweep.lenses.iter().enumerate().filter(|(_, lens)| lens.lacks_cells) {
+                let (block, sums) = (&blocks[view], &mut sums[view].holes);
+                for (at, _) in self.members[view].iter() {
+                    let stored = lens.holes(block, at.1).map(|f| lens.value(block, at, f));
+                    sums.square += stored.map(|stored| stored * stored).sum::<f64>();
                 }
             }
+            return;
+        };
+        let HoleScratch { rows, cells, v, .. } = &mut self.holes;
+        for HoleRow { lane, view, cells: own, .. } in &*rows {
+            load(&self.v, self.stride, *lane, self.latent, v);
+            let sums = &mut sums[*view].holes;
+            let (basis, cells) = (&plan.hole_bases[*view][..], &cells[own.clone()]);
+            sums.square += Arch::new().dispatch(Push { basis, cells, v, cross: &mut sums.cross });
         }
     }
+}
+
+/// `r = Σ u_f (u_fᵀv − share · x'_f)` over missing cells; rows are padded.
+struct Pull<'a> {
+    basis: &'a [f64],
+    cells: &'a [Hole],
+    share: f64,
+    v: &'a [f64],
+    r: &'a mut [f64],
+}
+
+impl WithSimd for Pull<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match self.v.len() / S::F64_LANES {
+            1 => self.some::<S, 1>(simd),
+            2 => self.some::<S, 2>(simd),
+            3 => self.some::<S, 3>(simd),
+            4 => self.some::<S, 4>(simd),
+            6 => self.some::<S, 6>(simd),
+            _ => self.any(simd),
+        }
+    }
+}
+
+impl Pull<'_> {
+    /// Rows of `N` registers, which stay there.
+    #[inline(always)]
+    fn some<S: Simd, const N: usize>(self, simd: S) {
+        let v: [S::f64s; N] = registers::<S, N>(self.v);
+        let mut sums = [simd.splat_f64s(0.0); N];
+        for hole in self.cells {
+            let u = registers::<S, N>(row(self.basis, hole, self.v.len()));
+            let mut dot = simd.splat_f64s(0.0);
+            for n in 0..N {
+                dot = simd.mul_add_e_f64s(u[n], v[n], dot);
+            }
+            let error = simd.splat_f64s(simd.reduce_sum_f64s(dot) - self.share * hole.stored);
+            for n in 0..N {
+                sums[n] = simd.mul_add_e_f64s(error, u[n], sums[n]);
+            }
+        }
+        S::as_mut_simd_f64s(self.r).0.copy_from_slice(&sums);
+    }
+
+    #[inline(always)]
+    fn any<S: Simd>(self, simd: S) {
+        let (v, r) = (S::as_simd_f64s(self.v).0, S::as_mut_simd_f64s(self.r).0);
+        r.fill(simd.splat_f64s(0.0));
+        for hole in self.cells {
+            let u = S::as_simd_f64s(row(self.basis, hole, self.v.len())).0;
+            let error = simd.splat_f64s(dot(simd, u, v) - self.share * hole.stored);
+            r.iter_mut().zip(u).for_each(|(r, u)| *r = simd.mul_add_e_f64s(error, *u, *r));
+        }
+    }
+}
+
+/// `C_f += (u_fᵀv − x'_f) v` for missing cells; returns `Σ (u_fᵀv)²`.
+struct Push<'a> {
+    basis: &'a [f64],
+    cells: &'a [Hole],
+    v: &'a [f64],
+    cross: &'a mut [f64],
+}
+
+impl WithSimd for Push<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        match self.v.len() / S::F64_LANES {
+            1 => self.some::<S, 1>(simd),
+            2 => self.some::<S, 2>(simd),
+            3 => self.some::<S, 3>(simd),
+            4 => self.some::<S, 4>(simd),
+            6 => self.some::<S, 6>(simd),
+            _ => self.any(simd),
+        }
+    }
+}
+
+impl Push<'_> {
+    /// Rows of `N` registers, which stay there.
+    #[inline(always)]
+    fn some<S: Simd, const N: usize>(self, simd: S) -> f64 {
+        let (v, width): ([S::f64s; N], usize) = (registers::<S, N>(self.v), self.v.len());
+        let mut square = 0.0;
+        for hole in self.cells {
+            let u = registers::<S, N>(row(self.basis, hole, width));
+            let mut dot = simd.splat_f64s(0.0);
+            for n in 0..N {
+                dot = simd.mul_add_e_f64s(u[n], v[n], dot);
+            }
+            let made = simd.reduce_sum_f64s(dot);
+            square += made * made;
+            let (error, at) = (simd.splat_f64s(made - hole.stored), hole.feature as usize * width);
+            let cross = S::as_mut_simd_f64s(&mut self.cross[at..at + width]).0;
+            for n in 0..N {
+                cross[n] = simd.mul_add_e_f64s(error, v[n], cross[n]);
+            }
+        }
+        square
+    }
+
+    #[inline(always)]
+    fn any<S: Simd>(self, simd: S) -> f64 {
+        let (v, width) = (S::as_simd_f64s(self.v).0, self.v.len());
+        let mut square = 0.0;
+        for hole in self.cells {
+            let made = dot(simd, S::as_simd_f64s(row(self.basis, hole, width)).0, v);
+            square += made * made;
+            let (error, at) = (simd.splat_f64s(made - hole.stored), hole.feature as usize * width);
+            let cross = S::as_mut_simd_f64s(&mut self.cross[at..at + width]).0;
+            cross.iter_mut().zip(v).for_each(|(cross, v)| *cross = simd.mul_add_e_f64s(error, *v, *cross));
+        }
+        square
+    }
+}
+
+/// The padded row of the basis of a missing cell.
+#[inline(always)]
+fn row<'b>(basis: &'b [f64], hole: &Hole, width: usize) -> &'b [f64] {
+    let at = hole.feature as usize * width;
+    &basis[at..at + width]
+}
+
+#[inline(always)]
+fn registers<S: Simd, const N: usize>(row: &[f64]) -> [S::f64s; N] {
+    let row = S::as_simd_f64s(row).0;
+    std::array::from_fn(|n| row[n])
+}
+
+#[inline(always)]
+fn dot<S: Simd>(simd: S, a: &[S::f64s], b: &[S::f64s]) -> f64 {
+    let zero = simd.splat_f64s(0.0);
+    let sums = a.iter().zip(b).fold(zero, |sums, (a, b)| simd.mul_add_e_f64s(*a, *b, sums));
+    simd.reduce_sum_f64s(sums)
 }
 
 /// Takes a row of V out of its lane, padded with zeros.
@@ -229,24 +378,6 @@ fn load(lanes: &[f64], stride: usize, lane: usize, latent: usize, row: &mut Vec<
     row.resize(padded(latent), 0.0);
     for (value, lane) in row[..latent].iter_mut().zip(lanes[lane..].iter().step_by(stride)) {
         *value = *lane;
-    }
-}
-
-/// `aᵀb` of padded rows.
-#[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; LANES];
-    for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
-        (0..LANES).for_each(|i| sums[i] += a[i] * b[i]);
-    }
-    sums.iter().sum()
-}
-
-/// `to += factor · row`, padded rows.
-#[inline(always)]
-fn add(to: &mut [f64], factor: f64, row: &[f64]) {
-    for (to, row) in to.as_chunks_mut::<LANES>().0.iter_mut().zip(row.as_chunks::<LANES>().0) {
-        (0..LANES).for_each(|i| to[i] += factor * row[i]);
     }
 }
 

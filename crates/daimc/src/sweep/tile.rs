@@ -153,7 +153,7 @@ impl Tile {
             self.right_minus.resize(size, 0.0);
         }
         let stride = self.stride;
-        self.holes.rows.clear();
+        self.holes.clear();
         for (view, lens) in sweep.lenses.iter().enumerate() {
             let (block, members, operand) = (&blocks[view], &self.members[view], &plan.operands[view]);
             let lacks_cells = !plan.hole_bases[view].is_empty();
