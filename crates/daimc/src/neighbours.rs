@@ -232,6 +232,12 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
     // A copy of V goes with the place: it is not kept.
     let Place { labels, confidence, .. } = Place::by_columns(v.clone(), options, &watch.stop)?.2;
     let plain = Route { by: Neighbours::Off, labels, confidence };
+    let filled = (0..options.clusters).filter(|cluster| plain.labels.contains(cluster)).count();
+    if filled < options.clusters {
+        // Whom a graph would tell apart are equal, or nearly so.
+        let refusal = Some(format!("V fills {filled} of {} clusters", options.clusters));
+        return Ok(Explored { routes: vec![plain], nearest: graphs.nearest, refusal });
+    }
     let mut routes = Vec::new();
     if asked == Neighbours::Embed {
         let found = Found::from(Place::cluster(graphs.embed()?, options, &watch.stop)?.2);

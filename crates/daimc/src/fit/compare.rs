@@ -23,9 +23,14 @@ use crate::sweep::Sweep;
 use crate::watch::Stage;
 use crate::{Error, Result, kmeans};
 
-/// Instances that scalings are compared on, at most, and for each cluster at least.
+/// Instances that scalings are compared on, for each cluster at least, and of each view, if it has so many.
 const SAMPLE: usize = 1000;
 const SAMPLE_OF_CLUSTER: usize = 20;
+const SAMPLE_OF_VIEW: usize = 100;
+
+/// How far the fits to the sample go.
+const MOST_ITERATIONS: usize = 100;
+const TOLERANCE: f64 = 1e-4;
 
 /// How much better the clusters of the less likely scaling must be predicted.
 const MARGIN: f64 = 0.01;
@@ -93,6 +98,9 @@ impl Daimc {
             neighbours: Neighbours::Auto,
             view_weights: ViewWeights::Equal,
             runs: 1,
+            // A choice needs no more, however far the fit itself is to go.
+            max_iterations: self.options.max_iterations.min(MOST_ITERATIONS),
+            tolerance: self.options.tolerance.max(TOLERANCE),
             ..fit.options
         };
         if fit.options.penalty == Penalty::Auto {
@@ -101,7 +109,16 @@ impl Daimc {
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
         rng.set_stream(u64::MAX / 8);
         let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
-        let chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
+        let mut chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
+        // A view that shows few instances shows enough of them here.
+        for view in 0..scan.schema().len() {
+            let shown = chosen.iter().filter(|&&i| scan.source().is_present(view, i as usize)).count();
+            if shown < SAMPLE_OF_VIEW {
+                chosen.extend(kmeans::sample(scan.source(), view, SAMPLE_OF_VIEW, &mut rng));
+            }
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
         let mut buffers: Vec<Buffer> = first.iter().map(|_| Buffer::default()).collect();
         let part = Subset::pick(scan, &chosen, &mut buffers)?;
         let (a, b) = (fit.try_out(&part, first, scan)?, fit.try_out(&part, second, scan)?);
