@@ -406,9 +406,9 @@ pub fn cluster(
         let told = format!("{name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason);
         let asked = fitted.model.options.view_scales.get(&view.name).unwrap_or(&fitted.model.options.scale);
         if *asked == Scale::Auto {
-            level.tell(told)
+            level.tell(told);
         } else {
-            level.detail(format!("  {told}"))
+            level.detail(format!("  {told}"));
         }
         if view.scaling.importance < 1.0 {
             level.tell(format!(
