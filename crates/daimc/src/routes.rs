@@ -58,6 +58,9 @@ pub(crate) fn weights(scores: &[f64]) -> Vec<f64> {
 
 /// One score for several routes: the better they are the more they count, as their weights in a vote do.
 pub(crate) fn together(scores: &[f64]) -> f64 {
+    if scores.is_empty() {
+        return 0.0;
+    }
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     best + PRECISION * (weights(scores).iter().sum::<f64>() / scores.len() as f64).ln()
 }
@@ -182,7 +185,7 @@ mod tests {
     fn a_difference_that_can_be_chance_hardly_weighs() {
         let weights = weights(&[0.5, 0.499, 0.3]);
         assert!((weights[0] - 1.0).abs() < 1e-12 && weights[1] > 0.9 && weights[2] < 1e-4);
-        assert!((together(&[0.5, 0.5]) - 0.5).abs() < 1e-12);
+        assert!((together(&[0.5, 0.5]) - 0.5).abs() < 1e-12 && together(&[]) == 0.0);
         assert!(together(&[0.5, 0.3]) < 0.5 && together(&[0.5, 0.3]) > 0.48);
     }
 }
