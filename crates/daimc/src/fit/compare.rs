@@ -24,7 +24,7 @@ use crate::watch::Stage;
 use crate::{Error, Result, kmeans};
 
 /// Instances that scalings are compared on, for each cluster at least, and of each view, if it has so many.
-const SAMPLE: usize = 1000;
+const SAMPLE: usize = 500;
 const SAMPLE_OF_CLUSTER: usize = 20;
 const SAMPLE_OF_VIEW: usize = 100;
 
