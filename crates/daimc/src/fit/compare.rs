@@ -65,8 +65,9 @@ impl Daimc {
         {
             let rejected = if scaling.scale == own.plain.scale { Scale::MinMaxUnit } else { own.plain.scale };
             let (own, other) = if changed { (other, score) } else { (score, other) };
+            let close = if other > own { ", too close to matter" } else { "" };
             scaling.reason = format!(
-                "neighbours predict its clusters by {own:.3}, those of {rejected} by {other:.3}; {}",
+                "neighbours predict {own:.2} of its clusters, {other:.2} of those of {rejected}{close}; {}",
                 scaling.reason
             );
         }
