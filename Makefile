@@ -56,7 +56,9 @@ lint:
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 # Every published crate is packed, and built from what was packed, each against the others as they were packed.
+# Cargo would take what it has unpacked of an earlier package of the same version.
 package:
+	rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/daimc*
 	cargo package --workspace --exclude daimc-fuzz --exclude daimc-naive --exclude daimc-py --allow-dirty --quiet
 
 # Mutated files through every reader: no panic, no abort, no hang, no memory that the file does not stand for. Those that are
