@@ -20,8 +20,8 @@ pub(crate) struct Scaled<'a> {
 
 impl<'a> Scaled<'a> {
     pub fn new(source: &'a dyn Source, view: usize, scale: Scale) -> Result<Self> {
-        let scaling = internal::scaling(source, view, scale)?;
-        Ok(Self { source, view, scaling, own: ViewRows::new(source, view)? })
+        let (scaling, preparation) = internal::scaling(source, view, scale)?;
+        Ok(Self { source, view, scaling, own: ViewRows::new(source, view, &preparation)? })
     }
 
     pub fn features(&self) -> usize {

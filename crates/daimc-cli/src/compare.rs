@@ -49,7 +49,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     seeds: u64,
 
-    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf
+    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit,
+    /// tf-idf, log or log-unit
     /// [default: unit; daimc chooses for itself]
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,

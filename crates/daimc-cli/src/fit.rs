@@ -93,9 +93,9 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
 
-    /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf; for one view only:
-    /// `--scale rna=z-score`. `auto` tries min-max-unit and unit on a sample, except for sparse counts (tf-idf). May be
-    /// repeated [default: auto]
+    /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit; for one
+    /// view only: `--scale rna=log`. `auto` tries min-max-unit and unit on a sample, of logarithms where values are
+    /// heavy-tailed (log, log-unit); sparse counts are scaled by tf-idf. May be repeated [default: auto]
     #[arg(long, value_name = "[VIEW=]SCALE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,

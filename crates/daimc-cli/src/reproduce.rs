@@ -67,8 +67,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     grid: Option<PathBuf>,
 
-    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf [default: rows
-    /// of length 1, for Digit after features to 0 … 1; the default preset of daimc chooses for itself]
+    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or
+    /// log-unit [default: rows of length 1, for Digit after features to 0 … 1; the default preset of daimc chooses for itself]
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 

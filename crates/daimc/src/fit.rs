@@ -17,7 +17,7 @@ use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel, mean_rows};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
-use crate::prepared::{Preparation, Prepared};
+use crate::prepared::Prepared;
 use crate::scale::{Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
@@ -428,7 +428,7 @@ impl Daimc {
                 feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
                 basis,
                 alignment,
-                preparation: Preparation::new(observed.means),
+                preparation: observed.preparation,
                 scaling: lens.scaling.clone(),
                 stability: stability.as_mut().and_then(Iterator::next),
             });

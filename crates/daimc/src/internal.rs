@@ -18,19 +18,18 @@ pub use crate::linalg::{
 };
 pub use crate::matrix::dot;
 
-/// The scaling of a view, fitted to its present rows.
+/// The scaling of a view, fitted to its present rows, and what is done to these before.
 ///
 /// # Errors
 /// When the rows cannot be read or cannot be scaled so.
-pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<Scaling> {
+pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<(Scaling, Preparation)> {
     off_the_pool(source, || {
         let observed = Scaling::observe(&Scan::new(source, &Stop::default()), view, scale)?;
-        Ok(observed.scalings.likely().clone())
+        Ok((observed.scalings.likely().clone(), observed.preparation))
     })
 }
 
-/// All rows of a view: where they lie, or a copy of them, if they are not in memory or lack cells. These hold the mean of the
-/// values that their feature has.
+/// All rows of a view, prepared: where they lie, or a copy of them, if they are not in memory or not as they were given.
 pub struct ViewRows<'a> {
     source: &'a dyn Source,
     view: usize,
@@ -47,26 +46,18 @@ impl<'a> ViewRows<'a> {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn new(source: &'a dyn Source, view: usize) -> Result<Self> {
-        let whole = source.schema().view(view).missing_cells() == Some(0);
+    pub fn new(source: &'a dyn Source, view: usize, preparation: &Preparation) -> Result<Self> {
+        let whole = source.schema().view(view).missing_cells() == Some(0) && !preparation.log;
         let held = match source.memory() {
             Some(memory) if whole => Held::Memory(memory),
-            _ => Held::Read(Self::read(source, view, whole)?),
+            _ => {
+                let prepared = Prepared::one(source, view, preparation)?;
+                let mut buffer = Buffer::default();
+                Scan::new(&prepared, &Stop::default()).fill(view, 0..source.instances(), &mut buffer)?;
+                Held::Read(buffer)
+            }
         };
         Ok(Self { source, view, held })
-    }
-
-    fn read(source: &dyn Source, view: usize, whole: bool) -> Result<Buffer> {
-        let stop = Stop::default();
-        let mut means = Vec::new();
-        if !whole {
-            let scan = Scan::new(source, &stop);
-            means = off_the_pool(source, || Ok(Scaling::observe(&scan, view, Scale::None)?.means))?;
-        }
-        let prepared = Prepared::one(source, view, &Preparation::new(means))?;
-        let mut buffer = Buffer::default();
-        Scan::new(&prepared, &stop).fill(view, 0..source.instances(), &mut buffer)?;
-        Ok(buffer)
     }
 
     /// The rows; the buffer is room for those that have to be put together.

@@ -1,17 +1,21 @@
 //! Preprocessing: how the values of a view are scaled before they are compared.
 //!
 //! Every scaling has the form `x' = f_j · (x − shift) ∘ factor`: something per feature, then something per row.
-//! It is never applied to the data: [`Lens`](crate::lens::Lens) folds it into the products.
+//! It is never applied to the data: [`Lens`](crate::lens::Lens) folds it into the products. Only logarithms are taken
+//! before ([`Preparation`](crate::Preparation)).
 
 mod columns;
+mod tails;
 
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::prepared::MissingCells;
+use crate::prepared::{MissingCells, Preparation};
 use crate::scan::Scan;
+use crate::text::quoted;
 use crate::{Error, Result};
 use columns::Columns;
+use tails::Tails;
 
 /// How a view is scaled. Statistics are taken from its present rows only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,7 +24,8 @@ use columns::Columns;
 pub enum Scale {
     /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) where there is but one feature. All other views
     /// are scaled by [`MinMaxUnit`](Self::MinMaxUnit) or by [`Unit`](Self::Unit), whichever gives the clusters that
-    /// neighbours in single views predict better, on a sample of the instances.
+    /// neighbours in single views predict better, on a sample of the instances; by [`Log`](Self::Log) or
+    /// [`LogUnit`](Self::LogUnit) where values are dense, not negative and heavy-tailed.
     #[default]
     Auto,
     /// As it is.
@@ -38,6 +43,11 @@ pub enum Scale {
     /// Each feature times `ln((1 + n) / (1 + n_f)) + 1`, where `n_f` of `n` rows have it, then each row to
     /// length 1.
     TfIdf,
+    /// The logarithm `ln(1 + x)` of each value, each feature to the range 0 to 1, then each row to length 1. For abundances
+    /// such as counts, intensities and concentrations.
+    Log,
+    /// The logarithm `ln(1 + x)` of each value, then each row to length 1.
+    LogUnit,
 }
 
 choice!(
@@ -49,12 +59,23 @@ choice!(
     MinMaxUnit = "min-max-unit",
     ZScore = "z-score",
     ZScoreUnit = "z-score-unit",
-    TfIdf = "tf-idf"
+    TfIdf = "tf-idf",
+    Log = "log",
+    LogUnit = "log-unit"
 );
 
 impl Scale {
     fn unit_rows(self) -> bool {
-        matches!(self, Self::Unit | Self::MinMaxUnit | Self::ZScoreUnit | Self::TfIdf)
+        matches!(
+            self,
+            Self::Unit | Self::MinMaxUnit | Self::ZScoreUnit | Self::TfIdf | Self::Log | Self::LogUnit
+        )
+    }
+
+    /// Whether logarithms are taken of the values first.
+    #[must_use]
+    pub fn is_log(self) -> bool {
+        matches!(self, Self::Log | Self::LogUnit)
     }
 }
 
@@ -85,8 +106,7 @@ pub struct Scaling {
 /// How a view may be scaled, and what was seen of its features.
 pub(crate) struct Observed {
     pub scalings: Alternatives,
-    /// The mean of the values of each feature; empty where nobody has looked.
-    pub means: Vec<f64>,
+    pub preparation: Preparation,
     pub missing: MissingCells,
     /// Instances all of whose cells are missing.
     pub empty: Vec<u32>,
@@ -139,7 +159,8 @@ impl Scaling {
         if matches!(scale, Scale::None | Scale::Unit) {
             return Ok(Self::plain(scale, ASKED.into()));
         }
-        let fitted = Self::alternatives(scan, view, scale, &Columns::gather(scan, view)?)?;
+        let columns = Columns::gather(scan, view, false)?;
+        let fitted = Self::alternatives(scan, view, scale, &columns, None)?;
         Ok(Self { squares: Vec::new(), ..fitted.likely().clone() })
     }
 
@@ -152,34 +173,65 @@ impl Scaling {
         if skip {
             let scalings = Alternatives::one(Self::plain(scale, ASKED.into()));
             let missing = MissingCells::new(known.present(), 0, &[]);
-            return Ok(Observed { scalings, means: Vec::new(), missing, empty: Vec::new() });
+            return Ok(Observed {
+                scalings,
+                preparation: Preparation::default(),
+                missing,
+                empty: Vec::new(),
+            });
         }
-        let columns = Columns::gather(scan, view)?;
-        let scalings = Self::alternatives(scan, view, scale, &columns)?;
+        let mut columns = Columns::gather(scan, view, false)?;
+        let tails = match scale {
+            Scale::Auto => Tails::heavy(scan, view, &columns)?,
+            _ => None,
+        };
+        let log = tails.is_some() || scale.is_log();
+        if log {
+            if let Some(feature) = columns.min.iter().position(|min| *min < 0.0) {
+                let reason = negative(columns.min[feature], &known.feature_name(feature));
+                let reason = format!("{reason}; use another scale");
+                return Err(Error::Scaling { view: known.name().into(), scale: scale.to_string(), reason });
+            }
+            columns = Columns::gather(scan, view, true)?;
+        }
+        let scalings = Self::alternatives(scan, view, scale, &columns, tails)?;
         let rows = known.present() - columns.empty.len();
         let missing = MissingCells::new(rows, columns.partial, &columns.observed);
         // As where nobody had to look.
         let means = if scale == Scale::None && missing.instances == 0 { Vec::new() } else { columns.mean };
-        Ok(Observed { scalings, means, missing, empty: columns.empty })
+        let preparation = Preparation { log, ..Preparation::new(means) };
+        Ok(Observed { scalings, preparation, missing, empty: columns.empty })
     }
 
-    /// The scaling, or where [`Scale::Auto`] knows no rule the two to compare.
-    fn alternatives(scan: &Scan<'_>, view: usize, scale: Scale, columns: &Columns) -> Result<Alternatives> {
+    /// The scaling, or where [`Scale::Auto`] knows no rule the two to compare. Where tails are heavy, the features are those
+    /// of the logarithms.
+    fn alternatives(
+        scan: &Scan<'_>,
+        view: usize,
+        scale: Scale,
+        columns: &Columns,
+        tails: Option<Tails>,
+    ) -> Result<Alternatives> {
         let schema = scan.schema().view(view);
         let dense = schema.layout().is_dense();
         let of = |scale, reason| Self::of_columns(scale, reason, columns, schema.name(), dense);
         let chosen = match scale {
-            Scale::Auto => choose(columns, dense),
+            Scale::Auto => choose(columns, dense, tails.is_some()),
             asked => Choice::One(asked, ASKED.to_string()),
         };
         match chosen {
             Choice::One(scale, reason) => Ok(Alternatives::one(of(scale, reason)?)),
             Choice::Compared { spread } => {
-                let reason =
+                let mut reason =
                     format!("largest standard deviation of a feature is {spread:.1} times the median");
+                let mut scales = (Scale::MinMaxUnit, Scale::Unit);
+                if let Some(tails) = tails {
+                    reason = format!("{tails}; {reason} then");
+                    scales = (Scale::Log, Scale::LogUnit);
+                }
                 Ok(Alternatives {
-                    by_feature: Some(of(Scale::MinMaxUnit, reason.clone())?),
-                    plain: of(Scale::Unit, reason)?,
+                    by_feature: Some(of(scales.0, reason.clone())?),
+                    plain: of(scales.1, reason)?,
                     alike: spread <= ALIKE,
                 })
             }
@@ -203,7 +255,7 @@ impl Scaling {
     fn of_columns(scale: Scale, reason: String, columns: &Columns, view: &str, dense: bool) -> Result<Self> {
         let mut scaling = Self::plain(scale, reason);
         match scale {
-            Scale::MinMax | Scale::MinMaxUnit => {
+            Scale::MinMax | Scale::MinMaxUnit | Scale::Log => {
                 scaling.shift.clone_from(&columns.min);
                 let range = columns.min.iter().zip(&columns.max).map(|(min, max)| max - min);
                 scaling.factor = range.map(reciprocal).collect();
@@ -216,7 +268,7 @@ impl Scaling {
                 let idf = |(with, n): (&f64, &f64)| ((1.0 + n) / (1.0 + with)).ln() + 1.0;
                 scaling.factor = columns.nonzero.iter().zip(&columns.observed).map(idf).collect();
             }
-            Scale::Auto | Scale::None | Scale::Unit => {}
+            Scale::Auto | Scale::None | Scale::Unit | Scale::LogUnit => {}
         }
         let range = |f: &usize| columns.max[*f] - columns.min[*f];
         if let Some(f) = (0..scaling.shift.len()).find(|f| !range(f).is_finite()) {
@@ -256,14 +308,13 @@ impl Scaling {
     }
 
     /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were
-    /// brought to length 1.
+    /// brought to length 1, and `e^x − 1` of that where logarithms were taken.
     pub(crate) fn undo(&self, row: &mut [f64]) {
         for (f, value) in row.iter_mut().enumerate() {
             let factor = self.factor.get(f).copied().unwrap_or(1.0) * self.weight;
             let shift = self.shift.get(f).copied().unwrap_or(0.0);
             let own = if factor == 0.0 { 0.0 } else { *value / factor * self.length };
-            // Values near the largest number stay numbers.
-            *value = (shift + own).clamp(f64::MIN, f64::MAX);
+            *value = self.undo_log(shift + own);
         }
     }
 
@@ -272,7 +323,16 @@ impl Scaling {
         let factor = self.factor.get(feature).copied().unwrap_or(1.0) * row_factor;
         let shift = self.shift.get(feature).copied().unwrap_or(0.0);
         let own = if factor == 0.0 { 0.0 } else { value / factor };
-        (shift + own).clamp(f64::MIN, f64::MAX)
+        self.undo_log(shift + own)
+    }
+
+    /// Values near the largest number stay numbers, and those whose logarithms were taken stay above zero.
+    fn undo_log(&self, value: f64) -> f64 {
+        if self.scale.is_log() {
+            value.exp_m1().clamp(0.0, f64::MAX)
+        } else {
+            value.clamp(f64::MIN, f64::MAX)
+        }
     }
 
     /// Whether rows are brought to length 1.
@@ -290,10 +350,21 @@ fn reciprocal(value: f64) -> f64 {
     if value > SMALLEST_SPREAD { 1.0 / value } else { 0.0 }
 }
 
-fn choose(columns: &Columns, dense: bool) -> Choice {
+/// The share of entries that are not zero, of sparse counts such as those of words.
+fn sparse_counts(columns: &Columns) -> Option<f64> {
     let entries = columns.observed.iter().sum::<f64>();
     let density = columns.nonzero.iter().sum::<f64>() / entries;
-    if columns.counts && density <= SPARSE {
+    (columns.counts && density <= SPARSE).then_some(density)
+}
+
+/// Why no logarithm can be taken.
+pub(crate) fn negative(value: f64, feature: &str) -> String {
+    let feature = quoted(feature);
+    format!("feature {feature} has the value {value}, and there are no logarithms of negative values")
+}
+
+fn choose(columns: &Columns, dense: bool, log: bool) -> Choice {
+    if let Some(density) = sparse_counts(columns).filter(|_| !log) {
         let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
         return Choice::One(Scale::TfIdf, reason);
     }

@@ -101,8 +101,7 @@ impl Source for Subset<'_> {
         buffer: &mut Buffer,
     ) -> std::result::Result<(), ReadError> {
         let block = self.with(view, &self.index[view][instances.clone()]);
-        buffer.clear();
-        (0..instances.len()).for_each(|i| buffer.push(&block, i, self.features(view)));
+        buffer.copy(&block, instances.len(), self.features(view));
         Ok(())
     }
 

@@ -398,8 +398,7 @@ impl Source for Views<'_> {
             (None, _) => {
                 let mut room = Buffer::default();
                 let block = Memory::block(self, view, instances.clone(), &mut room);
-                buffer.clear();
-                (0..instances.len()).for_each(|i| buffer.push(&block, i, aligned.view.features()));
+                buffer.copy(&block, instances.len(), aligned.view.features());
             }
         }
         Ok(())
@@ -428,8 +427,7 @@ impl RandomAccess for Views<'_> {
         }
         let mut room = Buffer::default();
         let block = Memory::pick(self, view, instances, &mut room);
-        buffer.clear();
-        (0..instances.len()).for_each(|i| buffer.push(&block, i, self.views[view].view.features()));
+        buffer.copy(&block, instances.len(), self.views[view].view.features());
         Ok(())
     }
 }

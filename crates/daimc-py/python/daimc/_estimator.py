@@ -51,9 +51,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     beta : float, default=None
         Weight of the sparsity of B.
     scale : str or dict, default=None
-        How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit" or "tf-idf".
+        How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit", "tf-idf",
+        "log" (of 1 + x, then as "min-max-unit") or "log-unit".
         "auto", the default, tries "min-max-unit" and "unit" on a sample of the instances and takes the one whose clusters
-        neighbours in single views predict better; sparse counts are scaled by "tf-idf". A dictionary
+        neighbours in single views predict better, of logarithms where dense values are not negative and
+        heavy-tailed; sparse counts are scaled by "tf-idf". A dictionary
         says it for some views by name, and under the key `None` for all others.
     equal_weight : bool, default=None
         Whether views are brought to equal weight after scaling.

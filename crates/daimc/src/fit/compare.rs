@@ -15,7 +15,7 @@ use crate::neighbours::{self, Explored, Nearest, Neighbours};
 use crate::options::{Options, Penalty, ViewWeights};
 use crate::prepared::Prepared;
 use crate::routes::{self, Route};
-use crate::scale::{Alternatives, Observed, Scale, Scaling};
+use crate::scale::{Alternatives, Observed, Scaling};
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
@@ -61,9 +61,9 @@ impl Daimc {
         };
         let changed = other > score + MARGIN;
         let mut chosen = all(likely != changed);
-        for (own, scaling) in alternatives.iter().zip(&mut chosen).filter(|(own, _)| own.by_feature.is_some())
-        {
-            let rejected = if scaling.scale == own.plain.scale { Scale::MinMaxUnit } else { own.plain.scale };
+        for (own, scaling) in alternatives.iter().zip(&mut chosen) {
+            let Some(by_feature) = &own.by_feature else { continue };
+            let rejected = if scaling.scale == own.plain.scale { by_feature } else { &own.plain }.scale;
             let (own, other) = if changed { (other, score) } else { (score, other) };
             let close = if other > own { ", too close to matter" } else { "" };
             scaling.reason = format!(

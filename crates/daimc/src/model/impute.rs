@@ -37,33 +37,54 @@ impl Model {
                     Ok(())
                 },
                 |_, ()| {},
+            )?;
+            // What is there, as it was given and not as it was prepared.
+            let scan = Scan::new(source, &Stop::default());
+            scan.pass(
+                number..number + 1,
+                filled.values_mut().chunks_mut(scan.blocks().size() * d),
+                || (),
+                |piece, rows, ()| {
+                    observed(&piece, d, rows);
+                    Ok(())
+                },
+                |_, ()| {},
             )
         })?;
         Ok(filled)
     }
 }
 
-/// Writes the rows that a block shows: what is there, and what the model makes of the rest.
+/// Writes what the model makes of the cells that rows of a block lack.
 fn fill(piece: &Piece<'_>, lens: &Lens, basis: &Matrix, latent: &Matrix, rows: &mut [f64]) {
     let (block, d) = (&piece.blocks[0], lens.features());
     for (instance, row) in piece.shown() {
         let at = (instance - piece.instances.start) * d;
-        let out = &mut rows[at..at + d];
         // A feature that took no part in the fit is filled in as in rows that are missing.
-        let lacks = block.holes.row(row).iter().map(|&f| f as usize);
-        let mut made: Vec<(usize, f64)> = lacks.map(|f| (f, out[f])).collect();
-        made.extend(lens.holes(block, row).map(|f| {
+        for f in lens.holes(block, row) {
             let value = dot(basis.row(f), latent.row(instance));
-            (f, lens.scaling.undo_value(f, value, lens.full_factor(instance)))
-        }));
-        match block.rows {
-            Rows::DenseF32(x) => out.iter_mut().zip(&x[row * d..]).for_each(|(out, x)| *out = f64::from(*x)),
-            Rows::DenseF64(x) => out.copy_from_slice(&x[row * d..(row + 1) * d]),
+            rows[at + f] = lens.scaling.undo_value(f, value, lens.full_factor(instance));
+        }
+    }
+}
+
+/// Writes the cells that rows of a block have.
+fn observed(piece: &Piece<'_>, features: usize, rows: &mut [f64]) {
+    for (instance, row) in piece.shown() {
+        let out = &mut rows[(instance - piece.instances.start) * features..][..features];
+        let given = row * features..(row + 1) * features;
+        match piece.blocks[0].rows {
+            Rows::DenseF32(x) => put(&x[given], out),
+            Rows::DenseF64(x) => put(&x[given], out),
             Rows::SparseF32(csr) => scatter(csr, row, out),
             Rows::SparseF64(csr) => scatter(csr, row, out),
         }
-        made.into_iter().for_each(|(f, value)| out[f] = value);
     }
+}
+
+fn put<T: Scalar>(given: &[T], out: &mut [f64]) {
+    let there = given.iter().map(|x| x.to_f64()).zip(out).filter(|(x, _)| !x.is_nan());
+    there.for_each(|(x, out)| *out = x);
 }
 
 fn scatter<T: Scalar>(csr: Csr<'_, T>, row: usize, out: &mut [f64]) {

@@ -350,7 +350,10 @@ impl<'a> Opened<'a> {
                 feature_names: named.or(view.feature_names),
                 basis: self.matrix(&format!("view.{i}.basis"))?,
                 alignment: self.matrix(&format!("view.{i}.alignment"))?,
-                preparation: Preparation::new(self.numbers_if_any(&format!("view.{i}.fill"))?),
+                preparation: Preparation {
+                    log: view.scaling.scale.is_log(),
+                    ..Preparation::new(self.numbers_if_any(&format!("view.{i}.fill"))?)
+                },
                 scaling: self.scaling(&format!("view.{i}"), view.scaling)?,
                 stability: told.then(|| self.matrix(&stability)).transpose()?,
             })

@@ -3,8 +3,9 @@
 use crate::Result;
 use crate::kernel::Scalar;
 use crate::lens::{Touched, power_near};
+use crate::prepared::logarithm;
 use crate::scan::{Piece, Scan};
-use crate::source::{Block, Buffer, Csr, Rows, is_finite};
+use crate::source::{Buffer, Csr, Rows, is_finite};
 
 /// Statistics of each feature over the present rows, cells that are missing left out. All are zero for a feature without a
 /// value.
@@ -32,6 +33,8 @@ struct Measure {
     /// One over the unit.
     per_unit: Vec<f64>,
     pilot: Vec<f64>,
+    /// Whether it is the logarithms of the values that are measured.
+    log: bool,
 }
 
 /// Spreads whose squares, and many of them together, are in the range of numbers as they are.
@@ -51,6 +54,8 @@ struct ColumnSums {
     missing: Vec<f64>,
     partial: usize,
     empty: Vec<u32>,
+    /// Room for the logarithms of a row.
+    logs: Vec<f64>,
 }
 
 impl ColumnSums {
@@ -67,13 +72,14 @@ impl ColumnSums {
             missing: Vec::new(),
             partial: 0,
             empty: Vec::new(),
+            logs: Vec::new(),
         }
     }
 
-    /// As [`ColumnSums::add_dense`], of a row some of whose cells may be missing.
+    /// Adds a row some of whose cells may be missing.
     fn add_observed<T: Scalar>(&mut self, instance: usize, row: &[T], measure: &Measure) {
         if is_finite(row) {
-            self.add_dense(row, measure);
+            self.add_whole(row, measure);
             return;
         }
         let missing = row.iter().filter(|value| value.to_f64().is_nan()).count();
@@ -84,19 +90,13 @@ impl ColumnSums {
         self.rows += 1.0;
         self.partial += usize::from(missing > 0);
         self.missing.resize(row.len(), 0.0);
-        for (f, value) in row.iter().enumerate() {
-            let x = value.to_f64();
-            if x.is_nan() {
+        for (f, &value) in row.iter().enumerate() {
+            if value.to_f64().is_nan() {
                 self.missing[f] += 1.0;
                 continue;
             }
-            let y = x * measure.per_unit[f] - measure.pilot[f];
-            self.sum[f] += y;
-            self.squares[f] += y * y;
-            self.min[f] = self.min[f].min(x);
-            self.max[f] = self.max[f].max(x);
-            self.nonzero[f] += f64::from(u8::from(x != 0.0));
-            self.other |= x < 0.0 || x.trunc() != x;
+            let x = if measure.log { logarithm(value) } else { value }.to_f64();
+            self.add(f, x, x * measure.per_unit[f] - measure.pilot[f]);
         }
     }
 
@@ -105,7 +105,20 @@ impl ColumnSums {
         self.rows - self.missing.get(feature).copied().unwrap_or(0.0)
     }
 
-    fn add_dense<T: Scalar>(&mut self, row: &[T], Measure { per_unit, pilot }: &Measure) {
+    /// Adds a row that lacks nothing.
+    fn add_whole<T: Scalar>(&mut self, row: &[T], measure: &Measure) {
+        if measure.log {
+            let mut logs = std::mem::take(&mut self.logs);
+            logs.clear();
+            logs.extend(row.iter().map(|&value| logarithm(value).to_f64()));
+            self.add_dense(&logs, measure);
+            self.logs = logs;
+        } else {
+            self.add_dense(row, measure);
+        }
+    }
+
+    fn add_dense<T: Scalar>(&mut self, row: &[T], Measure { per_unit, pilot, .. }: &Measure) {
         self.rows += 1.0;
         let mut other = false;
         for (f, ((&value, &pilot), &per_unit)) in row.iter().zip(pilot).zip(per_unit).enumerate() {
@@ -122,19 +135,32 @@ impl ColumnSums {
     }
 
     /// The zeros that are not stored are added by [`ColumnSums::add_zeros`].
-    fn add_sparse<T: Scalar>(&mut self, row: usize, csr: &Csr<'_, T>, per_unit: &[f64]) {
+    fn add_sparse<T: Scalar>(
+        &mut self,
+        csr: Csr<'_, T>,
+        row: usize,
+        measure: &Measure,
+        touched: Option<&mut Touched>,
+    ) {
         self.rows += 1.0;
         let (columns, values) = csr.row(row);
-        for (&f, value) in columns.iter().zip(values) {
-            let (f, x) = (f as usize, value.to_f64());
-            let y = x * per_unit[f];
-            self.sum[f] += y;
-            self.squares[f] += y * y;
-            self.min[f] = self.min[f].min(x);
-            self.max[f] = self.max[f].max(x);
-            self.nonzero[f] += f64::from(u8::from(x != 0.0));
-            self.other |= x < 0.0 || x.trunc() != x;
+        if let Some(touched) = touched {
+            touched.mark(columns);
         }
+        for (&f, &value) in columns.iter().zip(values) {
+            let x = if measure.log { logarithm(value) } else { value }.to_f64();
+            self.add(f as usize, x, x * measure.per_unit[f as usize]);
+        }
+    }
+
+    /// Adds a value, and its distance from the pilot in the unit of the feature.
+    fn add(&mut self, f: usize, x: f64, y: f64) {
+        self.sum[f] += y;
+        self.squares[f] += y * y;
+        self.min[f] = self.min[f].min(x);
+        self.max[f] = self.max[f].max(x);
+        self.nonzero[f] += f64::from(u8::from(x != 0.0));
+        self.other |= x < 0.0 || x.trunc() != x;
     }
 
     /// A feature that is zero in some row has zero within its range.
@@ -158,7 +184,7 @@ impl ColumnSums {
         units.iter().any(|unit| *unit != 1.0).then_some(units)
     }
 
-    fn finish(mut self, Measure { per_unit, pilot }: &Measure) -> Columns {
+    fn finish(mut self, Measure { per_unit, pilot, .. }: &Measure) -> Columns {
         let features = self.sum.len();
         let observed: Vec<f64> = (0..features).map(|f| self.observed(f)).collect();
         for f in (0..features).filter(|&f| observed[f] == 0.0) {
@@ -190,12 +216,12 @@ impl ColumnSums {
 
 impl Columns {
     /// One pass over the present rows of a view; a second one where values are so large or so small that their squares
-    /// leave the range of numbers.
-    pub(super) fn gather(scan: &Scan<'_>, view: usize) -> Result<Self> {
+    /// leave the range of numbers. The values are those of the view, or their logarithms.
+    pub(super) fn gather(scan: &Scan<'_>, view: usize, log: bool) -> Result<Self> {
         let (instances, schema) = (scan.instances(), scan.schema().view(view));
         let features = schema.features();
         let first = (0..instances).find(|&i| schema.shows(i)).unwrap_or(0);
-        let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![f64::NAN; features] };
+        let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![f64::NAN; features], log };
         // What the first row lacks is looked for in those after it.
         for count in [1, scan.blocks().size()] {
             let mut buffer = Buffer::default();
@@ -203,8 +229,8 @@ impl Columns {
             let block = scan.read(view, range.clone(), &mut buffer)?;
             let rows = (0..range.len()).filter_map(|i| block.index.row(i));
             match block.rows {
-                Rows::DenseF32(x) => rows.for_each(|row| fill(&mut measure.pilot, &x[row * features..])),
-                Rows::DenseF64(x) => rows.for_each(|row| fill(&mut measure.pilot, &x[row * features..])),
+                Rows::DenseF32(x) => rows.for_each(|row| fill(&mut measure, &x[row * features..])),
+                Rows::DenseF64(x) => rows.for_each(|row| fill(&mut measure, &x[row * features..])),
                 Rows::SparseF32(_) | Rows::SparseF64(_) => break,
             }
             if measure.pilot.iter().all(|pilot| !pilot.is_nan()) {
@@ -234,11 +260,7 @@ impl ColumnSums {
             view,
             new,
             |piece, (sums, touched)| {
-                if dense && !whole {
-                    sums.look(&piece, measure);
-                } else {
-                    sums.gather(&piece.blocks[0], piece.instances.len(), measure, touched.as_mut());
-                }
+                sums.gather(&piece, measure, whole, touched.as_mut());
                 Ok(())
             },
             |(sums, touched)| total.absorb(sums, touched.as_mut()),
@@ -249,44 +271,24 @@ impl ColumnSums {
         Ok(total)
     }
 
-    /// Adds the dense rows of a block, some of whose cells may be missing.
-    fn look(&mut self, piece: &Piece<'_>, measure: &Measure) {
-        let d = self.sum.len();
-        for (instance, row) in piece.shown() {
-            match piece.blocks[0].rows {
-                Rows::DenseF32(x) => self.add_observed(instance, &x[row * d..][..d], measure),
-                Rows::DenseF64(x) => self.add_observed(instance, &x[row * d..][..d], measure),
-                Rows::SparseF32(_) | Rows::SparseF64(_) => {}
-            }
-        }
-    }
-
-    /// Adds the rows of a block.
+    /// Adds the rows of a block. If they are whole, no cell of them is missing.
     fn gather(
         &mut self,
-        block: &Block<'_>,
-        count: usize,
+        piece: &Piece<'_>,
         measure: &Measure,
+        whole: bool,
         mut touched: Option<&mut Touched>,
     ) {
         let d = self.sum.len();
-        let rows = (0..count).filter_map(|i| block.index.row(i));
-        let mut mark = |columns: &[u32]| {
-            if let Some(touched) = &mut touched {
-                touched.mark(columns);
+        for (instance, row) in piece.shown() {
+            match piece.blocks[0].rows {
+                Rows::DenseF32(x) if whole => self.add_whole(&x[row * d..][..d], measure),
+                Rows::DenseF64(x) if whole => self.add_whole(&x[row * d..][..d], measure),
+                Rows::DenseF32(x) => self.add_observed(instance, &x[row * d..][..d], measure),
+                Rows::DenseF64(x) => self.add_observed(instance, &x[row * d..][..d], measure),
+                Rows::SparseF32(csr) => self.add_sparse(csr, row, measure, touched.as_deref_mut()),
+                Rows::SparseF64(csr) => self.add_sparse(csr, row, measure, touched.as_deref_mut()),
             }
-        };
-        match block.rows {
-            Rows::DenseF32(x) => rows.for_each(|r| self.add_dense(&x[r * d..][..d], measure)),
-            Rows::DenseF64(x) => rows.for_each(|r| self.add_dense(&x[r * d..][..d], measure)),
-            Rows::SparseF32(csr) => rows.for_each(|r| {
-                mark(csr.row(r).0);
-                self.add_sparse(r, &csr, &measure.per_unit);
-            }),
-            Rows::SparseF64(csr) => rows.for_each(|r| {
-                mark(csr.row(r).0);
-                self.add_sparse(r, &csr, &measure.per_unit);
-            }),
         }
     }
 
@@ -315,8 +317,9 @@ impl ColumnSums {
 }
 
 /// Takes a row as the pilot, where there is none yet.
-fn fill<T: Scalar>(pilot: &mut [f64], row: &[T]) {
+fn fill<T: Scalar>(measure: &mut Measure, row: &[T]) {
+    let Measure { pilot, log, .. } = measure;
     for (pilot, value) in pilot.iter_mut().zip(row).filter(|(pilot, _)| pilot.is_nan()) {
-        *pilot = value.to_f64();
+        *pilot = if *log { logarithm(*value) } else { *value }.to_f64();
     }
 }

@@ -58,6 +58,12 @@ impl Buffer {
         holes.clear();
     }
 
+    /// Takes over the rows of the first instances of a block, so many.
+    pub(crate) fn copy(&mut self, block: &Block<'_>, instances: usize, features: usize) {
+        self.clear();
+        (0..instances).for_each(|i| self.push(block, i, features));
+    }
+
     /// Appends the row of the i-th instance of a block.
     pub(crate) fn push(&mut self, block: &Block<'_>, i: usize, features: usize) {
         if self.offsets.is_empty() {

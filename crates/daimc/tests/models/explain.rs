@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 fn scaled(row: &[f64], scaling: &Scaling) -> Vec<f64> {
     let value = |(f, x): (usize, &f64)| {
         let (m, c) = (scaling.shift.get(f).unwrap_or(&0.0), scaling.factor.get(f).unwrap_or(&1.0));
+        let x = if scaling.scale.is_log() { x.ln_1p() } else { *x };
         (x - m) * c
     };
     let row: Vec<f64> = row.iter().enumerate().map(value).collect();
@@ -134,8 +135,7 @@ fn contributions_are_those_of_the_definition_under_every_scaling() {
         let d = columns[view];
         present[view][i].then(|| data[view][i * d..(i + 1) * d].to_vec())
     };
-    let scales = [Scale::Auto, Scale::None, Scale::MinMax, Scale::MinMaxUnit, Scale::ZScore, Scale::TfIdf];
-    for scale in scales {
+    for scale in Scale::ALL {
         let fitted = Daimc::new(4).scale(scale).max_iterations(5).fit(&views).unwrap();
         compare(&fitted, &fitted.contributions(&views).unwrap(), &fitted.labels, row);
     }

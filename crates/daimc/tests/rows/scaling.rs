@@ -192,4 +192,5 @@ fn data(truth: &[usize]) -> [Rows; 2] {
 
 mod choice;
 mod definition;
+mod log;
 mod new_data;

@@ -147,7 +147,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         ),
         prop::sample::select(vec![Preset::Default, Preset::Paper]),
         prop::option::of(prop::sample::select(vec![Solver::Coordinate, Solver::Multiplicative])),
-        prop::option::weighted(0.8, prop::sample::select(SCALES.to_vec())),
+        prop::option::weighted(0.8, prop::sample::select(Scale::ALL.to_vec())),
         prop::option::of(any::<bool>()),
         (weight(), weight(), prop_oneof![30 => Just(1e-4), 1 => Just(0.0), 1 => Just(-1.0)]),
         (count(10), count(15), count(5)),

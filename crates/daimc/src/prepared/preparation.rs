@@ -1,0 +1,101 @@
+//! What is done to single values.
+
+use rayon::prelude::*;
+
+use crate::Layout;
+use crate::kernel::Scalar;
+use crate::source::{Buffer, HoleRows};
+
+/// What is done to the values of a view before they are scaled.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Preparation {
+    /// Whether each value x becomes `ln(1 + x)`, as [`Scale::Log`](crate::Scale::Log) does. No value may be negative then.
+    pub log: bool,
+    /// What stands for a missing cell of each feature where rows are compared as they are: the mean of the values that the
+    /// feature had in the fit. Empty: zero. It has no influence on V, which counts the cells that are there.
+    pub fill: Vec<f64>,
+}
+
+/// A value that no logarithm can be taken of: the row of the buffer, the feature, the value.
+pub(super) struct Negative {
+    pub row: usize,
+    pub feature: usize,
+    pub value: f64,
+}
+
+/// Rows that one thread prepares at a time.
+const ROWS: usize = 1024;
+
+impl Preparation {
+    /// Puts these values where cells are missing, one for each feature.
+    #[must_use]
+    pub fn new(fill: Vec<f64>) -> Self {
+        Self { log: false, fill }
+    }
+
+    /// Prepares the rows of a buffer, in which something finite stands for each of the features.
+    pub(super) fn apply(&self, layout: Layout, buffer: &mut Buffer) -> Result<(), Negative> {
+        let Buffer { f32, f64, offsets, columns, holes, .. } = buffer;
+        holes.clear();
+        let bad = match layout {
+            Layout::DenseF32 => return self.dense(f32, holes),
+            Layout::DenseF64 => return self.dense(f64, holes),
+            Layout::SparseF32 => self.sparse(f32),
+            Layout::SparseF64 => self.sparse(f64),
+        };
+        bad.map_err(|(at, value)| {
+            let row = offsets.partition_point(|&offset| offset <= at) - 1;
+            Negative { row, feature: columns[at] as usize, value }
+        })
+    }
+
+    fn dense<T: Scalar>(&self, values: &mut [T], holes: &mut HoleRows) -> Result<(), Negative> {
+        let Self { log, fill } = self;
+        let d = fill.len();
+        let prepare = |(part, values): (usize, &mut [T])| {
+            let mut holes = HoleRows::default();
+            for (i, row) in values.chunks_exact_mut(d).enumerate() {
+                if let Some((feature, value)) = log.then(|| take_logarithms(row)).and_then(Result::err) {
+                    return Err(Negative { row: part * ROWS + i, feature, value });
+                }
+                holes.fill(row, fill);
+            }
+            Ok(holes)
+        };
+        let parts: Vec<Result<HoleRows, Negative>> =
+            values.par_chunks_mut(ROWS * d).enumerate().map(prepare).collect();
+        parts.into_iter().try_for_each(|part| {
+            holes.append(&mut part?);
+            Ok(())
+        })
+    }
+
+    fn sparse<T: Scalar>(&self, values: &mut [T]) -> Result<(), (usize, f64)> {
+        const VALUES: usize = 1 << 16;
+        if !self.log {
+            return Ok(());
+        }
+        let parts = values.par_chunks_mut(VALUES).enumerate();
+        let parts = parts
+            .map(|(part, values)| take_logarithms(values).map_err(|(at, value)| (part * VALUES + at, value)));
+        // The first, however many threads there are.
+        parts.collect::<Vec<_>>().into_iter().collect()
+    }
+}
+
+/// `ln(1 + x)`, in the precision of x.
+pub(crate) fn logarithm<T: Scalar>(value: T) -> T {
+    T::from_f64(value.to_f64().ln_1p())
+}
+
+/// Takes the logarithms of values that may be missing. The position of a negative one and its value, if there is one.
+fn take_logarithms<T: Scalar>(values: &mut [T]) -> Result<(), (usize, f64)> {
+    for (at, value) in values.iter_mut().enumerate() {
+        if value.to_f64() < 0.0 {
+            return Err((at, value.to_f64()));
+        }
+        *value = logarithm(*value);
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Values with a heavy tail on one side, such as counts, intensities and concentrations: their logarithms say more.
+
+use std::fmt;
+
+use super::columns::Columns;
+use super::sparse_counts;
+use crate::Result;
+use crate::kernel::Scalar;
+use crate::scan::Scan;
+use crate::source::{Buffer, Rows};
+
+/// How skewed the features of a view are: the median of their skewness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Tails {
+    values: f64,
+    logarithms: f64,
+}
+
+/// A median skewness above this is a heavy tail: that of an exponential distribution is 2.
+const HEAVY: f64 = 1.5;
+
+/// Rows that are looked at, evenly spread over all.
+const LOOKED_AT: usize = 1000;
+
+impl Tails {
+    /// The tails of a view that is dense, if they are heavy and logarithms make them less so. Which rows are looked at
+    /// depends on their number alone, so that the answer does not change with a seed.
+    pub fn heavy(scan: &Scan<'_>, view: usize, columns: &Columns) -> Result<Option<Self>> {
+        let schema = scan.schema().view(view);
+        let suitable = schema.layout().is_dense()
+            && schema.features() > 1
+            && sparse_counts(columns).is_none()
+            && columns.min.iter().all(|min| *min >= 0.0)
+            && columns.max.iter().all(|max| max.is_finite());
+        if !suitable {
+            return Ok(None);
+        }
+        let present: Vec<u32> =
+            (0..).zip(0..scan.instances()).filter(|&(_, i)| schema.shows(i)).map(|(i, _)| i).collect();
+        let count = present.len().min(LOOKED_AT);
+        let rows: Vec<u32> = (0..count).map(|i| present[i * present.len() / count]).collect();
+        let mut buffer = Buffer::default();
+        let block = scan.pick(view, &rows, &mut buffer)?;
+        let at: Vec<usize> = (0..rows.len()).filter_map(|i| block.index.row(i)).collect();
+        let d = schema.features();
+        let tails = match block.rows {
+            Rows::DenseF32(x) => Self::of(d, |f| at.iter().map(move |row| x[row * d + f].to_f64())),
+            Rows::DenseF64(x) => Self::of(d, |f| at.iter().map(move |row| x[row * d + f].to_f64())),
+            Rows::SparseF32(_) | Rows::SparseF64(_) => return Ok(None),
+        };
+        Ok(Some(tails).filter(|own| own.values > HEAVY && own.logarithms.abs() < own.values))
+    }
+
+    /// Of the features, each given by its values.
+    fn of<I: Iterator<Item = f64> + Clone>(features: usize, values: impl Fn(usize) -> I) -> Self {
+        let median = |of: &dyn Fn(f64) -> f64| {
+            let mut all: Vec<f64> = (0..features).filter_map(|f| skewness(values(f).map(of))).collect();
+            all.sort_unstable_by(f64::total_cmp);
+            all.get(all.len() / 2).copied().unwrap_or(0.0)
+        };
+        Self { values: median(&|x| x), logarithms: median(&f64::ln_1p) }
+    }
+}
+
+impl fmt::Display for Tails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { values, logarithms } = self;
+        write!(f, "heavy-tailed: median skewness {values:.1}, of logarithms {logarithms:.1}")
+    }
+}
+
+/// The third moment of values about their mean, in units of their standard deviation; `None` if they are all equal. What is
+/// missing is left out.
+fn skewness(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let values = values.filter(|value| !value.is_nan());
+    let largest = values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    // In a unit in which no power leaves the range of numbers.
+    let values = values.map(|x| x / largest);
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let moment = |power| values.clone().map(|x| (x - mean).powi(power)).sum::<f64>() / count;
+    let (variance, third) = (moment(2), moment(3));
+    (variance > 1e-24).then(|| third / variance.powf(1.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exponential(i: usize) -> f64 {
+        -(1.0 - (i as f64 + 0.5) / 1000.0).ln()
+    }
+
+    #[test]
+    fn skewness_is_that_of_the_distribution() {
+        let of = |value: &dyn Fn(usize) -> f64| skewness((0..1000).map(value));
+        assert!((of(&exponential).unwrap() - 2.0).abs() < 0.1);
+        assert!(of(&|i| i as f64).unwrap().abs() < 1e-10);
+        // Mirrored, in another unit, with values that are missing.
+        let mirrored = of(&|i| -1e300 * exponential(i)).unwrap();
+        assert!((mirrored + of(&exponential).unwrap()).abs() < 1e-9);
+        let holes = skewness((0..2000).map(|i| if i % 2 == 0 { f64::NAN } else { exponential(i / 2) }));
+        assert_eq!(holes, of(&exponential));
+        // Three values by hand: about their mean 1 they are −1, −1, 2.
+        assert!((skewness([0.0, 0.0, 3.0].into_iter()).unwrap() - 2.0 / 2.0_f64.powf(1.5)).abs() < 1e-12);
+        assert_eq!((of(&|_| 3.0), of(&|_| 0.0), skewness([].into_iter())), (None, None, None));
+    }
+}

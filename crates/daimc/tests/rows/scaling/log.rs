@@ -1,0 +1,121 @@
+//! Logarithms: a fit that takes them is the fit to data of which they were taken before.
+
+use daimc::{Layout, Neighbours};
+
+use super::*;
+
+/// Abundances: logarithms are around the centres of clusters, in different ranges.
+fn abundances(truth: &[usize], seed: u64) -> Rows {
+    let present: Vec<bool> = (0..truth.len()).map(|i| i % 5 > 0).collect();
+    Rows::around(truth, 9, seed, |f, x| (1.5 * x + f as f64).exp()).missing(&present)
+}
+
+/// The same scaling of data of which logarithms were taken.
+fn after(scale: Scale) -> Scale {
+    if scale == Scale::Log { Scale::MinMaxUnit } else { Scale::Unit }
+}
+
+impl Rows {
+    fn each(&self, value: impl Fn(f64) -> f64) -> Self {
+        let mut rows = self.clone();
+        rows.values.iter_mut().for_each(|x| *x = value(*x));
+        rows
+    }
+
+    /// In the way that a layout stores them, some cells missing where it can say so.
+    fn as_layout(&self, name: &str, layout: Layout) -> View<'static> {
+        let lacking = |at: usize| at % 13 == 4 && (at / self.features).is_multiple_of(3);
+        let mut rows = self.clone();
+        (0..rows.values.len()).filter(|&at| lacking(at)).for_each(|at| rows.values[at] = f64::NAN);
+        match layout {
+            Layout::DenseF64 => rows.dense(name),
+            Layout::DenseF32 => rows.dense_f32(name),
+            Layout::SparseF64 => self.sparse(name),
+            Layout::SparseF32 => self.sparse_f32(name),
+        }
+    }
+}
+
+const LAYOUTS: [Layout; 4] = [Layout::DenseF64, Layout::DenseF32, Layout::SparseF64, Layout::SparseF32];
+
+#[test]
+fn a_fit_takes_logarithms_as_if_they_had_been_taken_before() {
+    let truth = truth(60);
+    let second = Rows::around(&truth, 5, 9, |_, x| x);
+    for scale in [Scale::Log, Scale::LogUnit] {
+        for layout in LAYOUTS {
+            let single = matches!(layout, Layout::DenseF32 | Layout::SparseF32);
+            let raw = abundances(&truth, 3).each(|x| if x > 5.0 { x } else { 0.0 });
+            let raw = if single { raw.rounded() } else { raw };
+            let views = |rows: &Rows, layout| vec![rows.as_layout("a", layout), second.dense("b")];
+            let of =
+                |scale| given(&truth, Scale::Unit, true).scale_view("a", scale).neighbours(Neighbours::Off);
+            let (own, taken) = (views(&raw, layout), views(&raw.each(f64::ln_1p), layout));
+            let (own, taken) = (fit(&of(scale), own), fit(&of(after(scale)), taken));
+            assert_eq!(own.model.views[0].scaling.scale, scale);
+            assert!(difference(&own.latent, &taken.latent) < 1e-9, "{scale} {layout:?}");
+            assert_eq!(own.missing_cells, taken.missing_cells);
+            assert_eq!(own.missing_cells[0].cells() > 0, layout.is_dense());
+
+            // New instances, and what they lack: in the units of the data, and never negative.
+            let new = |rows: &Rows| {
+                Views::new(vec![rows.some((10..40).filter(|i| i % 5 > 0)).as_layout("a", layout)]).unwrap()
+            };
+            let (raw, logs) = (new(&raw), new(&raw.each(f64::ln_1p)));
+            let v = own.model.transform(&raw).unwrap();
+            assert!(difference(&v, &taken.model.transform(&logs).unwrap()) < 1e-9);
+            let imputed = own.model.impute(&raw, "a", &v).unwrap();
+            let expected = taken.model.impute(&logs, "a", &v).unwrap();
+            for (x, log) in imputed.values().iter().zip(expected.values()) {
+                assert!(*x >= 0.0 && (x - log.exp_m1().max(0.0)).abs() < 1e-5 * (1.0 + x), "{x} {log}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_there_is_imputed_as_it_is() {
+    let truth = truth(60);
+    let rows = abundances(&truth, 4).rounded();
+    let views =
+        Views::new(vec![rows.dense_f32("a"), Rows::around(&truth, 5, 9, |_, x| x).dense("b")]).unwrap();
+    let fit = Daimc::new(3).scale(Scale::Log).scale_view("b", Scale::Unit).fit(&views).unwrap();
+    let imputed = fit.model.impute(&views, "a", &fit.latent).unwrap();
+    for i in (0..60).filter(|&i| rows.present[i]) {
+        assert_eq!(imputed.row(i), rows.row(i));
+    }
+}
+
+#[test]
+fn heavy_tails_are_seen_and_told() {
+    let truth = truth(200);
+    let of = |rows: &Rows| {
+        let views = vec![rows.dense("a"), Rows::around(&truth, 5, 9, |_, x| x).dense("b")];
+        fit(&Daimc::new(3).neighbours(Neighbours::Off), views).model.views[0].scaling.clone()
+    };
+    let normal = Rows::around(&truth, 9, 3, |_, x| x + 5.0);
+    let heavy = of(&normal.each(|x| (4.0 * x).exp()));
+    assert!(heavy.scale.is_log() && heavy.reason.contains("heavy-tailed"), "{heavy:?}");
+    // Not those that already are logarithms, nor those that are negative, whichever way they lean.
+    assert!(!of(&normal).scale.is_log());
+    assert!(!of(&normal.each(|x| -(4.0 * x).exp())).scale.is_log());
+    // A unit changes nothing where values are large, as abundances are.
+    assert!(of(&normal.each(|x| 1e6 * (4.0 * x).exp())).scale.is_log());
+}
+
+#[test]
+fn negative_values_are_named() {
+    let truth = truth(60);
+    let rows = abundances(&truth, 5);
+    let good = |rows: &Rows, layout| Views::new(vec![rows.as_layout("a", layout)]).unwrap();
+    for layout in LAYOUTS {
+        let daimc = Daimc::new(3).scale(Scale::Log);
+        let model = daimc.fit(&good(&rows.some((0..60).filter(|&i| rows.present[i])), layout)).unwrap().model;
+        let mut bad = rows.some((0..60).filter(|&i| rows.present[i]));
+        bad.values[9 * 7 + 2] = -0.25;
+        let told = daimc.fit(&good(&bad, layout)).unwrap_err().to_string();
+        assert!(told.contains("-0.25") && told.contains('2') && told.contains("log"), "{told}");
+        let told = model.transform(&good(&bad, layout)).unwrap_err().to_string();
+        assert!(told.contains("-0.25") && told.contains("units of the fit"), "{told}");
+    }
+}
