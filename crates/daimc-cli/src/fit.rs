@@ -447,6 +447,12 @@ pub fn cluster(
     if let Some(warning) = fitted.missingness.warning() {
         level.tell(format!("warning: {warning}"));
     }
+    if let Some(significance) = fitted.significance {
+        match significance.warning() {
+            Some(warning) => level.tell(format!("warning: {warning}")),
+            None => level.tell(format!("clearer than chance: {}", significance.text())),
+        }
+    }
     let agreement = || fitted.runs.iter().map(|run| 100.0 * run.agreement);
     if let (Some(least), Some(most)) = (agreement().reduce(f64::min), agreement().reduce(f64::max)) {
         let (runs, asked) = (fitted.runs.len(), fitted.model.options.runs);

@@ -1,6 +1,6 @@
 //! `summary.json`: what a fit was given and what came of it.
 
-use daimc::{Fit, Outcome, Run};
+use daimc::{Fit, Outcome, Run, Significance};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -22,6 +22,8 @@ pub struct Summary {
     pub scaling: Value,
     pub neighbours: Value,
     pub missingness: Value,
+    /// Whether the clusters are clearer than chance; null where that could not be told.
+    pub significance: Value,
     /// For each view that lacks cells inside its rows, how many and where.
     pub missing_cells: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,6 +62,7 @@ impl Summary {
             scaling: Value::Object(scaling.collect()),
             neighbours: json(&fitted.neighbours)?,
             missingness: json(&fitted.missingness)?,
+            significance: fitted.significance.map_or(Value::Null, significance),
             missing_cells: missing_cells(fitted),
             runs: fitted.runs.clone(),
             iterations: fitted.iterations(),
@@ -133,4 +136,12 @@ pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+fn significance(found: Significance) -> Value {
+    let Significance { agreement, by_chance, deviation, .. } = found;
+    json!({
+        "agreement": agreement, "by_chance": by_chance, "deviation": deviation,
+        "excess": found.excess(), "clear": found.is_clear(),
+    })
 }

@@ -158,6 +158,14 @@ impl Model {
         (found.information, found.p_value, found.warning())
     }
 
+    /// How far neighbours agree on the clusters, how far they would by chance with its standard deviation, and what people
+    /// should know.
+    #[getter]
+    fn significance(&self) -> Option<(f64, f64, f64, Option<String>)> {
+        let found = self.0.significance?;
+        Some((found.agreement, found.by_chance, found.deviation, found.warning()))
+    }
+
     /// How many of the instances that a view shows lack each of its features.
     fn missing_cells<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let features = self.0.model.view(view).map_err(raise)?.basis.rows();

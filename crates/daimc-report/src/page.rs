@@ -99,10 +99,15 @@ fn subtitle(figures: &Figures) -> String {
 
 /// What a reader should know before anything else is believed.
 fn warning(fit: &Fit) -> String {
-    let told = fit.missingness.warning();
-    told.map_or_else(String::new, |told| {
-        format!("<p class=warning role=note><strong>Warning:</strong> {}. See <a href=\"#missing\">what is missing where</a>.</p>", escape(&told))
-    })
+    let note = |told: &str, see: &str| {
+        format!("<p class=warning role=note><strong>Warning:</strong> {}.{see}</p>", escape(told))
+    };
+    let follows = fit
+        .missingness
+        .warning()
+        .map(|told| note(&told, " See <a href=\"#missing\">what is missing where</a>."));
+    let unclear = fit.significance.and_then(|found| found.warning()).map(|told| note(&told, ""));
+    follows.into_iter().chain(unclear).collect()
 }
 
 /// The numbers that a reader looks for first.
@@ -131,6 +136,10 @@ fn headline(figures: &Figures) -> String {
         ("Objective", number(summary.objective), format!("mean confidence {}", score(summary.confidence))),
         ("Time", duration(summary.seconds), "from memory to clusters".into()),
     ];
+    if let Some(found) = &summary.significance {
+        let remark = format!("neighbours agree by {:.2}, by chance {:.2}", found.agreement, found.by_chance);
+        cards.insert(3, ("Beyond chance", format!("{:.1} σ", found.excess()), remark));
+    }
     if let Some(agreement) = &figures.agreement {
         let scores = &agreement.scores;
         cards.extend([

@@ -1,8 +1,10 @@
 //! The fit: options and rows in, clusters and a model out.
 
+mod chance;
 mod compare;
 mod fitted;
 mod run;
+mod sample;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -291,7 +293,7 @@ impl Daimc {
     ) -> Result<Fit> {
         // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
         self.on_threads(source, || {
-            let (mut fit, schema) = self.fitted(source, each)?;
+            let (mut fit, schema) = self.fitted(source, each, true)?;
             let Options { clusters, seed, .. } = self.options;
             fit.missingness = Missingness::of(&schema, &fit.labels, clusters, seed);
             Ok(fit)
@@ -327,14 +329,15 @@ impl Daimc {
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
-        self.fitted(source, each).map(|(fit, _)| fit)
+        self.fitted(source, each, false).map(|(fit, _)| fit)
     }
 
-    /// The fit, and who was found to be seen where.
+    /// The fit, and who was found to be seen where. If it is somebody's result, its clusters are compared with chance.
     fn fitted(
         &self,
         source: &dyn Source,
         each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+        result: bool,
     ) -> Result<(Fit, Schema)> {
         source.schema().check()?;
         let names = (0..source.views()).map(|view| source.name(view));
@@ -354,7 +357,12 @@ impl Daimc {
             fit = fit.penalty(penalty).alpha(alpha).beta(beta);
         }
         let lenses = fit.prepare(&given, &scan, scalings)?;
-        fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)
+        let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
+        if result {
+            let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
+            found.significance = fit.significance(&given.as_source(&prepared), &scalings)?;
+        }
+        Ok((found, schema))
     }
 
     fn run(
@@ -445,6 +453,7 @@ impl Daimc {
             confidence: place.confidence,
             neighbours: decision,
             missingness: Missingness::default(),
+            significance: None,
             runs,
             objective,
             history,

@@ -121,14 +121,9 @@ struct Graphs<'a> {
 
 impl<'a> Graphs<'a> {
     fn new(sweep: &'a Sweep<'a>, options: &'a Options, watch: &'a Watch) -> Result<Self> {
-        let (scan, lenses) = (&sweep.scan, &sweep.lenses);
-        let find = |(view, lens)| {
-            watch.tell(&Stage::Search { view: scan.schema().view_name(view).into() });
-            search::nearest(scan, view, lens, NEIGHBOURS, options.seed, watch)
-        };
-        let nearest = lenses.iter().enumerate().map(find).collect::<Result<_>>()?;
-        let importance = lenses.iter().map(|lens| lens.scaling.importance).collect();
-        Ok(Self { scan, options, watch, nearest, importance })
+        let nearest = nearest(sweep, options, watch)?;
+        let importance = sweep.lenses.iter().map(|lens| lens.scaling.importance).collect();
+        Ok(Self { scan: &sweep.scan, options, watch, nearest, importance })
     }
 
     /// DAIMC on the leading eigenvectors of each view's own graph: its V.
@@ -166,6 +161,16 @@ impl<'a> Graphs<'a> {
             })
             .collect()
     }
+}
+
+/// The neighbours of each instance in each view.
+pub(crate) fn nearest(sweep: &Sweep<'_>, options: &Options, watch: &Watch) -> Result<Vec<Nearest>> {
+    let scan = &sweep.scan;
+    let find = |(view, lens)| {
+        watch.tell(&Stage::Search { view: scan.schema().view_name(view).into() });
+        search::nearest(scan, view, lens, NEIGHBOURS, options.seed, watch)
+    };
+    sweep.lenses.iter().enumerate().map(find).collect()
 }
 
 /// The ways to clusters that neighbourhoods open beside that by V alone.

@@ -50,6 +50,32 @@ pub(crate) fn score(labels: &[usize], clusters: usize, graphs: &[&Nearest]) -> R
     Ok(scores.iter().sum::<f64>() / unit)
 }
 
+/// How far neighbours agree on the clusters: the mutual information of an instance's cluster and that of one of its
+/// neighbours, in units of `ln K`, the mean over the views. It says less of who is in the wrong cluster than [`score`]
+/// does, and is more sensitive to whether there are clusters at all.
+pub(crate) fn agreement(labels: &[usize], clusters: usize, graphs: &[Nearest]) -> f64 {
+    let mut total = 0.0;
+    for graph in graphs {
+        let mut pairs = vec![0.0; clusters * clusters];
+        let mut count = 0.0_f64;
+        for (i, label) in labels.iter().enumerate() {
+            graph.of(i).for_each(|(other, _)| {
+                pairs[label * clusters + labels[other]] += 1.0;
+                count += 1.0;
+            });
+        }
+        let of_own = |k: usize| (0..clusters).map(|l| pairs[k * clusters + l]).sum::<f64>();
+        let of_other = |l: usize| (0..clusters).map(|k| pairs[k * clusters + l]).sum::<f64>();
+        let (own, other): (Vec<f64>, Vec<f64>) = (0..clusters).map(|k| (of_own(k), of_other(k))).unzip();
+        let term = |(at, pairs): (usize, &f64)| {
+            let by_chance = own[at / clusters] * other[at % clusters] / count;
+            if *pairs > 0.0 { pairs * (pairs / by_chance).ln() } else { 0.0 }
+        };
+        total += pairs.iter().enumerate().map(term).sum::<f64>() / count.max(1.0);
+    }
+    total / graphs.len().max(1) as f64 / (clusters.max(2) as f64).ln()
+}
+
 /// What each score weighs beside the best, which weighs 1.
 pub(crate) fn weights(scores: &[f64]) -> Vec<f64> {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -161,6 +187,23 @@ mod tests {
         let of = |labels: &[usize]| score(labels, 4, &all).unwrap();
         assert!(of(&truth) > 0.5 && of(&strange) < 0.1 && of(&one) < 0.02);
         assert_eq!(score(&truth, 4, &[]).unwrap(), 0.0);
+    }
+
+    #[test]
+    fn agreement_is_the_information_that_one_neighbour_has() {
+        let data = Synthetic::new(120, 3).noise(1.0).seed(5);
+        let own = graphs(vec![data.dense::<f64>("a", 6).unwrap()]);
+        let truth = data.truth();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for i in 0..120 {
+            own[0].of(i).for_each(|(other, _)| {
+                first.push(truth[i]);
+                second.push(truth[other]);
+            });
+        }
+        let expected = Contingency::new(&first, &second).unwrap().mutual_information() / 3.0_f64.ln();
+        assert!((agreement(&truth, 3, &own) - expected).abs() < 1e-12);
+        assert_eq!((agreement(&truth, 3, &[]), agreement(&[0; 120], 1, &own)), (0.0, 0.0));
     }
 
     fn route(labels: &[usize]) -> Route {

@@ -238,6 +238,12 @@ impl Scaling {
         }
     }
 
+    /// The scaling of some of the features.
+    pub(crate) fn some(&self, features: &[usize]) -> Self {
+        let of = |all: &[f64]| features.iter().filter_map(|&f| all.get(f).copied()).collect();
+        Self { shift: of(&self.shift), factor: of(&self.factor), squares: of(&self.squares), ..self.clone() }
+    }
+
     fn plain(scale: Scale, reason: String) -> Self {
         Self {
             scale,

@@ -24,6 +24,8 @@ pub enum Stage {
     },
     /// Clusters are cut from the graph of neighbours.
     Cut,
+    /// The clusters are compared with those that chance would give.
+    Significance,
 }
 
 impl fmt::Display for Stage {
@@ -37,6 +39,7 @@ impl fmt::Display for Stage {
                 write!(out, "looking for neighbours in view {}", crate::text::quoted(view))
             }
             Self::Cut => out.write_str("cutting the graph of neighbours"),
+            Self::Significance => out.write_str("comparing with chance"),
         }
     }
 }

@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from daimc._select import Selection as Selection
     from daimc._simulate import simulate_missing as simulate_missing
     from daimc._warnings import MissingnessWarning as MissingnessWarning
+    from daimc._warnings import SignificanceWarning as SignificanceWarning
 
-__all__ = ["DAIMC", "MissingnessWarning", "Selection", "baselines", "datasets", "metrics", "plots", "simulate_missing"]
+__all__ = [
+    "DAIMC",
+    "MissingnessWarning",
+    "Selection",
+    "SignificanceWarning",
+    "baselines",
+    "datasets",
+    "metrics",
+    "plots",
+    "simulate_missing",
+]
 __version__ = _version("daimc")
 
 # What takes time to import, scikit-learn above all, is imported when it is first asked for.
@@ -26,6 +37,7 @@ _MODULES = {"baselines", "datasets", "metrics", "plots"}
 _HOMES = {
     "DAIMC": "daimc._estimator",
     "MissingnessWarning": "daimc._warnings",
+    "SignificanceWarning": "daimc._warnings",
     "Selection": "daimc._select",
     "simulate_missing": "daimc._simulate",
 }

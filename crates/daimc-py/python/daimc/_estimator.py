@@ -24,7 +24,7 @@ from daimc._progress import Progress, logger
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
 from daimc._tables import split_ids
-from daimc._warnings import _warn_missingness
+from daimc._warnings import SignificanceWarning, _warn_missingness
 
 #: Options of a fit by their names here, with their names in the file of a model.
 OPTIONS = dict(_daimc.options())
@@ -137,6 +137,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         How far the clusters go together with which views instances have: `information`, the mutual information of the two
         in nats less its mean over permutations of the presence patterns, and `p_value`, the share of the permutations that
         have as much. Where they go together so far that it matters, `fit` gives a :class:`MissingnessWarning`.
+    significance_ : dict or None
+        Whether the clusters are clearer than chance: `agreement`, how far neighbours in single views agree on the clusters
+        of a sample (0 to 1), `by_chance`, the same where every feature is permuted, and `deviation`, the standard deviation of
+        that. `fit` gives a :class:`SignificanceWarning` where the agreement is less than four of these beyond chance. None
+        where there are fewer than three samples for a cluster.
     missing_cells_ : list of ndarray of shape (n_features of the view,)
         How many of the instances that each view shows lack each of its features. A feature that all lack takes no part.
     run_agreement_ : ndarray of shape (runs,)
@@ -165,7 +170,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     Tables of other libraries (Dask, Modin, cuDF, Spark, pyarrow, xarray) are refused: as arrays they would lose their IDs.
     After `set_output(transform="pandas")` the DataFrames that come out have the index of the tables.
 
-    A `MissingnessWarning` tells that the clusters go together with which views show an instance.
+    A `SignificanceWarning` tells that the clusters are no clearer than chance, a `MissingnessWarning` that they go together with
+    which views show an instance.
 
     References
     ----------
@@ -439,6 +445,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         *_, missingness = model.missingness
         if missingness is not None:
             _warn_missingness(missingness)
+        *_, unclear = model.significance or (None,)
+        if unclear is not None:
+            warnings.warn(unclear, SignificanceWarning, stacklevel=3)
         if is_mudata(X):
             self._annotate(X, data)
         return data
@@ -518,6 +527,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.neighbours_ = model.neighbours
         information, p_value, _ = model.missingness
         self.missingness_ = {"information": information, "p_value": p_value}
+        significance = model.significance
+        self.significance_ = None
+        if significance is not None:
+            agreement, by_chance, deviation, _ = significance
+            self.significance_ = {"agreement": agreement, "by_chance": by_chance, "deviation": deviation}
         self.missing_cells_ = [model.missing_cells(view) for view in self.view_names_]
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["MissingnessWarning"]
+__all__ = ["MissingnessWarning", "SignificanceWarning"]
 
 
 class MissingnessWarning(UserWarning):
@@ -13,6 +13,13 @@ class MissingnessWarning(UserWarning):
     In real data they may: where a test is ordered for the ill alone, who lacks it is a finding. Where values are missing
     at random, such clusters are an artefact. `daimc.plots.missingness` shows which views show which instances;
     `warnings.simplefilter("error", MissingnessWarning)` makes an error of it.
+    """
+
+
+class SignificanceWarning(UserWarning):
+    """The clusters are no clearer than those of the same data with every feature permuted.
+
+    There may be nothing to separate, or not into so many clusters: compare with another `n_clusters`, or with `select`.
     """
 
 

@@ -1,6 +1,6 @@
 //! The headline numbers.
 
-use daimc::{Fit, Outcome, Schema};
+use daimc::{Fit, Outcome, Schema, Significance};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -27,6 +27,8 @@ pub struct Summary {
     pub seconds: f64,
     /// The mean of the instances' confidence.
     pub confidence: f64,
+    /// Whether the clusters are clearer than chance.
+    pub significance: Option<Significance>,
 }
 
 /// Instances whose confidence is added up by one thread at a time.
@@ -51,6 +53,7 @@ impl Summary {
                 + timings.iterate
                 + timings.assign
                 + timings.neighbours,
+            significance: fit.significance,
             confidence: blocks.into_iter().sum::<f64>() / fit.confidence.len().max(1) as f64,
         }
     }

@@ -2,35 +2,22 @@
 //! So the clusters that each of two scalings leads to are compared, on a sample of the instances, by how well neighbours
 //! predict them ([`routes`]).
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
-
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-
 use super::Daimc;
-use super::run::{Clock, Work};
-use crate::lens::Lens;
 use crate::neighbours::{self, Explored, Nearest, Neighbours};
-use crate::options::{Options, Penalty, ViewWeights};
+use crate::options::Options;
 use crate::prepared::Prepared;
 use crate::routes::{self, Route};
 use crate::scale::{Alternatives, Observed, Scaling};
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
-use crate::sweep::Sweep;
 use crate::watch::Stage;
-use crate::{Error, Result, kmeans};
+use crate::{Error, Result};
 
 /// Instances that scalings are compared on, for each cluster at least, and of each view, if it has so many.
 const SAMPLE: usize = 500;
 const SAMPLE_OF_CLUSTER: usize = 20;
 const SAMPLE_OF_VIEW: usize = 100;
-
-/// How far the fits to the sample go.
-const MOST_ITERATIONS: usize = 100;
-const TOLERANCE: f64 = 1e-4;
 
 /// How much better the clusters of the less likely scaling must be predicted.
 const MARGIN: f64 = 0.01;
@@ -93,33 +80,11 @@ impl Daimc {
 
     /// How well neighbours predict the clusters that each of two scalings leads to.
     fn compare(&self, scan: &Scan<'_>, first: &[Scaling], second: &[Scaling]) -> Result<[f64; 2]> {
-        let mut fit = self.clone().alone(self.options.seed);
-        fit.options = Options {
-            // Whatever the fit itself makes of neighbourhoods: its scaling does not hang on that.
-            neighbours: Neighbours::Auto,
-            view_weights: ViewWeights::Equal,
-            runs: 1,
-            // A choice needs no more, however far the fit itself is to go.
-            max_iterations: self.options.max_iterations.min(MOST_ITERATIONS),
-            tolerance: self.options.tolerance.max(TOLERANCE),
-            ..fit.options
-        };
-        if fit.options.penalty == Penalty::Auto {
-            fit = fit.penalty(Penalty::Published);
-        }
-        let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
-        rng.set_stream(u64::MAX / 8);
+        let mut fit = self.in_short(self.options.seed);
+        // Whatever the fit itself makes of neighbourhoods: its scaling does not hang on that.
+        fit.options.neighbours = Neighbours::Auto;
         let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
-        let mut chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
-        // A view that shows few instances shows enough of them here.
-        for view in 0..scan.schema().len() {
-            let shown = chosen.iter().filter(|&&i| scan.source().is_present(view, i as usize)).count();
-            if shown < SAMPLE_OF_VIEW {
-                chosen.extend(kmeans::sample(scan.source(), view, SAMPLE_OF_VIEW, &mut rng));
-            }
-        }
-        chosen.sort_unstable();
-        chosen.dedup();
+        let chosen = self.sample(scan, size, SAMPLE_OF_VIEW);
         let mut buffers: Vec<Buffer> = first.iter().map(|_| Buffer::default()).collect();
         let part = Subset::pick(scan, &chosen, &mut buffers)?;
         let (a, b) = (fit.try_out(&part, first, scan)?, fit.try_out(&part, second, scan)?);
@@ -133,17 +98,8 @@ impl Daimc {
 
     /// Fits the sample with these scalings and finds clusters in every way.
     fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Explored> {
-        let (options, stop) = (&self.options, scan.stop());
-        let part = Scan::new(part, stop);
-        let lens = |(view, scaling): (usize, &Scaling)| {
-            Lens::fit(&part, view, scaling.clone(), options.equal_weight)
-        };
-        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-        let sweep = Arc::new(Sweep::new(part, lenses, options.latent));
-        let mut quiet = |_: &super::Iteration| ControlFlow::Continue(());
-        let (_, v, _) =
-            Work::new(self, sweep.clone(), stop, &mut quiet, Clock::new().start).once(options, 1)?;
-        stop.check()?;
-        neighbours::explore(&sweep, options, &v, &self.watch.within(stop))
+        let stop = scan.stop();
+        let (sweep, v) = self.latent_of(Scan::new(part, stop), scalings)?;
+        neighbours::explore(&sweep, &self.options, &v, &self.watch.within(stop))
     }
 }

@@ -6,6 +6,7 @@ use crate::missingness::Missingness;
 use crate::model::Model;
 use crate::neighbours::Decision;
 use crate::prepared::MissingCells;
+use crate::significance::Significance;
 use crate::source::Source;
 use crate::steps::objective::Objective;
 use crate::text::quoted;
@@ -31,6 +32,8 @@ pub struct Fit {
     pub neighbours: Decision,
     /// How far the clusters go together with which views instances have.
     pub missingness: Missingness,
+    /// Whether the clusters are clearer than chance; `None` where there are too few instances to tell, or the fit was stopped.
+    pub significance: Option<Significance>,
     /// How each of several runs went; empty where there was one.
     pub runs: Vec<Run>,
     /// The objective of this U, V and B.

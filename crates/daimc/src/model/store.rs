@@ -16,6 +16,7 @@ use crate::fit::{Fit, Run};
 use crate::options::Options;
 use crate::prepared::{MissingCells, Preparation};
 use crate::scale::{Scale, Scaling};
+use crate::significance::Significance;
 use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
 
@@ -59,6 +60,8 @@ struct FitMetadata {
     neighbours: Decision,
     #[serde(default)]
     missingness: Missingness,
+    #[serde(default)]
+    significance: Option<Significance>,
     /// Of each view: the instances that it shows, and those of them that lack cells. Missing in files from before cells could
     /// be missing.
     #[serde(default)]
@@ -317,6 +320,7 @@ impl<'a> Opened<'a> {
             confidence,
             neighbours: about.neighbours,
             missingness: about.missingness,
+            significance: about.significance,
             runs: about.runs,
             objective: about.objective,
             history: about.history,
@@ -441,6 +445,7 @@ impl Fit {
             ids: None,
             neighbours: self.neighbours.clone(),
             missingness: self.missingness.clone(),
+            significance: self.significance,
             missing_cells: self.missing_cells.iter().map(|own| [own.present, own.instances]).collect(),
             runs: self.runs.clone(),
             objective: self.objective,

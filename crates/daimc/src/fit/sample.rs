@@ -1,0 +1,74 @@
+//! Fits to a sample of the instances, by which something is decided about the fit to all.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Daimc;
+use super::run::{Clock, Work};
+use crate::lens::Lens;
+use crate::options::{Options, Penalty, ViewWeights};
+use crate::scale::Scaling;
+use crate::scan::Scan;
+use crate::sweep::Sweep;
+use crate::{Matrix, Result, kmeans};
+
+/// How far the fits to the sample go.
+const MOST_ITERATIONS: usize = 100;
+const TOLERANCE: f64 = 1e-4;
+
+impl Daimc {
+    /// Instances, in increasing order: so many, and so many of each view, if it has them.
+    pub(super) fn sample(&self, scan: &Scan<'_>, size: usize, of_view: usize) -> Vec<u32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
+        rng.set_stream(u64::MAX / 8);
+        let mut chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
+        // A view that shows few instances shows enough of them here.
+        for view in 0..scan.schema().len() {
+            let shown = chosen.iter().filter(|&&i| scan.source().is_present(view, i as usize)).count();
+            if shown < of_view {
+                chosen.extend(kmeans::sample(scan.source(), view, of_view, &mut rng));
+            }
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        chosen
+    }
+
+    /// The same fit, by V alone and no further than a decision needs, however far the fit itself is to go.
+    pub(super) fn in_short(&self, seed: u64) -> Self {
+        let mut fit = self.clone().alone(seed);
+        fit.options = Options {
+            view_weights: ViewWeights::Equal,
+            runs: 1,
+            max_iterations: self.options.max_iterations.min(MOST_ITERATIONS),
+            tolerance: self.options.tolerance.max(TOLERANCE),
+            ..fit.options
+        };
+        match fit.options.penalty {
+            Penalty::Auto => fit.penalty(Penalty::Published),
+            _ => fit,
+        }
+    }
+
+    /// V of a sample with these scalings.
+    pub(super) fn latent_of<'s>(
+        &self,
+        part: Scan<'s>,
+        scalings: &[Scaling],
+    ) -> Result<(Arc<Sweep<'s>>, Matrix)> {
+        let (options, stop) = (&self.options, part.stop().clone());
+        let lens = |(view, scaling): (usize, &Scaling)| {
+            Lens::fit(&part, view, scaling.clone(), options.equal_weight)
+        };
+        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+        let sweep = Arc::new(Sweep::new(part, lenses, options.latent));
+        let mut quiet = |_: &super::Iteration| ControlFlow::Continue(());
+        let (_, v, _) =
+            Work::new(self, sweep.clone(), &stop, &mut quiet, Clock::new().start).once(options, 1)?;
+        stop.check()?;
+        Ok((sweep, v))
+    }
+}
