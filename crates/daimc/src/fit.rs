@@ -20,7 +20,7 @@ use crate::model::{Model, Place, ViewModel, mean_rows};
 use crate::neighbours::{self, Decision, Found, Neighbours};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
 use crate::prepared::Prepared;
-use crate::scale::{Observed, Scale, Scaling};
+use crate::scale::{Alternatives, Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
 use crate::steps::latent::Solver;
@@ -356,11 +356,13 @@ impl Daimc {
                 *tune::penalty(&self.scaled_by(&given, &scalings), &given)?.options();
             fit = fit.penalty(penalty).alpha(alpha).beta(beta);
         }
+        let others = rejected(&observed, &scalings);
         let lenses = fit.prepare(&given, &scan, scalings)?;
         let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
         if result {
             let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
-            found.significance = fit.significance(&given.as_source(&prepared), &scalings)?;
+            found.significance =
+                fit.significance(&given.as_source(&prepared), &scalings, others.as_deref())?;
         }
         Ok((found, schema))
     }
@@ -533,4 +535,16 @@ impl Daimc {
         let statistics = sweep.gather(&mut v, sweep.scan.stop())?;
         Ok(Start { v, statistics, bases: Bases::Fitted })
     }
+}
+
+/// The scalings that were not taken, where there were two to choose from; those of other views are as they are. `None` if there
+/// was no choice.
+fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>> {
+    observed.iter().any(|view| view.scalings.by_feature.is_some()).then(|| {
+        let other = |(view, taken): (&Observed, &Scaling)| match &view.scalings {
+            Alternatives { by_feature: Some(own), .. } if own.scale != taken.scale => own.clone(),
+            Alternatives { plain, .. } => plain.clone(),
+        };
+        observed.iter().zip(taken).map(other).collect()
+    })
 }

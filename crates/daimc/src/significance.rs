@@ -23,8 +23,8 @@ pub struct Significance {
 }
 
 /// Standard deviations by which clusters must be clearer than chance: with the ten permutations that are made, about one of
-/// 600 data sets without any structure is.
-const CLEAR: f64 = 4.0;
+/// 200 data sets without any structure is.
+const CLEAR: f64 = 3.5;
 
 impl Significance {
     pub(crate) fn new(agreement: f64, permuted: &[f64]) -> Self {

@@ -140,7 +140,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     significance_ : dict or None
         Whether the clusters are clearer than chance: `agreement`, how far neighbours in single views agree on the clusters
         of a sample (0 to 1), `by_chance`, the same where every feature is permuted, and `deviation`, the standard deviation of
-        that. `fit` gives a :class:`SignificanceWarning` where the agreement is less than four of these beyond chance. None
+        that. `fit` gives a :class:`SignificanceWarning` where the agreement is less than 3.5 of these beyond chance. None
         where there are fewer than three samples for a cluster.
     missing_cells_ : list of ndarray of shape (n_features of the view,)
         How many of the instances that each view shows lack each of its features. A feature that all lack takes no part.

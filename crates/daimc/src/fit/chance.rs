@@ -23,7 +23,7 @@ const PERMUTATIONS: usize = 10;
 
 /// Instances that are looked at, for each cluster at least, and of each view, if it has so many; and features of a view,
 /// evenly spread over all.
-const SAMPLE: usize = 300;
+const SAMPLE: usize = 500;
 const SAMPLE_OF_CLUSTER: usize = 20;
 const SAMPLE_OF_VIEW: usize = 100;
 const FEATURES: usize = 1000;
@@ -36,15 +36,33 @@ const ITERATIONS: usize = 20;
 const RESTARTS: usize = 4;
 
 impl Daimc {
-    /// Whether the clusters of data so scaled are clearer than chance; `None` if there is nothing to be clear about, or the
-    /// fit was stopped. The rows are prepared.
-    pub(super) fn significance(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Result<Option<Significance>> {
+    /// Whether the clusters of data so scaled are clearer than chance, or those of data that are scaled in the other way that
+    /// was tried; `None` if there is nothing to be clear about, or the fit was stopped. The rows are prepared.
+    ///
+    /// A feature that is larger than all others makes clusters of itself, which a permutation does not take from it. So what is
+    /// not clear in one scaling may be clear in the other.
+    pub(super) fn significance(
+        &self,
+        scan: &Scan<'_>,
+        scalings: &[Scaling],
+        others: Option<&[Scaling]>,
+    ) -> Result<Option<Significance>> {
         let clusters = self.options.clusters;
         if clusters < 2 || LEAST * clusters > scan.instances() || scan.stop().is_set() {
             return Ok(None);
         }
         self.watch.tell(&Stage::Significance);
-        match self.beside_chance(scan, scalings) {
+        let found = || {
+            let found = self.beside_chance(scan, scalings)?;
+            match others.filter(|_| !found.is_clear()) {
+                Some(others) => {
+                    let other = self.beside_chance(scan, others)?;
+                    Ok(if other.is_clear() { other } else { found })
+                }
+                None => Ok(found),
+            }
+        };
+        match found() {
             Err(Error::Interrupted) => Ok(None),
             found => found.map(Some),
         }
