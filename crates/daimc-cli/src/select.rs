@@ -192,6 +192,9 @@ fn print(out: &mut impl Write, selection: &Selection) -> io::Result<()> {
             100.0 * own.votes
         )?;
     }
+    if selection.recommended == 1 {
+        return writeln!(out, "\nRecommended: one cluster: {}.", selection.reason);
+    }
     writeln!(
         out,
         "\nRecommended: {} clusters, by {:.0} % of the bootstrap samples of {} resamples: {}.",

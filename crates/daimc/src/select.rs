@@ -9,6 +9,9 @@
 //! factors about 1/K; what is won by splitting clusters that are real is less. So the smallest K is recommended whose
 //! score is within a tenth of the best. Where no instance is seen in two views, nothing can be predicted: the largest
 //! K is recommended whose stability is within a twentieth of the best.
+//!
+//! Clusters of noise can be stable too. So those of the recommended K are compared with chance
+//! ([`Significance`](crate::Significance)); if they are no clearer, the answer is one cluster.
 
 mod resample;
 mod rule;
@@ -23,7 +26,7 @@ use crate::metrics::ari;
 use crate::scan::Scan;
 use crate::source::{Buffer, Source};
 use crate::subset::Subset;
-use crate::{Daimc, Error, Result};
+use crate::{Daimc, Error, Result, Significance};
 use resample::{Resample, Sample};
 use rule::Records;
 
@@ -52,10 +55,13 @@ pub struct Select {
 pub struct Selection {
     /// The numbers of clusters that were tried, in increasing order.
     pub candidates: Vec<Candidate>,
-    /// The recommended number of clusters.
+    /// The recommended number of clusters; 1 if there is nothing to separate.
     pub recommended: usize,
-    /// The share of the bootstrap samples of the resamples (1000, less those of one resample alone) that recommend it too.
+    /// The share of the bootstrap samples of the resamples (1000, less those of one resample alone) that recommend it too; NaN if
+    /// one cluster is recommended, for which they cannot vote.
     pub confidence: f64,
+    /// Whether the clusters of the best number that was tried are clearer than chance; `None` if that cannot be told.
+    pub significance: Option<Significance>,
     /// Why, in a sentence.
     pub reason: String,
     /// Resamples that were made; fewer than asked for if it was stopped.
@@ -250,6 +256,7 @@ impl Select {
             (0..self.clusters.len()).into_par_iter().map(of_clusters).collect::<Result<_>>()?;
         let mut selection = rule::recommend(&records, seed);
         selection.cancelled = finished.len() < self.resamples;
-        Ok(selection)
+        let best = self.fit.clone().with(selection.recommended, seed);
+        Ok(rule::beside_chance(selection, best.chance(&scan)?))
     }
 }

@@ -33,14 +33,19 @@ const PLOTS: [Plot; 3] = [
 ];
 
 pub fn page(selection: &Selection, key: &Value) -> String {
+    let (title, votes) = match selection.recommended {
+        1 => ("One cluster".to_string(), String::new()),
+        several => {
+            let votes = 100.0 * selection.confidence;
+            (format!("{several} clusters"), format!("Recommended by {votes:.0} % of the bootstrap samples: "))
+        }
+    };
     let mut out = format!(
         "<!doctype html>\n<html lang=en><meta charset=utf-8><title>How many clusters</title>\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-         <style>{STYLE}</style>\n<h1>{} clusters</h1>\n<p>Recommended by {:.0} % of the bootstrap samples: {}.</p>\n\
+         <style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{votes}{}.</p>\n\
          <p class=quiet>Medians of {} resamples with standard errors.</p>\n",
-        selection.recommended,
-        100.0 * selection.confidence,
-        escape(&selection.reason),
+        escape(&sentence(&selection.reason, votes.is_empty())),
         selection.resamples
     );
     for (name, meaning, of) in PLOTS {
@@ -54,6 +59,15 @@ pub fn page(selection: &Selection, key: &Value) -> String {
     }
     let _ = write!(out, "<h2>Provenance</h2>\n<pre>{}</pre>\n</html>\n", escape(&format!("{key:#}")));
     out
+}
+
+/// A text as it stands in a sentence, or as the beginning of one.
+fn sentence(text: &str, first: bool) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(letter) if first => letter.to_uppercase().chain(letters).collect(),
+        _ => text.to_string(),
+    }
 }
 
 fn escape(text: &str) -> String {

@@ -30,9 +30,10 @@ class Selection:
     Attributes
     ----------
     n_clusters : int
-        The recommended number of clusters.
+        The recommended number of clusters; 1 where the clusters of the best number that was tried are no clearer than those of
+        the same data with every feature permuted: there is nothing to separate.
     confidence : float
-        The share of the bootstrap samples of the resamples that recommend it too.
+        The share of the bootstrap samples of the resamples that recommend it too; NaN where one cluster is recommended.
     reason : str
         Why, in a sentence.
     candidates : dict of ndarray
@@ -122,7 +123,7 @@ def _selection(found: dict[str, Any], estimator: DAIMC) -> Selection:
         column.flags.writeable = False
     return Selection(
         n_clusters=found["recommended"],
-        confidence=found["confidence"],
+        confidence=float("nan") if found["confidence"] is None else found["confidence"],
         reason=found["reason"],
         candidates=candidates,
         n_resamples=found["resamples"],

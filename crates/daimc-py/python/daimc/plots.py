@@ -124,10 +124,12 @@ def selection(found: Any, *, ax: Any = None) -> Any:
         ax.errorbar(
             columns["n_clusters"], columns[name], errors, color=colour, marker=marker, alpha=alpha, capsize=3, label=name
         )
-    ax.axvline(found.n_clusters, color="0.6", linestyle=":", zorder=0)
+    if found.n_clusters > 1:
+        ax.axvline(found.n_clusters, color="0.6", linestyle=":", zorder=0)
     ax.set_xticks(columns["n_clusters"])
     ax.set_xlabel("number of clusters")
-    ax.set_title(f"{found.n_clusters} clusters, by {found.confidence:.0%} of the bootstrap samples")
+    several = f"{found.n_clusters} clusters, by {found.confidence:.0%} of the bootstrap samples"
+    ax.set_title(several if found.n_clusters > 1 else "one cluster: nothing to separate")
     ax.legend(fontsize="small")
     return ax
 

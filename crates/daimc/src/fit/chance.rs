@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::Daimc;
 use crate::model::Place;
 use crate::options::Options;
+use crate::prepared::Prepared;
 use crate::scale::Scaling;
 use crate::scan::Scan;
 use crate::significance::Significance;
@@ -66,6 +67,18 @@ impl Daimc {
             Err(Error::Interrupted) => Ok(None),
             found => found.map(Some),
         }
+    }
+
+    /// The same, of rows as they are given and not yet scaled.
+    pub(crate) fn chance(&self, given: &Scan<'_>) -> Result<Option<Significance>> {
+        let observed = match self.observe(given) {
+            Err(Error::Interrupted) => return Ok(None),
+            observed => observed?,
+        };
+        let prepared = Prepared::observed(given.source(), &observed)?;
+        let taken: Vec<Scaling> = observed.iter().map(|view| view.scalings.likely().clone()).collect();
+        let others = super::rejected(&observed, &taken);
+        self.significance(&given.as_source(&prepared), &taken, others.as_deref())
     }
 
     fn beside_chance(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Result<Significance> {

@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Candidate, Estimate, Selection};
+use crate::Significance;
 
 /// What all resamples say about one number of clusters.
 pub(super) struct Records {
@@ -104,11 +105,26 @@ pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
     Selection {
         recommended: candidates[chosen].clusters,
         confidence: votes[chosen],
+        significance: None,
         reason,
         resamples,
         cancelled: false,
         candidates,
     }
+}
+
+/// The recommendation, unless its clusters are no clearer than chance: then one cluster.
+pub(super) fn beside_chance(mut selection: Selection, found: Option<Significance>) -> Selection {
+    selection.significance = found;
+    if let Some(found) = found.filter(|found| !found.is_clear()) {
+        selection.reason = format!(
+            "nothing to separate: of the numbers that were tried, {} is the best, and its clusters are no clearer than chance ({})",
+            selection.recommended,
+            found.text()
+        );
+        (selection.recommended, selection.confidence) = (1, f64::NAN);
+    }
+    selection
 }
 
 fn reason(candidates: &[Candidate], chosen: usize) -> String {

@@ -130,7 +130,9 @@ fn noise_is_said_to_have_no_clusters() {
         |name| View::dense(name, 10, (0..1000).map(|_| rng.random::<f64>() - 0.5).collect::<Vec<_>>());
     let views = Views::new(vec![noise("a").unwrap(), noise("b").unwrap()]).unwrap();
     let found = select(&views);
-    assert!(found.reason.contains("no clusters"), "{found:?}");
+    assert_eq!(found.recommended, 1);
+    assert!(found.confidence.is_nan() && !found.significance.unwrap().is_clear());
+    assert!(found.reason.contains("nothing to separate"), "{found:?}");
 }
 
 #[test]
