@@ -8,8 +8,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::algebra::{add, gram, inverse, sum, uniform};
-use crate::data::{Scaled, check_clusters, check_memory, check_weight, cluster};
+use crate::data::{Scaled, check_clusters, check_weight, cluster};
 use crate::graph::{Graph, bytes};
+use crate::memory::check_memory;
 use crate::pair::{Pair, Side, stack};
 use crate::{Clustering, Method};
 

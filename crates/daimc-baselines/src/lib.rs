@@ -11,6 +11,7 @@ mod data;
 mod graph;
 mod img;
 mod least_squares;
+mod memory;
 mod mic;
 mod multi_nmf;
 mod nemo;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use daimc::{Result, Scale, Source};
 use rayon::prelude::*;
 
-use crate::data::{Scaled, check_clusters, check_count, check_memory};
+use crate::data::{Scaled, check_clusters, check_count};
+use crate::memory::check_memory;
 use crate::spectral::{Entries, nearest};
 use crate::{Clustering, Method};
 

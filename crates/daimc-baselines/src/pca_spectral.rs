@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use daimc::{Matrix, Result, Scale, Source, internal};
 
 use crate::algebra::{add, gram};
-use crate::data::{Filled, check_clusters, check_count, check_memory};
+use crate::data::{Filled, check_clusters, check_count};
+use crate::memory::check_memory;
 use crate::spectral::{Entries, nearest};
 use crate::{Clustering, Method};
 
