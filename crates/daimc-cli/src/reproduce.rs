@@ -1,9 +1,11 @@
-//! `daimc reproduce`: the tables and figures of the paper, every method on the same masks.
+//! `daimc reproduce`: the tables and figures of the paper, and a panel of many data sets, every method on the same masks.
 
 mod ablation;
 mod convergence;
 mod datasets;
+mod files;
 mod grid;
+mod panel;
 mod paper;
 mod plan;
 mod show;
@@ -42,8 +44,8 @@ pub struct Arguments {
     #[arg(value_enum)]
     experiment: Experiment,
 
-    /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17; Digit is part of the program and need
-    /// not be there
+    /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17, for panel also newsgroups, reuters,
+    /// omics/brca, omics/nci60, omics/nutrimouse, omics/acc and fashion; Digit is part of the program and need not be there
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -51,11 +53,17 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     seeds: u64,
 
-    /// Methods, separated by commas [default: all of the experiment]: daimc-plain (the default without
-    /// neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; the best by
-    /// the classes is shown
+    /// Methods, separated by commas [default: all of the experiment but the last four; for panel daimc, its routes and the fast
+    /// ones]: daimc-plain (the default without neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf,
+    /// multinmf, pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed, pca-spectral, nemo. Two-view methods
+    /// run on every pair; the best by the classes is shown
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
+
+    /// Data sets of panel, separated by commas [default: all that are there]: digit, 3sources, wikipedia, flowers17, newsgroups,
+    /// reuters, brca, nci60, nutrimouse, acc, fashion, planted, or one of planted, such as planted-junk
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    sets: Vec<String>,
 
     /// Beside the fixed settings, try all of the grid and show the best by the classes in columns of their own, as in the
     /// paper
@@ -93,7 +101,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         } else {
             arguments.course.output.clone()
         };
-        sections.extend(reproduce(part, arguments, &wishes, &folder, level)?);
+        sections.extend(if part == Experiment::Panel {
+            panel::reproduce(arguments, scale, &folder, level)?
+        } else {
+            reproduce(part, arguments, &wishes, &folder, level)?
+        });
         if progress::interrupted() {
             break;
         }
@@ -114,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Fails if the options do not go together.
 fn check(arguments: &Arguments) -> Result<()> {
-    let Arguments { experiment, methods, seeds, search, grid, scale, .. } = arguments;
+    let Arguments { experiment, methods, sets, seeds, search, grid, scale, .. } = arguments;
     let refuse = |reason: String| Err(Failure::Usage(reason));
     if *seeds == 0 {
         return refuse("--seeds must be at least 1".into());
@@ -129,6 +141,10 @@ fn check(arguments: &Arguments) -> Result<()> {
     if grid.is_some() && !search && !parts.iter().any(|part| part.varies()) {
         return refuse("--grid is for --search and for the experiments alpha, beta and grid".into());
     }
+    if !sets.is_empty() && *experiment != Experiment::Panel {
+        return refuse(format!("--sets is for panel, not for {name}"));
+    }
+    panel::check(sets)?;
     if scale.is_some() && *experiment == Experiment::Ablation {
         return refuse("--scale does not go with ablation, which switches the scaling itself".into());
     }
