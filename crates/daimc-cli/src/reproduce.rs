@@ -45,7 +45,8 @@ pub struct Arguments {
     experiment: Experiment,
 
     /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17, for panel also newsgroups, reuters,
-    /// omics/brca, omics/nci60, omics/nutrimouse, omics/acc and fashion; Digit is part of the program and need not be there
+    /// omics/brca, omics/nci60, omics/nutrimouse, omics/acc and fashion; Digit is part of the program and need not be there, nor
+    /// fashion where Debian's package dataset-fashion-mnist is installed
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -76,7 +77,8 @@ pub struct Arguments {
     grid: Option<PathBuf>,
 
     /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf [default: rows
-    /// of length 1, for Digit after features to 0 … 1; the default preset of daimc chooses for itself]
+    /// of length 1, for Digit and in panel for what is no counts after features to 0 … 1; the default preset of daimc chooses for
+    /// itself, pca-spectral, nemo and in panel concatenation standardise features]
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 

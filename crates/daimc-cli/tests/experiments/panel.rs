@@ -140,13 +140,18 @@ fn barcodes_are_joined_and_patients_without_a_class_are_not_scored() {
 fn what_is_not_there_is_left_out_and_told() {
     let folder = patients();
     let command = "reproduce panel --data data --methods concatenation --seeds 1 -o out";
-    let output = folder.run(&format!("{command} --sets brca,reuters,nutrimouse"));
+    let output = folder.run(&format!("{command} --sets brca,reuters,nutrimouse,planted-few"));
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{told}");
     for left_out in ["without reuters: ", "without nutrimouse-genotype: ", "without nutrimouse-diet: "] {
         assert_eq!(told.matches(left_out).count(), 1, "{told}");
     }
-    assert!(rows(&folder, "out/results.tsv").iter().all(|row| row[1] == "brca"));
+    let found = rows(&folder, "out/results.tsv");
+    assert!(found.iter().all(|row| row[1] == "brca" || row[1] == "planted-few"), "{found:?}");
+    let table = folder.text("out/table.md");
+    for mean in ["| mean, real | of 2 |", "| mean, planted | of 2 |", "| mean | of 4 |"] {
+        assert_eq!(table.matches(mean).count(), 3, "{mean}\n{table}");
+    }
     let told = folder.bad(2, "reproduce panel --data data --sets reuters,acc -o other");
     assert!(told.contains("reuters, acc") && told.contains("--data DIR"), "{told}");
     let told = folder.bad(2, "reproduce panel --sets mnist -o other");

@@ -19,6 +19,7 @@ use crate::progress::Level;
 /// A data set of the panel.
 pub struct Set {
     pub name: &'static str,
+    pub planted: bool,
     /// Shares of missing instances.
     pub rates: &'static [f64],
     /// The scaling of all views for the methods that neither choose nor standardise.
@@ -168,7 +169,10 @@ pub fn load(wishes: &[String], data: Option<&Path>, seeds: u64, level: Level) ->
     let mut sets = Vec::new();
     for (name, rates, origin) in all().into_iter().filter(|(name, ..)| wanted(wishes, name)) {
         match origin.load(data, seeds)? {
-            Some((scale, data, inputs)) => sets.push(Set { name, rates, scale, data, inputs }),
+            Some((scale, data, inputs)) => {
+                let planted = matches!(origin, Origin::Planted(_));
+                sets.push(Set { name, planted, rates, scale, data, inputs });
+            }
             None => level.tell(format!("without {name}: {}", origin.absence())),
         }
     }

@@ -9,6 +9,7 @@ use crate::experiment::table::{self, Line, Mean, Table};
 /// A data set at one share of missing instances.
 struct Task {
     data: &'static str,
+    planted: bool,
     rate: f64,
     /// What each method came to, where it could take the data.
     lines: Vec<Option<Line>>,
@@ -42,7 +43,8 @@ pub fn sections(trials: &[Trial<'_>], methods: &[&'static str], rows: &[Row]) ->
                 let own = trial.contenders.iter().filter(|contender| contender.method == *method);
                 table::best(rows, trial.set.name, rate, own)
             };
-            tasks.push(Task { data: trial.set.name, rate, lines: methods.iter().map(line).collect() });
+            let lines = methods.iter().map(line).collect();
+            tasks.push(Task { data: trial.set.name, planted: trial.set.planted, rate, lines });
         }
     }
     let (scored, others): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(Task::scored);
@@ -100,22 +102,29 @@ fn scores(title: &str, tasks: &[Task], methods: &[&str], score: fn(&Line) -> Mea
     let mut table = header(methods);
     table.rows.extend(tasks.iter().map(|task| task.row(None, |line| Some(score(line).to_string()))));
     let common: Vec<&Task> = tasks.iter().filter(|task| task.lines.iter().all(Option::is_some)).collect();
-    let mut charts = Vec::new();
-    let mut notes = Vec::new();
-    if !common.is_empty() {
+    let means = |of: &[&Task]| -> Vec<Mean> {
         let mean = |m: usize| {
-            Mean::of(
-                common.iter().filter_map(move |task| task.lines[m].as_ref()).map(|line| score(line).mean),
-            )
+            Mean::of(of.iter().filter_map(move |task| task.lines[m].as_ref()).map(|line| score(line).mean))
         };
-        let means: Vec<Mean> = (0..methods.len()).map(mean).collect();
-        let cells = means.iter().map(|mean| format!("{:.3}", mean.mean));
-        table
-            .rows
-            .push(["mean".to_owned(), format!("of {}", common.len())].into_iter().chain(cells).collect());
-        let bars = methods.iter().zip(means).map(|(method, mean)| ((*method).to_owned(), mean)).collect();
+        (0..methods.len()).map(mean).collect()
+    };
+    let mut summary = |name: &str, of: &[&Task]| {
+        let cells = means(of).into_iter().map(|mean| format!("{:.3}", mean.mean));
+        table.rows.push([name.to_owned(), format!("of {}", of.len())].into_iter().chain(cells).collect());
+    };
+    let (mut charts, mut notes) = (Vec::new(), Vec::new());
+    // How hard planted data are was chosen.
+    let (planted, real): (Vec<&Task>, Vec<&Task>) = common.iter().partition(|task| task.planted);
+    if !planted.is_empty() && !real.is_empty() {
+        summary("mean, real", &real);
+        summary("mean, planted", &planted);
+    }
+    if !common.is_empty() {
+        summary("mean", &common);
+        let bars =
+            methods.iter().zip(means(&common)).map(|(method, mean)| ((*method).to_owned(), mean)).collect();
         let name = format!("mean-{}", title.to_lowercase());
-        let title = format!("{title}, mean and standard deviation over the data sets");
+        let title = format!("{title}, mean and standard deviation over the rows of the table");
         charts.push(Chart { name, title, kind: Drawing::Bars(bars) });
     }
     if common.len() < tasks.len() {
