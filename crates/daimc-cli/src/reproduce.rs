@@ -78,7 +78,7 @@ pub struct Arguments {
 
     /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit or tf-idf [default: rows
     /// of length 1, for Digit and in panel for what is no counts after features to 0 … 1; the default preset of daimc chooses for
-    /// itself, pca-spectral, nemo and in panel concatenation standardise features]
+    /// itself, pca-spectral, in panel concatenation, and nemo but for the counts of panel standardise features]
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 

@@ -22,7 +22,8 @@ pub struct Set {
     pub planted: bool,
     /// Shares of missing instances.
     pub rates: &'static [f64],
-    /// The scaling of all views for the methods that neither choose nor standardise.
+    /// The scaling of all views for the methods that neither choose nor standardise: rows of length 1 for counts and histograms,
+    /// else features to 0 … 1 first.
     pub scale: Scale,
     /// One for all seeds, or one for each.
     pub data: Vec<Dataset>,

@@ -80,7 +80,8 @@ fn notes(methods: &[&str]) -> Vec<String> {
     let mut notes = vec![
         "Mean ± standard deviation over the seeds, each a mask and a start, and for planted data a data set; masks are the \
          same for all methods. No method has seen the classes; daimc and its routes (plain, refine, embed) choose their \
-         scaling, concatenation, pca-spectral and nemo standardise features, the others have the scaling of the set."
+         scaling; concatenation and pca-spectral standardise features, and so does nemo unless the set is one of counts or \
+         histograms; the others, and nemo there, have the scaling of the set."
             .to_owned(),
     ];
     if ["pvc", "img", "single"].iter().any(|method| methods.contains(method)) {
