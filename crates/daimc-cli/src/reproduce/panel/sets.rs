@@ -208,7 +208,8 @@ impl Origin {
             }
             Self::Planted(family) => {
                 let made = (0..seeds).map(|seed| family.make(seed)).collect::<Result<_>>()?;
-                Ok(Some((Scale::MinMaxUnit, made, json!("made here"))))
+                let scale = if *family == Family::Counts { Scale::Unit } else { Scale::MinMaxUnit };
+                Ok(Some((scale, made, json!("made here"))))
             }
         }
     }
