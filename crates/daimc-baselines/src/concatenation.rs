@@ -54,6 +54,6 @@ impl Method for Concatenation {
         let (labels, inertia) = cluster(&embedding, clusters, seed)?;
         // There is nothing left to stop.
         let _ = each(1, inertia);
-        Ok(Clustering { labels, embedding, history: vec![inertia] })
+        Ok(Clustering { labels, embedding, history: vec![inertia], confidence: Vec::new() })
     }
 }

@@ -26,6 +26,6 @@ impl Method for Daimc {
         let each = |iteration: &Iteration| each(iteration.number, iteration.objective.total);
         let fit = internal::fit(self, source, clusters, seed, each)?;
         let history = fit.history.iter().map(|objective| objective.total).collect();
-        Ok(Clustering { labels: fit.labels, embedding: fit.latent, history })
+        Ok(Clustering { labels: fit.labels, embedding: fit.latent, history, confidence: fit.confidence })
     }
 }

@@ -149,6 +149,16 @@ impl Rows {
         }
     }
 
+    /// X as it is, n × d.
+    pub fn dense(&self) -> Matrix {
+        let mut out = Matrix::zeros(self.count(), self.features());
+        for row in 0..self.count() {
+            let to = out.row_mut(row);
+            self.each(row, |f, x| to[f] = x);
+        }
+        out
+    }
+
     /// The sum of all values.
     pub fn sum(&self) -> f64 {
         self.values().iter().sum()

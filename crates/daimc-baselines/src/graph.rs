@@ -6,6 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::algebra::add;
+use crate::spectral::{self, Entries};
 
 /// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
 /// zero.
@@ -24,14 +25,6 @@ pub(super) struct Graph {
     degrees: Vec<f64>,
     /// `‖A‖²`.
     pub sum_squares: f64,
-}
-
-/// Entries off the diagonal, row by row.
-#[derive(Default)]
-struct Entries {
-    ends: Vec<usize>,
-    columns: Vec<u32>,
-    values: Vec<f64>,
 }
 
 /// Bytes that two graphs of `n` instances take at most: a new one is made while the old one is still there.
@@ -97,9 +90,7 @@ impl Graph {
             right.row_mut(i)[..width].copy_from_slice(&g);
             right.row_mut(i)[width..].copy_from_slice(&f);
             sum_squares += row.sum_squares;
-            entries.columns.extend(row.columns);
-            entries.values.extend(row.values);
-            entries.ends.push(entries.values.len());
+            entries.push(row.columns.into_iter().zip(row.values));
         }
         let mut graph = Self { left, right, levels, entries, degrees: Vec::new(), sum_squares };
         let degrees = graph.times(&Matrix::from_fn(n, 1, |_, _| 1.0)).into_values();
@@ -114,16 +105,7 @@ impl Graph {
         for (i, &level) in self.levels.iter().enumerate() {
             add(out.row_mut(i), -level, x.row(i));
         }
-        let mut start = 0;
-        for (i, &end) in self.entries.ends.iter().enumerate() {
-            for (&j, &entry) in self.entries.columns[start..end].iter().zip(&self.entries.values[start..end])
-            {
-                let j = j as usize;
-                add(out.row_mut(i), 0.5 * entry, x.row(j));
-                add(out.row_mut(j), 0.5 * entry, x.row(i));
-            }
-            start = end;
-        }
+        self.entries.add_product(x, &mut out);
         out
     }
 
@@ -159,29 +141,12 @@ impl Graph {
         conjugate_gradients(apply, &diagonal, right, guess)
     }
 
-    /// The spectral embedding into `clusters` dimensions: the eigenvectors of `I − D^{-½} A D^{-½}` with the smallest
-    /// eigenvalues, its rows times `D^{-½}`. An instance without neighbours gets a row of zeros.
+    /// The spectral embedding into `clusters` dimensions.
     ///
     /// # Errors
     /// When the eigenvectors cannot be found.
     pub fn embed(&self, clusters: usize, seed: u64) -> Result<Matrix> {
-        let root = |degree: &f64| if *degree > 0.0 { degree.sqrt().recip() } else { 0.0 };
-        let roots: Vec<f64> = self.degrees.iter().map(root).collect();
-        let scale = |q: &mut Matrix| {
-            for (i, root) in roots.iter().enumerate() {
-                q.row_mut(i).iter_mut().for_each(|value| *value *= root);
-            }
-        };
-        let apply = |q: &Matrix| {
-            let mut scaled = q.clone();
-            scale(&mut scaled);
-            let mut out = self.times(&scaled);
-            scale(&mut out);
-            out
-        };
-        let (_, mut embedding) = internal::leading_eigenvectors(apply, roots.len(), clusters, seed)?;
-        scale(&mut embedding);
-        Ok(embedding)
+        spectral::embed(|x| self.times(x), &self.degrees, clusters, seed)
     }
 }
 

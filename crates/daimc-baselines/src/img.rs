@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::algebra::{add, gram, inverse, sum, uniform};
 use crate::data::{Scaled, check_clusters, check_weight, cluster};
 use crate::graph::{Graph, bytes};
+use crate::memory::check_memory;
 use crate::pair::{Pair, Side, stack};
 use crate::{Clustering, Method};
 
@@ -100,7 +101,7 @@ impl Method for Img {
             let reason = "must be more than 0: without it every instance is its own neighbour".into();
             return Err(Error::Option { option: "gamma", value: "0".into(), reason });
         }
-        check_memory(pair.len(), available_memory())?;
+        check_memory("IMG keeps an affinity of every two instances", pair.len(), bytes(pair.len()))?;
         let side = |view, only| pair.side(&Scaled::new(source, view, self.scale)?, only, None);
         let sides = [side(self.views.0, &pair.first)?, side(self.views.1, &pair.second)?];
         let mut state = Variables::new(&sides, clusters, seed);
@@ -120,35 +121,8 @@ impl Method for Img {
         let stacked = state.graph.embed(clusters, seed)?;
         let (labels, _) = cluster(&stacked, clusters, seed)?;
         let (embedding, labels) = pair.unstack(&stacked, &labels);
-        Ok(Clustering { labels, embedding, history })
+        Ok(Clustering { labels, embedding, history, confidence: Vec::new() })
     }
-}
-
-/// What is taken as available where the system does not say.
-const ASSUMED: f64 = 4e9;
-
-/// Bytes that can be had without swapping, if the system says so.
-fn available_memory() -> f64 {
-    let read = || {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()
-    };
-    read().map_or(ASSUMED, |kilobytes| 1024.0 * kilobytes)
-}
-
-fn check_memory(instances: usize, available: f64) -> Result<()> {
-    let needed = bytes(instances);
-    if needed <= available {
-        return Ok(());
-    }
-    let reason = format!(
-        "IMG keeps an affinity of every two instances, {:.1} GB for these, and {:.1} GB are available; take a \
-         sample of the instances, or a method that is linear in their number",
-        needed / 1e9,
-        available / 1e9
-    );
-    Err(Error::Unsuitable { what: "instances", value: instances.to_string(), reason })
 }
 
 struct Variables {
@@ -361,12 +335,5 @@ mod tests {
             state.update_coefficients(&sides);
             assert_close(&state.coefficients, &below(p_c, below(p_x, p_y)));
         }
-    }
-
-    #[test]
-    fn memory_is_checked_before_it_is_taken() {
-        assert!(check_memory(2000, 1e9).is_ok());
-        let refused = check_memory(100_000, 8e9).unwrap_err().to_string();
-        assert!(refused.contains("120.0 GB") && refused.contains("8.0 GB are available"), "{refused}");
     }
 }

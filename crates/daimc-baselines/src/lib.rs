@@ -11,16 +11,20 @@ mod data;
 mod graph;
 mod img;
 mod least_squares;
+mod memory;
 mod mic;
 mod multi_nmf;
+mod nemo;
 mod nmf;
 #[cfg(test)]
 mod nmf_tests;
 mod omvc;
 mod opimc;
 mod pair;
+mod pca_spectral;
 mod pvc;
 mod single_view;
+mod spectral;
 #[cfg(test)]
 mod testing;
 mod weighted_semi_nmf;
@@ -33,10 +37,12 @@ pub use concatenation::Concatenation;
 pub use img::Img;
 pub use mic::Mic;
 pub use multi_nmf::MultiNmf;
+pub use nemo::Nemo;
 pub use nmf::NmfStart;
 pub use omvc::Omvc;
 pub use opimc::Opimc;
 pub use pair::pairs;
+pub use pca_spectral::PcaSpectral;
 pub use pvc::Pvc;
 pub use single_view::SingleView;
 pub use weighted_semi_nmf::WeightedSemiNmf;
@@ -75,4 +81,6 @@ pub struct Clustering {
     pub embedding: Matrix,
     /// The objective after each iteration.
     pub history: Vec<f64>,
+    /// How sure the method is of the cluster of each instance, from 0 to 1; empty where it does not tell.
+    pub confidence: Vec<f64>,
 }

@@ -199,6 +199,6 @@ impl Method for Mic {
             }
         }
         let (labels, _) = cluster(&common, clusters, seed)?;
-        Ok(Clustering { labels, embedding: common, history })
+        Ok(Clustering { labels, embedding: common, history, confidence: Vec::new() })
     }
 }

@@ -171,6 +171,6 @@ impl Method for MultiNmf {
         }
         let embedding = mean(&factors);
         let (labels, _) = cluster(&embedding, clusters, seed)?;
-        Ok(Clustering { labels, embedding, history })
+        Ok(Clustering { labels, embedding, history, confidence: Vec::new() })
     }
 }

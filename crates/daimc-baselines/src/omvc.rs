@@ -118,7 +118,7 @@ impl Method for Omvc {
             }
         }
         let (labels, _) = cluster(&consensus, clusters, seed)?;
-        Ok(Clustering { labels, embedding: consensus, history })
+        Ok(Clustering { labels, embedding: consensus, history, confidence: Vec::new() })
     }
 }
 

@@ -117,7 +117,12 @@ impl Method for Opimc {
             }
         }
         let member = |row: &[f64]| row.iter().position(|&own| own == 1.0).unwrap_or(0);
-        Ok(Clustering { labels: found.iter_rows().map(member).collect(), embedding: found, history })
+        Ok(Clustering {
+            labels: found.iter_rows().map(member).collect(),
+            embedding: found,
+            history,
+            confidence: Vec::new(),
+        })
     }
 }
 

@@ -104,7 +104,7 @@ impl Method for Pvc {
         let stacked = stack([&factors.both, &factors.only[0], &factors.only[1]]);
         let (labels, _) = cluster(&unit_rows(&stacked), clusters, seed)?;
         let (embedding, labels) = pair.unstack(&stacked, &labels);
-        Ok(Clustering { labels, embedding, history })
+        Ok(Clustering { labels, embedding, history, confidence: Vec::new() })
     }
 }
 

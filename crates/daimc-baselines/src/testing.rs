@@ -67,3 +67,34 @@ pub fn exhaustive(m: &Mat, r: &Mat, penalty: f64) -> Mat {
     };
     r.iter().map(row).collect()
 }
+
+/// The rows, of length 1, of the leading eigenvectors of `D^{-½} W D^{-½}`, by the power method: each vector is kept at right
+/// angles to those before it. The eigenvalues are moved from −1 … 1 to 0 … 1, so that the largest is also the longest.
+pub fn spectral(weights: &Mat, count: usize) -> Mat {
+    let n = weights.len();
+    let degrees: Vec<f64> = weights.iter().map(|row| row.iter().sum()).collect();
+    let normalised = naive::build(n, n, |i, j| {
+        let own = if i == j { 0.5 } else { 0.0 };
+        own + 0.5 * weights[i][j] / (degrees[i] * degrees[j]).sqrt()
+    });
+    let mut vectors: Vec<Mat> = Vec::new();
+    for k in 0..count {
+        let mut vector = naive::build(n, 1, |i, _| ((i * (k + 3)) % 7) as f64 - 2.5);
+        for _ in 0..20_000 {
+            vector = naive::mul(&normalised, &vector);
+            for before in &vectors {
+                let share = naive::mul(&naive::transpose(before), &vector)[0][0];
+                vector = naive::subtract(&vector, &naive::scale(share, before));
+            }
+            vector = naive::scale(1.0 / naive::frobenius(&vector), &vector);
+        }
+        vectors.push(vector);
+    }
+    let rows = naive::build(n, count, |i, k| vectors[k][i][0]);
+    rows.into_iter()
+        .map(|row| {
+            let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+            row.into_iter().map(|x| x / length).collect()
+        })
+        .collect()
+}

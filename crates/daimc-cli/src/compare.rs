@@ -34,9 +34,10 @@ pub struct Arguments {
     #[arg(short = 'k', long, value_name = "K")]
     clusters: Option<usize>,
 
-    /// Methods, separated by commas [default: all]: daimc, daimc-plain (without neighbourhoods), daimc-paper, wsnmf,
-    /// multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; where a method has several
-    /// settings, the table shows the best by the classes and says so
+    /// Methods, separated by commas [default: all but the last four]: daimc, daimc-plain (without neighbourhoods), daimc-paper,
+    /// wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed (neighbourhoods by one way
+    /// alone), pca-spectral, nemo. Two-view methods run on every pair; where a method has several settings, the table shows the
+    /// best by the classes and says so
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
 

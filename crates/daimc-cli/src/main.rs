@@ -67,7 +67,7 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Run every method on the same data and masks, against true classes: a table, plots, and every run
     Compare(compare::Arguments),
-    /// Repeat the tables and figures of the DAIMC paper, every method on the same masks
+    /// Repeat the tables and figures of the DAIMC paper, or judge a default on many data sets; every method on the same masks
     Reproduce(reproduce::Arguments),
     /// Make the report of a fit again, for instance with a truth that was not known then
     Report(report::Arguments),

@@ -1,9 +1,11 @@
-//! `daimc reproduce`: the tables and figures of the paper, every method on the same masks.
+//! `daimc reproduce`: the tables and figures of the paper, and a panel of many data sets, every method on the same masks.
 
 mod ablation;
 mod convergence;
 mod datasets;
+mod files;
 mod grid;
+mod panel;
 mod paper;
 mod plan;
 mod show;
@@ -42,8 +44,9 @@ pub struct Arguments {
     #[arg(value_enum)]
     experiment: Experiment,
 
-    /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17; Digit is part of the program and need
-    /// not be there
+    /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17, for panel also newsgroups, reuters,
+    /// omics/brca, omics/nci60, omics/nutrimouse, omics/acc and fashion; Digit is part of the program and need not be there, nor
+    /// fashion where Debian's package dataset-fashion-mnist is installed
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -51,11 +54,17 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     seeds: u64,
 
-    /// Methods, separated by commas [default: all of the experiment]: daimc-plain (the default without
-    /// neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation. Two-view methods run on every pair; the best by
-    /// the classes is shown
+    /// Methods, separated by commas [default: all of the experiment but the last four; for panel daimc, its routes and the fast
+    /// ones]: daimc-plain (the default without neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf,
+    /// multinmf, pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed, pca-spectral, nemo. Two-view methods
+    /// run on every pair; the best by the classes is shown
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
+
+    /// Data sets of panel, separated by commas [default: all that are there]: digit, 3sources, wikipedia, flowers17, newsgroups,
+    /// reuters, brca, nci60, nutrimouse, acc, fashion, planted, or one of planted, such as planted-junk
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    sets: Vec<String>,
 
     /// Beside the fixed settings, try all of the grid and show the best by the classes in columns of their own, as in the
     /// paper
@@ -67,8 +76,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     grid: Option<PathBuf>,
 
-    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or
-    /// log-unit [default: rows of length 1, for Digit after features to 0 … 1; the default preset of daimc chooses for itself]
+    /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit
+    /// [default: rows of length 1, for Digit and in panel for what is no counts after features to 0 … 1; the default preset of
+    /// daimc chooses for itself, pca-spectral, in panel concatenation, and nemo but for the counts of panel standardise features]
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 
@@ -93,7 +103,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         } else {
             arguments.course.output.clone()
         };
-        sections.extend(reproduce(part, arguments, &wishes, &folder, level)?);
+        sections.extend(if part == Experiment::Panel {
+            panel::reproduce(arguments, scale, &folder, level)?
+        } else {
+            reproduce(part, arguments, &wishes, &folder, level)?
+        });
         if progress::interrupted() {
             break;
         }
@@ -114,7 +128,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Fails if the options do not go together.
 fn check(arguments: &Arguments) -> Result<()> {
-    let Arguments { experiment, methods, seeds, search, grid, scale, .. } = arguments;
+    let Arguments { experiment, methods, sets, seeds, search, grid, scale, .. } = arguments;
     let refuse = |reason: String| Err(Failure::Usage(reason));
     if *seeds == 0 {
         return refuse("--seeds must be at least 1".into());
@@ -129,6 +143,10 @@ fn check(arguments: &Arguments) -> Result<()> {
     if grid.is_some() && !search && !parts.iter().any(|part| part.varies()) {
         return refuse("--grid is for --search and for the experiments alpha, beta and grid".into());
     }
+    if !sets.is_empty() && *experiment != Experiment::Panel {
+        return refuse(format!("--sets is for panel, not for {name}"));
+    }
+    panel::check(sets)?;
     if scale.is_some() && *experiment == Experiment::Ablation {
         return refuse("--scale does not go with ablation, which switches the scaling itself".into());
     }

@@ -31,7 +31,7 @@ impl Cell {
     }
 }
 
-/// One run and what came of it.
+/// One run and what came of it; scores are NaN where no class is known.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cell: Cell,
@@ -40,9 +40,12 @@ pub struct Row {
     pub ari: f64,
     pub seconds: f64,
     pub iterations: usize,
+    /// The mean over the instances of how sure the method is of their clusters, where it tells.
+    pub confidence: Option<f64>,
 }
 
-const HEADER: &str = "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations";
+const HEADER: &str =
+    "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations\tconfidence";
 
 /// The rows that are finished.
 pub struct Ledger {
@@ -124,13 +127,15 @@ impl Ledger {
 }
 
 fn line(row: &Row) -> String {
-    let Row { cell, ac, nmi, ari, seconds, iterations } = row;
-    format!("{}\t{ac}\t{nmi}\t{ari}\t{seconds:.4}\t{iterations}\n", cell.key())
+    let Row { cell, ac, nmi, ari, seconds, iterations, confidence } = row;
+    let confidence = confidence.map_or_else(String::new, |confidence| confidence.to_string());
+    format!("{}\t{ac}\t{nmi}\t{ari}\t{seconds:.4}\t{iterations}\t{confidence}\n", cell.key())
 }
 
 fn parse(line: &str) -> Option<Row> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [experiment, data, rate, method, setting, seed, ac, nmi, ari, seconds, iterations] = fields[..]
+    let [experiment, data, rate, method, setting, seed, ac, nmi, ari, seconds, iterations, confidence] =
+        fields[..]
     else {
         return None;
     };
@@ -142,5 +147,6 @@ fn parse(line: &str) -> Option<Row> {
         ari: ari.parse().ok()?,
         seconds: seconds.parse().ok()?,
         iterations: iterations.parse().ok()?,
+        confidence: if confidence.is_empty() { None } else { Some(confidence.parse().ok()?) },
     })
 }

@@ -3,14 +3,15 @@
 use daimc::text::quoted;
 use daimc::{Daimc, Neighbours, Preset, Scale};
 use daimc_baselines::{
-    Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
+    Concatenation, Img, Method, Mic, MultiNmf, Nemo, Omvc, Opimc, PcaSpectral, Pvc, SingleView,
+    WeightedSemiNmf,
 };
 
 use super::setting::Setting;
 use crate::failure::{Failure, Result};
 
 /// The names, in the order of the table (`daimc-plain` is the default preset of DAIMC without neighbourhoods), and the hyper-parameters that each can be told beside `scale`.
-pub const METHODS: [(&str, &[&str]); 12] = [
+pub const METHODS: [(&str, &[&str]); 16] = [
     ("daimc", &["alpha", "beta"]),
     ("daimc-plain", &["alpha", "beta"]),
     ("daimc-paper", &["alpha", "beta"]),
@@ -23,7 +24,14 @@ pub const METHODS: [(&str, &[&str]); 12] = [
     ("opimc", &["alpha", "block", "passes"]),
     ("single", &[]),
     ("concatenation", &[]),
+    ("daimc-refine", &["alpha", "beta"]),
+    ("daimc-embed", &["alpha", "beta"]),
+    ("pca-spectral", &["components", "neighbours"]),
+    ("nemo", &["neighbours"]),
 ];
+
+/// Those that run only if they are named, or if the experiment names them.
+const ON_DEMAND: [&str; 4] = ["daimc-refine", "daimc-embed", "pca-spectral", "nemo"];
 
 /// A method with a setting.
 pub struct Contender {
@@ -57,6 +65,8 @@ pub fn check<'a>(names: &[String], known: impl Iterator<Item = &'a str> + Clone)
 pub struct Scales {
     /// For the default preset of DAIMC, which can choose for itself.
     pub daimc: Scale,
+    /// For methods that standardise features by their own definition.
+    pub standard: Scale,
     /// For all others.
     pub others: Scale,
 }
@@ -64,7 +74,11 @@ pub struct Scales {
 impl Scales {
     /// The same for all if it is given, else what suits each.
     pub fn new(given: Option<Scale>, others: Scale) -> Self {
-        Self { daimc: given.unwrap_or(Scale::Auto), others: given.unwrap_or(others) }
+        Self {
+            daimc: given.unwrap_or(Scale::Auto),
+            standard: given.unwrap_or(Scale::ZScore),
+            others: given.unwrap_or(others),
+        }
     }
 }
 
@@ -73,9 +87,9 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     METHODS.iter().map(|(name, _)| *name)
 }
 
-/// Whether a method is asked for: one of `names`, or any if there are none.
+/// Whether a method is asked for: one of `names`, or if there are none, any that runs without being named.
 pub fn wanted(names: &[String], method: &str) -> bool {
-    names.is_empty() || names.iter().any(|name| name == method)
+    if names.is_empty() { !ON_DEMAND.contains(&method) } else { names.iter().any(|name| name == method) }
 }
 
 /// A method with its hyper-parameters, on views of these names; two-view methods on every pair of them, single views each.
@@ -94,8 +108,13 @@ pub fn contenders(method: &'static str, setting: &Setting, views: &[&str], scale
     };
     match method {
         "daimc" => one(Box::new(daimc(Preset::Default, setting.scale(scales.daimc)))),
-        "daimc-plain" => {
-            one(Box::new(daimc(Preset::Default, setting.scale(scales.daimc)).neighbours(Neighbours::Off)))
+        "daimc-plain" | "daimc-refine" | "daimc-embed" => {
+            let neighbours = match method {
+                "daimc-plain" => Neighbours::Off,
+                "daimc-refine" => Neighbours::Refine,
+                _ => Neighbours::Embed,
+            };
+            one(Box::new(daimc(Preset::Default, setting.scale(scales.daimc)).neighbours(neighbours)))
         }
         "daimc-paper" => one(Box::new(daimc(Preset::Paper, scale))),
         "wsnmf" => one(Box::new(WeightedSemiNmf { fit: daimc(Preset::Paper, scale) })),
@@ -152,6 +171,19 @@ pub fn contenders(method: &'static str, setting: &Setting, views: &[&str], scale
             pairs.map(of).collect()
         }
         "concatenation" => one(Box::new(Concatenation { scale })),
+        "pca-spectral" => {
+            let default = PcaSpectral { scale: setting.scale(scales.standard), ..PcaSpectral::default() };
+            one(Box::new(PcaSpectral {
+                components: setting.count("components", default.components),
+                neighbours: setting.count("neighbours", default.neighbours),
+                ..default
+            }))
+        }
+        "nemo" => {
+            // Zero is as many as published.
+            let neighbours = Some(setting.count("neighbours", 0)).filter(|count| *count > 0);
+            one(Box::new(Nemo { scale: setting.scale(scales.standard), neighbours }))
+        }
         _ => {
             let of = |(view, name): (usize, &&str)| {
                 Contender::new(method, with((*name).to_owned()), SingleView { view, scale })

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use daimc::metrics;
+use daimc::metrics::{self, Scores};
 use daimc_baselines::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -128,23 +128,31 @@ fn one(run: &Run<'_>) -> Result<Outcome> {
         if progress::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let found = sample.with(cell.rate, cell.seed, |views, classes| {
-        let labels = match fit.fit(views, sample.data.clusters, cell.seed, &mut each) {
-            Ok(found) => found.labels,
+        let found = match fit.fit(views, sample.data.clusters, cell.seed, &mut each) {
+            Ok(found) => found,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        let known = classes.iter().zip(labels).filter_map(|(class, label)| Some(((*class)?, label)));
+        let known = classes.iter().zip(found.labels).filter_map(|(class, label)| Some(((*class)?, label)));
         let (classes, labels): (Vec<usize>, Vec<usize>) = known.unzip();
-        Ok(Ok(metrics::scores(&classes, &labels)?))
+        let scores =
+            if classes.is_empty() { [f64::NAN; 3] } else { three(&metrics::scores(&classes, &labels)?) };
+        let sure = found.confidence;
+        let confidence = (!sure.is_empty()).then(|| sure.iter().sum::<f64>() / sure.len() as f64);
+        Ok(Ok((scores, confidence)))
     })?;
     Ok(match found {
         _ if progress::interrupted() => Outcome::Stopped,
         Err(reason) => Outcome::Refused(reason),
-        Ok(scores) => {
+        Ok(([ac, nmi, ari], confidence)) => {
             let seconds = start.elapsed().as_secs_f64();
-            let (ac, nmi, ari) = (scores.ac, scores.nmi, scores.ari);
-            Outcome::Found(Row { cell: cell.clone(), ac, nmi, ari, seconds, iterations })
+            Outcome::Found(Row { cell: cell.clone(), ac, nmi, ari, seconds, iterations, confidence })
         }
     })
+}
+
+/// The scores that are kept.
+fn three(scores: &Scores) -> [f64; 3] {
+    [scores.ac, scores.nmi, scores.ari]
 }
 
 /// Lines about progress come no faster than this where there is no terminal to draw a bar on.

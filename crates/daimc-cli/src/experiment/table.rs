@@ -45,6 +45,8 @@ pub struct Line {
     pub ari: Mean,
     pub seconds: f64,
     pub iterations: f64,
+    /// How sure the method is, over the runs that tell.
+    pub confidence: Option<f64>,
 }
 
 impl Line {
@@ -52,6 +54,7 @@ impl Line {
     pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Self> {
         let rows: Vec<&Row> = rows.collect();
         let cell = rows.first()?.cell.clone();
+        let sure = rows.iter().filter_map(|row| row.confidence);
         let mean = |of: fn(&Row) -> f64| Mean::of(rows.iter().map(move |row| of(row)));
         Some(Self {
             data: cell.data,
@@ -65,6 +68,7 @@ impl Line {
             ari: mean(|row| row.ari),
             seconds: mean(|row| row.seconds).mean,
             iterations: mean(|row| row.iterations as f64).mean,
+            confidence: Some(Mean::of(sure).mean).filter(|mean| !mean.is_nan()),
         })
     }
 

@@ -1,13 +1,13 @@
 //! The data sets of the paper, from the files that their creators distribute.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use daimc::{Scale, View, Views, datasets};
-use daimc_io::{Cells, Reading, Table};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::files::{Files, dense};
 use crate::experiment::sample::Dataset;
 use crate::failure::{Failure, Result};
 
@@ -49,7 +49,7 @@ impl Name {
     }
 
     /// What its folder holds, and where that comes from.
-    fn expected(self) -> &'static str {
+    pub fn expected(self) -> &'static str {
         match self {
             Self::ThreeSources => {
                 "3sources_bbc, 3sources_guardian and 3sources_reuters, each as .mtx and .docs, and \
@@ -79,7 +79,7 @@ impl Name {
                 "this experiment needs --data DIR, a folder in which {text}/ holds {expected}"
             )));
         };
-        let mut files = Files { name: self, folder, inputs: Vec::new() };
+        let mut files = Files::new(text, expected, folder);
         let (views, classes, scale) = match self {
             Self::ThreeSources => files.three_sources()?,
             Self::Digit => files.digit()?,
@@ -117,56 +117,7 @@ fn embedded() -> Result<Loaded> {
 
 type Read = (Views<'static>, Vec<usize>, Scale);
 
-/// The files of a data set.
-struct Files {
-    name: Name,
-    folder: PathBuf,
-    inputs: Vec<Value>,
-}
-
 impl Files {
-    /// The path of a file that is there.
-    fn path(&self, file: &str) -> Result<PathBuf> {
-        let path = self.folder.join(file);
-        if !path.is_file() {
-            return Err(Failure::Data(format!(
-                "{} is not there: the folder {} under --data must hold {}",
-                path.display(),
-                self.name.text(),
-                self.name.expected()
-            )));
-        }
-        Ok(path)
-    }
-
-    /// Notes that a file was read.
-    fn note(&mut self, file: &str, sha256: &str) {
-        if !self.inputs.iter().any(|input| input[0] == file) {
-            self.inputs.push(json!([file, sha256]));
-        }
-    }
-
-    fn text(&mut self, file: &str) -> Result<(PathBuf, String)> {
-        let path = self.path(file)?;
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| Failure::Data(format!("{}: cannot be read: {error}", path.display())))?;
-        self.note(file, &daimc_io::sha256(text.as_bytes()));
-        Ok((path, text))
-    }
-
-    fn table(&mut self, file: &str, variable: Option<&str>, transpose: bool) -> Result<Table> {
-        let how = Reading { transpose, ..Reading::default() };
-        let (table, sha256) = daimc_io::read_hashed(&self.path(file)?, variable, how)?;
-        self.note(file, &sha256);
-        Ok(table)
-    }
-
-    /// Whole numbers, as classes.
-    fn classes(&mut self, file: &str, variable: &str) -> Result<Vec<usize>> {
-        let table = self.table(file, Some(variable), false)?;
-        Ok(dense(table)?.0.into_iter().map(|class| class as usize).collect())
-    }
-
     /// Counts of words by story; the story has the topic under which the list of topics has it.
     fn three_sources(&mut self) -> Result<Read> {
         let mut views = Vec::new();
@@ -236,19 +187,6 @@ impl Files {
         }
         Ok((Views::new(views)?, self.classes(file, "labels")?, Scale::Unit))
     }
-}
-
-/// The values of a dense table and how many a row has.
-fn dense(table: Table) -> Result<(Vec<f64>, usize)> {
-    let values = match table.cells {
-        Cells::DenseF64(values) => values,
-        Cells::DenseF32(values) => values.into_iter().map(f64::from).collect(),
-        Cells::SparseF32(_) | Cells::SparseF64(_) | Cells::Stored(_) => {
-            let place = table.path.display();
-            return Err(Failure::Data(format!("{place}: a dense array is expected, this one is sparse")));
-        }
-    };
-    Ok((values, table.columns))
 }
 
 /// The χ² distances ½ Σ (a − b)² / (a + b) between rows of counts, each scaled to sum 1, row by row.

@@ -108,7 +108,7 @@ fn value(name: &str, toml: &Toml) -> Result<Value, String> {
     }
     let number = toml.as_float().or_else(|| toml.as_integer().map(|whole| whole as f64));
     let number = number.ok_or_else(|| format!("{toml} is not a number"))?;
-    let whole = ["block", "passes"].contains(&name);
+    let whole = ["block", "passes", "components", "neighbours"].contains(&name);
     if !number.is_finite() || number < 0.0 || (whole && (number < 1.0 || number.fract() != 0.0)) {
         let wanted = if whole { "a whole number from 1" } else { "a finite number from 0" };
         return Err(format!("{number} is not {wanted}"));

@@ -33,7 +33,10 @@ pub enum Experiment {
     Grid,
     /// One part of DAIMC switched at a time: Digit, and 3Sources where it is there
     Ablation,
-    /// All of them, each in its own folder under OUT
+    /// The default of DAIMC, its other routes and other methods on many data sets, real and planted: means, and where the
+    /// default is worst
+    Panel,
+    /// All of them but panel, each in its own folder under OUT
     All,
 }
 
@@ -69,7 +72,8 @@ impl Experiment {
     /// The experiments that this one consists of.
     pub fn parts(self) -> Vec<Self> {
         if self == Self::All {
-            Self::value_variants().iter().copied().filter(|part| *part != Self::All).collect()
+            let single = |part: &Self| !matches!(part, Self::All | Self::Panel);
+            Self::value_variants().iter().copied().filter(single).collect()
         } else {
             vec![self]
         }
@@ -87,10 +91,10 @@ impl Experiment {
 
     /// The methods that it knows.
     pub fn methods(self) -> Vec<&'static str> {
-        if self.compares() { methods::names().collect() } else { PRESETS.into() }
+        if self.compares() || self == Self::Panel { methods::names().collect() } else { PRESETS.into() }
     }
 
-    /// The data sets that it needs, and those that it takes if they are there.
+    /// The data sets of the paper that it needs, and those that it takes if they are there.
     pub fn data(self) -> (Name, Option<Name>) {
         match self {
             Self::ThreeSources => (Name::ThreeSources, None),
@@ -101,7 +105,7 @@ impl Experiment {
         }
     }
 
-    /// What it runs on its data sets.
+    /// What it runs on its data sets; `panel` has its own way.
     pub fn cases<'a>(self, data: &'a [Loaded], wishes: &Wishes<'_>) -> Vec<Case<'a>> {
         let whole = |own: &'a Loaded| Sample { name: own.name.text().into(), data: &own.data, views: None };
         let own = &data[0];
@@ -161,7 +165,7 @@ impl Experiment {
                 };
                 data.iter().map(case).collect()
             }
-            Self::All => Vec::new(),
+            Self::Panel | Self::All => Vec::new(),
         }
     }
 

@@ -51,7 +51,7 @@ fn every_method_is_compared_on_the_same_data() {
     let rows = folder.text("out/results.tsv");
     assert_eq!(
         rows.lines().next(),
-        Some("experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations")
+        Some("experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations\tconfidence")
     );
     for method in METHODS {
         let own = rows.lines().filter(|row| row.split('\t').nth(3) == Some(method)).count();

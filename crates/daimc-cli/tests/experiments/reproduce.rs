@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use crate::common::Folder;
 
-const HEADER: &str = "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations";
+const HEADER: &str =
+    "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations\tconfidence";
 
 /// The rows of a results.tsv, each as its fields.
-fn rows(folder: &Folder, name: &str) -> Vec<Vec<String>> {
+pub fn rows(folder: &Folder, name: &str) -> Vec<Vec<String>> {
     let text = folder.text(name);
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some(HEADER));
@@ -20,7 +21,7 @@ fn key(row: &[String]) -> String {
     row[..6].join("\t")
 }
 
-fn number(row: &[String], column: usize) -> f64 {
+pub fn number(row: &[String], column: usize) -> f64 {
     row[column].parse().unwrap()
 }
 
@@ -179,6 +180,7 @@ fn what_does_not_go_together_is_told_in_one_sentence() {
     assert!(folder.bad(2, "reproduce alpha --search -o out").contains("--search is for 3sources"));
     assert!(folder.bad(2, "reproduce digit --grid grid.toml -o out").contains("--grid is for --search"));
     assert!(folder.bad(2, "reproduce ablation --scale unit -o out").contains("--scale"));
+    assert!(folder.bad(2, "reproduce digit --sets digit -o out").contains("--sets is for panel"));
     folder.file("grid.toml", "[opimc]\nalfa = [1]\n");
     let wrong = folder.bad(2, "reproduce digit --search --grid grid.toml -o out");
     assert!(wrong.contains("grid.toml: opimc has no hyper-parameter 'alfa'"), "{wrong}");
@@ -207,7 +209,7 @@ fn missing_data_are_named_with_what_is_expected_where() {
 }
 
 /// The folder of the data sets that are not part of the repository, if it is there.
-fn shared() -> Option<PathBuf> {
+pub fn shared() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if !path.join("3sources").is_dir() {
         println!("skipped: {} is not there", path.join("3sources").display());
@@ -309,7 +311,7 @@ mod stopped {
 
     /// Goes on, and checks that no finished run was made again: its row is there with its time, once.
     fn resume(folder: &Folder, before: &str) {
-        let kept: Vec<&str> = before.lines().skip(1).filter(|line| line.split('\t').count() == 11).collect();
+        let kept: Vec<&str> = before.lines().skip(1).filter(|line| line.split('\t').count() == 12).collect();
         assert!(kept.len() >= 3 && kept.len() < RUNS, "{} of {RUNS} runs were finished", kept.len());
         folder.good(COMMAND);
         let after = folder.text("out/results.tsv");
