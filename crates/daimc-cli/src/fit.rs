@@ -147,8 +147,8 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver: Option<Solver>,
 
-    /// Fits from so many starts that are combined into one clustering; confidence is then their agreement, and features.tsv
-    /// and the report tell the stability of the features [default: 1]
+    /// Fits from so many starts that are combined into one clustering; the instances they agree on are the surer ones, and
+    /// features.tsv and the report tell the stability of the features [default: 1]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<usize>,

@@ -22,6 +22,8 @@ pub struct Summary {
     pub scaling: Value,
     pub neighbours: Value,
     pub missingness: Value,
+    /// How far parts of the data lead to the same clusters, from 0 to 1; null where that could not be told.
+    pub reproducibility: Option<f64>,
     /// Whether the clusters are clearer than chance; null where that could not be told.
     pub significance: Value,
     /// For each view that lacks cells inside its rows, how many and where.
@@ -62,6 +64,7 @@ impl Summary {
             scaling: Value::Object(scaling.collect()),
             neighbours: json(&fitted.neighbours)?,
             missingness: json(&fitted.missingness)?,
+            reproducibility: fitted.model.reproducibility,
             significance: fitted.significance.map_or(Value::Null, significance),
             missing_cells: missing_cells(fitted),
             runs: fitted.runs.clone(),

@@ -166,6 +166,12 @@ impl Model {
         Some((found.agreement, found.by_chance, found.deviation, found.warning()))
     }
 
+    /// How far parts of the data lead to the same clusters.
+    #[getter]
+    fn reproducibility(&self) -> Option<f64> {
+        self.0.model.reproducibility
+    }
+
     /// How many of the instances that a view shows lack each of its features.
     fn missing_cells<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let features = self.0.model.view(view).map_err(raise)?.basis.rows();

@@ -3,6 +3,7 @@
 mod chance;
 mod compare;
 mod fitted;
+mod resampled;
 mod run;
 mod sample;
 
@@ -10,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::confidence::confidence;
 use crate::consolidate::{from_clusters, restart};
 use crate::descent::Bases;
 use crate::importance;
@@ -219,8 +221,8 @@ impl Daimc {
     }
 
     /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered
-    /// together, and the clusters become the start of one more iteration. The confidence of an instance is then the share
-    /// of the runs that agree with its cluster, and [`ViewModel::stability`] tells in how many of them a feature leads a
+    /// together, and the clusters become the start of one more iteration. The confidence of an instance then rises
+    /// with the share of the runs that agree with its cluster, and [`ViewModel::stability`] tells in how many of them a feature leads a
     /// cluster. Runs are counted as they are before [neighbourhoods](Daimc::neighbours), which then see what all found
     /// together. `history` and `outcome` are those of the run that agrees most. As many runs as there are threads go on at
     /// once; V of each is kept in single precision until all are combined.
@@ -361,8 +363,15 @@ impl Daimc {
         let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
         if result {
             let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
-            found.significance =
-                fit.significance(&given.as_source(&prepared), &scalings, others.as_deref())?;
+            let scan = given.as_source(&prepared);
+            if let Some(sampled) = fit.sampled(&scan, &scalings, others.as_deref())? {
+                found.significance = fit.significance(&sampled, &stop)?;
+                found.model.reproducibility = fit.reproducibility(&sampled, &found.labels, &stop)?;
+                found.confidence = confidence(found.confidence, found.model.reproducibility);
+            }
+            if stop.is_set() {
+                found.outcome = Outcome::Cancelled;
+            }
         }
         Ok((found, schema))
     }
@@ -445,7 +454,15 @@ impl Daimc {
             missing_cells.push(observed.missing);
         }
         let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
-        let model = Model { options: options.clone(), views, latent_scaling, centres, means, sizes };
+        let model = Model {
+            options: options.clone(),
+            views,
+            latent_scaling,
+            centres,
+            means,
+            sizes,
+            reproducibility: None,
+        };
         let fit = Fit {
             model,
             missing_cells,

@@ -34,6 +34,7 @@
 mod blocks;
 mod choice;
 mod combine;
+mod confidence;
 mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;

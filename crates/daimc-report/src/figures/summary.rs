@@ -27,6 +27,8 @@ pub struct Summary {
     pub seconds: f64,
     /// The mean of the instances' confidence.
     pub confidence: f64,
+    /// How far parts of the data lead to the same clusters.
+    pub reproducibility: Option<f64>,
     /// Whether the clusters are clearer than chance.
     pub significance: Option<Significance>,
 }
@@ -53,6 +55,7 @@ impl Summary {
                 + timings.iterate
                 + timings.assign
                 + timings.neighbours,
+            reproducibility: fit.model.reproducibility,
             significance: fit.significance,
             confidence: blocks.into_iter().sum::<f64>() / fit.confidence.len().max(1) as f64,
         }

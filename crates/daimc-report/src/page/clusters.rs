@@ -32,18 +32,22 @@ pub(crate) fn section(figures: &Figures) -> String {
     );
     let agreement = &figures.summary.agreement;
     let runs = agreement.len();
-    if runs == 0 {
-        out.push_str(
-            "Confidence is 1 − d₁/d₂, from the distances to the nearest and the second nearest centre. ",
-        );
-    } else {
-        put!(
-            out,
-            "Confidence is the share of the {runs} runs that agree with an instance's cluster, each taken by itself. "
-        );
+    out.push_str(
+        "Confidence estimates the share of fits to resampled data in which an instance stays with its cluster",
+    );
+    if let Some(found) = figures.summary.reproducibility {
+        put!(out, "; in quick fits to parts of a sample {:.0}% of the instances stay", 100.0 * found);
+    }
+    out.push_str(". ");
+    if runs > 0 {
         let (least, most) =
             agreement.iter().fold((1.0_f64, 0.0_f64), |(least, most), own| (least.min(*own), most.max(*own)));
-        put!(out, "Each run agrees on {:.1} to {:.1}% of the instances. ", 100.0 * least, 100.0 * most);
+        put!(
+            out,
+            "Each of the {runs} runs, taken by itself, agrees on {:.1} to {:.1}% of the instances. ",
+            100.0 * least,
+            100.0 * most
+        );
     }
     if clusters.silhouettes_from < figures.summary.instances {
         put!(

@@ -36,72 +36,89 @@ const LEAST: usize = 3;
 const ITERATIONS: usize = 20;
 const RESTARTS: usize = 4;
 
+/// A sample of the instances and features, and how the latter are scaled.
+pub(super) struct Sampled {
+    /// The instances, in increasing order.
+    pub instances: Vec<u32>,
+    pub views: Views<'static>,
+    pub scalings: Vec<Scaling>,
+    /// Those that were not taken, if there was a choice.
+    others: Option<Vec<Scaling>>,
+}
+
 impl Daimc {
-    /// Whether the clusters of data so scaled are clearer than chance, or those of data that are scaled in the other way that
-    /// was tried; `None` if there is nothing to be clear about, or the fit was stopped. The rows are prepared.
-    ///
-    /// A feature that is larger than all others makes clusters of itself, which a permutation does not take from it. So what is
-    /// not clear in one scaling may be clear in the other.
-    pub(super) fn significance(
+    /// A sample of rows that are prepared; `None` if it would tell nothing, or the fit was stopped.
+    pub(super) fn sampled(
         &self,
         scan: &Scan<'_>,
         scalings: &[Scaling],
         others: Option<&[Scaling]>,
-    ) -> Result<Option<Significance>> {
+    ) -> Result<Option<Sampled>> {
         let clusters = self.options.clusters;
         if clusters < 2 || LEAST * clusters > scan.instances() || scan.stop().is_set() {
             return Ok(None);
         }
         self.watch.tell(&Stage::Significance);
-        let found = || {
-            let found = self.beside_chance(scan, scalings)?;
-            match others.filter(|_| !found.is_clear()) {
-                Some(others) => {
-                    let other = self.beside_chance(scan, others)?;
-                    Ok(if other.is_clear() { other } else { found })
-                }
-                None => Ok(found),
-            }
+        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * clusters);
+        let instances = self.sample(scan, size, SAMPLE_OF_VIEW);
+        let mut buffers: Vec<Buffer> = scalings.iter().map(|_| Buffer::default()).collect();
+        let Some(part) = if_it_can_be_had(Subset::pick(scan, &instances, &mut buffers))? else {
+            return Ok(None);
         };
-        match found() {
-            Err(Error::Interrupted) => Ok(None),
-            found => found.map(Some),
-        }
+        let views = permuted(&part, None)?;
+        let some = |scalings: &[Scaling]| {
+            let of = |(view, own): (usize, &Scaling)| own.some(&looked_at(scan.source().features(view)));
+            scalings.iter().enumerate().map(of).collect()
+        };
+        Ok(Some(Sampled { instances, views, scalings: some(scalings), others: others.map(some) }))
+    }
+
+    /// Whether the clusters of a sample are clearer than chance, or those of the same sample scaled in the other way that was
+    /// tried; `None` if the fit was stopped.
+    ///
+    /// A feature that is larger than all others makes clusters of itself, which a permutation does not take from it. So what is
+    /// not clear in one scaling may be clear in the other.
+    pub(super) fn significance(&self, sampled: &Sampled, stop: &Stop) -> Result<Option<Significance>> {
+        let found = || {
+            let found = self.beside_chance(&sampled.views, &sampled.scalings, stop)?;
+            let Some(others) = sampled.others.as_deref().filter(|_| !found.is_clear()) else {
+                return Ok(found);
+            };
+            let other = self.beside_chance(&sampled.views, others, stop)?;
+            Ok(if other.is_clear() { other } else { found })
+        };
+        if_it_can_be_had(found())
     }
 
     /// The same, of rows as they are given and not yet scaled.
     pub(crate) fn chance(&self, given: &Scan<'_>) -> Result<Option<Significance>> {
-        let observed = match self.observe(given) {
-            Err(Error::Interrupted) => return Ok(None),
-            observed => observed?,
-        };
+        let Some(observed) = if_it_can_be_had(self.observe(given))? else { return Ok(None) };
         let prepared = Prepared::observed(given.source(), &observed)?;
         let taken: Vec<Scaling> = observed.iter().map(|view| view.scalings.likely().clone()).collect();
         let others = super::rejected(&observed, &taken);
-        self.significance(&given.as_source(&prepared), &taken, others.as_deref())
+        let Some(sampled) = self.sampled(&given.as_source(&prepared), &taken, others.as_deref())? else {
+            return Ok(None);
+        };
+        self.significance(&sampled, given.stop())
     }
 
-    fn beside_chance(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Result<Significance> {
-        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
-        let chosen = self.sample(scan, size, SAMPLE_OF_VIEW);
-        let mut buffers: Vec<Buffer> = scalings.iter().map(|_| Buffer::default()).collect();
-        let part = Subset::pick(scan, &chosen, &mut buffers)?;
-        let scalings: Vec<Scaling> =
-            scalings.iter().enumerate().map(|(v, own)| own.some(&looked_at(&part, v))).collect();
+    fn beside_chance(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
         // The data themselves, then what is left of them by each permutation.
         let found = (0..=PERMUTATIONS).into_par_iter().map(|number| {
+            let fit = self.quick(self.options.seed.wrapping_add(number as u64));
+            if number == 0 {
+                return fit.agreement(views, scalings, stop);
+            }
             let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
             rng.set_stream(u64::MAX / 7 + number as u64);
-            let views = permuted(&part, (number > 0).then_some(&mut rng))?;
-            let fit = self.quick(self.options.seed.wrapping_add(number as u64));
-            fit.agreement(&views, &scalings, scan.stop())
+            fit.agreement(&permuted(views, Some(&mut rng))?, scalings, stop)
         });
         let found = found.collect::<Result<Vec<f64>>>()?;
         Ok(Significance::new(found[0], &found[1..]))
     }
 
     /// The same fit, in a hurry.
-    fn quick(&self, seed: u64) -> Self {
+    pub(super) fn quick(&self, seed: u64) -> Self {
         let mut fit = self.in_short(seed);
         fit.options = Options {
             consolidate: false,
@@ -123,21 +140,29 @@ impl Daimc {
     }
 }
 
-/// The features of a view that are looked at.
-fn looked_at(part: &Subset<'_>, view: usize) -> Vec<usize> {
-    let all = part.features(view);
+/// What is asked of a fit that is there already: nothing where it was stopped, or where a quick fit has left the range of numbers,
+/// as the published steps can with data that are not scaled.
+pub(super) fn if_it_can_be_had<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(Error::Interrupted | Error::OutOfRange | Error::NoConvergence { .. }) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Which of so many features of a view are looked at.
+fn looked_at(all: usize) -> Vec<usize> {
     let count = all.min(FEATURES);
     (0..count).map(|f| f * all / count).collect()
 }
 
 /// The rows of a sample, each feature permuted among the instances of its view, or as they are.
-fn permuted(part: &Subset<'_>, mut rng: Option<&mut ChaCha8Rng>) -> Result<Views<'static>> {
+fn permuted<S: Source + Memory>(part: &S, mut rng: Option<&mut ChaCha8Rng>) -> Result<Views<'static>> {
     let n = part.instances();
     let views = (0..part.views()).map(|view| {
         let mut room = Buffer::default();
         let block = Memory::block(part, view, 0..n, &mut room);
         let shown: Vec<usize> = (0..n).filter(|&i| block.index.row(i).is_some()).collect();
-        let features = looked_at(part, view);
+        let features = looked_at(part.features(view));
         let columns: Vec<Vec<(usize, f64)>> = columns(&block, part.features(view), &features, &shown);
         let columns = columns.into_iter().map(|column| match &mut rng {
             Some(rng) => scattered(column, &shown, rng),

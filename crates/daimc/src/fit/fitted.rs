@@ -26,7 +26,9 @@ pub struct Fit {
     pub latent: Matrix,
     /// The cluster of each instance, from 0.
     pub labels: Vec<usize>,
-    /// How clear each instance's cluster is, from 0 (two are equally near) to 1.
+    /// How sure each instance's cluster is, from 0 to 1: an estimate of the share of fits to resampled data in which the
+    /// instance stays with its cluster. Where [`Model::reproducibility`] is not known, how clear the cluster is: 0 if two are
+    /// equally near.
     pub confidence: Vec<f64>,
     /// What was made of the neighbourhoods.
     pub neighbours: Decision,

@@ -44,6 +44,8 @@ struct Metadata {
     latent_scaling: ScalingMetadata,
     /// Missing in files from before models were apart from fits, whose instances tell it.
     sizes: Option<Vec<usize>>,
+    #[serde(default)]
+    reproducibility: Option<f64>,
 }
 
 /// What it says of the instances, if it has any.
@@ -368,6 +370,7 @@ impl<'a> Opened<'a> {
             centres: self.matrix("centres")?,
             means,
             sizes,
+            reproducibility: metadata.reproducibility,
             options: metadata.options,
         };
         if model.fits_together() { Ok(model) } else { Err(apart()) }
@@ -578,6 +581,7 @@ impl Model {
             views: views.collect(),
             latent_scaling: (&self.latent_scaling).into(),
             sizes: Some(self.sizes.clone()),
+            reproducibility: self.reproducibility,
         }
     }
 

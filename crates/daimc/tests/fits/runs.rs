@@ -23,22 +23,18 @@ fn one_run_is_the_plain_fit() {
 }
 
 #[test]
-fn runs_find_the_clusters_and_confidence_is_their_agreement() {
+fn runs_find_the_clusters_and_confidence_rises_with_their_agreement() {
     let (views, truth) = data(1.0);
     let fitted = Daimc::new(5).runs(4).fit(&views).unwrap();
     assert!(metrics::accuracy(&truth, &fitted.labels).unwrap() > 0.95);
     // Of four runs, 0 to 4 agree.
-    assert!(
-        fitted
-            .confidence
-            .iter()
-            .all(|c| (c * 4.0 - (c * 4.0).round()).abs() < 1e-12 && (0.0..=1.0).contains(c))
-    );
+    let mut levels = fitted.confidence.clone();
+    levels.sort_unstable_by(f64::total_cmp);
+    levels.dedup();
+    assert!(levels.len() <= 5 && levels.iter().all(|c| (0.0..=1.0).contains(c)), "{levels:?}");
     assert!(fitted.confidence.iter().sum::<f64>() / 400.0 > 0.9);
-    // Instances that a run agrees on and runs that agree on an instance are counted alike.
     assert_eq!(fitted.runs.len(), 4);
-    let by_run: f64 = fitted.runs.iter().map(|run| run.agreement).sum::<f64>() / 4.0;
-    assert!((by_run - fitted.confidence.iter().sum::<f64>() / 400.0).abs() < 1e-9);
+    assert!(fitted.runs.iter().all(|run| run.agreement > 0.8));
     assert_eq!(fitted.runs[0].seed, 0);
     assert!(fitted.runs[1..].iter().all(|run| run.seed > 1000 && run.iterations > 0 && run.objective > 0.0));
     let chosen = fitted.runs.iter().find(|run| run.iterations == fitted.iterations()).unwrap();

@@ -192,7 +192,7 @@ fn nothing(tasks: &[Task], methods: &[&str]) -> Section {
             .extend([task.row(Some("confidence"), sure), task.row(Some("seconds"), |line| Some(time(line)))]);
     }
     let notes = vec![
-        "There is nothing to find and nothing to score. A method that tells how sure it is should not be sure here.".into(),
+        "There is nothing to find and nothing to score. A method that tells how sure it is should not be sure here. Confidence is the margin of an instance; `daimc fit` tempers it by how far parts of the data lead to the same clusters.".into(),
     ];
     Section { title: "No clusters".into(), notes, table, charts: Vec::new() }
 }
