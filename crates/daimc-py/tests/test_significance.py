@@ -33,5 +33,5 @@ def test_noise_is_warned_of_and_clusters_are_not(tmp_path):
 
 
 def test_too_few_samples_say_nothing():
-    model = DAIMC(3, random_state=0).fit([view[:8] for view in views(0, 1)])
+    model = DAIMC(3, random_state=0).fit([view[:14] for view in views(0, 1)])
     assert model.significance_ is None

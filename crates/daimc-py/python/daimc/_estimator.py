@@ -142,7 +142,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         Whether the clusters are clearer than chance: `agreement`, how far neighbours in single views agree on the clusters
         of a sample (0 to 1), `by_chance`, the same where every feature is permuted, and `deviation`, the standard deviation of
         that. `fit` gives a :class:`SignificanceWarning` where the agreement is less than 3.5 of these beyond chance. None
-        where there are fewer than three samples for a cluster.
+        where there are fewer than five samples for a cluster.
     reproducibility_ : float or None
         How far parts of the data lead to the same clusters: the mean share of samples that stay where they are in quick fits to
         four fifths of a subsample. `confidence_` is made of it and of how clear the cluster of each sample is.

@@ -11,7 +11,7 @@ const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
 
 /// A page about incomplete data whose every name tries to break out of it.
 fn page() -> String {
-    let data = Synthetic::new(240, 4).noise(0.6).seed(3);
+    let data = Synthetic::new(240, 4).noise(1.2).seed(3);
     let present = simulate::missing(240, &[0.4; 3], 1).unwrap();
     let ids: Vec<String> = (0..240).map(|i| format!("{HOSTILE}{i}")).collect();
     let views = ["a", HOSTILE, "c"].iter().zip(&present).map(|(name, present)| {

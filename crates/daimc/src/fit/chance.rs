@@ -30,7 +30,7 @@ const SAMPLE_OF_VIEW: usize = 100;
 const FEATURES: usize = 1000;
 
 /// Fewer instances than this, for each cluster, tell nothing.
-const LEAST: usize = 3;
+const LEAST: usize = 5;
 
 /// How far the fits go. Whether they have converged is of no importance: that to the data goes no further.
 const ITERATIONS: usize = 20;
