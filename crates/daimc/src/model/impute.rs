@@ -7,6 +7,7 @@
 
 mod blend;
 mod donors;
+mod leverage;
 mod near;
 mod trial;
 
@@ -19,6 +20,7 @@ use crate::scan::{Piece, Scan, off_the_pool};
 use crate::source::{Block, Buffer, Csr, Rows, Source};
 use crate::{Matrix, Result, Stop};
 use donors::{Donors, MOST_DONORS, Mean, some_shown};
+use leverage::Leverage;
 use near::{Metric, Near, Query, TILE};
 use trial::{Hide, Recipe};
 
@@ -160,15 +162,18 @@ impl Model {
             let metrics = metrics.collect::<Result<Vec<_>>>()?;
             let mut buffer = Buffer::default();
             let block = raw.pick(view, &chosen, &mut buffer)?;
+            let leverage = Leverage::new(latent, &chosen)?;
             let donors = Donors::new(chosen, block, d, &labels, self.options.clusters, own.preparation.log);
-            let filler = Filler { model: self, own, view, scan: &scan, donors, metrics };
+            let filler = Filler { model: self, own, view, scan: &scan, donors, metrics, leverage };
             let few = filler.donors.instances.len() < FEWEST_DONORS;
             // A few at a time, so that what is left of a row is about as much as there was.
             let hidden_cells = (cells / schema.present().max(1) / 4).max(1);
-            let choose = |hide, wanted: bool| match wanted && !few {
-                true => trial::choose(&filler, source, hide, seed)
-                    .map(|(recipe, accuracy)| (Some(recipe), accuracy)),
-                false => Ok((None, None)),
+            let choose = |hide, wanted: bool| {
+                if few || !wanted {
+                    return Ok((None, None));
+                }
+                let (recipe, accuracy) = trial::choose(&filler, source, hide, seed)?;
+                Result::Ok((Some(recipe), accuracy))
             };
             let (for_rows, rows_accuracy) = choose(Hide::Rows, rows > 0)?;
             let (for_cells, cells_accuracy) = choose(Hide::Cells(hidden_cells), cells > 0)?;
@@ -233,6 +238,7 @@ struct Filler<'a> {
     donors: Donors<'a>,
     /// One for each of the [`Lenses`].
     metrics: Vec<Metric<'a>>,
+    leverage: Leverage,
 }
 
 impl Filler<'_> {

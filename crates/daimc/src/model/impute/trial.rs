@@ -22,7 +22,7 @@ const MOST_HIDDEN: usize = 512;
 const FEWEST_HIDDEN: usize = 8;
 
 /// Cells that are hidden in all, if that takes no more rounds than these.
-const WANTED_CELLS: usize = 2048;
+const WANTED_CELLS: usize = 1024;
 const MOST_ROUNDS: usize = 8;
 
 /// Neighbours of which the mean may be taken.
@@ -83,7 +83,7 @@ pub(super) fn choose(
     let mut buffers = vec![Buffer::default(); source.views()];
     let some = Subset::pick(&raw, &chosen, &mut buffers)?;
     let recipes = recipes(filler, hide);
-    let mut normals = vec![[Normal::default(); 2]; recipes.len()];
+    let mut tried = vec![[Tried::default(); 2]; recipes.len()];
     let mut try_out = |rest: &Subset<'_>, cells: Option<&[Vec<u32>]>| {
         let prepared = filler.model.prepare(rest)?;
         let scan = Scan::new(&prepared, &stop);
@@ -94,7 +94,7 @@ pub(super) fn choose(
         let starts: Vec<usize> = (0..chosen.len()).step_by(TILE).collect();
         let tiles = starts.into_par_iter().map(|start| hidden.tile(filler, start, &recipes));
         for tile in tiles.collect::<Result<Vec<_>>>()? {
-            for (own, other) in normals.iter_mut().flatten().zip(tile.iter().flatten()) {
+            for (own, other) in tried.iter_mut().flatten().zip(tile.iter().flatten()) {
                 own.absorb(other);
             }
         }
@@ -113,9 +113,9 @@ pub(super) fn choose(
             }
         }
     }
-    let tried = recipes.iter().zip(&normals).filter_map(|(recipe, halves)| judge(*recipe, halves));
-    let best = tried.min_by(|a, b| a.1.error.total_cmp(&b.1.error));
-    Ok(best.map_or(untried, |(recipe, accuracy)| (recipe, Some(accuracy))))
+    let judged = recipes.iter().zip(&tried).filter_map(|(recipe, halves)| judge(*recipe, halves));
+    let best = judged.min_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(best.map_or(untried, |(_, recipe, accuracy)| (recipe, Some(accuracy))))
 }
 
 /// Everything that is tried, but for the weights.
@@ -138,17 +138,38 @@ fn own_weights(shown: bool) -> &'static [f64] {
     if shown { &OWN_WEIGHTS } else { &[0.0] }
 }
 
-/// The weights that are best for all, and the error of those that are best for one half on the other half.
-fn judge(recipe: Recipe, halves: &[Normal; 2]) -> Option<(Recipe, Accuracy)> {
-    let mut all = halves[0];
-    all.absorb(&halves[1]);
-    let error = halves[1].error(&halves[0].weights()) + halves[0].error(&halves[1].weights());
-    let error = (error / all.count).sqrt();
-    let weights = all.weights();
+/// How well a recipe does on some of the instances.
+#[derive(Clone, Copy, Default)]
+struct Tried {
+    /// In standard deviations of all values, in which no outlier counts as much as many others: weights are fitted to these.
+    all: Normal,
+    /// In standard deviations of the other values, as those who look at the error will measure it.
+    others: Normal,
+}
+
+impl Tried {
+    fn absorb(&mut self, other: &Self) {
+        self.all.absorb(&other.all);
+        self.others.absorb(&other.others);
+    }
+}
+
+/// The error by which recipes are compared, the weights that are best for all, and the error that is told. Errors of one half
+/// are those of the weights that are best for the other.
+fn judge(recipe: Recipe, halves: &[Tried; 2]) -> Option<(f64, Recipe, Accuracy)> {
+    let [one, other] = halves;
+    let (weights_one, weights_other) = (one.all.weights(), other.all.weights());
+    let mut both = *one;
+    both.absorb(other);
+    let compared = other.all.error(&weights_one) + one.all.error(&weights_other);
+    let error = other.others.error(&weights_one) + one.others.error(&weights_other);
+    let error = (error / both.others.count).sqrt();
+    let weights = both.all.weights();
     let [neighbours, cluster, basis] = weights;
     let shares = Shares { neighbours, cluster, basis };
-    let accuracy = Accuracy { error, values: all.count as usize, neighbours: recipe.count, shares };
-    error.is_finite().then_some((Recipe { weights, ..recipe }, accuracy))
+    let values = both.others.count as usize;
+    let accuracy = Accuracy { error, values, neighbours: recipe.count, shares };
+    (compared.is_finite() && error.is_finite()).then_some((compared, Recipe { weights, ..recipe }, accuracy))
 }
 
 /// Copies the rows of a view without some of their cells, so many of each: the features that each row has lost. None
@@ -200,8 +221,8 @@ struct Hidden<'h> {
 }
 
 impl Hidden<'_> {
-    /// The normal equations of each recipe, of the even and of the odd ones of a tile.
-    fn tile(&self, filler: &Filler<'_>, start: usize, recipes: &[Recipe]) -> Result<Vec<[Normal; 2]>> {
+    /// How well each recipe does on the even and on the odd ones of a tile.
+    fn tile(&self, filler: &Filler<'_>, start: usize, recipes: &[Recipe]) -> Result<Vec<[Tried; 2]>> {
         let range = start..(start + TILE).min(self.chosen.len());
         let views = self.rest.schema().len();
         let mut buffers = vec![Buffer::default(); views];
@@ -230,8 +251,8 @@ impl Hidden<'_> {
                 filler.nearest((metric, own_weights), &blocks, lenses, &queries, &mut scratch)
             })
             .collect();
-        let mut normals = vec![[Normal::default(); 2]; recipes.len()];
-        for (recipe, normals) in recipes.iter().zip(&mut normals) {
+        let mut tried = vec![[Tried::default(); 2]; recipes.len()];
+        for (recipe, tried) in recipes.iter().zip(&mut tried) {
             let Some(near) = near.get(recipe.metric) else { continue };
             let weight = own_weights.iter().position(|own| *own == recipe.own_weight).unwrap_or(0);
             for ((query, asked), near) in queries.iter().zip(&asked).zip(&near[weight]) {
@@ -240,11 +261,14 @@ impl Hidden<'_> {
                 for cell in &asked.cells {
                     let predicted = filler.predictions(cell.feature, recipe.logs, &mean, who, cell.basis);
                     let standard = |x: f64| (x - cell.mean) / cell.deviation;
-                    normals[query.instance % 2].add(predicted.map(standard), standard(cell.value));
+                    let (predicted, value) = (predicted.map(standard), standard(cell.value));
+                    let half = &mut tried[query.instance % 2];
+                    half.others.add(predicted, value);
+                    half.all.add(predicted.map(|x| x * cell.ratio), value * cell.ratio);
                 }
             }
         }
-        Ok(normals)
+        Ok(tried)
     }
 
     /// What is asked of an instance.
@@ -259,6 +283,8 @@ impl Hidden<'_> {
             None => filler.row_factor(),
             Some(_) => self.lenses.0[0][filler.view].full_factor(i),
         };
+        let v = self.place.latent.row(i);
+        let leverage = filler.leverage.of(v);
         let cell = |feature: usize| {
             let value = truth[feature];
             let known = !value.is_nan() && columns.deviation[feature] > 0.0;
@@ -266,8 +292,12 @@ impl Hidden<'_> {
                 None => (columns.mean[feature], columns.deviation[feature]),
                 Some(_) => columns.without(feature, value)?,
             };
-            let basis = filler.basis(feature, self.place.latent.row(i), factor);
-            known.then_some(Cell { feature, value, mean, deviation, basis })
+            let mut basis = filler.basis(feature, v, factor);
+            if query.donor.is_some() {
+                basis = unlearnt(basis, value, leverage, filler.own.preparation.log);
+            }
+            let ratio = deviation / columns.deviation[feature];
+            known.then_some(Cell { feature, value, mean, deviation, ratio, basis })
         };
         let cells = match some {
             None => (0..d).filter_map(cell).collect(),
@@ -290,5 +320,13 @@ struct Cell {
     value: f64,
     mean: f64,
     deviation: f64,
+    /// That deviation by the one of all.
+    ratio: f64,
     basis: f64,
+}
+
+/// What a basis would say of a value had it not been fitted to it: `(x̂ − h x) / (1 − h)`, with the leverage h.
+fn unlearnt(fitted: f64, value: f64, leverage: f64, log: bool) -> f64 {
+    let without = |fitted: f64, value: f64| (fitted - leverage * value) / (1.0 - leverage);
+    if log { without(fitted.ln_1p(), value.ln_1p()).exp_m1() } else { without(fitted, value) }
 }
