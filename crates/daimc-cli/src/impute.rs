@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use daimc::text::{plain, quoted};
-use daimc::{Imputed, Layout, Model, Source};
+use daimc::{Accuracy, Layout, Model, Source};
 use serde_json::{Map, Value, json};
 
 use crate::align::align;
@@ -22,6 +22,7 @@ use crate::simulate::file_name;
                         daimc fit --view rna=rna.tsv --view prot=prot.csv -k 10 -o out\n  \
                         daimc impute out --view rna=rna.tsv --view prot=prot.csv -o complete\n\n\
                         Values are learnt from the instances that are given: give new ones together with those of the fit.")]
+#[allow(clippy::struct_excessive_bools)] // They are flags of the command line.
 pub struct Arguments {
     /// The model: model.safetensors of a fit, or the folder of the fit
     model: PathBuf,
@@ -84,10 +85,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             results::table(out, ids, own, &imputed.values, single)
         })?;
         told.push(Told {
+            view: own.name.clone(),
             given: given.is_some(),
             rows: imputed.rows(),
             cells: imputed.cells(),
-            imputed: without_values(imputed),
+            held_out: [imputed.rows_accuracy, imputed.cells_accuracy],
         });
     }
     folder.finish()?;
@@ -96,17 +98,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// What is told of a view.
 struct Told {
+    view: String,
     given: bool,
     rows: usize,
     cells: usize,
-    imputed: Imputed,
-}
-
-/// What is told needs no table.
-fn without_values(mut imputed: Imputed) -> Imputed {
-    imputed.values = daimc::Matrix::zeros(0, 0);
-    imputed.gaps = Vec::new();
-    imputed
+    /// How good rows are, and cells.
+    held_out: [Option<Accuracy>; 2],
 }
 
 /// The file of each view.
@@ -126,13 +123,12 @@ fn files(model: &Model, output: &Path) -> Result<Vec<String>> {
 fn print(told: &[Told], output: &Path, json: bool) -> Result<()> {
     let mut out = io::stdout().lock();
     if json {
-        let views: Map<String, Value> =
-            told.iter().map(|own| (own.imputed.view.clone(), own.as_json())).collect();
+        let views: Map<String, Value> = told.iter().map(|own| (own.view.clone(), own.as_json())).collect();
         writeln!(out, "{:#}", json!({ "views": views }))?;
         return Ok(());
     }
     for own in told {
-        writeln!(out, "  {}: {own}", plain(&own.imputed.view))?;
+        writeln!(out, "  {}: {own}", plain(&own.view))?;
     }
     writeln!(out, "The tables are in {}", quoted(&output.display().to_string()))?;
     Ok(())
@@ -140,7 +136,7 @@ fn print(told: &[Told], output: &Path, json: bool) -> Result<()> {
 
 impl Told {
     fn as_json(&self) -> Value {
-        let accuracy = |own: Option<daimc::Accuracy>| {
+        let accuracy = |own: Option<Accuracy>| {
             own.map(|own| {
                 json!({
                     "error": own.error,
@@ -157,8 +153,8 @@ impl Told {
         json!({
             "rows": self.rows,
             "cells": self.cells,
-            "held_out_rows": accuracy(self.imputed.rows_accuracy),
-            "held_out_cells": accuracy(self.imputed.cells_accuracy),
+            "held_out_rows": accuracy(self.held_out[0]),
+            "held_out_cells": accuracy(self.held_out[1]),
         })
     }
 }
@@ -175,10 +171,9 @@ impl std::fmt::Display for Told {
             (0, cells) => format!("{} filled in", count(cells, "cell")),
             (rows, cells) => format!("{} and {} filled in", count(rows, "row"), count(cells, "cell")),
         };
-        let held_out = [("rows", self.imputed.rows_accuracy), ("cells", self.imputed.cells_accuracy)];
         let mut unit = " standard deviations";
         let mut before = "; error ";
-        for (what, accuracy) in held_out {
+        for (what, accuracy) in ["rows", "cells"].into_iter().zip(self.held_out) {
             if let Some(accuracy) = accuracy {
                 let _ = write!(text, "{before}{:.2}{unit} on held-out {what}", accuracy.error);
                 (before, unit) = (", ", "");

@@ -147,7 +147,7 @@ fn rows_on_disk_are_filled_in_too() {
     let views = "--view a=a.npy --view b=b.npy --threads 2";
     folder.good(&format!("fit {views} -k 2 --max-iter 5 --neighbours off -o out"));
     folder.good(&format!("impute out {views} -o memory"));
-    let output = folder.run(&format!("impute out {views} --memory 60MB -o disk"));
+    let output = folder.run(&format!("impute out {views} --memory 30MB -o disk"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.contains("rows are read from disk"), "{said}");
     assert!(folder.text("memory/a.tsv") == folder.text("disk/a.tsv"));

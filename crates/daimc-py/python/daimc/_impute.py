@@ -81,19 +81,18 @@ def _whole(
 def _mudata(X: Any, model: _daimc.Model, data: Data, whole: dict[str, Any]) -> Any:
     """A MuData whose views show every instance, with the annotations that X has."""
     import pandas
-    from anndata import AnnData
-    from mudata import MuData
 
+    annotated = type(next(iter(X.mod.values())))
     index = pandas.Index([str(name) for name in data.names.given])
     views = {}
     for name, rows in whole.items():
         own = X.mod.get(name)
         if own is None:
             names = model.features(name) or [str(number) for number in range(rows.shape[1])]
-            views[name] = AnnData(rows, obs=pandas.DataFrame(index=index), var=pandas.DataFrame(index=names))
+            views[name] = annotated(rows, obs=pandas.DataFrame(index=index), var=pandas.DataFrame(index=names))
         else:
-            views[name] = AnnData(rows, obs=own.obs.reindex(index), var=own.var.copy(), uns=dict(own.uns))
-    return MuData(views)
+            views[name] = annotated(rows, obs=own.obs.reindex(index), var=own.var.copy(), uns=dict(own.uns))
+    return type(X)(views)
 
 
 def _like(like: Any, rows: Any, features: list[str] | None, data: Data, id_column: str | None) -> Any:
