@@ -15,6 +15,7 @@ mod experiment;
 mod failure;
 mod fit;
 mod folder;
+mod impute;
 mod inspect;
 mod memory;
 mod predict;
@@ -61,6 +62,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Place new instances, from whichever views they have, with the model of a fit
     Predict(predict::Arguments),
+    /// Fill in rows and values that are missing, with the model of a fit; tells how far off they are
+    Impute(impute::Arguments),
     /// Compare clusters with true classes: AC, NMI, ARI, purity, F
     Evaluate(evaluate::Arguments),
     /// Remove instances from views at random: writes mask.tsv and incomplete copies
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Select(arguments) => select::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Impute(arguments) => impute::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),

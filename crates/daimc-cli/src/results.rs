@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use daimc::{Contributions, Explanation, Fit, Ids, Matrix, Model, Views};
+use daimc::{Contributions, Explanation, Fit, Ids, Imputed, Matrix, Model, ViewModel, Views};
 use daimc_report::Report;
 use serde_json::Value;
 
@@ -142,6 +142,65 @@ pub fn contributions(
             out.push(b'\n');
         }
     })
+}
+
+/// A view that `impute` has filled in: id, then its features. The values of a view in single precision have no more digits.
+pub fn table(
+    out: &mut (impl Write + ?Sized),
+    ids: &Ids,
+    view: &ViewModel,
+    values: &Matrix,
+    single: bool,
+) -> io::Result<()> {
+    write!(out, "id")?;
+    (0..values.columns()).try_for_each(|f| write!(out, "\t{}", feature(view, f)))?;
+    writeln!(out)?;
+    blocks::write(out, values.rows(), 1 + values.columns(), |range, out| {
+        for i in range {
+            push_id(out, ids, i);
+            for value in values.row(i) {
+                out.push(b'\t');
+                push_value(out, *value, single);
+            }
+            out.push(b'\n');
+        }
+    })
+}
+
+/// What `impute` has filled in: id, feature, value.
+pub fn gaps(
+    out: &mut (impl Write + ?Sized),
+    ids: &Ids,
+    view: &ViewModel,
+    imputed: &Imputed,
+    single: bool,
+) -> io::Result<()> {
+    let names: Vec<String> = (0..imputed.values.columns()).map(|f| feature(view, f)).collect();
+    writeln!(out, "id\tfeature\tvalue")?;
+    blocks::write(out, imputed.gaps.len(), 3 * names.len(), |range, out| {
+        for gap in &imputed.gaps[range] {
+            let all = (0..names.len()).filter(|_| gap.features.is_none());
+            for f in all.chain(gap.features.iter().flatten().map(|&f| f as usize)) {
+                push_id(out, ids, gap.instance);
+                push!(out, "\t{}\t", names[f]);
+                push_value(out, imputed.values[(gap.instance, f)], single);
+                out.push(b'\n');
+            }
+        }
+    })
+}
+
+/// The name of a feature as a field; one without a name is told by its number, as `simulate` does.
+fn feature(view: &ViewModel, f: usize) -> String {
+    view.feature_names.as_ref().map_or_else(|| format!("f{f}"), |names| field(&names[f]))
+}
+
+fn push_value(out: &mut Vec<u8>, value: f64, single: bool) {
+    if single {
+        push!(out, "{}", value as f32);
+    } else {
+        push!(out, "{value}");
+    }
 }
 
 /// Reads the model of `model.safetensors`.

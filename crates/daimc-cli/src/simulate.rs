@@ -147,7 +147,7 @@ fn id(table: &Table, row: usize) -> String {
 }
 
 /// A view's name as the name of a file.
-fn file_name(name: &str) -> String {
+pub fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }
 

@@ -1,6 +1,6 @@
 //! A fit, as Python has it: the model and the instances that it was fitted to.
 
-use daimc::{Contributions, Ids, Matrix, Outcome};
+use daimc::{Accuracy, Contributions, Ids, Matrix, Outcome};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -32,6 +32,8 @@ pub fn shares<'py>(py: Python<'py>, found: &Contributions) -> PyResult<Bound<'py
 }
 
 type Place<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+type Filled<'py> = (Bound<'py, PyArray2<f64>>, Option<f64>, Option<f64>);
 
 #[pymethods]
 #[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
@@ -251,7 +253,8 @@ impl Model {
         array(py, rows)
     }
 
-    /// A view of some instances with these rows of V: what is there, and what the model makes of what is not.
+    /// A view of some instances with these rows of V, with what is missing filled in, and the errors of rows and of cells that
+    /// were hidden, in standard deviations.
     fn impute<'py>(
         &self,
         py: Python<'py>,
@@ -259,10 +262,15 @@ impl Model {
         joined: bool,
         view: &str,
         latent: PyReadonlyArrayDyn<'_, f64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        threads: usize,
+    ) -> PyResult<Filled<'py>> {
         let (data, latent) = (Data::borrow(&parts, joined)?, matrix(&latent)?);
-        let rows = py.detach(|| self.0.model.impute(&data.views()?.0, view, &latent)).map_err(raise)?;
-        array(py, rows)
+        let pool = pool(threads)?;
+        let filled = || self.0.model.imputed(&data.views()?.0, view, &latent);
+        let filled = py.detach(|| pool.install(filled)).map_err(raise)?;
+        let error = |accuracy: Option<Accuracy>| accuracy.map(|accuracy| accuracy.error);
+        let (rows, cells) = (error(filled.rows_accuracy), error(filled.cells_accuracy));
+        Ok((array(py, filled.values)?, rows, cells))
     }
 
     /// `Σ‖x − Uv‖²` and `Σ‖x‖²` over all views and instances, for the best v of these instances.

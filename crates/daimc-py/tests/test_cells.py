@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from daimc import DAIMC, baselines, metrics
+from scipy import sparse
 
 
-def fit(views, random_state=0, **options):
-    return DAIMC(n_clusters=4, random_state=random_state, **options).fit(views)
+def fit(views, random_state=0, mask=None, **options):
+    return DAIMC(n_clusters=4, random_state=random_state, **options).fit(views, mask=mask)
 
 
 @pytest.fixture
@@ -59,6 +60,67 @@ def test_cells_and_rows_are_imputed_and_others_kept(lacking):
     for v, name in enumerate(frames):
         np.testing.assert_allclose(filled[name].to_numpy(), whole[v])
         pd.testing.assert_index_equal(filled[name].index, frames[name].index)
+
+
+def test_the_error_of_what_is_imputed_is_told_and_values_stay_in_range(lacking):
+    views, mask, some, _ = lacking
+    whole, error = fit(some).impute(some, return_error=True)
+    assert list(error) == ["view0", "view1"]
+    for v, (view, shown) in enumerate(zip(views, some)):
+        low, high = np.nanmin(shown, axis=0), np.nanmax(shown, axis=0)
+        assert ((whole[v] >= low) & (whole[v] <= high)).all()
+        standard = (whole[v] - view) / np.nanstd(shown, axis=0)
+        there = mask[:, v]
+        for kind, gone in (("rows", standard[~there]), ("cells", standard[there][np.isnan(shown[there])])):
+            assert error[f"view{v}"][kind] == pytest.approx(np.sqrt((gone**2).mean()), rel=0.3)
+    _, error = fit(views).impute(views, return_error=True)
+    assert np.isnan([list(own.values()) for own in error.values()]).all()
+
+
+def test_threads_make_no_difference_to_what_is_imputed(lacking):
+    _, _, some, _ = lacking
+    model = fit(some)
+    for one, all_ in zip(model.set_params(n_jobs=1).impute(some), model.set_params(n_jobs=None).impute(some)):
+        np.testing.assert_array_equal(one, all_)
+
+
+def test_tables_of_single_precision_and_sparse_ones_keep_their_form(lacking):
+    _, mask, some, _ = lacking
+    tables = {"a": pd.DataFrame(some[0].astype(np.float32), columns=[f"f{f}" for f in range(some[0].shape[1])])}
+    tables["b"] = pd.DataFrame(np.nan_to_num(some[1]), index=tables["a"].index)[mask[:, 1]]
+    filled = fit(tables).impute(tables)
+    assert (filled["a"].dtypes == np.float32).all() and list(filled["a"].columns) == list(tables["a"].columns)
+    pd.testing.assert_index_equal(filled["b"].index, tables["a"].index)
+    pd.testing.assert_frame_equal(filled["b"][mask[:, 1]], tables["b"].set_axis(filled["b"].columns, axis=1))
+    thin = [np.nan_to_num(some[0]), sparse.csr_matrix(np.nan_to_num(some[1]))]
+    filled = fit(thin, mask=mask).impute(thin, mask=mask)
+    assert sparse.issparse(filled[1]) and filled[1].shape == some[1].shape
+    np.testing.assert_array_equal(filled[1][mask[:, 1]].toarray(), thin[1][mask[:, 1]].toarray())
+
+
+@pytest.mark.filterwarnings("ignore:::mudata", "ignore:::anndata")
+def test_a_mudata_comes_back_as_one(lacking):
+    mudata = pytest.importorskip("mudata")
+    from anndata import AnnData
+
+    _, mask, some, _ = lacking
+    names = np.array([f"c{i}" for i in range(len(mask))])
+    parts = {}
+    for v, name in enumerate("ab"):
+        here = mask[:, v]
+        obs = pd.DataFrame({"batch": v}, index=names[here])
+        var = pd.DataFrame({"kind": name}, index=[f"{name}{f}" for f in range(some[v].shape[1])])
+        parts[name] = AnnData(some[v][here], obs=obs, var=var)
+    data = mudata.MuData(parts)
+    model = DAIMC(4, random_state=0).fit(data)
+    filled = model.impute(data)
+    assert isinstance(filled, mudata.MuData)
+    tables = model.impute({name: part.to_df() for name, part in parts.items()})
+    for name, part in parts.items():
+        own = filled.mod[name]
+        assert list(own.obs_names) == list(model.instance_ids(data)) and list(own.var["kind"]) == [name] * own.n_vars
+        np.testing.assert_array_equal(own.X, tables[name].to_numpy())
+        pd.testing.assert_series_equal(own.obs["batch"][part.obs_names], part.obs["batch"], check_dtype=False)
 
 
 def test_one_instance_with_a_missing_cell_is_placed(lacking):

@@ -92,7 +92,7 @@ pub use initialise::Initialisation;
 pub use kernel::Scalar;
 pub use matrix::Matrix;
 pub use missingness::{Concentration, Missingness};
-pub use model::{Misfit, Model, Place, ViewModel};
+pub use model::{Accuracy, Gap, Imputed, Misfit, Model, Place, Shares, ViewModel};
 pub use neighbours::{Decision, Neighbours};
 pub use options::{Options, Penalty, Preset, ViewWeights};
 pub use prepared::{MissingCells, Preparation, Prepared};

@@ -21,6 +21,7 @@ use crate::sweep::Sweep;
 use crate::text::{list, plain, quoted};
 use crate::{Error, Matrix, Result, Stop, View, ViewOf, Views};
 
+pub use impute::{Accuracy, Gap, Imputed, Shares};
 pub use misfit::Misfit;
 
 /// What a fit has learnt: places new instances, explains where they are put, and reconstructs what they lack. It knows

@@ -77,6 +77,20 @@ impl<'a> Subset<'a> {
         Self { schema, rows: self.rows.clone(), index }
     }
 
+    /// The same instances with other rows in a view, as they were pushed into a buffer, which may lack cells.
+    pub fn with_rows<'b>(&'b self, view: usize, buffer: &'b Buffer) -> Subset<'b> {
+        let (mut rows, mut index) = (self.rows.clone(), self.index.clone());
+        let block = buffer.block(self.schema.view(view).layout(), 0..self.schema.instances());
+        rows[view] = (block.rows, block.holes);
+        index[view].clone_from(&buffer.index);
+        let of_view = |(number, own): (usize, crate::ViewOf<'_>)| {
+            let own = ViewSchema::clone(&own);
+            if number == view { own.holes_of_some(None) } else { own }
+        };
+        let views = self.schema.views().enumerate().map(of_view).collect();
+        Subset { schema: Schema::unchecked(self.schema.shared_ids(), views), rows, index }
+    }
+
     /// Some rows of a view.
     fn with<'b>(&'b self, view: usize, index: &'b [u32]) -> Block<'b> {
         let (rows, holes) = self.rows[view];

@@ -7,6 +7,7 @@ mod common;
 mod demo;
 mod embedding;
 mod fit;
+mod impute;
 mod incomplete;
 mod interruption;
 mod memory;

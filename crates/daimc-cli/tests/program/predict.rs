@@ -206,7 +206,7 @@ fn completions_and_the_manual_name_every_command() {
         assert!(folder.good(&format!("completions {shell}")).contains("simulate"));
     }
     let manual = folder.good("man");
-    for command in ["demo", "fit", "inspect", "predict", "evaluate", "simulate", "report"] {
+    for command in ["demo", "fit", "inspect", "predict", "impute", "evaluate", "simulate", "report"] {
         assert!(manual.contains(command), "{command}");
     }
     assert!(folder.good("man fit").contains("max\\-iter"));

@@ -89,6 +89,10 @@ class Data:
                 view.ids = texts
         return self
 
+    def gather(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Rows in the order of results, in the order of the library: those of instances that are seen."""
+        return rows[self._found]
+
     def spread(self, found: NDArray[Any], blank: float) -> NDArray[Any]:
         """What the library found for the instances that are seen, in the order of results, with blanks for the others."""
         if np.array_equal(self._found, np.arange(len(self.seen))):

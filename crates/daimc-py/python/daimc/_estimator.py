@@ -339,14 +339,39 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         found = self._model.contributions(data.views, data.joined, threads_of(self.n_jobs))
         return data.spread(found, np.nan)
 
-    def impute(self, X: Any, *, mask: Any = None) -> Any:
-        """X with what is missing filled in by what the model makes of the instances: rows of views, and cells of other rows.
+    def impute(self, X: Any, *, mask: Any = None, return_error: bool = False) -> Any:
+        """X with what is missing filled in: rows of views, and cells of other rows.
 
-        What is there comes out as it is. The result is of the form of X: a list, a dictionary or one matrix, and DataFrames
-        where X has DataFrames. Rows stand in the order of `instance_ids(X)`; a view that is absent in X comes out whole.
+        A missing value is a mean of what the nearest instances have, of what those of the same cluster have, and of what the
+        model reconstructs, each counting as much as is best for values of X that are there and were hidden. Values are learnt
+        from X alone, and stay within the range that a feature has there: give new instances together with those of the
+        fit. In a view that shows fewer than eight instances there is the reconstruction alone.
+
+        What is there comes out as it is. The result is of the form of X: a list, a dictionary, a MuData or one matrix, and
+        DataFrames where X has DataFrames. Rows stand in the order of `instance_ids(X)`; a view that is absent in X comes out
+        whole.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            The instances.
+        mask : as in `fit`
+            Which views show which instances.
+        return_error : bool, default=False
+            Whether to return how good it is, too.
+
+        Returns
+        -------
+        filled : of the form of X
+            The views.
+        error : dict of dict of float
+            With `return_error`. For each view the root mean squared error of `"rows"` and of `"cells"` that were there and were
+            hidden, in standard deviations of each feature; NaN where nothing was missing or nothing could be tried.
         """
         data, latent, _ = self._place(X, mask)
-        return complete(self._model, X, data, latent, self.view_slices, self.id_column)
+        threads = threads_of(self.n_jobs)
+        filled, error = complete(self._model, X, data, latent, self.view_slices, self.id_column, threads)
+        return (filled, error) if return_error else filled
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None) -> float:
         """The share of the (scaled) data that the model explains: 1 − Σ‖x − Uv‖² / Σ‖x‖², at most 1."""

@@ -17,15 +17,27 @@ from daimc._tables import is_pandas, is_polars, split_ids
 
 
 def complete(
-    model: _daimc.Model, X: Any, data: Data, latent: NDArray[np.float64], slices: Any, id_column: str | None
-) -> Any:
-    """X with its missing rows and cells filled in, for instances with these rows of V, which are NaN where no view shows them."""
+    model: _daimc.Model, X: Any, data: Data, latent: NDArray[np.float64], slices: Any, id_column: str | None, threads: int
+) -> tuple[Any, dict[str, dict[str, float]]]:
+    """X with its missing rows and cells filled in, for instances with these rows of V, which are NaN where no view shows them.
+
+    Beside it, for each view, the errors of rows and of cells that were there and were hidden.
+    """
     given = {view.name: view for view in data.views}
-    whole = {name: _whole(model, name, given.get(name), data, latent) for name in model.views}
+    whole: dict[str, Any] = {}
+    errors: dict[str, dict[str, float]] = {}
+    for name in model.views:
+        whole[name], errors[name] = _whole(model, name, given.get(name), data, latent, threads)
+    return _in_the_form_of(X, model, data, whole, slices, id_column), errors
+
+
+def _in_the_form_of(
+    X: Any, model: _daimc.Model, data: Data, whole: dict[str, Any], slices: Any, id_column: str | None
+) -> Any:
     if not is_views(X):
         return _one_matrix(X, data, whole, slices, id_column)
     if is_mudata(X):
-        X = X.mod
+        return _mudata(X, model, data, whole)
     if isinstance(X, Mapping):
         likes = {name: X.get(name) for name in model.views}
     else:
@@ -38,35 +50,49 @@ def complete(
     return made if isinstance(X, Mapping) else list(made.values())
 
 
-def _whole(model: _daimc.Model, name: str, view: View | None, data: Data, latent: NDArray[np.float64]) -> Any:
-    """A view with a row for every instance."""
-    if view is None:
-        return _made(model, name, data.seen, latent)
-    rows = data.rows(view)
+def _whole(
+    model: _daimc.Model, name: str, view: View | None, data: Data, latent: NDArray[np.float64], threads: int
+) -> tuple[Any, dict[str, float]]:
+    """A view with a row for every instance, and the errors of what was filled in."""
+    errors = {"rows": np.nan, "cells": np.nan}
+    rows = np.full(len(data.seen), -1) if view is None else data.rows(view)
     here = rows >= 0
-    made = _made(model, name, data.seen[~here], latent[~here])
+    if view is not None and sparse.issparse(view.matrix):
+        if here.all():
+            return view.matrix[rows], errors
+    elif view is not None and here.all():
+        whole = np.array(view.matrix[rows], dtype=view.values.dtype)
+        if not np.isnan(whole).any():
+            return whole, errors
+    made, *told = model.impute(data.views, data.joined, name, data.gather(latent), threads)
+    errors = {what: np.nan if error is None else error for what, error in zip(errors, told)}
+    made = data.spread(made, np.nan)
+    if view is None:
+        return made, errors
     if sparse.issparse(view.matrix):
-        stacked = sparse.vstack([view.matrix[rows[here]], sparse.csr_matrix(made)], format="csr")
+        stacked = sparse.vstack([view.matrix[rows[here]], sparse.csr_matrix(made[~here])], format="csr")
         order = np.empty(len(here), dtype=np.intp)
         order[here], order[~here] = np.arange(here.sum()), here.sum() + np.arange((~here).sum())
-        return stacked[order]
-    whole = np.empty((len(here), view.shape[1]), dtype=view.values.dtype)
-    whole[here] = view.matrix[rows[here]]
-    whole[~here] = made
-    lacks = np.isnan(whole) & here[:, np.newaxis]
-    if lacks.any():
-        filled = np.full(whole.shape, np.nan)
-        filled[data.seen] = model.impute(data.views, data.joined, name, latent[data.seen])
-        whole[lacks] = filled[lacks]
-    return whole
+        return stacked[order], errors
+    # In the type of the view: what is there is there to the last bit.
+    return made.astype(view.values.dtype), errors
 
 
-def _made(model: _daimc.Model, name: str, seen: NDArray[np.bool_], latent: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a view would show of instances, where any view shows them."""
-    shown = model.reconstruct(name, latent[seen])
-    made = np.full((len(seen), shown.shape[1]), np.nan)
-    made[seen] = shown
-    return made
+def _mudata(X: Any, model: _daimc.Model, data: Data, whole: dict[str, Any]) -> Any:
+    """A MuData whose views show every instance, with the annotations that X has."""
+    import pandas
+
+    annotated = type(next(iter(X.mod.values())))
+    index = pandas.Index([str(name) for name in data.names.given])
+    views = {}
+    for name, rows in whole.items():
+        own = X.mod.get(name)
+        if own is None:
+            names = model.features(name) or [str(number) for number in range(rows.shape[1])]
+            views[name] = annotated(rows, obs=pandas.DataFrame(index=index), var=pandas.DataFrame(index=names))
+        else:
+            views[name] = annotated(rows, obs=own.obs.reindex(index), var=own.var.copy(), uns=dict(own.uns))
+    return type(X)(views)
 
 
 def _like(like: Any, rows: Any, features: list[str] | None, data: Data, id_column: str | None) -> Any:

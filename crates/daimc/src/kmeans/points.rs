@@ -78,7 +78,7 @@ impl<'a> Points<'a> {
 
     /// Calls `visit(i, squared distances of point i to the columns of centres)` for each of some points, in increasing
     /// order.
-    pub(super) fn distances(
+    pub(crate) fn distances(
         &self,
         some: impl IntoIterator<Item = usize>,
         centres: &Matrix,

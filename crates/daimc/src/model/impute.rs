@@ -1,84 +1,376 @@
 //! What instances lack, filled in.
+//!
+//! Three predictors say what a view would show of an instance: the donors, instances that the view shows, that are nearest in
+//! the other views (`near`); the donors of the instance's cluster; and the basis, `U v`. How far each of them is to be
+//! believed is tried out on rows and cells that are there (`trial`), of which some are hidden, and they are put together in
+//! the way that was best (`blend`).
 
-use super::Model;
+mod blend;
+mod donors;
+mod leverage;
+mod near;
+mod trial;
+
+use super::{Model, Place, ViewModel};
 use crate::kernel::Scalar;
-use crate::lens::Lens;
+use crate::lens::{Lens, Scratch};
 use crate::matrix::dot;
-use crate::prepared::Prepared;
+use crate::scale::{Scale, Scaling};
 use crate::scan::{Piece, Scan, off_the_pool};
-use crate::source::{Csr, Rows, Source};
+use crate::source::{Block, Buffer, Csr, Rows, Source};
 use crate::{Matrix, Result, Stop};
+use donors::{Donors, MOST_DONORS, Mean, some_shown};
+use leverage::Leverage;
+use near::{Metric, Near, Query, TILE};
+use trial::{Hide, Recipe};
+
+/// A view with what was missing filled in.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Imputed {
+    /// The view's name.
+    pub view: String,
+    /// Instances × features.
+    pub values: Matrix,
+    /// What was missing, in the order of the instances.
+    pub gaps: Vec<Gap>,
+    /// How good the rows are, as far as it could be tried.
+    pub rows_accuracy: Option<Accuracy>,
+    /// How good the cells are, as far as it could be tried.
+    pub cells_accuracy: Option<Accuracy>,
+}
+
+/// What an instance lacks in a view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// The instance.
+    pub instance: usize,
+    /// The features that its row lacks, in increasing order; `None` if the view does not show it.
+    pub features: Option<Vec<u32>>,
+}
+
+impl Imputed {
+    /// The number of rows that were missing.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.gaps.iter().filter(|gap| gap.features.is_none()).count()
+    }
+
+    /// The number of cells that were missing in other rows.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.gaps.iter().filter_map(|gap| gap.features.as_ref()).map(Vec::len).sum()
+    }
+}
+
+/// How far values that were there, but had been hidden, were from what was filled in for them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Accuracy {
+    /// The root of the mean squared error, in standard deviations of each feature: 1 is that of the feature's mean. Shares
+    /// were fitted to one half of the hidden rows and judged by the other.
+    pub error: f64,
+    /// Values that were hidden.
+    pub values: usize,
+    /// The neighbours whose mean was taken.
+    pub neighbours: usize,
+    /// How much each predictor counts.
+    pub shares: Shares,
+}
+
+/// How much each predictor counts, from 0 to 1. What is left goes to the feature's mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Shares {
+    /// Instances nearby.
+    pub neighbours: f64,
+    /// Instances of the same cluster.
+    pub cluster: f64,
+    /// `U v`.
+    pub basis: f64,
+}
+
+/// With fewer donors than this, the model's bases are all that is known.
+const FEWEST_DONORS: usize = 8;
 
 impl Model {
-    /// The rows of a view, one for each instance, with what is missing filled in, given their rows of V: cells that are
-    /// there as they are; those that a row lacks as the model makes them of `v`, in the length of the row; and rows that
-    /// the view does not show as [`Model::reconstruct`] does. A view that is not given shows nobody.
+    /// The rows of a view, one for each instance, with what is missing filled in; see [`Model::imputed`].
     ///
     /// # Errors
-    /// When there is not a row of V for each instance, and when these are not the features of the model, or it has no such
-    /// view.
+    /// As [`Model::imputed`].
     pub fn impute(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Matrix> {
-        let mut filled = self.reconstruct(view, latent)?;
+        Ok(self.imputed(source, view, latent)?.values)
+    }
+
+    /// Every view of the model, filled in; see [`Model::imputed`].
+    ///
+    /// # Errors
+    /// As [`Model::imputed`].
+    pub fn imputation(&self, source: &dyn Source, latent: &Matrix) -> Result<Vec<Imputed>> {
+        self.views.iter().map(|view| self.imputed(source, &view.name, latent)).collect()
+    }
+
+    /// The rows of a view, one for each instance, with what is missing filled in, given their rows of V, and how good that is.
+    ///
+    /// What is there stays as it is. What is not is a mean of what instances nearby have, of what those of the same cluster
+    /// have, and of `U v`, as [`Model::reconstruct`] makes it, each counting as much as is best for values that are there and
+    /// were hidden. It is learnt from the instances of this source that the view shows (a sample where they are more than 5000)
+    /// and stays within the range of each feature among them: give new instances together with those of the fit. Where fewer
+    /// than eight are shown, and in a view that is not given, there is `U v` alone.
+    ///
+    /// # Errors
+    /// When there is not a row of V for each instance, when a view is unknown or its features are not those of the model, and
+    /// when rows cannot be read.
+    pub fn imputed(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Imputed> {
+        let own = self.view(view)?;
+        let values = self.reconstruct(view, latent)?;
+        let gaps = (0..latent.rows()).map(|instance| Gap { instance, features: None }).collect();
+        let mut imputed =
+            Imputed { view: view.into(), values, gaps, rows_accuracy: None, cells_accuracy: None };
         let Some(number) = (0..source.views()).find(|&number| source.name(number) == view) else {
-            return Ok(filled);
+            return Ok(imputed);
         };
-        let own = self.checked(source, number, latent)?;
-        off_the_pool(source, || {
-            let prepared = Prepared::one(source, number, &own.preparation)?;
-            let scan = Scan::new(&prepared, &Stop::default());
-            let lens = Lens::new(&scan, number, own.scaling.clone())?;
-            let d = own.basis.rows();
+        self.checked(source, number, latent)?;
+        off_the_pool(source, || self.fill(source, number, own, latent, &mut imputed))?;
+        Ok(imputed)
+    }
+
+    fn fill(
+        &self,
+        source: &dyn Source,
+        view: usize,
+        own: &ViewModel,
+        latent: &Matrix,
+        out: &mut Imputed,
+    ) -> Result<()> {
+        let prepared = self.prepare(source)?;
+        let scan = Scan::new(&prepared, &Stop::default());
+        let raw = Scan::new(source, &Stop::default());
+        let (schema, d) = (scan.schema().view(view), own.basis.rows());
+        let (rows, cells) = (source.instances() - schema.present(), schema.missing_cells().unwrap_or(0));
+        out.gaps.clear();
+        if rows + cells > 0 {
+            let labels =
+                Place::new(latent.clone(), &self.latent_scaling, &self.centres, &Stop::default())?.labels;
+            let lenses = Lenses::new(self, &scan, 2)?;
+            let seed = self.options.seed;
+            let chosen = some_shown(schema, source.instances(), MOST_DONORS, seed, |_| true);
+            let mut buffers = vec![vec![Buffer::default(); source.views()]; lenses.0.len()];
+            let metrics = lenses.0.iter().zip(&mut buffers);
+            let metrics = metrics.map(|(lenses, buffers)| Metric::new(&scan, lenses, &chosen, buffers));
+            let metrics = metrics.collect::<Result<Vec<_>>>()?;
+            let mut buffer = Buffer::default();
+            let block = raw.pick(view, &chosen, &mut buffer)?;
+            let leverage = Leverage::new(latent, &chosen)?;
+            let donors = Donors::new(chosen, block, d, &labels, self.options.clusters, own.preparation.log);
+            let filler = Filler { model: self, own, view, scan: &scan, donors, metrics, leverage };
+            let few = filler.donors.instances.len() < FEWEST_DONORS;
+            // A few at a time, so that what is left of a row is about as much as there was.
+            let hidden_cells = (cells / schema.present().max(1) / 4).max(1);
+            let choose = |hide, wanted: bool| {
+                if few || !wanted {
+                    return Ok((None, None));
+                }
+                let (recipe, accuracy) = trial::choose(&filler, source, hide, seed)?;
+                Result::Ok((Some(recipe), accuracy))
+            };
+            let (for_rows, rows_accuracy) = choose(Hide::Rows, rows > 0)?;
+            let (for_cells, cells_accuracy) = choose(Hide::Cells(hidden_cells), cells > 0)?;
+            (out.rows_accuracy, out.cells_accuracy) = (rows_accuracy, cells_accuracy);
+            let recipes = [for_rows, for_cells];
             scan.pass(
-                number..number + 1,
-                filled.values_mut().chunks_mut(scan.blocks().size() * d),
-                || (),
-                |piece, rows, ()| {
-                    fill(&piece, &lens, &own.basis, latent, rows);
+                0..source.views(),
+                out.values.values_mut().chunks_mut(scan.blocks().size() * d),
+                Vec::new,
+                |piece, values, gaps| {
+                    *gaps = filler.block(&piece, &lenses, &recipes, latent, &labels, values);
                     Ok(())
                 },
-                |_, ()| {},
+                |_, gaps| out.gaps.append(gaps),
             )?;
-            // What is there, as it was given and not as it was prepared.
-            let scan = Scan::new(source, &Stop::default());
-            scan.pass(
-                number..number + 1,
-                filled.values_mut().chunks_mut(scan.blocks().size() * d),
-                || (),
-                |piece, rows, ()| {
-                    observed(&piece, d, rows);
-                    Ok(())
-                },
-                |_, ()| {},
-            )
-        })?;
-        Ok(filled)
+        }
+        // What is there, as it was given and not as it was prepared.
+        raw.pass(
+            view..view + 1,
+            out.values.values_mut().chunks_mut(raw.blocks().size() * d),
+            || (),
+            |piece, values, ()| {
+                for (instance, row) in piece.shown() {
+                    let at = (instance - piece.instances.start) * d;
+                    write_row(&piece.blocks[0], row, d, &mut values[at..at + d]);
+                }
+                Ok(())
+            },
+            |_, ()| {},
+        )
     }
 }
 
-/// Writes what the model makes of the cells that rows of a block lack.
-fn fill(piece: &Piece<'_>, lens: &Lens, basis: &Matrix, latent: &Matrix, rows: &mut [f64]) {
-    let (block, d) = (&piece.blocks[0], lens.features());
-    for (instance, row) in piece.shown() {
-        let at = (instance - piece.instances.start) * d;
-        // A feature that took no part in the fit is filled in as in rows that are missing.
-        for f in lens.holes(block, row) {
-            let value = dot(basis.row(f), latent.row(instance));
-            rows[at + f] = lens.scaling.undo_value(f, value, lens.full_factor(instance));
+/// The views of a source through the scalings of a model, and, where these bring rows to length 1, through the same without
+/// that: the level of a row says nothing of its cluster, but much of its values.
+struct Lenses(Vec<Vec<Lens>>);
+
+impl Lenses {
+    /// One or both.
+    fn new(model: &Model, scan: &Scan<'_>, most: usize) -> Result<Self> {
+        let (places, lenses) = model.lenses(scan)?;
+        let scalings = || places.iter().map(|&place| &model.views[place].scaling);
+        let mut all = vec![lenses];
+        if most > 1 && scalings().any(Scaling::unit_rows) {
+            let lens = |(view, scaling): (usize, &Scaling)| {
+                let scale = if scaling.unit_rows() { Scale::None } else { scaling.scale };
+                Lens::new(scan, view, Scaling { scale, weight: 1.0, length: 1.0, ..scaling.clone() })
+            };
+            // Rows that were brought to length 1 may be too long as they are.
+            all.extend(scalings().enumerate().map(lens).collect::<Result<Vec<_>>>());
         }
+        Ok(Self(all))
     }
 }
 
-/// Writes the cells that rows of a block have.
-fn observed(piece: &Piece<'_>, features: usize, rows: &mut [f64]) {
-    for (instance, row) in piece.shown() {
-        let out = &mut rows[(instance - piece.instances.start) * features..][..features];
-        let given = row * features..(row + 1) * features;
-        match piece.blocks[0].rows {
-            Rows::DenseF32(x) => put(&x[given], out),
-            Rows::DenseF64(x) => put(&x[given], out),
-            Rows::SparseF32(csr) => scatter(csr, row, out),
-            Rows::SparseF64(csr) => scatter(csr, row, out),
+/// What one view is filled in from.
+struct Filler<'a> {
+    model: &'a Model,
+    own: &'a ViewModel,
+    view: usize,
+    scan: &'a Scan<'a>,
+    donors: Donors<'a>,
+    /// One for each of the [`Lenses`].
+    metrics: Vec<Metric<'a>>,
+    leverage: Leverage,
+}
+
+impl Filler<'_> {
+    /// The nearest donors of some instances, where the view itself counts as much as each of these weights says.
+    fn nearest(
+        &self,
+        (metric, own_weights): (usize, &[f64]),
+        blocks: &[Block<'_>],
+        lenses: &[Lens],
+        queries: &[Query],
+        scratch: &mut Scratch,
+    ) -> Vec<Vec<Near>> {
+        let weights =
+            |own: &f64| (0..lenses.len()).map(|view| if view == self.view { *own } else { 1.0 }).collect();
+        let weights: Vec<Vec<f64>> = own_weights.iter().map(weights).collect();
+        self.metrics[metric].nearest(blocks, lenses, queries, &weights, scratch)
+    }
+
+    /// The mean of the nearest donors; where but some features are of interest, of these.
+    fn mean(&self, recipe: &Recipe, near: &[(usize, f64)], some: Option<&[u32]>, mean: &mut Mean) {
+        mean.clear();
+        for (&(donor, _), weight) in near.iter().zip(near::weights(near, recipe.count)) {
+            self.donors.add(donor, weight, recipe.logs, some, mean);
         }
+    }
+
+    /// What `U v` is in a row with this factor, in the units of the data.
+    fn basis(&self, feature: usize, v: &[f64], factor: f64) -> f64 {
+        self.own.scaling.undo_value(feature, dot(self.own.basis.row(feature), v), factor)
+    }
+
+    /// The factor of a row of average length.
+    fn row_factor(&self) -> f64 {
+        self.own.scaling.weight / self.own.scaling.length
+    }
+
+    /// What the neighbours, the cluster and the basis say of a feature that some donor has. Where neighbours do not have it,
+    /// the cluster stands in for them, and for the cluster the mean. A donor does not speak for itself.
+    fn predictions(
+        &self,
+        feature: usize,
+        logs: bool,
+        near: &Mean,
+        (label, donor): (usize, Option<usize>),
+        basis: f64,
+    ) -> [f64; 3] {
+        let columns = &self.donors.columns;
+        let cluster = self.donors.cluster(label, donor, feature, logs).unwrap_or(columns.mean[feature]);
+        let near = near.get(feature, logs).unwrap_or(cluster);
+        [near, cluster, basis.clamp(columns.low[feature], columns.high[feature])]
+    }
+
+    /// The predictions put together.
+    fn blend(&self, feature: usize, weights: &[f64; 3], predicted: &[f64; 3]) -> f64 {
+        let columns = &self.donors.columns;
+        let rest = 1.0 - weights.iter().sum::<f64>();
+        let blend = predicted.iter().zip(weights).map(|(x, weight)| weight * x);
+        let value = rest * columns.mean[feature] + blend.sum::<f64>();
+        value.clamp(columns.low[feature], columns.high[feature])
+    }
+
+    /// Fills in what the instances of a block lack, rows by the first recipe and cells by the second, and tells what it was.
+    fn block(
+        &self,
+        piece: &Piece<'_>,
+        lenses: &Lenses,
+        recipes: &[Option<Recipe>; 2],
+        latent: &Matrix,
+        labels: &[usize],
+        values: &mut [f64],
+    ) -> Vec<Gap> {
+        let (block, d) = (&piece.blocks[self.view], self.own.basis.rows());
+        let (mut mean, mut scratch) = (Mean::new(d), Scratch::default());
+        let row = |instance: usize| block.index.row(instance - piece.instances.start);
+        let missing = piece.instances.clone().filter(|&i| row(i).is_none()).collect::<Vec<_>>();
+        let holes = |i: usize| row(i).map_or(&[][..], |row| block.holes.row(row));
+        let lacking = piece.instances.clone().filter(|&i| !holes(i).is_empty()).collect::<Vec<_>>();
+        for (instances, recipe) in [missing, lacking].iter().zip(recipes) {
+            for tile in instances.chunks(TILE) {
+                let query = |&instance: &usize| {
+                    let place = instance - piece.instances.start;
+                    Query { place, instance, donor: self.donors.place(instance) }
+                };
+                let queries: Vec<Query> = tile.iter().map(query).collect();
+                let near = recipe.map(|recipe| {
+                    let how = (recipe.metric, &[recipe.own_weight][..]);
+                    let lenses = &lenses.0[recipe.metric];
+                    self.nearest(how, piece.blocks, lenses, &queries, &mut scratch).swap_remove(0)
+                });
+                for (at, (&i, query)) in tile.iter().zip(&queries).enumerate() {
+                    let some = row(i).map(|_| holes(i));
+                    let factor = match some {
+                        None => self.row_factor(),
+                        Some(_) => lenses.0[0][self.view].full_factor(i),
+                    };
+                    if let (Some(recipe), Some(near)) = (recipe, &near) {
+                        self.mean(recipe, &near[at], some, &mut mean);
+                    }
+                    let out = &mut values[query.place * d..][..d];
+                    let mut fill = |f: usize| {
+                        let basis = self.basis(f, latent.row(i), factor);
+                        let known = recipe.filter(|_| self.donors.columns.observed[f] > 0);
+                        out[f] = known.map_or(basis, |recipe| {
+                            let who = (labels[i], query.donor);
+                            let predicted = self.predictions(f, recipe.logs, &mean, who, basis);
+                            self.blend(f, &recipe.weights, &predicted)
+                        });
+                    };
+                    match some {
+                        None => (0..d).for_each(&mut fill),
+                        Some(some) => some.iter().for_each(|&f| fill(f as usize)),
+                    }
+                }
+            }
+        }
+        let gap = |instance: usize| match row(instance) {
+            None => Some(Gap { instance, features: None }),
+            Some(_) if holes(instance).is_empty() => None,
+            Some(_) => Some(Gap { instance, features: Some(holes(instance).to_vec()) }),
+        };
+        piece.instances.clone().filter_map(gap).collect()
+    }
+}
+
+/// Writes the cells that a row has.
+fn write_row(block: &Block<'_>, row: usize, features: usize, out: &mut [f64]) {
+    let given = row * features..(row + 1) * features;
+    match block.rows {
+        Rows::DenseF32(x) => put(&x[given], out),
+        Rows::DenseF64(x) => put(&x[given], out),
+        Rows::SparseF32(csr) => scatter(csr, row, out),
+        Rows::SparseF64(csr) => scatter(csr, row, out),
     }
 }
 

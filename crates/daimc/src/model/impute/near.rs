@@ -1,0 +1,174 @@
+//! The nearest donors of instances, by the views that both have.
+//!
+//! ```text
+//! d(i, j) = 1/w Σ_{u ∋ i} w_u δ_u(i, j),      δ_u = ‖x'_ui − x'_uj‖² / mean over pairs,      w = Σ_{u ∋ i} w_u
+//! ```
+//!
+//! The sum is over the views of instance i. One that donor j lacks counts as the mean, 1: were it left out, whoever shares but
+//! one view would be now near and now far by chance, and the nearest would be those of whom least is known. Donors that share
+//! no view are no neighbours.
+
+use crate::kmeans::Points;
+use crate::lens::{Lens, Scratch};
+use crate::scan::Scan;
+use crate::source::{Block, Buffer};
+use crate::{Matrix, Result};
+
+/// Instances that are compared with the donors at once.
+pub(super) const TILE: usize = 64;
+
+/// Neighbours that are kept, and one more, at which their weights end.
+pub(super) const MOST_NEAR: usize = 40;
+
+/// The donors in each view, seen through a scaling.
+pub(super) struct Metric<'a> {
+    donors: usize,
+    views: Vec<Shown<'a>>,
+}
+
+/// The donors that a view shows.
+struct Shown<'a> {
+    points: Points<'a>,
+    /// Which of the donors each point is.
+    donors: Vec<usize>,
+    /// One by the mean squared distance of two of them; `None` if all are alike.
+    unit: Option<f64>,
+}
+
+/// Somebody whose neighbours are looked for: the place in the block, the instance as its lens knows it, and as a donor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Query {
+    pub place: usize,
+    pub instance: usize,
+    pub donor: Option<usize>,
+}
+
+impl<'a> Metric<'a> {
+    /// Of these instances, in each view of the source; there is a lens and a buffer for each.
+    pub fn new(
+        scan: &'a Scan<'_>,
+        lenses: &'a [Lens],
+        donors: &[u32],
+        buffers: &'a mut [Buffer],
+    ) -> Result<Self> {
+        let mut views = Vec::with_capacity(lenses.len());
+        for (view, (lens, buffer)) in lenses.iter().zip(buffers).enumerate() {
+            let schema = scan.schema().view(view);
+            let places: Vec<usize> =
+                (0..donors.len()).filter(|&j| schema.shows(donors[j] as usize)).collect();
+            let instances: Vec<u32> = places.iter().map(|&j| donors[j]).collect();
+            let points = Points::new(scan, view, lens, &instances, buffer)?;
+            views.push(Shown { unit: unit(&points), points, donors: places });
+        }
+        Ok(Self { donors: donors.len(), views })
+    }
+
+    /// The nearest donors of some instances, at most a tile of them, with their distances, nearest first: none that is the
+    /// instance itself. Views count by their weights, of which there may be several sets; for each of them, a list for each
+    /// instance. Given are the rows of the instances in each view.
+    pub fn nearest(
+        &self,
+        blocks: &[Block<'_>],
+        lenses: &[Lens],
+        queries: &[Query],
+        weights: &[Vec<f64>],
+        scratch: &mut Scratch,
+    ) -> Vec<Vec<Near>> {
+        let mut all = vec![Sums::new(self.donors, queries.len()); weights.len()];
+        for (view, shown) in self.views.iter().enumerate() {
+            let (block, lens) = (&blocks[view], &lenses[view]);
+            let counts = weights.iter().any(|weights| weights[view] > 0.0);
+            let Some(unit) = shown.unit.filter(|_| counts) else { continue };
+            let row =
+                |(q, query): (usize, &Query)| Some((q, (query.instance, block.index.row(query.place)?)));
+            let (here, at): (Vec<usize>, Vec<(usize, usize)>) =
+                queries.iter().enumerate().filter_map(row).unzip();
+            if here.is_empty() {
+                continue;
+            }
+            let rows: Vec<Vec<f64>> = at.iter().map(|&at| lens.values(block, at)).collect();
+            let rows = Matrix::from_fn(lens.features(), rows.len(), |f, q| rows[q][f]);
+            let own = || weights.iter().map(|weights| weights[view]);
+            for (sums, weight) in all.iter_mut().zip(own()) {
+                here.iter().for_each(|&q| sums.totals[q] += weight);
+            }
+            shown.points.distances(0..shown.donors.len(), &rows, scratch, |point, squares| {
+                for (sums, weight) in all.iter_mut().zip(own()).filter(|(_, weight)| *weight > 0.0) {
+                    sums.add(shown.donors[point], &here, weight, squares, unit);
+                }
+            });
+        }
+        all.iter().map(|sums| sums.nearest(self.donors, queries)).collect()
+    }
+}
+
+/// Donors with their distances, nearest first.
+pub(super) type Near = Vec<(usize, f64)>;
+
+/// What views add to the distances of some instances.
+#[derive(Clone)]
+struct Sums {
+    /// The weights of the views of each instance.
+    totals: Vec<f64>,
+    /// For each donor and instance, what they add to 1, and whether there is a view that shows both.
+    distances: Vec<f64>,
+    shared: Vec<bool>,
+}
+
+impl Sums {
+    fn new(donors: usize, queries: usize) -> Self {
+        let count = donors * queries;
+        Self { totals: vec![0.0; queries], distances: vec![0.0; count], shared: vec![false; count] }
+    }
+
+    fn add(&mut self, donor: usize, here: &[usize], weight: f64, squares: &[f64], unit: f64) {
+        let at = donor * self.totals.len();
+        for (&q, square) in here.iter().zip(squares) {
+            self.distances[at + q] += weight * (square * unit - 1.0);
+            self.shared[at + q] = true;
+        }
+    }
+
+    fn nearest(&self, donors: usize, queries: &[Query]) -> Vec<Near> {
+        let count = queries.len();
+        let of_query = |(q, query): (usize, &Query)| {
+            let distance = |j: usize| (1.0 + self.distances[j * count + q] / self.totals[q]).max(0.0);
+            let others = (0..donors).filter(|&j| self.shared[j * count + q] && query.donor != Some(j));
+            first(others.map(|j| (j, distance(j))).collect())
+        };
+        queries.iter().enumerate().map(of_query).collect()
+    }
+}
+
+/// The nearest, in their order; of two at the same distance the one that comes first.
+fn first(mut all: Near) -> Near {
+    let order = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+    if all.len() > MOST_NEAR + 1 {
+        all.select_nth_unstable_by(MOST_NEAR, order);
+        all.truncate(MOST_NEAR + 1);
+    }
+    all.sort_unstable_by(order);
+    all
+}
+
+/// The weights of the nearest `count`, which sum to 1. They fall in proportion to the distance and end at that of the next one.
+pub(super) fn weights(near: &[(usize, f64)], count: usize) -> Vec<f64> {
+    let own = &near[..count.min(near.len())];
+    let end = near.get(count).or(own.last()).map_or(0.0, |(_, distance)| *distance);
+    // Where all are as far as the next one, all count alike.
+    let weight = |&(_, distance): &(usize, f64)| if end > 0.0 { 1.001 - distance / end } else { 1.0 };
+    let weights: Vec<f64> = own.iter().map(weight).collect();
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|weight| weight / total).collect()
+}
+
+/// One by the mean squared distance of two points, which is twice that from their mean.
+fn unit(points: &Points<'_>) -> Option<f64> {
+    let n = points.rows.len();
+    let mean = points.mean();
+    let mean = Matrix::from_fn(mean.len(), 1, |f, _| mean[f]);
+    let mut sum = 0.0;
+    points.distances(0..n, &mean, &mut Scratch::default(), |_, squares| sum += squares[0]);
+    let unit = n as f64 / (2.0 * sum);
+    (n > 1 && unit.is_finite()).then_some(unit)
+}

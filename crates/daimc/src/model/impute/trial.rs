@@ -1,0 +1,332 @@
+//! Which predictors to believe: some rows, or cells of rows, that are there are hidden and predicted.
+
+use rand::SeedableRng;
+use rand::seq::index::sample;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::blend::Normal;
+use super::donors::some_shown;
+use super::near::{Near, Query, TILE};
+use super::{Accuracy, Filler, Lenses, Mean, Shares, write_row};
+use crate::lens::Scratch;
+use crate::model::Place;
+use crate::scan::Scan;
+use crate::source::{Block, Buffer, Source};
+use crate::subset::Subset;
+use crate::views::index;
+use crate::{Layout, Result, Stop};
+
+/// Instances of which something is hidden, at most, and at least.
+const MOST_HIDDEN: usize = 512;
+const FEWEST_HIDDEN: usize = 8;
+
+/// Cells that are hidden in all, if that takes no more rounds than these.
+const WANTED_CELLS: usize = 1024;
+const MOST_ROUNDS: usize = 8;
+
+/// Neighbours of which the mean may be taken.
+const COUNTS: [usize; 4] = [5, 10, 20, 40];
+
+/// How much the row's own view counts beside each of the others, where cells are missing in it.
+const OWN_WEIGHTS: [f64; 2] = [1.0, 10.0];
+
+/// What is hidden.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Hide {
+    /// The rows of the view.
+    Rows,
+    /// So many cells of each row.
+    Cells(usize),
+}
+
+/// How gaps are filled in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Recipe {
+    /// Which of the metrics.
+    pub metric: usize,
+    /// The weight of the view itself among the views that distances are measured in.
+    pub own_weight: f64,
+    /// Neighbours.
+    pub count: usize,
+    /// Whether means are of logarithms.
+    pub logs: bool,
+    /// Of neighbours, cluster and basis; the rest is that of the feature's mean.
+    pub weights: [f64; 3],
+}
+
+impl Recipe {
+    /// Where nothing could be tried: the cluster and the basis, half each.
+    fn untried(hide: Hide) -> Self {
+        let own_weight = if hide == Hide::Rows { 0.0 } else { 1.0 };
+        Self { metric: 0, own_weight, count: COUNTS[1], logs: false, weights: [0.0, 0.5, 0.5] }
+    }
+}
+
+/// Tries all recipes on instances of the source, and takes the one of least error.
+pub(super) fn choose(
+    filler: &Filler<'_>,
+    source: &dyn Source,
+    hide: Hide,
+    seed: u64,
+) -> Result<(Recipe, Option<Accuracy>)> {
+    let untried = (Recipe::untried(hide), None);
+    let (view, schema) = (filler.view, filler.scan.schema());
+    let elsewhere = |i: usize| schema.views().enumerate().any(|(other, own)| other != view && own.shows(i));
+    let wanted = |i: usize| hide != Hide::Rows || elsewhere(i);
+    let chosen = some_shown(schema.view(view), source.instances(), MOST_HIDDEN, seed, wanted);
+    if chosen.len() < FEWEST_HIDDEN {
+        return Ok(untried);
+    }
+    let stop = Stop::default();
+    let raw = Scan::new(source, &stop);
+    let mut buffers = vec![Buffer::default(); source.views()];
+    let some = Subset::pick(&raw, &chosen, &mut buffers)?;
+    let recipes = recipes(filler, hide);
+    let mut tried = vec![[Tried::default(); 2]; recipes.len()];
+    let mut try_out = |rest: &Subset<'_>, cells: Option<&[Vec<u32>]>| {
+        let prepared = filler.model.prepare(rest)?;
+        let scan = Scan::new(&prepared, &stop);
+        let lenses = Lenses::new(filler.model, &scan, filler.metrics.len())?;
+        let (some, place) = (Scan::new(&some, &stop), filler.model.place(rest)?);
+        let hidden =
+            Hidden { some: &some, rest: &scan, lenses: &lenses, place: &place, chosen: &chosen, cells };
+        let starts: Vec<usize> = (0..chosen.len()).step_by(TILE).collect();
+        let tiles = starts.into_par_iter().map(|start| hidden.tile(filler, start, &recipes));
+        for tile in tiles.collect::<Result<Vec<_>>>()? {
+            for (own, other) in tried.iter_mut().flatten().zip(tile.iter().flatten()) {
+                own.absorb(other);
+            }
+        }
+        Result::Ok(())
+    };
+    match hide {
+        Hide::Rows => {
+            let all = |other: usize| if other == view { (0..chosen.len()).collect() } else { Vec::new() };
+            try_out(&some.without(&(0..source.views()).map(all).collect::<Vec<_>>()), None)?;
+        }
+        Hide::Cells(cells) => {
+            for round in 0..(WANTED_CELLS / (cells * chosen.len())).clamp(1, MOST_ROUNDS) {
+                let mut buffer = Buffer::default();
+                let hidden = punch(&some, view, cells, (seed, round), &mut buffer);
+                try_out(&some.with_rows(view, &buffer), Some(&hidden))?;
+            }
+        }
+    }
+    let judged = recipes.iter().zip(&tried).filter_map(|(recipe, halves)| judge(*recipe, halves));
+    let best = judged.min_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(best.map_or(untried, |(_, recipe, accuracy)| (recipe, Some(accuracy))))
+}
+
+/// Everything that is tried, but for the weights.
+fn recipes(filler: &Filler<'_>, hide: Hide) -> Vec<Recipe> {
+    let logs = [false, true].into_iter().take(1 + usize::from(filler.own.preparation.log));
+    let mut all = Vec::new();
+    for metric in 0..filler.metrics.len() {
+        for &own_weight in own_weights(hide != Hide::Rows) {
+            for count in COUNTS {
+                let of = |logs| Recipe { metric, own_weight, count, logs, weights: [0.0; 3] };
+                all.extend(logs.clone().map(of));
+            }
+        }
+    }
+    all
+}
+
+/// The weights of the view itself: none if it does not show the rows.
+fn own_weights(shown: bool) -> &'static [f64] {
+    if shown { &OWN_WEIGHTS } else { &[0.0] }
+}
+
+/// How well a recipe does on some of the instances.
+#[derive(Clone, Copy, Default)]
+struct Tried {
+    /// In standard deviations of all values, in which no outlier counts as much as many others: weights are fitted to these.
+    all: Normal,
+    /// In standard deviations of the other values, as those who look at the error will measure it.
+    others: Normal,
+}
+
+impl Tried {
+    fn absorb(&mut self, other: &Self) {
+        self.all.absorb(&other.all);
+        self.others.absorb(&other.others);
+    }
+}
+
+/// The error by which recipes are compared, the weights that are best for all, and the error that is told. Errors of one half
+/// are those of the weights that are best for the other.
+fn judge(recipe: Recipe, halves: &[Tried; 2]) -> Option<(f64, Recipe, Accuracy)> {
+    let [one, other] = halves;
+    let (weights_one, weights_other) = (one.all.weights(), other.all.weights());
+    let mut both = *one;
+    both.absorb(other);
+    let compared = other.all.error(&weights_one) + one.all.error(&weights_other);
+    let error = other.others.error(&weights_one) + one.others.error(&weights_other);
+    let error = (error / both.others.count).sqrt();
+    let weights = both.all.weights();
+    let [neighbours, cluster, basis] = weights;
+    let shares = Shares { neighbours, cluster, basis };
+    let values = both.others.count as usize;
+    let accuracy = Accuracy { error, values, neighbours: recipe.count, shares };
+    (compared.is_finite() && error.is_finite()).then_some((compared, Recipe { weights, ..recipe }, accuracy))
+}
+
+/// Copies the rows of a view without some of their cells, so many of each: the features that each row has lost. None
+/// loses all.
+fn punch(
+    some: &Subset<'_>,
+    view: usize,
+    cells: usize,
+    (seed, round): (u64, usize),
+    buffer: &mut Buffer,
+) -> Vec<Vec<u32>> {
+    let (count, d, layout) = (some.instances(), some.features(view), some.schema().view(view).layout());
+    // A subset is in memory, where reading cannot fail; and were nothing read, nothing would be hidden.
+    if some.read(view, 0..count, buffer).is_err() || !layout.is_dense() {
+        return vec![Vec::new(); count];
+    }
+    let mut hidden = vec![Vec::new(); count];
+    for (i, hidden) in hidden.iter_mut().enumerate() {
+        let Some(row) = buffer.block(layout, 0..count).index.row(i) else { continue };
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream((round * MOST_HIDDEN + i) as u64);
+        let own = row * d;
+        let there: Vec<usize> = match layout {
+            Layout::DenseF32 => (0..d).filter(|f| !buffer.f32[own + f].is_nan()).collect(),
+            _ => (0..d).filter(|f| !buffer.f64[own + f].is_nan()).collect(),
+        };
+        let count = cells.min(there.len().saturating_sub(1));
+        hidden.extend(sample(&mut rng, there.len(), count).iter().map(|at| index(there[at])));
+        for f in hidden.iter().map(|&f| f as usize) {
+            match layout {
+                Layout::DenseF32 => buffer.f32[own + f] = f32::NAN,
+                _ => buffer.f64[own + f] = f64::NAN,
+            }
+        }
+    }
+    hidden
+}
+
+/// Instances some of whose values are hidden.
+struct Hidden<'h> {
+    /// As they are, and without what is hidden.
+    some: &'h Scan<'h>,
+    rest: &'h Scan<'h>,
+    lenses: &'h Lenses,
+    place: &'h Place,
+    chosen: &'h [u32],
+    /// The features that each has lost, if they are cells.
+    cells: Option<&'h [Vec<u32>]>,
+}
+
+impl Hidden<'_> {
+    /// How well each recipe does on the even and on the odd ones of a tile.
+    fn tile(&self, filler: &Filler<'_>, start: usize, recipes: &[Recipe]) -> Result<Vec<[Tried; 2]>> {
+        let range = start..(start + TILE).min(self.chosen.len());
+        let views = self.rest.schema().len();
+        let mut buffers = vec![Buffer::default(); views];
+        let blocks: Result<Vec<Block<'_>>> = buffers
+            .iter_mut()
+            .enumerate()
+            .map(|(view, buffer)| self.rest.read(view, range.clone(), buffer))
+            .collect();
+        let blocks = blocks?;
+        let mut buffer = Buffer::default();
+        let whole = self.some.read(filler.view, range.clone(), &mut buffer)?;
+        let query = |i: usize| {
+            let donor = filler.donors.place(self.chosen[i] as usize);
+            Query { place: i - start, instance: i, donor }
+        };
+        let queries: Vec<Query> = range.map(query).collect();
+        let asked: Vec<Asked<'_>> = queries.iter().map(|query| self.ask(filler, query, &whole)).collect();
+        let (mut mean, mut scratch) = (Mean::new(filler.own.basis.rows()), Scratch::default());
+        let own_weights = own_weights(self.cells.is_some());
+        let near: Vec<Vec<Vec<Near>>> = self
+            .lenses
+            .0
+            .iter()
+            .enumerate()
+            .map(|(metric, lenses)| {
+                filler.nearest((metric, own_weights), &blocks, lenses, &queries, &mut scratch)
+            })
+            .collect();
+        let mut tried = vec![[Tried::default(); 2]; recipes.len()];
+        for (recipe, tried) in recipes.iter().zip(&mut tried) {
+            let Some(near) = near.get(recipe.metric) else { continue };
+            let weight = own_weights.iter().position(|own| *own == recipe.own_weight).unwrap_or(0);
+            for ((query, asked), near) in queries.iter().zip(&asked).zip(&near[weight]) {
+                filler.mean(recipe, near, asked.some, &mut mean);
+                let who = (self.place.labels[query.instance], query.donor);
+                for cell in &asked.cells {
+                    let predicted = filler.predictions(cell.feature, recipe.logs, &mean, who, cell.basis);
+                    let standard = |x: f64| (x - cell.mean) / cell.deviation;
+                    let (predicted, value) = (predicted.map(standard), standard(cell.value));
+                    let half = &mut tried[query.instance % 2];
+                    half.others.add(predicted, value);
+                    half.all.add(predicted.map(|x| x * cell.ratio), value * cell.ratio);
+                }
+            }
+        }
+        Ok(tried)
+    }
+
+    /// What is asked of an instance.
+    fn ask(&self, filler: &Filler<'_>, query: &Query, whole: &Block<'_>) -> Asked<'_> {
+        let (d, columns, i) = (filler.own.basis.rows(), &filler.donors.columns, query.instance);
+        let mut truth = vec![f64::NAN; d];
+        if let Some(row) = whole.index.row(query.place) {
+            write_row(whole, row, d, &mut truth);
+        }
+        let some = self.cells.map(|cells| &cells[i][..]);
+        let factor = match some {
+            None => filler.row_factor(),
+            Some(_) => self.lenses.0[0][filler.view].full_factor(i),
+        };
+        let v = self.place.latent.row(i);
+        let leverage = filler.leverage.of(v);
+        let cell = |feature: usize| {
+            let value = truth[feature];
+            let known = !value.is_nan() && columns.deviation[feature] > 0.0;
+            let (mean, deviation) = match query.donor.filter(|_| known) {
+                None => (columns.mean[feature], columns.deviation[feature]),
+                Some(_) => columns.without(feature, value)?,
+            };
+            let mut basis = filler.basis(feature, v, factor);
+            if query.donor.is_some() {
+                basis = unlearnt(basis, value, leverage, filler.own.preparation.log);
+            }
+            let ratio = deviation / columns.deviation[feature];
+            known.then_some(Cell { feature, value, mean, deviation, ratio, basis })
+        };
+        let cells = match some {
+            None => (0..d).filter_map(cell).collect(),
+            Some(some) => some.iter().filter_map(|&f| cell(f as usize)).collect(),
+        };
+        Asked { some, cells }
+    }
+}
+
+/// Values of an instance that are to be predicted.
+struct Asked<'a> {
+    /// Their features; `None` if they are a row.
+    some: Option<&'a [u32]>,
+    cells: Vec<Cell>,
+}
+
+/// A value that is hidden, the mean and the standard deviation of the others, and what the basis says.
+struct Cell {
+    feature: usize,
+    value: f64,
+    mean: f64,
+    deviation: f64,
+    /// That deviation by the one of all.
+    ratio: f64,
+    basis: f64,
+}
+
+/// What a basis would say of a value had it not been fitted to it: `(x̂ − h x) / (1 − h)`, with the leverage h.
+fn unlearnt(fitted: f64, value: f64, leverage: f64, log: bool) -> f64 {
+    let without = |fitted: f64, value: f64| (fitted - leverage * value) / (1.0 - leverage);
+    if log { without(fitted.ln_1p(), value.ln_1p()).exp_m1() } else { without(fitted, value) }
+}
