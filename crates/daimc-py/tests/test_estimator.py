@@ -98,7 +98,7 @@ def test_stability_tells_which_features_lead_in_every_run(gaps):
         assert ((stability >= 0) & (stability <= 1)).all()
         assert stability[:known].mean() > 10 * stability[known:].mean()
     assert model.run_agreement_.shape == (4,)
-    assert model.run_agreement_.mean() == pytest.approx(model.confidence_.mean())
+    assert (model.run_agreement_ > 0.8).all()
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.run_agreement_, model.run_agreement_)
     np.testing.assert_array_equal(again.feature_stability_[1], model.feature_stability_[1])
