@@ -11,7 +11,7 @@
 //! K is recommended whose stability is within a twentieth of the best.
 //!
 //! Clusters of noise can be stable too. So those of the recommended K are compared with chance
-//! ([`Significance`](crate::Significance)); if they are no clearer, the answer is one cluster.
+//! ([`Significance`]); if they are no clearer, the answer is one cluster.
 
 mod resample;
 mod rule;
