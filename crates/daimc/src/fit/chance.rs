@@ -1,7 +1,5 @@
 //! What chance would make of the data: the fit to a sample, and to the sample with every feature permuted.
 
-use std::collections::BTreeMap;
-
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -22,11 +20,7 @@ use crate::{Error, Result, Stop, View, Views, neighbours, routes};
 /// Permutations.
 const PERMUTATIONS: usize = 10;
 
-/// Instances that are looked at, for each cluster at least, and of each view, if it has so many; and features of a view,
-/// evenly spread over all.
-const SAMPLE: usize = 500;
-const SAMPLE_OF_CLUSTER: usize = 20;
-const SAMPLE_OF_VIEW: usize = 100;
+/// Features of a view that are looked at, evenly spread over all.
 const FEATURES: usize = 1000;
 
 /// Fewer instances than this, for each cluster, tell nothing.
@@ -59,8 +53,7 @@ impl Daimc {
             return Ok(None);
         }
         self.watch.tell(&Stage::Significance);
-        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * clusters);
-        let instances = self.sample(scan, size, SAMPLE_OF_VIEW);
+        let instances = self.sample(scan);
         let mut buffers: Vec<Buffer> = scalings.iter().map(|_| Buffer::default()).collect();
         let Some(part) = if_it_can_be_had(Subset::pick(scan, &instances, &mut buffers))? else {
             return Ok(None);
@@ -124,7 +117,6 @@ impl Daimc {
             consolidate: false,
             restarts: fit.options.restarts.min(RESTARTS),
             max_iterations: fit.options.max_iterations.min(ITERATIONS),
-            view_scales: BTreeMap::new(),
             ..fit.options
         };
         fit

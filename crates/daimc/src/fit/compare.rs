@@ -14,11 +14,6 @@ use crate::subset::Subset;
 use crate::watch::Stage;
 use crate::{Error, Result};
 
-/// Instances that scalings are compared on, for each cluster at least, and of each view, if it has so many.
-const SAMPLE: usize = 500;
-const SAMPLE_OF_CLUSTER: usize = 20;
-const SAMPLE_OF_VIEW: usize = 100;
-
 /// How much better the clusters of the less likely scaling must be predicted.
 const MARGIN: f64 = 0.01;
 
@@ -83,8 +78,7 @@ impl Daimc {
         let mut fit = self.in_short(self.options.seed);
         // Whatever the fit itself makes of neighbourhoods: its scaling does not hang on that.
         fit.options.neighbours = Neighbours::Auto;
-        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
-        let chosen = self.sample(scan, size, SAMPLE_OF_VIEW);
+        let chosen = self.sample(scan);
         let mut buffers: Vec<Buffer> = first.iter().map(|_| Buffer::default()).collect();
         let part = Subset::pick(scan, &chosen, &mut buffers)?;
         let (a, b) = (fit.try_out(&part, first, scan)?, fit.try_out(&part, second, scan)?);

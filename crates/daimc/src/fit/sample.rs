@@ -15,21 +15,27 @@ use crate::scan::Scan;
 use crate::sweep::Sweep;
 use crate::{Matrix, Result, kmeans};
 
+/// Instances of a sample, for each cluster at least, and of each view, if it has so many.
+const SAMPLE: usize = 500;
+const SAMPLE_OF_CLUSTER: usize = 20;
+const SAMPLE_OF_VIEW: usize = 100;
+
 /// How far the fits to the sample go.
 const MOST_ITERATIONS: usize = 100;
 const TOLERANCE: f64 = 1e-4;
 
 impl Daimc {
-    /// Instances, in increasing order: so many, and so many of each view, if it has them.
-    pub(super) fn sample(&self, scan: &Scan<'_>, size: usize, of_view: usize) -> Vec<u32> {
+    /// A sample of the instances, in increasing order; the same for all that is decided by one.
+    pub(super) fn sample(&self, scan: &Scan<'_>) -> Vec<u32> {
+        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
         rng.set_stream(u64::MAX / 8);
         let mut chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
         // A view that shows few instances shows enough of them here.
         for view in 0..scan.schema().len() {
             let shown = chosen.iter().filter(|&&i| scan.source().is_present(view, i as usize)).count();
-            if shown < of_view {
-                chosen.extend(kmeans::sample(scan.source(), view, of_view, &mut rng));
+            if shown < SAMPLE_OF_VIEW {
+                chosen.extend(kmeans::sample(scan.source(), view, SAMPLE_OF_VIEW, &mut rng));
             }
         }
         chosen.sort_unstable();
