@@ -100,6 +100,11 @@ pub struct Options {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,
 
+    /// Use only so many features of each view, those of largest variance (of logarithms, where these are taken) [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_features: Option<usize>,
+
     /// What alpha and beta are measured by: `published`, `relative` to the data (beta, from 0 to 1, then really leaves
     /// features out), or `auto`: relative, and chosen by the prediction of hidden rows [default: published]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Penalty::ALL, Penalty::name))]
@@ -159,6 +164,12 @@ pub struct Options {
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Neighbours::ALL, Neighbours::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
+
+    /// Leave out the comparison of the clusters with those of permuted and of resampled data. Clusters stay the same;
+    /// confidence is then the bare margin
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_assess: bool,
 
     /// Seed of every random draw [default: 0]
     #[arg(long, value_name = "NUMBER")]
@@ -220,12 +231,16 @@ impl Options {
         fit = with(fit, self.alpha, Daimc::alpha);
         fit = with(fit, self.beta, Daimc::beta);
         fit = with(fit.latent(clusters), self.latent, Daimc::latent);
+        fit = with(fit, self.top_features, Daimc::top_features);
         fit = with(fit, self.max_iter, Daimc::max_iterations);
         fit = with(fit, self.tol, Daimc::tolerance);
         fit = with(fit, self.runs, Daimc::runs);
         fit = with(fit, self.seed, Daimc::seed);
         fit = with(fit, self.init, Daimc::initialisation);
         fit = with(fit, self.neighbours, Daimc::neighbours);
+        if self.no_assess {
+            fit = fit.assess(false);
+        }
         Ok(with(fit, self.solver, Daimc::solver))
     }
 
@@ -464,7 +479,9 @@ pub fn cluster(
     }
     if fitted.outcome == Outcome::IterationLimit {
         let most = fitted.model.options.max_iterations;
-        level.tell(format!("not converged after {most} iterations; --max-iter allows more"));
+        level.tell(format!(
+            "not converged after {most} iterations, clusters may still change; --max-iter allows more"
+        ));
     }
     let clusters = fitted.model.options.clusters;
     let empty = sizes(&fitted).iter().filter(|(size, _)| *size == 0).count();

@@ -140,6 +140,7 @@ impl Told {
             own.map(|own| {
                 json!({
                     "error": own.error,
+                    "error_of_mean": own.of_mean,
                     "values": own.values,
                     "neighbours": own.neighbours,
                     "shares": {
@@ -175,7 +176,11 @@ impl std::fmt::Display for Told {
         let mut before = "; error ";
         for (what, accuracy) in ["rows", "cells"].into_iter().zip(self.held_out) {
             if let Some(accuracy) = accuracy {
-                let _ = write!(text, "{before}{:.2}{unit} on held-out {what}", accuracy.error);
+                let _ = write!(
+                    text,
+                    "{before}{:.2}{unit} ({:.2} with means) on held-out {what}",
+                    accuracy.error, accuracy.of_mean
+                );
                 (before, unit) = (", ", "");
             }
         }

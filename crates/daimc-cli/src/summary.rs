@@ -70,7 +70,7 @@ impl Summary {
             runs: fitted.runs.clone(),
             iterations: fitted.iterations(),
             passes: fitted.passes,
-            converged: fitted.outcome == Outcome::Converged,
+            converged: fitted.outcome.is_at_rest(),
             interrupted: fitted.outcome == Outcome::Cancelled,
             objective: fitted.objective.total,
             timings: json!({

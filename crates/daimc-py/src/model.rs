@@ -1,6 +1,6 @@
 //! A fit, as Python has it: the model and the instances that it was fitted to.
 
-use daimc::{Accuracy, Contributions, Ids, Matrix, Outcome};
+use daimc::{Accuracy, Contributions, Ids, Matrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -205,7 +205,7 @@ impl Model {
     /// Whether the objective had come to rest.
     #[getter]
     fn converged(&self) -> bool {
-        self.0.outcome == Outcome::Converged
+        self.0.outcome.is_at_rest()
     }
 
     /// The rows of V, clusters and confidence of new instances.

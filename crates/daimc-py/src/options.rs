@@ -19,10 +19,12 @@ const OPTIONS: &[(&str, &str, Set)] = &[
     ("neighbours", "neighbours", |fit, value| {
         Ok(fit.neighbours(value.choice(Neighbours::ALL, Neighbours::name)?))
     }),
+    ("assess", "assess", |fit, value| Ok(fit.assess(value.get("True or False")?))),
     ("n_components", "latent", |fit, value| Ok(fit.latent(value.get("a whole number")?))),
     ("alpha", "alpha", |fit, value| Ok(fit.alpha(value.get("a number")?))),
     ("beta", "beta", |fit, value| Ok(fit.beta(value.get("a number")?))),
     ("scale", "scale", scale),
+    ("top_features", "top_features", |fit, value| Ok(fit.top_features(value.get("a whole number")?))),
     ("equal_weight", "equal_weight", |fit, value| Ok(fit.equal_weight(value.get("True or False")?))),
     ("init", "initialisation", |fit, value| {
         Ok(fit.initialisation(value.choice(Initialisation::ALL, Initialisation::name)?))

@@ -176,7 +176,7 @@ def test_what_is_not_fitted_says_so(easy):
 
 
 def test_too_few_iterations_are_warned_of(easy):
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="clusters may still change: raise max_iter"):
         model = fitted(easy[0], max_iter=1)
     assert not model.converged_ and model.n_iter_ == 1
 

@@ -115,6 +115,7 @@ fn headline(figures: &Figures) -> String {
     let summary = &figures.summary;
     let outcome = match summary.outcome {
         Outcome::Converged => "converged",
+        Outcome::Settled => "limit reached, clusters settled",
         Outcome::IterationLimit => "limit reached before convergence",
         Outcome::Cancelled => "interrupted",
         _ => "ended",

@@ -13,6 +13,12 @@ use crate::steps::objective::{Objective, loss, misalignment, sparsity};
 use crate::steps::{alignment, basis, normalise};
 use crate::{Error, Matrix, Result, Stop};
 
+/// Where the limit of iterations is reached, the last of them in which instances should have come to rest (one in so many, and
+/// at least so many of them), and the share of instances that may still have moved (one in so many).
+const LAST: usize = 5;
+const LEAST: usize = 10;
+const MOVED: usize = 200;
+
 /// What those who hold rows need to know of a fit: all that has to travel to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -29,7 +35,8 @@ pub struct Factors {
 /// loop { statistics = shard.sweep(descent.solve()?)?;  objective = descent.absorb(statistics)?; }
 /// ```
 ///
-/// [`Descent::iterate`] is that loop, with its end. It holds nothing whose size depends on the number of instances.
+/// [`Descent::iterate`] is that loop, with its end. What it holds does not depend on the number
+/// of instances; the loop remembers four bytes of each.
 #[derive(Clone, Debug)]
 pub struct Descent {
     options: Options,
@@ -160,6 +167,7 @@ impl Descent {
     ) -> Result<(Vec<Objective>, Outcome)> {
         let Options { solver, passes, max_iterations, tolerance, .. } = self.options;
         let mut history = Vec::<Objective>::new();
+        let (last, mut before) = (max_iterations / LAST, Vec::new());
         for number in 1..=max_iterations {
             let objective = match shard.sweep(self.solve()?, VStep::Update { solver, passes }, stop) {
                 Err(Error::Interrupted) if number > 1 => {
@@ -178,8 +186,14 @@ impl Descent {
             if change.is_some_and(|change| change <= tolerance) {
                 return Ok((history, Outcome::Converged));
             }
+            if max_iterations - number == last {
+                before = shard.leading(&self.factors.scale);
+            }
         }
-        Ok((history, Outcome::IterationLimit))
+        let now = shard.leading(&self.factors.scale);
+        let moved = now.iter().zip(&before).filter(|(now, before)| now != before).count();
+        let settled = last >= LEAST && moved * MOVED <= now.len();
+        Ok((history, if settled { Outcome::Settled } else { Outcome::IterationLimit }))
     }
 
     /// Applies the scale that the last iteration has left to V, which is then that of these bases.

@@ -156,6 +156,14 @@ impl Daimc {
         self
     }
 
+    /// Only so many features of each view are used, those of largest variance (of logarithms, where these are taken); the
+    /// others are scaled by zero. By default all are.
+    #[must_use]
+    pub fn top_features(mut self, most: usize) -> Self {
+        self.options.top_features = Some(most);
+        self
+    }
+
     /// Whether views are brought to equal weight (default yes).
     #[must_use]
     pub fn equal_weight(mut self, equal: bool) -> Self {
@@ -237,6 +245,15 @@ impl Daimc {
     #[must_use]
     pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
         self.options.neighbours = neighbours;
+        self
+    }
+
+    /// Whether clusters are compared with those of permuted data ([`Fit::significance`]) and of parts of the data
+    /// ([`Model::reproducibility`], by which confidence is tempered) once they are found (default yes). It takes 17 quick fits
+    /// to a sample of a few hundred instances, most of the time of a fit to small data; the clusters do not depend on it.
+    #[must_use]
+    pub fn assess(mut self, assess: bool) -> Self {
+        self.options.assess = assess;
         self
     }
 
@@ -361,7 +378,7 @@ impl Daimc {
         let others = rejected(&observed, &scalings);
         let lenses = fit.prepare(&given, &scan, scalings)?;
         let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
-        if result {
+        if result && self.options.assess {
             let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
             let scan = given.as_source(&prepared);
             if let Some(sampled) = fit.sampled(&scan, &scalings, others.as_deref())? {
@@ -488,7 +505,7 @@ impl Daimc {
         let views = given.schema().views().enumerate();
         let observe = |(view, known): (usize, ViewOf<'_>)| {
             let scale = self.options.view_scales.get(known.name()).unwrap_or(&self.options.scale);
-            Scaling::observe(given, view, *scale)
+            Scaling::observe(given, view, *scale, self.options.top_features)
         };
         views.map(observe).collect()
     }

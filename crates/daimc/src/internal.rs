@@ -24,7 +24,7 @@ pub use crate::matrix::dot;
 /// When the rows cannot be read or cannot be scaled so.
 pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<(Scaling, Preparation)> {
     off_the_pool(source, || {
-        let observed = Scaling::observe(&Scan::new(source, &Stop::default()), view, scale)?;
+        let observed = Scaling::observe(&Scan::new(source, &Stop::default()), view, scale, None)?;
         Ok((observed.scalings.likely().clone(), observed.preparation))
     })
 }

@@ -82,6 +82,9 @@ pub struct Options {
     pub scale: Scale,
     /// Scaling of single views, by name.
     pub view_scales: BTreeMap<String, Scale>,
+    /// So many features of each view are used, those of largest variance; `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_features: Option<usize>,
     /// Whether views are brought to equal weight after scaling.
     pub equal_weight: bool,
     /// How much the views count, once they are scaled.
@@ -115,8 +118,15 @@ pub struct Options {
     /// Whether and how neighbourhoods are used, where the number of clusters is that of the columns of V.
     #[serde(default)]
     pub neighbours: Neighbours,
+    /// Whether clusters are compared with those of permuted and of resampled data.
+    #[serde(default = "yes")]
+    pub assess: bool,
     /// Seed of every random draw.
     pub seed: u64,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn one() -> usize {
@@ -143,6 +153,7 @@ impl Options {
             beta: 0.1,
             scale: if paper { Scale::Unit } else { Scale::Auto },
             view_scales: BTreeMap::new(),
+            top_features: None,
             equal_weight: !paper,
             view_weights: ViewWeights::Equal,
             initialisation: if paper { Initialisation::Paper } else { Initialisation::Aligned },
@@ -156,6 +167,7 @@ impl Options {
             consolidate: !paper,
             runs: 1,
             neighbours: if paper { Neighbours::Off } else { Neighbours::Auto },
+            assess: true,
             seed: 0,
         }
     }
@@ -209,7 +221,9 @@ impl Options {
         }
         let counts =
             [("passes", self.passes), ("max_iterations", self.max_iterations), ("restarts", self.restarts)];
-        for (option, value) in counts.into_iter().chain([("runs", self.runs)]) {
+        for (option, value) in
+            counts.into_iter().chain([("runs", self.runs), ("top_features", self.top_features.unwrap_or(1))])
+        {
             if value == 0 {
                 return bad(option, "0".into(), "must be at least 1".into());
             }

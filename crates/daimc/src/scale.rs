@@ -165,10 +165,18 @@ impl Scaling {
     }
 
     /// Fits `scale` to the cells of a view that are there.
-    pub(crate) fn observe(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Observed> {
+    ///
+    /// If there are more features than `top`, only those that vary most are kept.
+    pub(crate) fn observe(
+        scan: &Scan<'_>,
+        view: usize,
+        scale: Scale,
+        top: Option<usize>,
+    ) -> Result<Observed> {
         let known = scan.schema().view(view);
         // The features are looked at where cells may be missing now, or where rows that lack some may come later.
-        let skip = known.missing_cells() == Some(0)
+        let skip = top.is_none_or(|top| top >= known.features())
+            && known.missing_cells() == Some(0)
             && (scale == Scale::None || scale == Scale::Unit && !known.layout().is_dense());
         if skip {
             let scalings = Alternatives::one(Self::plain(scale, ASKED.into()));
@@ -193,6 +201,9 @@ impl Scaling {
                 return Err(Error::Scaling { view: known.name().into(), scale: scale.to_string(), reason });
             }
             columns = Columns::gather(scan, view, true)?;
+        }
+        if let Some(top) = top {
+            columns.keep(top);
         }
         let scalings = Self::alternatives(scan, view, scale, &columns, tails)?;
         let rows = known.present() - columns.empty.len();
@@ -236,6 +247,13 @@ impl Scaling {
                 })
             }
         }
+    }
+
+    /// The features that are not left out, of so many; all if none varies.
+    pub(crate) fn kept(&self, features: usize) -> Vec<usize> {
+        let kept = |&f: &usize| self.factor.get(f).is_none_or(|factor| *factor != 0.0);
+        let kept: Vec<usize> = (0..features).filter(kept).collect();
+        if kept.is_empty() { (0..features).collect() } else { kept }
     }
 
     /// The scaling of some of the features.
@@ -286,11 +304,10 @@ impl Scaling {
         if scaling.shift.iter().all(|&shift| shift == 0.0) {
             scaling.shift.clear();
         }
-        // A feature without a value is left out.
-        if columns.observed.contains(&0.0) {
+        let out: Vec<usize> = (0..columns.observed.len()).filter(|&f| columns.leaves_out(f)).collect();
+        if !out.is_empty() {
             scaling.factor.resize(columns.observed.len(), 1.0);
-            let factors = scaling.factor.iter_mut().zip(&columns.observed);
-            factors.filter(|(_, observed)| **observed == 0.0).for_each(|(factor, _)| *factor = 0.0);
+            out.iter().for_each(|&f| scaling.factor[f] = 0.0);
         }
         if scaling.unit_rows() && dense {
             scaling.squares = scaling.mean_squares(columns);

@@ -13,6 +13,7 @@ use crate::statistics::Statistics;
 use crate::steps::latent::Solver;
 use crate::sweep::Sweep;
 use crate::text::quoted;
+use crate::views::index;
 use crate::{Error, Matrix, Result, Stop};
 
 /// Some instances: their rows, and their part of V, which never leaves it during the iterations. A [`Descent`](crate::Descent)
@@ -37,6 +38,24 @@ pub trait Shard: Send {
 
     /// The rows of V as they are, without a scale that is still to be applied.
     fn latent(&self) -> Matrix;
+
+    /// The column of `V · scale` that is largest for each instance, the first of several.
+    fn leading(&self, scale: &[f64]) -> Vec<u32> {
+        leading(&self.latent(), scale)
+    }
+}
+
+fn leading(v: &Matrix, scale: &[f64]) -> Vec<u32> {
+    let of_row = |row: &[f64]| {
+        let mut best = (0, f64::NEG_INFINITY);
+        for (k, value) in row.iter().zip(scale).map(|(v, scale)| v * scale).enumerate() {
+            if value > best.1 {
+                best = (index(k), value);
+            }
+        }
+        best.0
+    };
+    v.iter_rows().map(of_row).collect()
 }
 
 /// What a sweep does to V.
@@ -181,6 +200,10 @@ impl Shard for Cpu<'_> {
     fn latent(&self) -> Matrix {
         self.v.clone()
     }
+
+    fn leading(&self, scale: &[f64]) -> Vec<u32> {
+        leading(&self.v, scale)
+    }
 }
 
 /// Many shards as one: those of [`aligned`] parts of the instances, in their order.
@@ -229,6 +252,10 @@ impl<S: Shard> Shard for Shards<S> {
 
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
         self.all(|shard, _| shard.sweep(factors, step, stop))
+    }
+
+    fn leading(&self, scale: &[f64]) -> Vec<u32> {
+        self.0.iter().flat_map(|shard| shard.leading(scale)).collect()
     }
 
     fn latent(&self) -> Matrix {

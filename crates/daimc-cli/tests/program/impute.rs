@@ -46,9 +46,9 @@ fn tables_come_out_whole_and_what_is_there_as_it_was() {
     let said = folder.good(&format!("impute out {VIEWS} -o whole"));
     assert_eq!(folder.list("whole"), ["a.tsv", "b.tsv"]);
     assert!(said.contains("  a: 6 cells filled in; error 0."), "{said}");
-    assert!(said.contains(" standard deviations on held-out cells\n"), "{said}");
+    assert!(said.contains(" with means) on held-out cells\n"), "{said}");
     assert!(said.contains("  b: 12 rows filled in; error 0."), "{said}");
-    assert!(said.contains(" standard deviations on held-out rows\n"), "{said}");
+    assert!(said.contains(" with means) on held-out rows\n"), "{said}");
     for (name, features) in [("a", vec!["x", "y", "z"]), ("b", vec!["p", "q"])] {
         let (given, whole) =
             (table(&folder.text(&format!("{name}.tsv"))), table(&folder.text(&format!("whole/{name}.tsv"))));

@@ -57,6 +57,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         neighbours in single views predict better, of logarithms where dense values are not negative and
         heavy-tailed; sparse counts are scaled by "tf-idf". A dictionary
         says it for some views by name, and under the key `None` for all others.
+    top_features : int, default=None
+        Only so many features of each view are used, those of largest variance (of logarithms, where these are taken). By
+        default all are.
     equal_weight : bool, default=None
         Whether views are brought to equal weight after scaling.
     init : {"aligned", "paper"} or array of shape (n_samples, n_components), default=None
@@ -83,6 +86,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     penalty : {"published", "relative", "auto"}, default=None
         What `alpha` and `beta` are measured by: as published, by the data (`beta` is then a share from 0 to 1 below which
         features are left out), or chosen by the prediction of hidden rows.
+    assess : bool, default=None
+        Whether clusters are compared with those of permuted data (`significance_`) and of parts of the data
+        (`reproducibility_`, by which `confidence_` is tempered), by 17 quick fits to a sample. The labels do not depend on
+        it. By default they are.
     view_slices : list or dict, default=None
         Where X is one matrix: its views, each a slice or a list of columns (numbers or names); a dictionary also names
         them. By default the matrix is one view.
@@ -131,7 +138,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     n_iter_ : int
         Iterations that were run.
     converged_ : bool
-        Whether the objective came to rest.
+        Whether the objective came to rest, or at least the clusters: where `max_iter` was reached, no more than one in 200
+        instances changed its largest column of V during the last fifth of the iterations.
     neighbours_ : tuple of str
         What was made of the neighbourhoods, and why.
     missingness_ : dict
@@ -201,6 +209,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         alpha: float | None = None,
         beta: float | None = None,
         scale: str | dict[str | None, str] | None = None,
+        top_features: int | None = None,
         equal_weight: bool | None = None,
         init: Any = None,
         solver: str | None = None,
@@ -212,6 +221,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         neighbours: str | None = None,
         view_weights: str | None = None,
         penalty: str | None = None,
+        assess: bool | None = None,
         view_slices: Any = None,
         id_column: str | None = None,
         handle_unseen: str = "error",
@@ -225,6 +235,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.alpha = alpha
         self.beta = beta
         self.scale = scale
+        self.top_features = top_features
         self.equal_weight = equal_weight
         self.init = init
         self.solver = solver
@@ -236,6 +247,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.neighbours = neighbours
         self.view_weights = view_weights
         self.penalty = penalty
+        self.assess = assess
         self.view_slices = view_slices
         self.id_column = id_column
         self.handle_unseen = handle_unseen
@@ -366,7 +378,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             The views.
         error : dict of dict of float
             With `return_error`. For each view the root mean squared error of `"rows"` and of `"cells"` that were there and were
-            hidden, in standard deviations of each feature; NaN where nothing was missing or nothing could be tried.
+            hidden, in standard deviations of each feature (filled in with the mean it is about 1, and more where values are
+            heavy-tailed); NaN where nothing was missing or nothing could be tried.
         """
         data, latent, _ = self._place(X, mask)
         threads = threads_of(self.n_jobs)
@@ -467,7 +480,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         )
         if not self.converged_:
             warnings.warn(
-                f"the objective still changed after {self.n_iter_} iterations: raise max_iter or tol",
+                f"not converged after {self.n_iter_} iterations, clusters may still change: raise max_iter",
                 ConvergenceWarning,
                 stacklevel=3,
             )

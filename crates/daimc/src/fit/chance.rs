@@ -58,10 +58,12 @@ impl Daimc {
         let Some(part) = if_it_can_be_had(Subset::pick(scan, &instances, &mut buffers))? else {
             return Ok(None);
         };
-        let views = permuted(&part, None)?;
+        let all = |view: usize| scan.source().features(view);
+        let features = scalings.iter().enumerate().map(|(view, own)| looked_at(&own.kept(all(view))));
+        let features: Vec<Vec<usize>> = features.collect();
+        let views = permuted(&part, Some(&features), None)?;
         let some = |scalings: &[Scaling]| {
-            let of = |(view, own): (usize, &Scaling)| own.some(&looked_at(scan.source().features(view)));
-            scalings.iter().enumerate().map(of).collect()
+            scalings.iter().zip(&features).map(|(own, features)| own.some(features)).collect()
         };
         Ok(Some(Sampled { instances, views, scalings: some(scalings), others: others.map(some) }))
     }
@@ -104,7 +106,7 @@ impl Daimc {
             }
             let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
             rng.set_stream(u64::MAX / 7 + number as u64);
-            fit.agreement(&permuted(views, Some(&mut rng))?, scalings, stop)
+            fit.agreement(&permuted(views, None, Some(&mut rng))?, scalings, stop)
         });
         let found = found.collect::<Result<Vec<f64>>>()?;
         Ok(Significance::new(found[0], &found[1..]))
@@ -141,20 +143,25 @@ pub(super) fn if_it_can_be_had<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Which of so many features of a view are looked at.
-fn looked_at(all: usize) -> Vec<usize> {
-    let count = all.min(FEATURES);
-    (0..count).map(|f| f * all / count).collect()
+/// Which of the features of a view that are not left out are looked at.
+fn looked_at(kept: &[usize]) -> Vec<usize> {
+    let count = kept.len().min(FEATURES);
+    (0..count).map(|f| kept[f * kept.len() / count]).collect()
 }
 
-/// The rows of a sample, each feature permuted among the instances of its view, or as they are.
-fn permuted<S: Source + Memory>(part: &S, mut rng: Option<&mut ChaCha8Rng>) -> Result<Views<'static>> {
+/// The rows of a sample, each feature permuted among the instances of its view, or as they are; of each view some features, or
+/// all.
+fn permuted<S: Source + Memory>(
+    part: &S,
+    some: Option<&[Vec<usize>]>,
+    mut rng: Option<&mut ChaCha8Rng>,
+) -> Result<Views<'static>> {
     let n = part.instances();
     let views = (0..part.views()).map(|view| {
         let mut room = Buffer::default();
         let block = Memory::block(part, view, 0..n, &mut room);
         let shown: Vec<usize> = (0..n).filter(|&i| block.index.row(i).is_some()).collect();
-        let features = looked_at(part.features(view));
+        let features = some.map_or_else(|| (0..part.features(view)).collect(), |some| some[view].clone());
         let columns: Vec<Vec<(usize, f64)>> = columns(&block, part.features(view), &features, &shown);
         let columns = columns.into_iter().map(|column| match &mut rng {
             Some(rng) => scattered(column, &shown, rng),
@@ -261,7 +268,8 @@ mod tests {
             let features: Vec<usize> = (0..source.features(view)).collect();
             (columns(&block, features.len(), &features, &shown), shown)
         };
-        let (same, other) = (permuted(&part, None).unwrap(), permuted(&part, Some(&mut rng(3))).unwrap());
+        let (same, other) =
+            (permuted(&part, None, None).unwrap(), permuted(&part, None, Some(&mut rng(3))).unwrap());
         for view in 0..2 {
             let given = of(&views, view);
             assert_eq!(of(&same, view), given);

@@ -68,9 +68,12 @@ impl Imputed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Accuracy {
-    /// The root of the mean squared error, in standard deviations of each feature: 1 is that of the feature's mean. Shares
-    /// were fitted to one half of the hidden rows and judged by the other.
+    /// The root of the mean squared error, in standard deviations of each feature. Shares were fitted to one half of the hidden
+    /// rows and judged by the other.
     pub error: f64,
+    /// The same, had the mean of the feature been filled in: about 1, and more where values are so heavy-tailed that a hidden
+    /// one is often far beyond all others.
+    pub of_mean: f64,
     /// Values that were hidden.
     pub values: usize,
     /// The neighbours whose mean was taken.

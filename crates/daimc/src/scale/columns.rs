@@ -25,6 +25,28 @@ pub(super) struct Columns {
     pub nonzero: Vec<f64>,
     /// Whether every value is a whole number and none is negative.
     pub counts: bool,
+    /// Features that are not to be used; empty: none.
+    left_out: Vec<bool>,
+}
+
+impl Columns {
+    /// Leaves out all features but so many of those that vary most; of several that vary alike the first. What is left out
+    /// counts as constant.
+    pub fn keep(&mut self, top: usize) {
+        let mut order: Vec<usize> = (0..self.deviation.len()).collect();
+        order.sort_by(|&a, &b| self.deviation[b].total_cmp(&self.deviation[a]));
+        let out = order.split_off(top.min(order.len()));
+        self.left_out.resize(self.deviation.len(), false);
+        for f in out {
+            self.left_out[f] = true;
+            self.deviation[f] = 0.0;
+        }
+    }
+
+    /// Whether a feature is not to be used, or has no value.
+    pub fn leaves_out(&self, feature: usize) -> bool {
+        self.observed[feature] == 0.0 || self.left_out.get(feature).copied().unwrap_or(false)
+    }
 }
 
 /// What values are measured by: a power of two for each feature, so that squares stay in the range of numbers, and a
@@ -210,6 +232,7 @@ impl ColumnSums {
             max: self.max,
             nonzero: self.nonzero,
             counts: !self.other,
+            left_out: Vec::new(),
         }
     }
 }

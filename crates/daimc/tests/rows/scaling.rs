@@ -194,3 +194,4 @@ mod choice;
 mod definition;
 mod log;
 mod new_data;
+mod top;

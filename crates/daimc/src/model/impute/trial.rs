@@ -5,7 +5,7 @@ use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::blend::Normal;
+use super::blend::{Normal, PREDICTORS};
 use super::donors::some_shown;
 use super::near::{Near, Query, TILE};
 use super::{Accuracy, Filler, Lenses, Mean, Shares, write_row};
@@ -163,12 +163,17 @@ fn judge(recipe: Recipe, halves: &[Tried; 2]) -> Option<(f64, Recipe, Accuracy)>
     both.absorb(other);
     let compared = other.all.error(&weights_one) + one.all.error(&weights_other);
     let error = other.others.error(&weights_one) + one.others.error(&weights_other);
-    let error = (error / both.others.count).sqrt();
-    let weights = both.all.weights();
+    let root = |error: f64| (error / both.others.count).sqrt();
+    let of_mean = root(both.others.error(&[0.0; PREDICTORS]));
+    // Weights that do not carry over from one half to the other are none.
+    let mean = both.all.error(&[0.0; PREDICTORS]);
+    let (better, compared) = (compared < mean, compared.min(mean));
+    let (weights, error) =
+        if better { (both.all.weights(), root(error)) } else { ([0.0; PREDICTORS], of_mean) };
     let [neighbours, cluster, basis] = weights;
     let shares = Shares { neighbours, cluster, basis };
     let values = both.others.count as usize;
-    let accuracy = Accuracy { error, values, neighbours: recipe.count, shares };
+    let accuracy = Accuracy { error, of_mean, values, neighbours: recipe.count, shares };
     (compared.is_finite() && error.is_finite()).then_some((compared, Recipe { weights, ..recipe }, accuracy))
 }
 

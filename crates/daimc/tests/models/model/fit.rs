@@ -72,6 +72,37 @@ fn a_large_tolerance_ends_the_fit_early() {
 }
 
 #[test]
+fn what_is_not_assessed_has_the_same_clusters() {
+    let views = incomplete(&easy(80), 2);
+    let (with, without) =
+        (Daimc::new(4).fit(&views).unwrap(), Daimc::new(4).assess(false).fit(&views).unwrap());
+    assert_eq!(with.labels, without.labels);
+    assert!(with.significance.is_some() && with.model.reproducibility.is_some());
+    assert!(without.significance.is_none() && without.model.reproducibility.is_none());
+    assert_ne!(with.confidence, without.confidence);
+}
+
+#[test]
+fn a_limit_that_would_not_have_changed_the_clusters_is_told_apart() {
+    let views = incomplete(&easy(150), 2);
+    let fit = |iterations: usize| {
+        Daimc::new(4)
+            .neighbours(Neighbours::Off)
+            .tolerance(0.0)
+            .max_iterations(iterations)
+            .fit(&views)
+            .unwrap()
+    };
+    let (settled, longer) = (fit(60), fit(300));
+    assert_eq!((settled.outcome, settled.iterations()), (Outcome::Settled, 60));
+    let moved = settled.labels.iter().zip(&longer.labels).filter(|(now, later)| now != later).count();
+    assert!(moved <= 2, "{moved}");
+    assert!(settled.outcome.is_at_rest() && !Outcome::IterationLimit.is_at_rest());
+    // The last fifth of these is too short to tell.
+    assert_eq!(fit(49).outcome, Outcome::IterationLimit);
+}
+
+#[test]
 fn a_fit_ends_when_j_changes_by_less_than_the_tolerance() {
     let views = incomplete(&easy(150), 2);
     let fitted = Daimc::new(4).tolerance(1e-3).max_iterations(1000).fit(&views).unwrap();
