@@ -64,6 +64,7 @@ choice!(ViewWeights, "view_weights": Equal = "equal", Learned = "learned");
 /// Everything that determines a fit, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
     /// Number of clusters.
     pub clusters: usize,
