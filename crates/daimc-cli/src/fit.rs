@@ -458,7 +458,14 @@ pub fn cluster(
         fitted.passes,
         fitted.iterations()
     ));
-    level.detail(format!("  neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
+    level.tell(format!("neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
+    for (view, recall) in fitted.model.views.iter().zip(&fitted.neighbours.recall) {
+        level.detail(format!(
+            "  {:.1} % of the neighbours in view {} were found",
+            100.0 * recall,
+            quoted(&view.name)
+        ));
+    }
     if let Some(warning) = fitted.missingness.warning() {
         level.tell(format!("warning: {warning}"));
     }

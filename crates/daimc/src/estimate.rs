@@ -64,6 +64,10 @@ const CANDIDATES: f64 = 0.8;
 const LINKS: f64 = 16.0;
 const PRODUCTS: f64 = 100.0;
 
+/// Directions along which neighbours of many instances are looked for, and bytes of what an instance knows of others meanwhile.
+const FOLLOWED: f64 = 256.0;
+const LISTED: f64 = 640.0;
+
 /// Dimensions in which views are asked about clusters, and passes over the data in which they are.
 const DIMENSIONS: f64 = 64.0;
 const ASKED: f64 = 14.0;
@@ -213,12 +217,20 @@ impl Work {
         for view in views {
             let (d, value, entries) = (view.features as f64, view.value as f64, view.entries as f64);
             let width = DIMENSIONS.min(d);
-            operations += 2.0 * view.price() * Neighbours::pairs(view.present) * view.per_row()
+            // Beyond some instances rows are followed in single precision, along so many directions.
+            let exact = view.present <= Neighbours::EXACT;
+            let followed = d.min(FOLLOWED);
+            let compare = if exact { 2.0 * view.price() * view.per_row() } else { 3.0 * followed };
+            operations += compare * Neighbours::pairs(view.present)
                 + ASKED * 2.0 * SWEEP * view.price() * entries * width;
             if d > DIMENSIONS {
                 operations += SMALL * 8.0 * d * width * width + SPACE_PASSES * PASS * d * width;
             }
-            let search = if view.sparse { 16e6 } else { 64.0 * d * (16.0 + value) };
+            let search = match exact {
+                true if view.sparse => 16e6,
+                true => 64.0 * d * (16.0 + value),
+                false => view.present as f64 * (4.0 * followed + LISTED),
+            };
             bytes = bytes.max(search).max(d * width * (24.0 + held * value));
         }
         // One graph for each view, and three times the fused one.

@@ -420,7 +420,7 @@ impl Daimc {
         };
         let (found, decision) = match found {
             Err(error @ Error::Interrupted) => {
-                (None, Decision { used: Neighbours::Off, reason: error.to_string() })
+                (None, Decision { used: Neighbours::Off, reason: error.to_string(), recall: Vec::new() })
             }
             found => found?,
         };

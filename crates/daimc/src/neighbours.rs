@@ -8,8 +8,10 @@
 //! discriminant is learnt from other instances than it is asked of. Eigenvectors and answers weight the links anew, twice.
 
 mod anchors;
+mod descend;
 mod evidence;
 mod graph;
+mod join;
 mod project;
 mod search;
 
@@ -40,6 +42,9 @@ const NEIGHBOURS: usize = 10;
 const POWER: i32 = 4;
 const ROUNDS: usize = 2;
 
+/// The share of the true neighbours below which a graph is not used.
+const LEAST_RECALL: f64 = 0.5;
+
 /// The least agreement of neighbours that is taken for some.
 const LEAST_TRUST: f64 = 1e-3;
 
@@ -65,8 +70,12 @@ pub enum Neighbours {
 choice!(Neighbours, "neighbours": Off = "off", Refine = "refine", Embed = "embed", Auto = "auto");
 
 impl Neighbours {
-    /// Instances up to which [`Neighbours::Auto`] looks for neighbours: every pair is compared.
-    pub const AUTO_MOST: usize = EXACT;
+    /// Instances up to which every pair is compared. Beyond, most neighbours are found by descent, and how many is told in
+    /// [`Decision::recall`].
+    pub const EXACT: usize = EXACT;
+
+    /// Instances up to which [`Neighbours::Auto`] looks for neighbours.
+    pub const AUTO_MOST: usize = 200_000;
 
     /// Pairs that are compared in a view that shows so many instances, roughly: what a search costs is these times
     /// the features.
@@ -84,11 +93,15 @@ pub struct Decision {
     pub used: Neighbours,
     /// Why, in a sentence.
     pub reason: String,
+    /// The share of the true neighbours in each view that were found, estimated on a sample; empty where every pair was
+    /// compared, or none.
+    #[serde(default)]
+    pub recall: Vec<f64>,
 }
 
 impl Default for Decision {
     fn default() -> Self {
-        Self { used: Neighbours::Off, reason: "neighbourhoods were not asked for".into() }
+        Self { used: Neighbours::Off, reason: "neighbourhoods were not asked for".into(), recall: Vec::new() }
     }
 }
 
@@ -194,13 +207,14 @@ pub(crate) fn clusters(
     watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
     let Explored { routes, nearest, refusal } = explore(sweep, options, v, watch)?;
+    let recall: Vec<f64> = nearest.iter().filter_map(Nearest::recall).collect();
     if routes.iter().all(|route| route.by == Neighbours::Off) {
         let reason = refusal.unwrap_or_else(|| Decision::default().reason);
-        return Ok((None, Decision { used: Neighbours::Off, reason }));
+        return Ok((None, Decision { used: Neighbours::Off, reason, recall }));
     }
     if let [route] = &routes[..] {
         let found = Found { labels: route.labels.clone(), confidence: route.confidence.clone() };
-        return Ok((Some(found), Decision { used: route.by, reason: "asked for".into() }));
+        return Ok((Some(found), Decision { used: route.by, reason: "asked for".into(), recall }));
     }
     let graphs: Vec<&Nearest> = nearest.iter().collect();
     let score = |route: &Route| routes::score(&route.labels, options.clusters, &graphs);
@@ -217,7 +231,7 @@ pub(crate) fn clusters(
     if let Some(refusal) = refusal {
         reason = format!("{reason}; {refusal}");
     }
-    Ok((Some(Found { labels, confidence }), Decision { used: Neighbours::Auto, reason }))
+    Ok((Some(Found { labels, confidence }), Decision { used: Neighbours::Auto, reason, recall }))
 }
 
 /// Finds clusters in every way that the options ask for.
@@ -234,6 +248,12 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
         return Ok(Explored { routes: Vec::new(), nearest: Vec::new(), refusal: Some(reason) });
     }
     let graphs = Graphs::new(sweep, options, watch)?;
+    let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
+    if lost < LEAST_RECALL {
+        let refusal =
+            format!("only {:.0} % of the neighbours in one of the views would have been found", 100.0 * lost);
+        return Ok(Explored { routes: Vec::new(), nearest: graphs.nearest, refusal: Some(refusal) });
+    }
     // A copy of V goes with the place: it is not kept.
     let Place { labels, confidence, .. } = Place::by_columns(v.clone(), options, &watch.stop)?.2;
     let plain = Route { by: Neighbours::Off, labels, confidence };
@@ -298,9 +318,10 @@ fn unsuitable(source: &dyn Source, options: &Options) -> Result<Option<String>> 
     if auto && options.latent != options.clusters {
         return Ok(Some("the latent dimension is not the number of clusters".into()));
     }
-    if auto && n > EXACT {
+    if auto && n > Neighbours::AUTO_MOST {
         return Ok(Some(format!(
-            "{n} instances are more than the {EXACT} up to which every pair is compared; `refine` finds most neighbours"
+            "it would take several times as long as the fit itself to {n} instances; `auto` goes to {} instances, `refine` to any number",
+            Neighbours::AUTO_MOST
         )));
     }
     if source.memory().is_some() {

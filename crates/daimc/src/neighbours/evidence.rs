@@ -4,23 +4,15 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::project::each_block;
+use super::project::{each_block, longest};
 use crate::lens::Lens;
 use crate::matrix::dot;
 use crate::scan::Scan;
-use crate::source::Buffer;
-use crate::subset::Subset;
-use crate::sweep::Sweep;
 use crate::watch::Watch;
-use crate::{Matrix, Result, eigen, kmeans, linalg};
+use crate::{Matrix, Result, linalg};
 
-/// Dimensions of the space, and instances that it is found from, at most.
+/// Dimensions of the space.
 const DIMENSIONS: usize = 64;
-const SAMPLE: usize = 20_000;
-
-/// How often rows are multiplied with their sums: clusters that a few of a thousand noisy features tell apart are hardly
-/// longer than the noise, and once is not enough to find them.
-const ITERATIONS: usize = 4;
 
 /// Parts of the instances; what is asked of one is learnt from the others.
 const FOLDS: usize = 5;
@@ -90,47 +82,10 @@ fn normalise(logs: &mut [f64]) {
 }
 
 impl<'a> Space<'a> {
-    /// Random sums of rows, some times multiplied with all rows, or with a sample of them (subspace iteration): they lie
-    /// almost wholly where the rows are longest. `None` for a view that shows nobody.
+    /// `None` for a view that shows nobody.
     fn new(scan: &Scan<'_>, view: usize, lens: &'a Lens, seed: u64, watch: &Watch) -> Result<Option<Self>> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(view as u64 + 1);
-        let chosen = kmeans::sample(scan.source(), view, SAMPLE, &mut rng);
-        let (features, width) = (lens.features(), DIMENSIONS.min(chosen.len()));
-        if width == 0 {
-            return Ok(None);
-        }
-        if features <= width {
-            let directions = Matrix::from_fn(features, features, |i, j| f64::from(u8::from(i == j)));
-            return Ok(Some(Self { view, lens, directions }));
-        }
-        let mut buffer = Buffer::default();
-        let part = Subset::of_view(scan, view, &chosen, &mut buffer)?;
-        let part = Scan::new(&part, &watch.stop);
-        let own = Lens::new(&part, 0, lens.scaling.clone())?;
-        let sweep = Sweep::new(part, vec![own], width);
-        let sums = |mut factors: Matrix| -> Result<Matrix> {
-            let mut sums = sweep.gather(&mut factors, &watch.stop)?.whole()?.cross.swap_remove(0);
-            eigen::orthonormalise(sums.values_mut(), width)?;
-            Ok(sums)
-        };
-        let mut directions = sums(Matrix::from_fn(chosen.len(), width, |_, _| rng.random_range(-1.0..1.0)))?;
-        for _ in 0..ITERATIONS {
-            watch.check()?;
-            let mut products = Vec::with_capacity(chosen.len() * width);
-            each_block(
-                (&sweep.scan, 0, &sweep.lenses[0]),
-                &directions,
-                Vec::new,
-                |_, rows, part: &mut Vec<f64>| {
-                    part.extend_from_slice(rows.values());
-                    Ok(())
-                },
-                |part| products.append(part),
-            )?;
-            directions = sums(Matrix::new(chosen.len(), width, products)?)?;
-        }
-        Ok(Some(Self { view, lens, directions }))
+        let directions = longest((scan, view, lens), DIMENSIONS, seed, watch)?;
+        Ok(directions.map(|directions| Self { view, lens, directions }))
     }
 
     /// What is summed up of the instances of each fold.
@@ -298,7 +253,9 @@ fn shrink(covariance: &mut Matrix, instances: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kmeans;
     use crate::scale::{Scale, Scaling};
+    use crate::source::Buffer;
     use crate::synthetic::Synthetic;
     use crate::{View, Views, simulate};
 

@@ -1,8 +1,70 @@
 //! Rows of a view, seen along some directions.
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use crate::lens::{Lens, Scratch};
 use crate::scan::Scan;
-use crate::{Matrix, Result};
+use crate::source::Buffer;
+use crate::subset::Subset;
+use crate::sweep::Sweep;
+use crate::watch::Watch;
+use crate::{Matrix, Result, eigen, kmeans};
+
+/// Instances that directions are found from, at most.
+const SAMPLE: usize = 20_000;
+
+/// How often rows are multiplied with their sums: clusters that a few of a thousand noisy features tell apart are hardly
+/// longer than the noise, and once is not enough to find them.
+const ITERATIONS: usize = 4;
+
+/// At most so many directions in which the rows of a view are longest, in orthonormal columns: random sums of rows, some times
+/// multiplied with all rows, or with a sample of them (subspace iteration). Those of the features where there are no more of
+/// these; `None` for a view that shows nobody.
+pub(super) fn longest(
+    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    most: usize,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Option<Matrix>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(view as u64 + 1);
+    let chosen = kmeans::sample(scan.source(), view, SAMPLE, &mut rng);
+    let (features, width) = (lens.features(), most.min(chosen.len()));
+    if width == 0 {
+        return Ok(None);
+    }
+    if features <= width {
+        return Ok(Some(Matrix::from_fn(features, features, |i, j| f64::from(u8::from(i == j)))));
+    }
+    let mut buffer = Buffer::default();
+    let part = Subset::of_view(scan, view, &chosen, &mut buffer)?;
+    let part = Scan::new(&part, &watch.stop);
+    let own = Lens::new(&part, 0, lens.scaling.clone())?;
+    let sweep = Sweep::new(part, vec![own], width);
+    let sums = |mut factors: Matrix| -> Result<Matrix> {
+        let mut sums = sweep.gather(&mut factors, &watch.stop)?.whole()?.cross.swap_remove(0);
+        eigen::orthonormalise(sums.values_mut(), width)?;
+        Ok(sums)
+    };
+    let mut directions = sums(Matrix::from_fn(chosen.len(), width, |_, _| rng.random_range(-1.0..1.0)))?;
+    for _ in 0..ITERATIONS {
+        watch.check()?;
+        let mut products = Vec::with_capacity(chosen.len() * width);
+        each_block(
+            (&sweep.scan, 0, &sweep.lenses[0]),
+            &directions,
+            Vec::new,
+            |_, rows, part: &mut Vec<f64>| {
+                part.extend_from_slice(rows.values());
+                Ok(())
+            },
+            |part| products.append(part),
+        )?;
+        directions = sums(Matrix::new(chosen.len(), width, products)?)?;
+    }
+    Ok(Some(directions))
+}
 
 /// Calls `work` with an accumulator, the instances of a block that the view shows and their products with the directions, a row
 /// for each; `merge` is given the accumulators in the order of the blocks, and must reset them. In a view that has a centre
@@ -35,13 +97,9 @@ pub(super) fn each_block<A: Send>(
 
 #[cfg(test)]
 mod tests {
-    use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
     use super::*;
     use crate::kmeans::Points;
     use crate::scale::{Scale, Scaling};
-    use crate::source::Buffer;
     use crate::{Stop, View, Views};
 
     /// All products, and the covariance of each pair of directions, as sums and squares of products would give it.

@@ -1,14 +1,15 @@
 //! Who is near whom in a view: the nearest instances of each instance among those that the view shows.
 //!
 //! Distances are those of the scaled rows, taken from the products of a [`Lens`], so that nothing is copied or made dense.
-//! Up to [`EXACT`] instances every pair is compared. Beyond, a few random trees cut the instances into leaves, and the pairs
-//! within a leaf are compared: every bit of it follows from the seed alone, whatever the number of threads.
+//! Up to [`EXACT`] instances every pair is compared. Beyond, most neighbours are found by descent ([`descend`]), and how many is
+//! estimated on a sample.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::project::each_block;
+use super::descend::{self, Lists, NONE};
+use super::project::{each_block, longest};
 use crate::kmeans::Points;
 use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
 use crate::scan::Scan;
@@ -26,14 +27,19 @@ const OTHERS: usize = 256;
 /// Distances that are compared with what has been found at once.
 const LANES: usize = 16;
 
-/// Random trees, the instances in one of their leaves at most, and the leaves that are worked on before their results are
-/// put together.
-const TREES: usize = 8;
-const LEAF: usize = 1024;
-const BATCH: usize = 64;
+/// Features up to which descent sees the rows as they are; else along so many directions.
+const WHOLE: usize = 256;
+const DIRECTIONS: usize = 192;
 
-/// Nobody.
-const NONE: u32 = u32::MAX;
+/// Features up to which what descent has found is put into the true order.
+const RANKED: usize = 8192;
+
+/// Pairs that descent compares for each instance, roughly.
+const DESCENDED: f64 = 4000.0;
+
+/// Instances whose true neighbours are looked for, to see how many were found, and those that one thread compares them with.
+const ASKED: usize = 200;
+const ROWS: usize = 4096;
 
 /// The nearest others of each instance, nearest first. Squared distances are in units of the squared lengths of all rows
 /// together, so that they are in range whatever the data are measured in.
@@ -42,11 +48,23 @@ pub(crate) struct Nearest {
     count: usize,
     others: Vec<u32>,
     squares: Vec<f32>,
+    /// The share of the true neighbours that are among them, estimated; `None`: all are.
+    recall: Option<f64>,
 }
 
 impl Nearest {
     fn new(instances: usize, count: usize) -> Self {
-        Self { count, others: vec![NONE; instances * count], squares: vec![f32::INFINITY; instances * count] }
+        Self {
+            count,
+            others: vec![NONE; instances * count],
+            squares: vec![f32::INFINITY; instances * count],
+            recall: None,
+        }
+    }
+
+    /// The share of the true neighbours that are among them, as far as can be told.
+    pub fn recall(&self) -> Option<f64> {
+        self.recall
     }
 
     /// The instances that are looked at, present or not.
@@ -109,31 +127,139 @@ pub(crate) fn nearest(
     let present: Vec<u32> = (0..index(instances)).filter(|&i| schema.shows(i as usize)).collect();
     let count = count.min(present.len().saturating_sub(1)).max(1);
     let mut all = Nearest::new(instances, count);
-    if present.len() <= EXACT {
-        let mut buffer = Buffer::default();
-        let points = Points::new(scan, view, lens, &present, &mut buffer)?;
-        merge(&mut all, &present, &within(&points, count, |_| f32::INFINITY, watch)?);
-        return Ok(all);
+    if present.len() > EXACT {
+        return approximate((scan, view, lens), &present, all, seed, watch);
     }
-    for tree in 0..TREES {
-        watch.check()?;
-        let order = leaves(scan, view, lens, &present, seed, tree)?;
-        let leaves: Vec<&[u32]> = order.chunks(leaf_size(order.len())).collect();
-        for batch in leaves.chunks(BATCH) {
-            let found = batch.par_iter().map(|leaf| {
-                let mut leaf = leaf.to_vec();
-                leaf.sort_unstable();
-                let mut buffer = Buffer::default();
-                let points = Points::new(scan, view, lens, &leaf, &mut buffer)?;
-                let found = within(&points, count, |i| all.bar(leaf[i] as usize), watch)?;
-                Ok((leaf, found))
-            });
-            for (leaf, found) in found.collect::<Result<Vec<_>>>()? {
-                merge(&mut all, &leaf, &found);
-            }
+    let mut buffer = Buffer::default();
+    let points = Points::new(scan, view, lens, &present, &mut buffer)?;
+    merge(&mut all, &present, &within(&points, count, watch)?);
+    Ok(all)
+}
+
+/// Most of the nearest, by descent on the rows, or on what they are along the directions in which they are longest; those that it
+/// finds are then put in the order of their true distances.
+fn approximate(
+    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    present: &[u32],
+    mut all: Nearest,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Nearest> {
+    let whole = lens.features() <= WHOLE;
+    let most = if whole { WHOLE } else { DIRECTIONS };
+    let Some(directions) = longest((scan, view, lens), most, seed, watch)? else { return Ok(all) };
+    let unit = unit(lens);
+    let root = unit.sqrt();
+    let mut rows = descend::Rows::new(directions.columns());
+    let width = descend::Rows::new(directions.columns());
+    each_block(
+        (scan, view, lens),
+        &directions,
+        Vec::new,
+        |_, products, part: &mut Vec<f32>| {
+            let row = |row: &[f64]| row.iter().map(|x| (root * x) as f32).collect::<Vec<f32>>();
+            products.iter_rows().for_each(|own| width.pad(row(own).into_iter(), part));
+            Ok(())
+        },
+        |part| rows.append(part),
+    )?;
+    let lists = Lists::find(&rows, seed, watch)?;
+    drop(rows);
+    if whole || lens.features() > RANKED {
+        for (i, &instance) in present.iter().enumerate() {
+            let found = lists.of(i).take(all.count);
+            found.for_each(|(j, square)| all.offer(instance as usize, present[j as usize], square));
+        }
+    } else {
+        let order: Vec<usize> = (0..present.len()).collect();
+        let ranked = order.par_chunks(OTHERS).map(|some| {
+            watch.check()?;
+            ranked((scan, view, lens), present, &lists, some, unit)
+        });
+        for (i, j, square) in ranked.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+            all.offer(i as usize, j, square);
         }
     }
+    all.recall = Some(recall((scan, view, lens), present, &all, seed, watch)?);
     Ok(all)
+}
+
+/// The true distances of some points from those in their lists.
+fn ranked(
+    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    present: &[u32],
+    lists: &Lists,
+    some: &[usize],
+    unit: f64,
+) -> Result<Vec<(u32, u32, f32)>> {
+    let mut here: Vec<u32> = some.iter().map(|&i| present[i]).collect();
+    here.extend(some.iter().flat_map(|&i| lists.of(i)).map(|(j, _)| present[j as usize]));
+    here.sort_unstable();
+    here.dedup();
+    let mut buffer = Buffer::default();
+    let points = Points::new(scan, view, lens, &here, &mut buffer)?;
+    let rows: Vec<Vec<f64>> = (0..here.len()).map(|i| points.values(i)).collect();
+    let row = |instance: u32| here.binary_search(&instance).map_or(&[][..], |at| &rows[at]);
+    let mut found = Vec::with_capacity(some.len() * descend::KEPT);
+    for &i in some {
+        for (j, _) in lists.of(i) {
+            let (i, j) = (present[i], present[j as usize]);
+            let square: f64 = row(i).iter().zip(row(j)).map(|(a, b)| (a - b).powi(2)).sum();
+            found.push((i, j, (unit * square) as f32));
+        }
+    }
+    Ok(found)
+}
+
+/// The share of the true neighbours of a sample of instances that are in their lists.
+fn recall(
+    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    present: &[u32],
+    all: &Nearest,
+    seed: u64,
+    watch: &Watch,
+) -> Result<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::MAX / 11);
+    let mut asked: Vec<u32> = (0..ASKED).map(|_| present[rng.random_range(0..present.len())]).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let mut buffer = Buffer::default();
+    let points = Points::new(scan, view, lens, &asked, &mut buffer)?;
+    let rows: Vec<Vec<f64>> = (0..asked.len()).map(|i| points.values(i)).collect();
+    let rows = Matrix::from_fn(lens.features(), asked.len(), |f, q| rows[q][f]);
+    let parts = present.par_chunks(ROWS).map(|some| {
+        watch.check()?;
+        let mut buffer = Buffer::default();
+        let points = Points::new(scan, view, lens, some, &mut buffer)?;
+        let mut own = Nearest::new(asked.len(), all.count);
+        points.distances(0..some.len(), &rows, &mut Scratch::default(), |i, squares| {
+            for (q, square) in squares.iter().enumerate().filter(|(q, _)| asked[*q] != some[i]) {
+                own.offer(q, some[i], (square * unit(lens)) as f32);
+            }
+        });
+        Ok(own)
+    });
+    let mut exact = Nearest::new(asked.len(), all.count);
+    for part in parts.collect::<Result<Vec<_>>>()? {
+        for q in 0..asked.len() {
+            part.of(q).for_each(|(j, square)| exact.offer(q, index(j), square as f32));
+        }
+    }
+    let (mut found, mut true_ones) = (0, 0);
+    for (q, &i) in asked.iter().enumerate() {
+        // As near as the last of them is as good: which of several at the same distance is found means nothing.
+        let last = exact.of(q).last().map_or(0.0, |(_, square)| square);
+        let near = all.of(i as usize).filter(|(_, square)| *square <= last * (1.0 + 1e-4));
+        found += near.count().min(exact.of(q).count());
+        true_ones += exact.of(q).count();
+    }
+    Ok(found as f64 / f64::from(index(true_ones.max(1))))
+}
+
+/// What squared distances are divided by.
+fn unit(lens: &Lens) -> f64 {
+    if lens.sum_squares > 0.0 { lens.sum_squares.recip() } else { 1.0 }
 }
 
 /// Offers what was found among some instances to all.
@@ -145,16 +271,10 @@ fn merge(all: &mut Nearest, instances: &[u32], found: &Nearest) {
     }
 }
 
-/// The nearest of each point among the points that are not farther than its bar. The distance of a pair is worked out once and
-/// offered to both.
-fn within(
-    points: &Points<'_>,
-    count: usize,
-    bars: impl Fn(usize) -> f32 + Sync,
-    watch: &Watch,
-) -> Result<Nearest> {
+/// The nearest of each point. The distance of a pair is worked out once and offered to both.
+fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Nearest> {
     let n = points.rows.len();
-    let unit = if points.lens.sum_squares > 0.0 { points.lens.sum_squares.recip() } else { 1.0 };
+    let unit = unit(points.lens);
     let mut all = Nearest::new(n, count);
     let mut taken = Queries::new(points.lens);
     let step = taken.count();
@@ -167,7 +287,7 @@ fn within(
         // What is farther than the last that a query has found so far need not be looked at.
         let mut query_bars = [0.0; MOST_QUERIES];
         for (query, bar) in query_bars[..queries].iter_mut().enumerate() {
-            *bar = bars(first + query).min(all.bar(first + query));
+            *bar = all.bar(first + query);
         }
         let others = all.others[first * count..].par_chunks_mut(OTHERS * count);
         let lists = others.zip(all.squares[first * count..].par_chunks_mut(OTHERS * count)).enumerate();
@@ -180,7 +300,7 @@ fn within(
                 let point = start + i;
                 let list = i * count..(i + 1) * count;
                 let (others, squares) = (&mut others[list.clone()], &mut squares[list]);
-                let mut bar = bars(point).min(squares[count - 1]);
+                let mut bar = squares[count - 1];
                 let pairs = products.len().min(point - first);
                 for from in (0..pairs).step_by(LANES) {
                     let lanes = from..(from + LANES).min(pairs);
@@ -227,88 +347,7 @@ fn within(
 /// Pairs that are compared among so many instances of a view, roughly.
 pub(crate) fn pairs(instances: usize) -> f64 {
     let n = instances as f64;
-    let others = if instances <= EXACT { n } else { (TREES * leaf_size(instances)) as f64 };
-    n * others / 2.0
-}
-
-/// Splits of a tree until its leaves are small enough.
-fn depth(instances: usize) -> u32 {
-    instances.div_ceil(LEAF).next_power_of_two().trailing_zeros()
-}
-
-fn leaf_size(instances: usize) -> usize {
-    instances.div_ceil(1 << depth(instances))
-}
-
-/// The instances in the order of the leaves of a random tree: each level halves the instances of a node at the median of
-/// their products with a direction, the difference of two instances drawn for that level.
-fn leaves(
-    scan: &Scan<'_>,
-    view: usize,
-    lens: &Lens,
-    present: &[u32],
-    seed: u64,
-    tree: usize,
-) -> Result<Vec<u32>> {
-    let levels = depth(present.len()) as usize;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(tree as u64);
-    let mut ends: Vec<u32> = (0..2 * levels).map(|_| present[rng.random_range(0..present.len())]).collect();
-    ends.sort_unstable();
-    ends.dedup();
-    let mut buffer = Buffer::default();
-    let points = Points::new(scan, view, lens, &ends, &mut buffer)?;
-    let rows: Vec<Vec<f64>> = (0..ends.len()).map(|i| points.values(i)).collect();
-    // Pairs of far ends of the list, so that an instance drawn twice does no harm.
-    let half = ends.len() / 2;
-    let direction =
-        |f: usize, level: usize| rows[level % half.max(1)][f] - rows[(level % half.max(1)) + half][f];
-    let directions = Matrix::from_fn(lens.features(), levels, direction);
-    let coordinates = project(scan, view, lens, &directions)?;
-    let mut order = present.to_vec();
-    split(&mut order, leaf_size(present.len()), 0, &coordinates, levels);
-    Ok(order)
-}
-
-/// The products of every instance with some directions; zero where the view does not show it.
-fn project(scan: &Scan<'_>, view: usize, lens: &Lens, directions: &Matrix) -> Result<Vec<f32>> {
-    let count = directions.columns();
-    let mut all = vec![0.0; scan.instances() * count];
-    each_block(
-        (scan, view, lens),
-        directions,
-        Vec::new,
-        |instances, products, part: &mut Vec<(usize, Vec<f32>)>| {
-            let rows = instances.iter().zip(products.iter_rows());
-            part.extend(rows.map(|(&i, row)| (i, row.iter().map(|&product| product as f32).collect())));
-            Ok(())
-        },
-        |part| {
-            for (i, row) in part.drain(..) {
-                all[i * count..(i + 1) * count].copy_from_slice(&row);
-            }
-        },
-    )?;
-    Ok(all)
-}
-
-/// Splits at multiples of the size of a leaf, so that the leaves are the chunks of that size.
-fn split(order: &mut [u32], leaf: usize, level: usize, coordinates: &[f32], levels: usize) {
-    let leaves = order.len().div_ceil(leaf);
-    if leaves < 2 || level == levels {
-        return;
-    }
-    let middle = leaves / 2 * leaf;
-    let key = |i: u32| (coordinates[i as usize * levels + level], i);
-    let _ = order.select_nth_unstable_by(middle, |&a, &b| {
-        let (a, b) = (key(a), key(b));
-        a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
-    });
-    let (low, high) = order.split_at_mut(middle);
-    rayon::join(
-        || split(low, leaf, level + 1, coordinates, levels),
-        || split(high, leaf, level + 1, coordinates, levels),
-    );
+    if instances <= EXACT { n * n / 2.0 } else { n * DESCENDED }
 }
 
 #[cfg(test)]

@@ -1,0 +1,345 @@
+//! The nearest of many points by nearest-neighbour descent (Dong, Moses and Li, 2011): a neighbour of a neighbour is likely a
+//! neighbour.
+//!
+//! Random trees give every point a first list. In each round the points that are new in each other's lists, or were so before, are
+//! compared wherever one point knows both. The lists of a batch of points are joined at once, against lists that do not change
+//! meanwhile, and every list keeps the nearest of what it is offered, in whatever order that comes: so the bits do not depend on
+//! the number of threads.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::join::{PADDED, distances};
+use crate::Result;
+use crate::views::index;
+use crate::watch::Watch;
+
+/// Neighbours that a point keeps, and that it joins in a round: new ones, and as many old ones.
+pub(super) const KEPT: usize = 30;
+const JOINED: usize = 20;
+
+/// Random trees, and the points in one of their leaves, at most.
+const TREES: usize = 6;
+const LEAF: usize = 64;
+
+/// Rounds, at most, and the share of all lists' entries that must have changed for another one.
+const ROUNDS: usize = 20;
+const CHANGED: f64 = 0.001;
+
+/// Points whose lists are joined before anybody's list changes, and those that one thread takes at a time.
+const BATCH: usize = 8192;
+const TAKEN: usize = 64;
+
+/// Nobody.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Points in single precision, with a whole multiple of [`PADDED`] numbers each.
+pub(super) struct Rows {
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Rows {
+    /// Makes room for points of so many numbers.
+    pub fn new(numbers: usize) -> Self {
+        Self { width: numbers.next_multiple_of(PADDED), values: Vec::new() }
+    }
+
+    /// The numbers of a point as they are stored.
+    pub fn pad(&self, row: impl Iterator<Item = f32>, into: &mut Vec<f32>) {
+        let end = into.len() + self.width;
+        into.extend(row);
+        into.resize(end, 0.0);
+    }
+
+    /// Adds points that were padded.
+    pub fn append(&mut self, some: &mut Vec<f32>) {
+        self.values.append(some);
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    fn row(&self, i: usize) -> &[f32] {
+        &self.values[i * self.width..][..self.width]
+    }
+}
+
+/// The nearest of each point that have been found, nearest first; of two at the same distance the one with the smaller number.
+pub(super) struct Lists {
+    others: Vec<u32>,
+    squares: Vec<f32>,
+    /// Whether they are new since they were last joined.
+    fresh: Vec<bool>,
+}
+
+/// Points that know each other by somebody: the first `fresh` of them are new to him.
+struct Group {
+    members: Vec<u32>,
+    fresh: usize,
+}
+
+/// Another for a point's list.
+struct Offer {
+    point: u32,
+    other: u32,
+    square: f32,
+}
+
+impl Lists {
+    /// The nearest of each point with their squared distances.
+    pub fn find(rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
+        let n = rows.len();
+        let mut lists = Self {
+            others: vec![NONE; n * KEPT],
+            squares: vec![f32::INFINITY; n * KEPT],
+            fresh: vec![false; n * KEPT],
+        };
+        for tree in 0..TREES {
+            let order = leaves(rows, seed, tree);
+            let groups = |batch: &[u32]| {
+                let group = |leaf: &[u32]| Group { members: leaf.to_vec(), fresh: leaf.len() };
+                batch.chunks(leaf_size(n)).map(group).collect::<Vec<_>>()
+            };
+            for batch in order.chunks(BATCH / leaf_size(n) * leaf_size(n)) {
+                watch.check()?;
+                lists.join(rows, &groups(batch));
+            }
+        }
+        for round in 0..ROUNDS {
+            let candidates = lists.candidates(seed, round);
+            lists.grow_old(&candidates);
+            let mut changed = 0;
+            for start in (0..n).step_by(BATCH) {
+                watch.check()?;
+                let groups = (start..(start + BATCH).min(n)).into_par_iter().map(|i| candidates.group(i));
+                changed += lists.join(rows, &groups.collect::<Vec<_>>());
+            }
+            if (changed as f64) < CHANGED * (n * KEPT) as f64 {
+                break;
+            }
+        }
+        Ok(lists)
+    }
+
+    /// The neighbours of a point with their squared distances, nearest first.
+    pub fn of(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
+        let range = i * KEPT..(i + 1) * KEPT;
+        let pairs = self.others[range.clone()].iter().copied().zip(self.squares[range].iter().copied());
+        pairs.take_while(|(other, _)| *other != NONE)
+    }
+
+    fn bar(&self, i: u32) -> f32 {
+        self.squares[(i as usize + 1) * KEPT - 1]
+    }
+
+    /// Compares the members of each group of which at least one is new, and offers them to each other. Returns how many were
+    /// taken into a list.
+    fn join(&mut self, rows: &Rows, groups: &[Group]) -> usize {
+        let of_some = |groups: &[Group]| {
+            let (mut near, mut squares, mut offers) = (Vec::new(), Vec::new(), Vec::new());
+            for Group { members, fresh } in groups.iter().filter(|group| group.fresh > 0) {
+                near.clear();
+                members.iter().for_each(|&i| near.extend_from_slice(rows.row(i as usize)));
+                distances(&near, rows.width, *fresh, &mut squares);
+                let bars: Vec<f32> = members.iter().map(|&i| self.bar(i)).collect();
+                for (a, squares) in squares.chunks_exact(members.len()).take(*fresh).enumerate() {
+                    for (b, &square) in squares.iter().enumerate().skip(a + 1) {
+                        let mut offer = |to: usize, other: usize| {
+                            if square <= bars[to] {
+                                offers.push(Offer { point: members[to], other: members[other], square });
+                            }
+                        };
+                        offer(a, b);
+                        offer(b, a);
+                    }
+                }
+            }
+            offers
+        };
+        let offers: Vec<Vec<Offer>> = groups.par_chunks(TAKEN).map(of_some).collect();
+        let n = self.others.len() / KEPT;
+        // Each thread looks after some points and takes what is offered to these.
+        let part = n.div_ceil(rayon::current_num_threads());
+        let others = self.others.par_chunks_mut(part * KEPT).zip(self.squares.par_chunks_mut(part * KEPT));
+        let lists = others.zip(self.fresh.par_chunks_mut(part * KEPT)).enumerate();
+        let taken = lists.map(|(owner, ((others, squares), fresh))| {
+            let own = owner * part..(owner + 1) * part;
+            let own = |offer: &&Offer| own.contains(&(offer.point as usize));
+            let mut taken = 0;
+            for offer in offers.iter().flatten().filter(own) {
+                let at = (offer.point as usize - owner * part) * KEPT;
+                let at = at..at + KEPT;
+                taken += usize::from(take(
+                    &mut others[at.clone()],
+                    &mut squares[at.clone()],
+                    &mut fresh[at],
+                    offer,
+                ));
+            }
+            taken
+        });
+        taken.sum()
+    }
+
+    /// Some of those that each point knows, or that know it, drawn anew in each round.
+    fn candidates(&self, seed: u64, round: usize) -> Candidates {
+        let n = self.others.len() / KEPT;
+        let part = n.div_ceil(rayon::current_num_threads());
+        let mut drawn = Candidates { all: vec![(u32::MAX, NONE); 2 * n * JOINED] };
+        let salt = seed ^ (round as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        drawn.all.par_chunks_mut(2 * part * JOINED).enumerate().for_each(|(owner, all)| {
+            let own = owner * part..owner * part + all.len() / (2 * JOINED);
+            for i in 0..n {
+                for (at, &j) in (i * KEPT..(i + 1) * KEPT).zip(&self.others[i * KEPT..(i + 1) * KEPT]) {
+                    let (here, there) = (own.contains(&i), own.contains(&(j as usize)));
+                    if j == NONE || !(here || there) {
+                        continue;
+                    }
+                    let old = usize::from(!self.fresh[at]);
+                    let order = mix(salt ^ ((i as u64).min(j.into()) << 32 | (i as u64).max(j.into())));
+                    let mut draw = |to: usize, other: u32| {
+                        let at = (2 * (to - own.start) + old) * JOINED;
+                        draw(&mut all[at..at + JOINED], (order, other));
+                    };
+                    if here {
+                        draw(i, j);
+                    }
+                    if there {
+                        draw(j as usize, index(i));
+                    }
+                }
+            }
+        });
+        drawn
+    }
+
+    /// Those that are about to be joined are no longer new.
+    fn grow_old(&mut self, candidates: &Candidates) {
+        let lists = self.fresh.par_chunks_mut(KEPT).zip(self.others.par_chunks(KEPT)).enumerate();
+        lists.for_each(|(i, (fresh, others))| {
+            let joined = candidates.some(i, 0);
+            for (fresh, other) in fresh.iter_mut().zip(others) {
+                *fresh &= !joined.iter().any(|(_, joined)| joined == other);
+            }
+        });
+    }
+}
+
+/// For each point up to [`JOINED`] new ones, then as many old ones, in the order in which they were drawn.
+struct Candidates {
+    all: Vec<(u32, u32)>,
+}
+
+impl Candidates {
+    fn some(&self, i: usize, old: usize) -> &[(u32, u32)] {
+        let all = &self.all[(2 * i + old) * JOINED..][..JOINED];
+        &all[..all.iter().position(|(_, other)| *other == NONE).unwrap_or(JOINED)]
+    }
+
+    fn group(&self, i: usize) -> Group {
+        let mut members: Vec<u32> = self.some(i, 0).iter().map(|(_, other)| *other).collect();
+        let fresh = members.len();
+        if fresh > 0 {
+            let old =
+                self.some(i, 1).iter().map(|(_, other)| *other).filter(|other| !members.contains(other));
+            let old: Vec<u32> = old.collect();
+            members.extend(old);
+        }
+        Group { members, fresh }
+    }
+}
+
+/// Keeps the first in order, each once.
+fn draw(drawn: &mut [(u32, u32)], one: (u32, u32)) {
+    let mut at = drawn.len() - 1;
+    if one >= drawn[at] || drawn.contains(&one) {
+        return;
+    }
+    while at > 0 && one < drawn[at - 1] {
+        drawn[at] = drawn[at - 1];
+        at -= 1;
+    }
+    drawn[at] = one;
+}
+
+/// Takes another into a list if it is nearer than the last and not there yet.
+fn take(others: &mut [u32], squares: &mut [f32], fresh: &mut [bool], offer: &Offer) -> bool {
+    let before =
+        |i: usize, others: &[u32], squares: &[f32]| (offer.square, offer.other) < (squares[i], others[i]);
+    let mut at = others.len() - 1;
+    if !before(at, others, squares) || others.contains(&offer.other) {
+        return false;
+    }
+    while at > 0 && before(at - 1, others, squares) {
+        others[at] = others[at - 1];
+        squares[at] = squares[at - 1];
+        fresh[at] = fresh[at - 1];
+        at -= 1;
+    }
+    (others[at], squares[at], fresh[at]) = (offer.other, offer.square, true);
+    true
+}
+
+/// A number that looks random.
+fn mix(number: u64) -> u32 {
+    let mut x = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (x >> 32) as u32
+}
+
+fn depth(points: usize) -> u32 {
+    points.div_ceil(LEAF).next_power_of_two().trailing_zeros()
+}
+
+fn leaf_size(points: usize) -> usize {
+    points.div_ceil(1 << depth(points))
+}
+
+/// The points in the order of the leaves of a random tree: each level halves the points of a node at the median of their
+/// products with a direction, the difference of two points drawn for that level.
+fn leaves(rows: &Rows, seed: u64, tree: usize) -> Vec<u32> {
+    let n = rows.len();
+    let levels = depth(n) as usize;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(tree as u64);
+    let directions: Vec<Vec<f32>> = (0..levels)
+        .map(|_| {
+            let (a, b) = (rng.random_range(0..n), rng.random_range(0..n));
+            rows.row(a).iter().zip(rows.row(b)).map(|(a, b)| a - b).collect()
+        })
+        .collect();
+    let mut coordinates = vec![0.0; n * levels];
+    coordinates.par_chunks_mut(levels.max(1)).enumerate().for_each(|(i, own)| {
+        for (own, direction) in own.iter_mut().zip(&directions) {
+            let mut sums = [0.0; PADDED];
+            let pairs = rows.row(i).as_chunks::<PADDED>().0.iter().zip(direction.as_chunks::<PADDED>().0);
+            pairs.for_each(|(x, u)| (0..PADDED).for_each(|k| sums[k] += x[k] * u[k]));
+            *own = sums.iter().sum();
+        }
+    });
+    let mut order: Vec<u32> = (0..index(n)).collect();
+    split(&mut order, leaf_size(n), 0, &coordinates, levels);
+    order
+}
+
+/// Splits at multiples of the size of a leaf, so that the leaves are the chunks of that size.
+fn split(order: &mut [u32], leaf: usize, level: usize, coordinates: &[f32], levels: usize) {
+    let leaves = order.len().div_ceil(leaf);
+    if leaves < 2 || level == levels {
+        return;
+    }
+    let middle = leaves / 2 * leaf;
+    let key = |i: u32| (coordinates[i as usize * levels + level], i);
+    let _ = order.select_nth_unstable_by(middle, |&a, &b| {
+        let (a, b) = (key(a), key(b));
+        a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+    });
+    let (low, high) = order.split_at_mut(middle);
+    rayon::join(
+        || split(low, leaf, level + 1, coordinates, levels),
+        || split(high, leaf, level + 1, coordinates, levels),
+    );
+}
