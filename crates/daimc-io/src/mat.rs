@@ -9,7 +9,7 @@ mod selector;
 use array::Array;
 use container::Container;
 use daimc::text::{plain, quoted};
-use selector::Selector;
+pub(crate) use selector::{Selector, position};
 
 use crate::disk::Keep;
 use crate::input::Opened;
@@ -63,7 +63,7 @@ fn descend(
         return Err(place.fault(format!("goes into cells, but there is {}", array.kind())));
     }
     let outside = place.fault(format!("is outside of the cell array, which is {}", array.shape()));
-    let Some(wanted) = selector::position(subscripts, &array.shape) else { return Err(outside) };
+    let Some(wanted) = position(subscripts, &array.shape) else { return Err(outside) };
     let found = array.each_cell(place, |index, cell| {
         (index == wanted).then(|| descend(place, cell, further, how, keep)).transpose()
     })?;

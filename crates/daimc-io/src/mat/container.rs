@@ -89,11 +89,6 @@ fn named(stream: Stream<'_>) -> io::Result<Option<Array<'_>>> {
 
 /// Whether the numbers of a file are big-endian; an error says what the file is instead.
 fn byte_order(start: &[u8]) -> std::result::Result<bool, &'static str> {
-    const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
-    let hdf5 = start.starts_with(HDF5) || start.get(512..).is_some_and(|rest| rest.starts_with(HDF5));
-    if hdf5 || start.starts_with(b"MATLAB 7.3") {
-        return Err("is a MATLAB 7.3 file (HDF5), which is not read; save it with save(…, '-v7')");
-    }
     if start.starts_with(b"# ") {
         return Err("is a text file of Octave, which is not read; save it with save -v7");
     }

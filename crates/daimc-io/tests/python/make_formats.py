@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 import scipy.io
 import scipy.sparse as sp
 
+import hdf5_formats
+
 folder = Path(sys.argv[1])
 random = np.random.default_rng(7)
 tables, errors = [], []
@@ -179,7 +181,7 @@ def mat():
     error("level4.mat", "MATLAB 4", "-v7")
     (folder / "level73.mat").write_bytes(
         b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384) + b"\x89HDF\r\n\x1a\n")
-    error("level73.mat", "7.3", "-v7")
+    error("level73.mat", "ends before its data do")
     (folder / "octave.mat").write_text("# Created by Octave 8\n# name: a\n")
     error("octave.mat", "Octave", "-v7")
     (folder / "big_endian.mat").write_bytes(big_endian_mat("a", a))
@@ -371,4 +373,5 @@ def tiny():
 
 for make in (npy, npz, mat, parquet, text, tiny):
     make()
+hdf5_formats.write(folder, random, table, error)
 (folder / "expected.json").write_text(json.dumps(dict(tables=tables, errors=errors)))
