@@ -127,6 +127,7 @@ def mat():
         save("sparse", dict(s=sp.csc_matrix(counts())))
         save("cells", dict(X=cells, a=dense(3, 1), t=counts() > 0))
         save("int", dict(a=random.integers(0, 100, (6, 4)).astype("int16")))
+    scipy.io.savemat(file("mat/level4.mat"), dict(a=dense(), s=sp.csc_matrix(counts())), format="4")
 
 
 def parquet():

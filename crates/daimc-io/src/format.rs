@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::hdf5::is_hdf5;
+use crate::mat::is_level_4;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +46,9 @@ impl Format {
     }
 }
 
-/// Level 5: what comes before has no mark.
+/// Level 5 by its mark, level 4 by the type of its first matrix, which has zeros that no text has.
 fn is_mat(start: &[u8]) -> bool {
-    start.get(124..128).is_some_and(|mark| mark == b"\0\x01IM" || mark == b"\x01\0MI")
+    is_level_4(start) || start.get(124..128).is_some_and(|mark| mark == b"\0\x01IM" || mark == b"\x01\0MI")
 }
 
 #[cfg(test)]

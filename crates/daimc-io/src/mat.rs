@@ -1,14 +1,16 @@
-//! MATLAB's `.mat`, level 5 (what `save` writes up to `-v7`): named matrices, dense or sparse, and cell arrays
+//! MATLAB's `.mat`, levels 4 and 5 (what `save` writes up to `-v7`): named matrices, dense or sparse, and cell arrays
 //! of them. It knows neither IDs nor names of features.
 
 mod array;
 mod container;
 mod element;
+mod level4;
 mod selector;
 
 use array::Array;
 use container::Container;
 use daimc::text::{plain, quoted};
+pub(crate) use level4::is_level_4;
 pub(crate) use selector::{Selector, position};
 
 use crate::disk::Keep;
@@ -22,6 +24,9 @@ const LISTED: usize = 30;
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = file.place.clone();
     let start = file.start().to_vec();
+    if is_level_4(&start) {
+        return file.at_random(|bytes| level4::read(&place, &bytes, variable, how));
+    }
     file.at_random(|bytes| pick(Container::new(place, bytes, &start)?, variable, how, keep))
 }
 

@@ -178,7 +178,8 @@ def mat():
         beside_cell = save("cell", dict(X=cells, y=np.ones((23, 1))))
         error(beside_cell, "X (cell", "y (double 23 × 1)", "NAME{2}")
     scipy.io.savemat(folder / "level4.mat", dict(a=a), format="4")
-    error("level4.mat", "MATLAB 4", "-v7")
+    table("level4.mat", a)
+    own_files()
     (folder / "level73.mat").write_bytes(
         b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384) + b"\x89HDF\r\n\x1a\n")
     error("level73.mat", "ends before its data do")
@@ -354,6 +355,24 @@ def lying_page(codec):
     assert len(page) == end
     path.write_bytes(page + data[end:])
     error(path.name, "claims more")
+
+
+def own_files():
+    """scipy's own files, where they are installed: every real matrix, by its name."""
+    for path in sorted((Path(scipy.io.__file__).parent / "matlab/tests/data").glob("*.mat")):
+        try:
+            found = scipy.io.loadmat(path)
+        except Exception:  # Damaged on purpose, or a level that scipy does not read.
+            continue
+        for name, value in found.items():
+            numbers = sp.issparse(value) or isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+            if name.startswith("__") or not numbers or value.ndim != 2 or value.dtype.kind == "c" or 0 in value.shape:
+                continue
+            (folder / f"own_{path.name}").write_bytes(path.read_bytes())
+            single = value.dtype.kind == "f" and value.dtype.itemsize < 8
+            values = value.toarray() if sp.issparse(value) else value
+            table(f"own_{path.name}", values, variable=name, sparse=sp.issparse(value),
+                  precision="f32" if single else "f64")
 
 
 def tiny():
