@@ -50,6 +50,12 @@ pub(super) fn matrix(container: &Container, variable: Option<&str>) -> Result<Na
 }
 
 fn read(container: &Container, place: &Place, node: &Node) -> Result<Matrix> {
+    if let Node::Dataset(dataset) = node
+        && NUMERIC.contains(&class(container, node)?.as_str())
+    {
+        // What is wrong with an array of numbers says more than that it is no matrix.
+        Array::open(place, dataset, &container.bytes)?;
+    }
     if !is_numeric(container, node)? {
         return Err(place.fault(format!("is {}, not a matrix of real numbers", kind(container, node)?)));
     }
