@@ -8,9 +8,13 @@ A folder for each reader that is fuzzed; the name of a file does not matter.
 import gzip
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
+import anndata as ad
+import h5py
+import mudata as md
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -123,6 +127,7 @@ def mat():
         save("sparse", dict(s=sp.csc_matrix(counts())))
         save("cells", dict(X=cells, a=dense(3, 1), t=counts() > 0))
         save("int", dict(a=random.integers(0, 100, (6, 4)).astype("int16")))
+    scipy.io.savemat(file("mat/level4.mat"), dict(a=dense(), s=sp.csc_matrix(counts())), format="4")
 
 
 def parquet():
@@ -152,6 +157,46 @@ def parquet():
     pq.write_table(pa.table(dict(a=[1.0, 2.0], list=[[1, 2]] * 2)), file("parquet/list.parquet"), **bare)
 
 
+def hdf5():
+    sparse, names = sp.csr_matrix(counts(6, 4).astype("f4")), [f"g{j}" for j in range(4)]
+    obs = pd.DataFrame(dict(kind=pd.Categorical(["a", "b", None] * 2), word=list("uvwxyz")), index=list("ABCDEF"))
+    for name, matrix, compression in [("dense", sparse.toarray(), "gzip"), ("csr", sparse, "lzf"), ("csc", sparse.tocsc(), None)]:
+        data = ad.AnnData(matrix, obs=obs, var=pd.DataFrame(index=names), layers=dict(counts=matrix),
+                          obsm=dict(X_pca=dense(6, 2)))
+        data.raw = data
+        data.write_h5ad(file(f"hdf5/{name}.h5ad"), compression=compression)
+    (root / "obs").mkdir(exist_ok=True)
+    shutil.copy(root / "hdf5/dense.h5ad", root / "obs/gzip.h5ad")
+    plain = obs.assign(kind=range(6))
+    ad.AnnData(sparse, obs=plain).write_h5ad(file("obs/numbers.h5ad"))
+    prot = ad.AnnData(dense(4, 2), obs=obs.iloc[:4], layers=dict(counts=dense(4, 2)))
+    md.MuData(dict(rna=ad.AnnData(sparse, obs=obs), prot=prot)).write(file("hdf5/two.h5mu"))
+    with h5py.File(file("hdf5/cells.h5"), "w") as out:
+        for name, values in dict(data=sparse.data, indices=sparse.indices.astype("i8"), indptr=sparse.indptr,
+                                 shape=np.array([4, 6]), barcodes=np.array(list("ABCDEF"), "S")).items():
+            out.create_dataset(f"matrix/{name}", data=values, chunks=True, compression="gzip", shuffle=True)
+        kinds = ["Gene Expression"] * 3 + ["Antibody Capture"]
+        for name, values in dict(id=names, name=names, feature_type=kinds).items():
+            out[f"matrix/features/{name}"] = np.array(values, "S")
+    with h5py.File(file("hdf5/plain.h5"), "w", track_order=True) as out:
+        out.create_dataset("a", data=dense(6, 4, ">f4"), chunks=(2, 3), fletcher32=True, maxshape=(None, 4))
+    with h5py.File(file("hdf5/latest.h5"), "w", libver=("v108", "v110")) as out:
+        out.create_dataset("a", data=dense(6, 4), chunks=(2, 3), maxshape=(None, 4))
+    with h5py.File(file("mat73/cells.mat"), "w", userblock_size=512) as out:
+        def put(name, values, kind="double"):
+            out[name] = values.T
+            out[name].attrs["MATLAB_class"] = np.bytes_(kind)
+            return out[name].ref
+        put("a", dense())
+        cells = out.create_dataset("X", data=np.array([[put("#refs#/b", dense())], [put("#refs#/c", dense(2, 2, "f4"))]],
+                                                      dtype=h5py.ref_dtype))
+        cells.attrs["MATLAB_class"] = np.bytes_("cell")
+        group = out.create_group("s")
+        group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), np.uint64(4)
+        column = sparse.T.tocsc()
+        group["data"], group["ir"], group["jc"] = column.data, column.indices.astype("u8"), column.indptr.astype("u8")
+
+
 def config():
     put("toml/fit.toml", 'view = ["a=a.tsv", "b=b.mat::X{2}"]\nk = 3\nmask = "mask.tsv"\ntranspose = ["a"]\n'
         'no-ids = true\nnan = "mean"\nprecision = "f32"\nscale = ["z-score", "b=none"]\nalpha = 1e-2\nbeta = 0.5\n'
@@ -162,5 +207,5 @@ def config():
         dict(name="a", path="a.tsv", shape=[3, 2], values="dense f64", entries=6, bytes=48, sha256="00")]), indent=1))
 
 
-for make in (text, mtx, npy, mat, parquet, config):
+for make in (text, mtx, npy, mat, parquet, hdf5, config):
     make()

@@ -20,8 +20,9 @@ use crate::progress::{self, Level, Spooling};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV, .npy, .npz, .mat, .mtx, .parquet), or `-` for standard input; `::VARIABLE`
-    /// picks an array in a container, as in `digits.mat::X{2}`. Repeat for each view
+    /// A view: its name and its file (CSV, TSV, .npy, .npz, .mat, .mtx, .parquet, .h5ad, 10x .h5 or folder), or `-` for standard
+    /// input; `::VARIABLE` picks an array in a container, as in `digits.mat::X{2}` or `cells.h5ad::layers/counts`. A .h5mu file is
+    /// one view for each modality. Repeat for each view
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub view: Vec<String>,
@@ -323,9 +324,11 @@ impl Data {
 
     /// Takes relative paths as relative to a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
-        for (view, Location { name, path, variable }) in self.locations()?.into_iter().enumerate() {
+        self.locations()?;
+        for view in &mut self.view {
+            let Location { name, path, variable } = view.parse()?;
             let variable = variable.map_or_else(String::new, |variable| format!("::{variable}"));
-            self.view[view] = format!("{name}={}{variable}", in_folder(folder, &path)?);
+            *view = format!("{name}={}{variable}", in_folder(folder, &path)?);
         }
         if let Some(mask) = &mut self.mask {
             *mask = in_folder(folder, Path::new(mask))?;
@@ -337,7 +340,10 @@ impl Data {
         if self.view.is_empty() {
             return Err(Failure::Usage("give at least one view: --view NAME=PATH".into()));
         }
-        let locations: Vec<Location> = self.view.iter().map(|view| view.parse()).collect::<Result<_, _>>()?;
+        let mut locations = Vec::new();
+        for view in &self.view {
+            locations.extend(each_part(view.parse()?)?);
+        }
         for (i, location) in locations.iter().enumerate() {
             if locations[..i].iter().any(|other| other.name == location.name) {
                 let reason = "two views have this name: write NAME=PATH with another name";
@@ -350,6 +356,23 @@ impl Data {
         Which::check(self.no_ids.as_ref(), "--no-ids", &locations)?;
         Ok(locations)
     }
+}
+
+/// The views of a file that holds several and of which none was picked, named as they are in the file; else the one.
+fn each_part(location: Location) -> Result<Vec<Location>> {
+    let Location { path, variable: None, .. } = &location else { return Ok(vec![location]) };
+    let parts = daimc_io::parts(path)?;
+    if parts.is_empty() {
+        return Ok(vec![location]);
+    }
+    if !location.is_unnamed() {
+        let known = list(parts.iter().map(|part| quoted(part)));
+        let reason =
+            format!("it holds {known}: pick one with ::NAME after the path, or give all by the path alone");
+        return Err(Failure::Usage(format!("--view {}: {reason}", quoted(&location.name))));
+    }
+    let part = |part: String| Location { name: part.clone(), path: path.clone(), variable: Some(part) };
+    Ok(parts.into_iter().map(part).collect())
 }
 
 /// A parser of paths that become part of what a fit writes down, which is UTF-8.

@@ -27,7 +27,7 @@ pub struct Target {
 enum Reader {
     /// One that makes a table; variables that may be asked for.
     Table(&'static [&'static str]),
-    Labels,
+    Labels(Option<&'static str>),
     /// With the table of a view, whose instances the mask is about.
     Mask(Table),
     /// Names of the rows of a matrix that lies beside them.
@@ -54,7 +54,7 @@ pub enum Outcome {
     Differs,
 }
 
-const TABLES: [(&str, &str, &[&str]); 8] = [
+const TABLES: [(&str, &str, &[&str]); 10] = [
     ("csv", "case.csv", &[]),
     ("gz", "case.csv.gz", &[]),
     ("zst", "case.csv.zst", &[]),
@@ -62,6 +62,12 @@ const TABLES: [(&str, &str, &[&str]); 8] = [
     ("npz", "case.npz", &["a", "arr_0"]),
     ("mat", "case.mat", &["a", "s", "X{1}", "X{2}", "X{3}{2}", "X{1,3}{1,2}"]),
     ("mtx", "case.mtx", &[]),
+    (
+        "hdf5",
+        "case.h5",
+        &["layers/counts", "raw", "obsm/X_pca", "rna", "prot/layers/counts", "Gene Expression", "a"],
+    ),
+    ("mat73", "case73.mat", &["a", "s", "X{1}", "X{2}"]),
     ("parquet", "case.parquet", &[]),
 ];
 
@@ -77,7 +83,9 @@ impl Target {
         for (name, file, variables) in TABLES {
             targets.push(Self::new(name, Reader::Table(variables), folder(name)?.join(file)));
         }
-        targets.push(Self::new("labels", Reader::Labels, folder("labels")?.join("case.csv")));
+        targets.push(Self::new("labels", Reader::Labels(None), folder("labels")?.join("case.csv")));
+        let obs = Reader::Labels(Some("obs/kind"));
+        targets.push(Self::new("obs", obs, folder("obs")?.join("case.h5ad")));
 
         let table = folder("mask")?.join("table.csv");
         write(&table, "id,x\ns0,1\ns1,2\ns2,3\n")?;
@@ -126,7 +134,9 @@ impl Target {
     pub fn read(&self, bytes: &[u8], how: How) -> Outcome {
         match &self.reader {
             Reader::Table(_) => Self::table(&self.path, how),
-            Reader::Labels => read_labels(&self.path, None).map_or(Outcome::Refused, |_| Outcome::Read(None)),
+            Reader::Labels(column) => {
+                read_labels(&self.path, *column).map_or(Outcome::Refused, |_| Outcome::Read(None))
+            }
             Reader::Mask(table) => {
                 let assembly = Assembly { mask: Some(self.path.clone()), ..Assembly::default() };
                 let joined = assemble(vec![("v".into(), table.clone())], &assembly);

@@ -12,8 +12,10 @@ fn a_few_thousand_mutants_of_every_format_are_read_or_refused() {
         .unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
-    let readers =
-        ["csv", "gz", "labels", "mask", "mat", "model", "mtx", "names", "npy", "npz", "parquet", "zst"];
+    let readers = [
+        "csv", "gz", "hdf5", "labels", "mask", "mat", "mat73", "obs", "model", "mtx", "names", "npy", "npz",
+        "parquet", "zst",
+    ];
     for reader in readers {
         let row = table.lines().find(|line| line.split_whitespace().next() == Some(reader)).unwrap();
         let numbers: Vec<f64> = row.split_whitespace().skip(1).map(|word| word.parse().unwrap()).collect();

@@ -43,6 +43,16 @@ impl Lie {
     pub(crate) fn lay_out<T: Target>(
         self,
         place: &Place,
+        fill: impl FnMut(Range<usize>, &mut Vec<T>) -> Result<()>,
+    ) -> Result<Vec<T>> {
+        self.lay_out_by(place, STRIP, fill)
+    }
+
+    /// As [`lay_out`](Self::lay_out), where so many lines are best read together.
+    pub(crate) fn lay_out_by<T: Target>(
+        self,
+        place: &Place,
+        together: usize,
         mut fill: impl FnMut(Range<usize>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let count = self.lines.saturating_mul(self.length);
@@ -51,10 +61,10 @@ impl Lie {
             fill(0..self.lines, &mut cells)?;
             return Ok(cells);
         }
-        let mut strip = place.room(STRIP.min(self.lines) * self.length)?;
+        let mut strip = place.room(together.min(self.lines) * self.length)?;
         cells.resize(count, T::default());
-        for start in (0..self.lines).step_by(STRIP) {
-            let end = self.lines.min(start + STRIP);
+        for start in (0..self.lines).step_by(together) {
+            let end = self.lines.min(start + together);
             strip.clear();
             fill(start..end, &mut strip)?;
             cells.par_chunks_exact_mut(self.lines).enumerate().for_each(|(i, row)| {

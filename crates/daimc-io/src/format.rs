@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
+use crate::hdf5::is_hdf5;
+use crate::mat::is_level_4;
+
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Npy,
     Npz,
+    /// HDF5, whatever is in it.
+    Hdf5,
     Mat,
     Parquet,
     MatrixMarket,
@@ -22,6 +27,8 @@ impl Format {
         let told = [
             (Self::Npy, ends(&[".npy"])),
             (Self::Npz, ends(&[".npz"])),
+            (Self::Hdf5, ends(&[".h5ad", ".h5mu", ".h5", ".hdf5"])),
+            (Self::Hdf5, is_hdf5(start)),
             (Self::Mat, ends(&[".mat"])),
             (Self::Parquet, ends(&[".parquet", ".pq"])),
             (Self::MatrixMarket, ends(&[".mtx", ".mtx.gz", ".mtx.zst"])),
@@ -39,10 +46,9 @@ impl Format {
     }
 }
 
-/// Level 5, or the HDF5 of later ones, which its reader refuses with a better reason than that of text.
+/// Level 5 by its mark, level 4 by the type of its first matrix, which has zeros that no text has.
 fn is_mat(start: &[u8]) -> bool {
-    let level_5 = start.get(124..128).is_some_and(|mark| mark == b"\0\x01IM" || mark == b"\x01\0MI");
-    level_5 || start.starts_with(b"\x89HDF\r\n\x1a\n") || start.starts_with(b"MATLAB 7.3 MAT-file")
+    is_level_4(start) || start.get(124..128).is_some_and(|mark| mark == b"\0\x01IM" || mark == b"\x01\0MI")
 }
 
 #[cfg(test)]
@@ -64,6 +70,8 @@ mod tests {
         mat.resize(124, b' ');
         mat.extend(b"\0\x01IM");
         assert_eq!(of("-", &mat), Format::Mat);
+        assert_eq!(of("a.mat", b"\x89HDF\r\n\x1a\n"), Format::Hdf5);
+        assert_eq!(of("a.h5ad", b""), Format::Hdf5);
         assert_eq!(of("-", b""), Format::Text);
     }
 }

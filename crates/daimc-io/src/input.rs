@@ -15,7 +15,7 @@ use flate2::bufread::MultiGzDecoder;
 pub(crate) use random::{Random, read_at, write_at};
 
 use crate::disk::{Disk, Spool, Watched};
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, cell_ranger};
 
 /// The path that stands for standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
@@ -32,6 +32,8 @@ const EMPTY: &str = "is empty; copy it again or save it anew";
 pub(crate) struct Opened {
     /// The file.
     pub place: Place,
+    /// It is the matrix of a folder, which was named instead.
+    pub of_folder: bool,
     /// The first bytes, which are read a second time by whoever reads.
     start: Vec<u8>,
     /// How many of the first bytes were read a second time.
@@ -54,6 +56,9 @@ enum Source {
 impl Opened {
     /// Opens a file; `hashed` if its [SHA-256](Self::sha256) will be asked for.
     pub(crate) fn new(path: &Path, hashed: bool) -> Result<Self> {
+        let matrix = cell_ranger::matrix_of(path);
+        let of_folder = matrix.is_some();
+        let path = matrix.as_deref().unwrap_or(path);
         let place = Place::file(path);
         let unreadable = |error| place.unreadable(error);
         let mut source = if path.as_os_str() == STANDARD_INPUT {
@@ -62,14 +67,22 @@ impl Opened {
             let file = File::open(path).map_err(unreadable)?;
             let about = file.metadata().map_err(unreadable)?;
             if about.is_dir() {
-                return Err(place.fault("is a folder; name a file in it"));
+                return Err(place.fault("is a folder without matrix.mtx or matrix.mtx.gz; name a file in it"));
             }
             place.refuse_device(&about)?;
             if about.is_file() { Source::Disk(file, about) } else { Source::Stream(Box::new(file)) }
         };
         let mut start = Vec::new();
         source.by_ref().take(START).read_to_end(&mut start).map_err(unreadable)?;
-        Ok(Self { place, start, taken: 0, source, digest: hashed.then(Digest::default), hash: None })
+        Ok(Self {
+            place,
+            of_folder,
+            start,
+            taken: 0,
+            source,
+            digest: hashed.then(Digest::default),
+            hash: None,
+        })
     }
 
     /// The file as it is read again and again, if it is on a disk.
@@ -176,6 +189,14 @@ impl Opened {
             })
         };
         opened().map_err(|error| failed(&path, error))
+    }
+
+    /// The whole text of a small file, decompressed, and the SHA-256 of the file.
+    pub(crate) fn whole_text(mut self) -> Result<(Vec<u8>, String)> {
+        let path = self.place.path.clone();
+        let mut text = Vec::new();
+        self.text()?.read_to_end(&mut text).map_err(|error| failed(&path, error))?;
+        Ok((text, self.sha256()?))
     }
 
     /// The bytes of a file in their order, and how many there are, which bounds what its headers may claim.
@@ -341,12 +362,9 @@ impl Read for Input<'_> {
     }
 }
 
-/// The whole text of a small file, decompressed, and the SHA-256 of the file.
-pub(crate) fn text(path: &Path) -> Result<(Vec<u8>, String)> {
-    let mut text = Vec::new();
-    let mut opened = Opened::new(path, true)?;
-    opened.text()?.read_to_end(&mut text).map_err(|error| failed(path, error))?;
-    Ok((text, opened.sha256()?))
+/// The whole text of a small file, decompressed.
+pub(crate) fn text(path: &Path) -> Result<Vec<u8>> {
+    Opened::new(path, false)?.whole_text().map(|(text, _)| text)
 }
 
 /// Whether a frame of Zstandard starts here, or one that is to be skipped, as pzstd writes first.

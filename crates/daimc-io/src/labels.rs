@@ -5,8 +5,10 @@ use std::path::Path;
 
 use daimc::text::{list, quoted};
 
+use crate::format::Format;
+use crate::input::Opened;
 use crate::text::{Record, records};
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, hdf5};
 
 /// The titles of `labels.tsv` of a fit.
 const OURS: [&str; 3] = ["id", "cluster", "confidence"];
@@ -55,7 +57,8 @@ impl Labels {
     }
 }
 
-/// Reads labels from a table (CSV, TSV, …; plain, `.gz` or `.zst`). IDs are in its first column.
+/// Reads labels from a table (CSV, TSV, …; plain, `.gz` or `.zst`). IDs are in its first column. Of an `.h5ad` or `.h5mu` file
+/// the table is `obs`, and `column` is `obs/NAME` or `NAME`.
 ///
 /// Labels are in the column of which `column` is the title. Without one they are in the second, which must be the last; or,
 /// in a file that [a fit](https://docs.rs/daimc) has left, in that of its clusters. A table of but one column holds labels,
@@ -65,7 +68,11 @@ impl Labels {
 /// When the file cannot be read, has no row, rows of different length, an empty ID or the same ID twice; when it has no
 /// such column, or several and none was named.
 pub fn read_labels(path: &Path, column: Option<&str>) -> Result<Labels> {
-    let (mut records, sha256) = records(path)?;
+    let file = Opened::new(path, true)?;
+    if Format::of(path, file.start()) == Format::Hdf5 {
+        return of_obs(path, file, column);
+    }
+    let (mut records, sha256) = records(path, file)?;
     let wrong = |line: usize, column: Option<usize>, reason: String| Error::Data {
         place: Place { line: Some(line), column, ..Place::file(path) },
         reason,
@@ -126,6 +133,24 @@ pub fn read_labels(path: &Path, column: Option<&str>) -> Result<Labels> {
         found.labels.push(known.then_some(label));
     }
     Ok(found)
+}
+
+/// Labels in a column of `obs`, of annotated data.
+fn of_obs(path: &Path, mut file: Opened, column: Option<&str>) -> Result<Labels> {
+    let (ids, labels) = hdf5::labels(&mut file, column)?;
+    let known = |label: &String| !UNKNOWN.iter().any(|word| label.eq_ignore_ascii_case(word));
+    let labels: Vec<Option<String>> = labels.into_iter().map(|label| label.filter(known)).collect();
+    let mut rows = HashMap::with_capacity(ids.len());
+    for (row, id) in ids.iter().enumerate() {
+        if rows.insert(id.clone(), row).is_some() {
+            let reason = format!("the ID {} occurs a second time in obs: make the names unique", quoted(id));
+            return Err(Error::in_file(path, reason));
+        }
+    }
+    if ids.is_empty() {
+        return Err(Error::in_file(path, "there is no row in obs"));
+    }
+    Ok(Labels { ids, labels, sha256: file.sha256()?, rows })
 }
 
 /// Whether the first record names columns: it has a known title, or it alone has no number in the last column.

@@ -1,16 +1,18 @@
-//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.zst`), `.npy`, `.npz`, MATLAB v5 `.mat`,
-//! Matrix Market, Parquet.
+//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.zst`), `.npy`, `.npz`, MATLAB `.mat`,
+//! Matrix Market, Parquet, and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
 //!
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
 //! and `f32` stays `f32`.
 
 mod assemble;
+mod cell_ranger;
 mod chunks;
 mod dense;
 mod disk;
 mod error;
 mod fault;
 mod format;
+mod hdf5;
 mod input;
 mod labels;
 mod location;
@@ -66,7 +68,9 @@ pub enum Precision {
 }
 
 /// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
-/// container.
+/// container: an array of an `.npz`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
+/// `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, a type of features of a 10x file. A folder is one that Cell Ranger
+/// writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
 ///
 /// The format is told by the name of the file, or by its first bytes where the name does not tell, as that of a pipe.
 ///
@@ -101,7 +105,7 @@ pub fn read_stored(
     disk: &Disk,
 ) -> Result<(Table, String)> {
     let mut file = Opened::new(path, true)?;
-    if !Format::of(path, file.start()).is_text() {
+    if !Format::of(&file.place.path, file.start()).is_text() {
         file.land(disk, 0)?;
     }
     store(file, variable, how, disk)
@@ -121,7 +125,7 @@ pub fn read_within(
 ) -> Result<(Table, String)> {
     let mut file = Opened::new(path, true)?;
     let on_disk = file.length().is_some();
-    if !on_disk && !Format::of(path, file.start()).is_text() {
+    if !on_disk && !Format::of(&file.place.path, file.start()).is_text() {
         // Beside what came there is the table that is made of it.
         file.land(disk, most / 2)?;
         if !file.is_held() {
@@ -135,6 +139,23 @@ pub fn read_within(
             store(file, variable, how, disk)
         }
         table => Ok((table?, file.sha256()?)),
+    }
+}
+
+/// What picks the views of a file that holds several, in their order: the modalities of an `.h5mu` file, or the types of features of
+/// a 10x file or folder. Empty for a file that is one view, and for what can be read but once.
+///
+/// # Errors
+/// When the file is none that can be read.
+pub fn parts(path: &Path) -> Result<Vec<String>> {
+    if !std::fs::metadata(path).is_ok_and(|about| about.is_file() || about.is_dir()) {
+        return Ok(Vec::new());
+    }
+    let mut file = Opened::new(path, false)?;
+    match Format::of(&file.place.path, file.start()) {
+        Format::Hdf5 => hdf5::parts(&mut file),
+        Format::MatrixMarket if file.of_folder => cell_ranger::parts(&file),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -153,15 +174,17 @@ fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>
             Some(disk) => npy::store(file, how, disk),
             None => npy::read(file, how),
         },
+        Format::Hdf5 => hdf5::read(file, variable, how, keep),
         Format::Npz => npz::read(file, variable, how, keep),
         Format::Mat => mat::read(file, variable, how, keep),
         Format::Parquet => parquet::read(file, how, keep),
-        Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep),
+        Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
+        Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
         Format::Text => {
             let mut input = file.text()?;
             let matrix = input.starts_with(b"%%MatrixMarket").map_err(|error| input::failed(&path, error))?;
             if matrix {
-                matrix_market::read(&path, input, how, keep)
+                matrix_market::read(&path, input, how, keep, None)
             } else {
                 text::read(&path, input, how, keep)
             }

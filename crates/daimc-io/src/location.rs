@@ -29,6 +29,14 @@ pub struct Location {
     pub variable: Option<String>,
 }
 
+impl Location {
+    /// Whether the name is the one that the path gives.
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.variable.is_none() && self.name == stem(&self.path)
+    }
+}
+
 impl FromStr for Location {
     type Err = Error;
 

@@ -1,15 +1,17 @@
-//! MATLAB's `.mat`, level 5 (what `save` writes up to `-v7`): named matrices, dense or sparse, and cell arrays
+//! MATLAB's `.mat`, levels 4 and 5 (what `save` writes up to `-v7`): named matrices, dense or sparse, and cell arrays
 //! of them. It knows neither IDs nor names of features.
 
 mod array;
 mod container;
 mod element;
+mod level4;
 mod selector;
 
 use array::Array;
 use container::Container;
 use daimc::text::{plain, quoted};
-use selector::Selector;
+pub(crate) use level4::is_level_4;
+pub(crate) use selector::{Selector, position};
 
 use crate::disk::Keep;
 use crate::input::Opened;
@@ -22,6 +24,9 @@ const LISTED: usize = 30;
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = file.place.clone();
     let start = file.start().to_vec();
+    if is_level_4(&start) {
+        return file.at_random(|bytes| level4::read(&place, &bytes, variable, how));
+    }
     file.at_random(|bytes| pick(Container::new(place, bytes, &start)?, variable, how, keep))
 }
 
@@ -63,7 +68,7 @@ fn descend(
         return Err(place.fault(format!("goes into cells, but there is {}", array.kind())));
     }
     let outside = place.fault(format!("is outside of the cell array, which is {}", array.shape()));
-    let Some(wanted) = selector::position(subscripts, &array.shape) else { return Err(outside) };
+    let Some(wanted) = position(subscripts, &array.shape) else { return Err(outside) };
     let found = array.each_cell(place, |index, cell| {
         (index == wanted).then(|| descend(place, cell, further, how, keep)).transpose()
     })?;

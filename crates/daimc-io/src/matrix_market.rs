@@ -27,14 +27,36 @@ const CHUNK: usize = 1 << 20;
 
 /// Reads a matrix: coordinates become sparse rows, arrays dense ones. Rows are instances, unless
 /// `how.transpose` says that columns are. Names of instances and features are taken from files beside it.
-pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+pub(crate) fn read(
+    path: &Path,
+    input: Input<'_>,
+    how: Reading,
+    keep: Keep<'_>,
+    known: Option<Known>,
+) -> Result<Table> {
     match how.precision {
-        Some(Precision::F32) => read_as::<f32>(path, input, how, keep),
-        Some(Precision::F64) | None => read_as::<f64>(path, input, how, keep),
+        Some(Precision::F32) => read_as::<f32>(path, input, how, keep, known),
+        Some(Precision::F64) | None => read_as::<f64>(path, input, how, keep, known),
     }
 }
 
-fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+/// What is known of a sparse matrix from elsewhere.
+pub(crate) struct Known {
+    /// Names of the rows of the file.
+    pub rows: Vec<String>,
+    /// Names of its columns.
+    pub columns: Vec<String>,
+    /// Where only some rows are wanted, the new number of each; `u32::MAX` for others.
+    pub only: Option<Vec<u32>>,
+}
+
+fn read_as<T: Real>(
+    path: &Path,
+    mut input: Input<'_>,
+    how: Reading,
+    keep: Keep<'_>,
+    known: Option<Known>,
+) -> Result<Table> {
     let size = input.size;
     let (header, head) = header::read(path, &mut input)?;
     if let Some(size) = size {
@@ -45,7 +67,27 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<
     if how.transpose {
         std::mem::swap(&mut rows, &mut columns);
     }
-    let (ids, features) = names::find(path, how, rows, columns)?;
+    let mut only = None;
+    let (ids, features) = match known {
+        None => names::find(path, how, rows, columns)?,
+        Some(known) => {
+            let total = known.only.as_ref().map_or(known.rows.len(), Vec::len);
+            if (total, known.columns.len()) != (header.rows, header.columns)
+                || header.symmetry != Symmetry::General
+                || header.storage != Storage::Coordinate
+            {
+                return Err(Error::in_file(
+                    path,
+                    "is not the matrix of the names beside it; copy the folder again",
+                ));
+            }
+            only = known.only;
+            let (ids, features) =
+                if how.transpose { (known.columns, known.rows) } else { (known.rows, known.columns) };
+            (rows, columns) = (ids.len(), features.len());
+            (Some(ids).filter(|_| !how.no_ids), Some(features))
+        }
+    };
     header.check_shape(path, (rows, ids.is_some()), (columns, features.is_some()))?;
     let mut head = Cursor::new(head);
     head.set_position(header.start as u64);
@@ -54,7 +96,13 @@ fn read_as<T: Real>(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<
     let cells = match header.storage {
         Storage::Coordinate => {
             let mut entries = Coordinates::new(path, &header, Shape { rows, columns }, how, keep)?;
-            each(path, text, &header, |part: Parsed<(u32, u32, T)>| entries.add(&part.found))?;
+            each(path, text, &header, |mut part: Parsed<(u32, u32, T)>| {
+                if let Some(only) = &only {
+                    part.found.iter_mut().for_each(|entry| entry.0 = only[entry.0 as usize]);
+                    part.found.retain(|entry| entry.0 != u32::MAX);
+                }
+                entries.add(&part.found)
+            })?;
             entries.finish()?
         }
         Storage::Array if header.symmetry == Symmetry::General => {

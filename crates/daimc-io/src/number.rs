@@ -105,23 +105,29 @@ impl Encoding {
         count: usize,
         out: &mut Vec<T>,
     ) -> io::Result<()> {
-        let size = self.kind.size();
-        let as_they_are = T::KIND == Some(self.kind) && self.big_endian == cfg!(target_endian = "big");
-        let mut buffer = vec![0; if as_they_are { 0 } else { count.saturating_mul(size).min(PIECE) }];
         let mut left = count;
         while left > 0 {
-            let taken = left.min(PIECE / size);
+            let taken = left.min(PIECE / self.kind.size());
             let start = out.len();
             out.resize(start + taken, T::default());
-            if as_they_are {
-                reader.read_exact(bytemuck::cast_slice_mut(&mut out[start..]))?;
-            } else {
-                let bytes = &mut buffer[..taken * size];
-                reader.read_exact(bytes)?;
-                let parts = out[start..].par_chunks_mut(PART).zip(bytes.par_chunks(PART * size));
-                parts.for_each(|(out, bytes)| self.convert(bytes, out));
-            }
+            self.fill(reader, &mut out[start..])?;
             left -= taken;
+        }
+        Ok(())
+    }
+
+    /// Reads as many numbers as there is room for.
+    pub(crate) fn fill<T: Target>(self, reader: &mut impl Read, out: &mut [T]) -> io::Result<()> {
+        if T::KIND == Some(self.kind) && self.big_endian == cfg!(target_endian = "big") {
+            return reader.read_exact(bytemuck::cast_slice_mut(out));
+        }
+        let size = self.kind.size();
+        let mut buffer = vec![0; (out.len().saturating_mul(size)).min(PIECE)];
+        for out in out.chunks_mut(PIECE / size) {
+            let bytes = &mut buffer[..out.len() * size];
+            reader.read_exact(bytes)?;
+            let parts = out.par_chunks_mut(PART).zip(bytes.par_chunks(PART * size));
+            parts.for_each(|(out, bytes)| self.convert(bytes, out));
         }
         Ok(())
     }
@@ -134,7 +140,13 @@ impl Encoding {
     }
 
     /// Turns bytes into as many numbers as there are.
-    fn convert<T: Target>(self, bytes: &[u8], out: &mut [T]) {
+    pub(crate) fn convert<T: Target>(self, bytes: &[u8], out: &mut [T]) {
+        if T::KIND == Some(self.kind) && self.big_endian == cfg!(target_endian = "big") {
+            let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+            let count = out.len().min(bytes.len());
+            out[..count].copy_from_slice(&bytes[..count]);
+            return;
+        }
         macro_rules! convert {
             ($type:ty, $to_f64:expr) => {{
                 let numbers = out.iter_mut().zip(bytes.as_chunks().0);

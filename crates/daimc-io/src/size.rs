@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::format::Format;
 use crate::input::Opened;
-use crate::{Precision, Reading, Result, matrix_market, npy, npz, parquet};
+use crate::{Precision, Reading, Result, hdf5, matrix_market, npy, npz, parquet};
 
 /// What can be told of a table from the first bytes of its file, and from its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ const COMPRESSED: u64 = 4;
 /// When the file cannot be opened, or its header cannot be read.
 pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Size> {
     // What comes through a pipe can be read but once, and not here.
-    if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
+    if !std::fs::metadata(path).is_ok_and(|about| about.is_file() || about.is_dir()) {
         return Ok(Size::default());
     }
     let mut file = Opened::new(path, false)?;
@@ -41,13 +41,18 @@ pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Siz
     };
     let guess = |values: u64| Size { bytes: values.saturating_mul(value(Precision::F64)), rows: None };
     let told = |(rows, bytes): (usize, u64)| Size { bytes, rows: Some(rows) };
-    Ok(match Format::of(path, file.start()) {
+    let path = file.place.path.clone();
+    Ok(match Format::of(&path, file.start()) {
         Format::Npy => matrix(npy::shape(&mut file)?),
         Format::Parquet => matrix(parquet::shape(&mut file)?),
+        Format::Hdf5 => told(hdf5::size(&mut file, variable, how)?),
         Format::Npz => told(npz::size(&mut file, variable, how)?),
         // What is stored takes as much in memory, but for compression.
         Format::Mat => Size { bytes: length.saturating_mul(2), rows: None },
-        Format::MatrixMarket => told(matrix_market::size(path, file.text()?, how)?),
+        Format::MatrixMarket => {
+            let how = Reading { transpose: how.transpose != file.of_folder, ..how };
+            told(matrix_market::size(&path, file.text()?, how)?)
+        }
         Format::Text => {
             let packed = file.start().starts_with(&[0x1f, 0x8b])
                 || file.start().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);

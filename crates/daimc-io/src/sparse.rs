@@ -2,12 +2,17 @@
 
 use std::ops::AddAssign;
 
+use crate::disk::{Entries, blocks};
 use crate::number::Target;
+use crate::real::Real;
 use crate::{Csr, Place, Result};
 
 /// Rows and columns without entries take memory that nothing in the file stands for. This many per entry, and
 /// a million in any case, are believed.
 const EMPTY_PER_ENTRY: usize = 1000;
+
+/// Entries that are counted together.
+const PIECE: usize = 1 << 16;
 
 /// The shape of a sparse matrix, once it was found to be possible.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +74,52 @@ impl Shape {
         check(place, Self { rows: self.columns, columns: self.rows }, &columns)?;
         let mut rows = flip(place, &columns, self.rows)?;
         drop(columns);
+        rows.add_up();
+        Ok(rows)
+    }
+
+    /// As [`Shape::rows_of_columns`], from columns whose entries come twice, piece by piece, and are never all in memory beside
+    /// the rows; `offsets` were found to fit.
+    pub(crate) fn rows_of_lines<T: Real, E: Entries<T>>(
+        self,
+        place: &Place,
+        offsets: &[usize],
+        entries: impl Fn() -> Result<E>,
+    ) -> Result<Csr<T>> {
+        let mut next: Vec<usize> = place.room(self.rows + 1)?;
+        next.resize(self.rows + 1, 0);
+        let count = offsets.last().copied().unwrap_or(0);
+        let (mut counted, mut piece) = (entries()?, Vec::new());
+        for first in (0..count).step_by(PIECE) {
+            piece.clear();
+            counted.columns(PIECE.min(count - first), &mut piece)?;
+            for &row in &piece {
+                *next[1..].get_mut(row as usize).ok_or_else(|| out_of_range(place))? += 1;
+            }
+        }
+        for row in 0..self.rows {
+            next[row + 1] += next[row];
+        }
+        let mut rows = Csr {
+            offsets: place.room(self.rows + 1)?,
+            columns: place.room(count)?,
+            values: place.room(count)?,
+        };
+        rows.offsets.extend_from_slice(&next);
+        rows.columns.resize(count, 0);
+        rows.values.resize(count, T::default());
+        blocks(place, offsets, &mut entries()?, |lines, block| {
+            for (line, bounds) in lines.zip(block.offsets.windows(2)) {
+                for at in bounds[0]..bounds[1] {
+                    // The same entries come a second time, unless the file changes meanwhile.
+                    let next = next.get_mut(block.columns[at] as usize).filter(|next| **next < count);
+                    let next = next.ok_or_else(|| out_of_range(place))?;
+                    (rows.columns[*next], rows.values[*next]) = (line as u32, block.values[at]);
+                    *next += 1;
+                }
+            }
+            Ok(())
+        })?;
         rows.add_up();
         Ok(rows)
     }

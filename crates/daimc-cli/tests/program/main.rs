@@ -1,5 +1,6 @@
 //! The program from outside.
 
+mod annotated;
 mod bad_input;
 mod cells;
 #[path = "../common/mod.rs"]

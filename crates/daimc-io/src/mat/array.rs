@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::element::{MATRIX, Stream, invalid};
+use super::element::{MATRIX, Stream, Tag, invalid};
 use crate::dense::{Lie, nameless};
 use crate::disk::{Disk, Entries, Keep, Numbers, Spool, Stored, store};
 use crate::number::{Encoding, NumberType, Target};
@@ -183,9 +183,9 @@ impl<'a> Array<'a> {
         }
         let mut indices = self.list(place)?;
         let offsets: Vec<usize> = self.list(place)?;
-        let mut values = self.list(place)?;
         // There may be room for more entries than there are.
         let entries = offsets.last().copied().unwrap_or_default();
+        let mut values = self.list_of(place, entries)?;
         indices.truncate(entries);
         values.truncate(entries);
         let compressed = Csr { offsets, columns: indices, values };
@@ -215,9 +215,9 @@ impl<'a> Array<'a> {
         let offsets: Vec<usize> = self.list(place)?;
         let tag = self.stream.tag().map_err(io)?;
         let end = self.stream.end(tag);
-        let (encoding, values) = tag.numbers(self.stream.big_endian).map_err(io)?;
         // There may be room for more entries than there are.
         let entries = offsets.last().copied().unwrap_or_default();
+        let (encoding, values) = self.numbers(tag, entries).map_err(io)?;
         check_offsets(place, columns, &offsets, [indices.min(entries), values.min(entries)])?;
         let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
         let shape = Shape::new(place, rows, columns, entries)?;
@@ -250,12 +250,27 @@ impl<'a> Array<'a> {
         Ok(())
     }
 
+    /// How so many numbers of an element are written. MATLAB writes truth values of sparse matrices as bytes, under a tag that says
+    /// that they are doubles.
+    fn numbers(&self, tag: Tag, entries: usize) -> io::Result<(Encoding, usize)> {
+        let (encoding, count) = tag.numbers(self.stream.big_endian)?;
+        if self.logical && count < entries && tag.bytes >= entries as u64 {
+            return Ok((Encoding { kind: NumberType::U8, ..encoding }, tag.bytes as usize));
+        }
+        Ok((encoding, count))
+    }
+
     /// The numbers of the next element.
     fn list<T: Target>(&mut self, place: &Place) -> Result<Vec<T>> {
+        self.list_of(place, 0)
+    }
+
+    /// As [`list`](Self::list), of an element that should have so many.
+    fn list_of<T: Target>(&mut self, place: &Place, entries: usize) -> Result<Vec<T>> {
         let io = |error| place.unreadable(error);
         let tag = self.stream.tag().map_err(io)?;
         let end = self.stream.end(tag);
-        let (encoding, count) = tag.numbers(self.stream.big_endian).map_err(io)?;
+        let (encoding, count) = self.numbers(tag, entries).map_err(io)?;
         let mut list = place.room(count)?;
         encoding.read(&mut self.stream, count, &mut list).map_err(io)?;
         self.stream.go_to(end).map_err(io)?;

@@ -89,26 +89,12 @@ fn named(stream: Stream<'_>) -> io::Result<Option<Array<'_>>> {
 
 /// Whether the numbers of a file are big-endian; an error says what the file is instead.
 fn byte_order(start: &[u8]) -> std::result::Result<bool, &'static str> {
-    const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
-    let hdf5 = start.starts_with(HDF5) || start.get(512..).is_some_and(|rest| rest.starts_with(HDF5));
-    if hdf5 || start.starts_with(b"MATLAB 7.3") {
-        return Err("is a MATLAB 7.3 file (HDF5), which is not read; save it with save(…, '-v7')");
-    }
     if start.starts_with(b"# ") {
         return Err("is a text file of Octave, which is not read; save it with save -v7");
     }
     match start.get(124..128) {
         Some([0, 1, b'I', b'M']) => Ok(false),
         Some([1, 0, b'M', b'I']) => Ok(true),
-        _ if is_level_4(start) => Err("is a MATLAB 4 file, which is not read; save it with save(…, '-v7')"),
         _ => Err("is not a MATLAB file that can be read; save it with save(…, '-v7')"),
     }
-}
-
-/// Level 4 has no header: the first matrix starts with its type, a number below 5000 whose digits are few.
-fn is_level_4(start: &[u8]) -> bool {
-    let Some(bytes) = start.first_chunk() else { return false };
-    [u32::from_le_bytes(*bytes), u32::from_be_bytes(*bytes)].into_iter().any(|kind| {
-        kind < 5000 && kind / 100 % 10 == 0 && kind / 10 % 10 <= 5 && kind % 10 <= 2 && start.len() >= 20
-    })
 }

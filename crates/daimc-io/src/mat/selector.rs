@@ -2,7 +2,7 @@
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Selector<'a> {
+pub(crate) struct Selector<'a> {
     pub name: &'a str,
     /// Subscripts from 1, as they were written.
     pub cells: Vec<Vec<usize>>,
@@ -10,7 +10,7 @@ pub(super) struct Selector<'a> {
 
 impl<'a> Selector<'a> {
     /// Understands a name; `None` where it cannot be one.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (name, mut rest) = text.split_at(text.find('{').unwrap_or(text.len()));
         let mut cells = Vec::new();
         while !rest.is_empty() {
@@ -24,7 +24,7 @@ impl<'a> Selector<'a> {
 }
 
 /// The position of a cell in the file, from 0: columns come one after another.
-pub(super) fn position(subscripts: &[usize], shape: &[usize]) -> Option<usize> {
+pub(crate) fn position(subscripts: &[usize], shape: &[usize]) -> Option<usize> {
     if let [linear] = subscripts {
         return Some(linear - 1);
     }

@@ -53,7 +53,7 @@ fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
 
 /// One name per line; of several fields with tabs between them, the first.
 fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
-    let (text, _) = input::text(path)?;
+    let text = input::text(path)?;
     let text = String::from_utf8(text)
         .map_err(|_| Error::in_file(path, "the text is not UTF-8: save the file in this encoding"))?;
     let text = text.trim_start_matches('\u{feff}');

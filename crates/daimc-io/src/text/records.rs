@@ -5,7 +5,8 @@ use std::path::Path;
 use super::fields::{self, Separator};
 use super::format::Look;
 use crate::fault::TEXT;
-use crate::{Error, Place, Result, input};
+use crate::input::Opened;
+use crate::{Error, Place, Result};
 
 /// One record and the line on which it starts, from 1.
 pub(crate) struct Record {
@@ -15,8 +16,8 @@ pub(crate) struct Record {
 
 /// All records of a text, the header included, and the SHA-256 of its file. Where no separator is found, they have one
 /// field each.
-pub(crate) fn records(path: &Path) -> Result<(Vec<Record>, String)> {
-    let (text, sha256) = input::text(path)?;
+pub(crate) fn records(path: &Path, file: Opened) -> Result<(Vec<Record>, String)> {
+    let (text, sha256) = file.whole_text()?;
     // The shortest records, of a letter and a separator per field, take so much more than their text.
     Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;
     let look = Look { path, text: &text, complete: true };

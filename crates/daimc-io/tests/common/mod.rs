@@ -16,6 +16,11 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// Writes a file.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(name);

@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 import scipy.io
 import scipy.sparse as sp
 
+import hdf5_formats
+
 folder = Path(sys.argv[1])
 random = np.random.default_rng(7)
 tables, errors = [], []
@@ -176,10 +178,11 @@ def mat():
         beside_cell = save("cell", dict(X=cells, y=np.ones((23, 1))))
         error(beside_cell, "X (cell", "y (double 23 × 1)", "NAME{2}")
     scipy.io.savemat(folder / "level4.mat", dict(a=a), format="4")
-    error("level4.mat", "MATLAB 4", "-v7")
+    table("level4.mat", a)
+    own_files()
     (folder / "level73.mat").write_bytes(
         b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384) + b"\x89HDF\r\n\x1a\n")
-    error("level73.mat", "7.3", "-v7")
+    error("level73.mat", "ends before its data do")
     (folder / "octave.mat").write_text("# Created by Octave 8\n# name: a\n")
     error("octave.mat", "Octave", "-v7")
     (folder / "big_endian.mat").write_bytes(big_endian_mat("a", a))
@@ -354,6 +357,24 @@ def lying_page(codec):
     error(path.name, "claims more")
 
 
+def own_files():
+    """scipy's own files, where they are installed: every real matrix, by its name."""
+    for path in sorted((Path(scipy.io.__file__).parent / "matlab/tests/data").glob("*.mat")):
+        try:
+            found = scipy.io.loadmat(path)
+        except Exception:  # Damaged on purpose, or a level that scipy does not read.
+            continue
+        for name, value in found.items():
+            numbers = sp.issparse(value) or isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+            if name.startswith("__") or not numbers or value.ndim != 2 or value.dtype.kind == "c" or 0 in value.shape:
+                continue
+            (folder / f"own_{path.name}").write_bytes(path.read_bytes())
+            single = value.dtype.kind == "f" and value.dtype.itemsize < 8
+            values = value.toarray() if sp.issparse(value) else value
+            table(f"own_{path.name}", values, variable=name, sparse=sp.issparse(value),
+                  precision="f32" if single else "f64")
+
+
 def tiny():
     """Files in which every byte can be changed."""
     values = dense(3, 2)
@@ -371,4 +392,5 @@ def tiny():
 
 for make in (npy, npz, mat, parquet, text, tiny):
     make()
+hdf5_formats.write(folder, random, table, error)
 (folder / "expected.json").write_text(json.dumps(dict(tables=tables, errors=errors)))

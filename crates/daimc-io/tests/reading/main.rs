@@ -1,5 +1,6 @@
 //! Files become tables, and tables views.
 
+mod annotated;
 mod assemble;
 #[path = "../common/mod.rs"]
 mod common;

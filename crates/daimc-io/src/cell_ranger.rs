@@ -1,0 +1,111 @@
+//! A folder that Cell Ranger of 10x Genomics writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv` or, of old, `genes.tsv`, each
+//! plain or compressed. Cells are in the columns of the matrix.
+
+use std::path::{Path, PathBuf};
+
+use daimc::text::{list, quoted};
+
+use crate::disk::Keep;
+use crate::hdf5::{distinct, numbered, told_apart};
+use crate::input::{self, Opened};
+use crate::matrix_market::{self, Known};
+use crate::{Error, Place, Reading, Result, Table};
+
+/// The matrix of such a folder.
+pub(crate) fn matrix_of(folder: &Path) -> Option<PathBuf> {
+    if folder.is_dir() { beside(folder, &["matrix.mtx"]) } else { None }
+}
+
+/// Reads the cells of a folder whose matrix was opened; `kind` picks features of a type.
+pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    let path = file.place.path.clone();
+    let features = Features::read(&path)?;
+    let kinds = features.kinds();
+    let place = Place { variable: kind.map(String::from), ..Place::file(folder(&path)) };
+    let mut names = told_apart(features.names, &features.ids);
+    let only = match kind {
+        None if kinds.len() > 1 => {
+            let known = list(kinds.iter().map(|kind| quoted(kind)));
+            return Err(place.fault(format!("holds {known}; pick one with ::NAME")));
+        }
+        None => None,
+        Some(kind) => {
+            let (only, count) = numbered(&features.kinds, kind);
+            if count == 0 {
+                let known = list(kinds.iter().map(|kind| quoted(kind)));
+                return Err(
+                    place.fault(format!("has no features of type {}; it holds {known}", quoted(kind)))
+                );
+            }
+            let mut kept = only.iter().map(|number| *number != u32::MAX);
+            names.retain(|_| kept.next().unwrap_or(false));
+            Some(only)
+        }
+    };
+    let barcodes = beside(folder(&path), &["barcodes.tsv"]).ok_or_else(|| {
+        Error::in_file(folder(&path), "has no barcodes.tsv beside its matrix; copy it there")
+    })?;
+    let barcodes = lines(&barcodes)?.into_iter().map(|mut fields| fields.swap_remove(0)).collect();
+    let how = Reading { transpose: !how.transpose, ..how };
+    let known = Known { rows: names, columns: barcodes, only };
+    let mut table = matrix_market::read(&path, file.text()?, how, keep, Some(known))?;
+    folder(&path).clone_into(&mut table.path);
+    table.variable = kind.map(String::from);
+    table.transposed = !how.transpose;
+    Ok(table)
+}
+
+/// The types of features, where there are several.
+pub(crate) fn parts(file: &Opened) -> Result<Vec<String>> {
+    let kinds = Features::read(&file.place.path)?.kinds();
+    Ok(if kinds.len() > 1 { kinds } else { Vec::new() })
+}
+
+/// ID, name and type of each feature.
+struct Features {
+    ids: Vec<String>,
+    names: Vec<String>,
+    kinds: Vec<String>,
+}
+
+impl Features {
+    fn read(matrix: &Path) -> Result<Self> {
+        let path = beside(folder(matrix), &["features.tsv", "genes.tsv"]).ok_or_else(|| {
+            Error::in_file(
+                folder(matrix),
+                "has neither features.tsv nor genes.tsv beside its matrix; copy it there",
+            )
+        })?;
+        let mut found = Self { ids: Vec::new(), names: Vec::new(), kinds: Vec::new() };
+        for fields in lines(&path)? {
+            let mut fields = fields.into_iter();
+            let id = fields.next().unwrap_or_default();
+            found.names.push(fields.next().unwrap_or_else(|| id.clone()));
+            found.kinds.push(fields.next().unwrap_or_default());
+            found.ids.push(id);
+        }
+        Ok(found)
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        distinct(&self.kinds)
+    }
+}
+
+fn folder(matrix: &Path) -> &Path {
+    matrix.parent().unwrap_or(Path::new("."))
+}
+
+/// The first of these files that is there, plain or compressed.
+fn beside(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    let names = names.iter().flat_map(|name| ["", ".gz", ".zst"].map(|ending| format!("{name}{ending}")));
+    names.map(|name| folder.join(name)).find(|path| path.is_file())
+}
+
+/// The fields of each line.
+fn lines(path: &Path) -> Result<Vec<Vec<String>>> {
+    let text = String::from_utf8(input::text(path)?)
+        .map_err(|_| Error::in_file(path, "the text is not UTF-8: save the file in this encoding"))?;
+    let lines = text.trim_end_matches(['\n', '\r']).lines();
+    Ok(lines.map(|line| line.split('\t').map(String::from).collect()).collect())
+}

@@ -1,0 +1,129 @@
+//! HDF5, and what is kept in it: annotated data (`.h5ad`, `.h5mu`), the matrices of 10x Genomics, MATLAB's `.mat` from
+//! level 7.3 on, and plain datasets.
+
+mod anndata;
+mod array;
+mod chunks;
+mod column;
+mod entries;
+mod filters;
+mod matlab;
+mod matrix;
+mod node;
+mod plain;
+mod source;
+mod strings;
+mod tenx;
+
+use hdf5_pure::Group;
+use matrix::Named;
+use node::Container;
+pub(crate) use tenx::{distinct, numbered, told_apart};
+
+use crate::disk::Keep;
+use crate::input::{Opened, Random};
+use crate::{Place, Reading, Result, Table};
+
+/// What an HDF5 file starts with; or what comes after a block of 512 bytes that belongs to others.
+pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+/// How many parts of a file a message lists.
+const LISTED: usize = 30;
+
+/// Who has written a file.
+enum Flavour {
+    AnnData,
+    /// The group of modalities.
+    MuData(Group),
+    /// Groups of matrices by name: one, or with old versions of Cell Ranger one for each genome.
+    TenX(Vec<(String, Group)>),
+    Matlab,
+    Plain,
+}
+
+/// Whether a file is HDF5, by its first bytes.
+pub(crate) fn is_hdf5(start: &[u8]) -> bool {
+    let user = start.get(512..).is_some_and(|rest| rest.starts_with(SIGNATURE));
+    user || start.starts_with(SIGNATURE) || start.starts_with(b"MATLAB 7.3 MAT-file")
+}
+
+/// Reads the matrix that is called `variable`; without a name, the one that the file is about.
+pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    with(file, variable, |container, flavour| find(container, flavour, variable)?.table(how, keep))
+}
+
+/// How many instances there are, and the bytes that their values take in memory.
+pub fn size(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<(usize, u64)> {
+    with(file, variable, |container, flavour| find(container, flavour, variable)?.matrix.size(how))
+}
+
+/// The views that a file consists of, by what picks them; none where it is one view.
+pub fn parts(file: &mut Opened) -> Result<Vec<String>> {
+    with(file, None, |container, flavour| match flavour {
+        Flavour::MuData(modalities) => anndata::modalities(container, modalities),
+        Flavour::TenX(matrices) => tenx::parts(container, matrices),
+        _ => Ok(Vec::new()),
+    })
+}
+
+/// The IDs of instances, and the labels in a column of `obs`.
+pub fn labels(file: &mut Opened, column: Option<&str>) -> Result<(Vec<String>, Vec<Option<String>>)> {
+    with(file, column, |container, flavour| match flavour {
+        Flavour::AnnData => anndata::labels(container, &container.root(), column),
+        Flavour::MuData(modalities) => anndata::labels_of_any(container, modalities, column),
+        _ => Err(container
+            .place
+            .fault("has no table obs of which a column could be labels; name an .h5ad or .h5mu file")),
+    })
+}
+
+fn with<T: Send>(
+    file: &mut Opened,
+    variable: Option<&str>,
+    read: impl FnOnce(&Container, &Flavour) -> Result<T> + Send,
+) -> Result<T> {
+    let place = Place { variable: variable.map(String::from), ..file.place.clone() };
+    let matlab = file.start().starts_with(b"MATLAB");
+    file.at_random(|bytes: Random| {
+        let container = Container::open(place, bytes)?;
+        let flavour = flavour(&container, matlab)?;
+        read(&container, &flavour)
+    })
+}
+
+fn find(container: &Container, flavour: &Flavour, variable: Option<&str>) -> Result<Named> {
+    match flavour {
+        Flavour::AnnData => anndata::matrix(container, &container.root(), variable.unwrap_or("X")),
+        Flavour::MuData(modalities) => anndata::modality(container, modalities, variable),
+        Flavour::TenX(matrices) => tenx::matrix(container, matrices, variable),
+        Flavour::Matlab => matlab::matrix(container, variable),
+        Flavour::Plain => plain::matrix(container, variable),
+    }
+}
+
+fn flavour(container: &Container, matlab: bool) -> Result<Flavour> {
+    let root = container.root();
+    let ending = container.place.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mat"));
+    if matlab || ending {
+        return Ok(Flavour::Matlab);
+    }
+    if let Some(modalities) = container.group(&root, "mod")? {
+        return Ok(Flavour::MuData(modalities));
+    }
+    if container.find(&root, "obs")?.is_some() && container.find(&root, "var")?.is_some() {
+        return Ok(Flavour::AnnData);
+    }
+    let matrices = tenx::matrices(container, &root)?;
+    Ok(if matrices.is_empty() { Flavour::Plain } else { Flavour::TenX(matrices) })
+}
+
+/// Names for a message.
+fn list(names: &[String]) -> String {
+    let shown =
+        names.iter().take(LISTED).map(|name| daimc::text::plain(name).to_string()).collect::<Vec<_>>();
+    match names.len() {
+        0 => "nothing that could be one".into(),
+        count if count > LISTED => format!("{}, and {} more", shown.join(", "), count - LISTED),
+        _ => shown.join(", "),
+    }
+}

@@ -1,0 +1,137 @@
+//! The matrices that Cell Ranger of 10x Genomics writes: one of all features, each of a type, or one for each genome.
+
+use std::collections::HashMap;
+
+use daimc::text::quoted;
+use hdf5_pure::Group;
+
+use super::matrix::{Matrix, Named, Sparse};
+use super::node::Container;
+use crate::Result;
+
+/// Names of features, by which they are told apart: where two have one name, their IDs are taken.
+pub(crate) fn told_apart(names: Vec<String>, ids: &[String]) -> Vec<String> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    names.iter().for_each(|name| *counts.entry(name).or_default() += 1);
+    let told: Vec<String> = names
+        .iter()
+        .zip(ids)
+        .map(|(name, id)| if counts.get(name.as_str()).is_some_and(|count| *count > 1) { id } else { name })
+        .cloned()
+        .collect();
+    if told.len() == names.len() { told } else { names }
+}
+
+/// The new numbers of those of a type, and `u32::MAX` for others; and how many there are.
+pub(crate) fn numbered(types: &[String], wanted: &str) -> (Vec<u32>, usize) {
+    let mut count = 0;
+    let numbers = types.iter().map(|kind| {
+        if kind == wanted {
+            count += 1;
+            count - 1
+        } else {
+            u32::MAX
+        }
+    });
+    (numbers.collect(), count as usize)
+}
+
+/// Different ones, in the order in which they come.
+pub(crate) fn distinct(types: &[String]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for kind in types {
+        if !found.contains(kind) {
+            found.push(kind.clone());
+        }
+    }
+    found
+}
+
+/// The groups of a file that are such matrices.
+pub(super) fn matrices(container: &Container, root: &Group) -> Result<Vec<(String, Group)>> {
+    let mut found = Vec::new();
+    for name in container.names(root)? {
+        let Some(group) = container.group(root, &name)? else { continue };
+        if ["barcodes", "data", "indices", "indptr", "shape"].iter().try_fold(true, |all, part| {
+            Ok::<_, crate::Error>(all && container.find(&group, part)?.is_some())
+        })? {
+            found.push((name, group));
+        }
+    }
+    Ok(found)
+}
+
+/// What picks the views of a file: genomes or types of features, where there are several.
+pub(super) fn parts(container: &Container, matrices: &[(String, Group)]) -> Result<Vec<String>> {
+    let parts = match matrices {
+        [(_, only)] => distinct(&types(container, only)?.unwrap_or_default()),
+        several => several.iter().map(|(name, _)| name.clone()).collect(),
+    };
+    Ok(if parts.len() > 1 { parts } else { Vec::new() })
+}
+
+/// The matrix of a genome or of the features of a type; cells are instances.
+pub(super) fn matrix(
+    container: &Container,
+    matrices: &[(String, Group)],
+    part: Option<&str>,
+) -> Result<Named> {
+    let parts = parts(container, matrices)?;
+    let unknown = |part: &str, known: &[String]| {
+        container.place.fault(format!("has no part {}; it holds {}", quoted(part), super::list(known)))
+    };
+    let genome = part.and_then(|part| matrices.iter().find(|(name, _)| name == part));
+    let (group, kind) = match (genome, part, matrices) {
+        (Some((_, group)), ..) => (group, None),
+        (None, part, [(_, group)]) => (group, part),
+        (None, Some(part), _) => return Err(unknown(part, &parts)),
+        (None, None, _) => (&matrices[0].1, None),
+    };
+    if part.is_none() && parts.len() > 1 {
+        let reason = format!("holds {}; pick one with ::NAME", super::list(&parts));
+        return Err(container.place.fault(reason));
+    }
+    let barcodes = container.texts(group, "barcodes")?;
+    let (names, ids) = match container.group(group, "features")? {
+        Some(features) => (container.texts(&features, "name")?, container.texts(&features, "id")?),
+        None => (container.texts(group, "gene_names")?, container.texts(group, "genes")?),
+    };
+    let shape: Vec<usize> = container.array(group, "shape")?.list()?;
+    let &[features, cells] = &*shape else {
+        return Err(container.place.fault("has a matrix without a shape; save it anew"));
+    };
+    let mut columns = told_apart(names, &ids);
+    let only = match kind {
+        None => None,
+        Some(kind) => {
+            let types = types(container, group)?.unwrap_or_default();
+            let (only, count) = numbered(&types, kind);
+            if count == 0 || only.len() != features || columns.len() != features {
+                return Err(unknown(kind, &distinct(&types)));
+            }
+            let mut kept = only.iter().map(|number| *number != u32::MAX);
+            columns.retain(|_| kept.next().unwrap_or(false));
+            (count < features).then_some(only)
+        }
+    };
+    let sparse = Sparse {
+        values: container.array(group, "data")?,
+        indices: container.array(group, "indices")?,
+        offsets: container.array(group, "indptr")?.list()?,
+        // Columns are cells, compressed; so they are rows of the transpose.
+        shape: [cells, only.as_ref().map_or(features, |_| columns.len())],
+        by_row: true,
+        only,
+    };
+    let matrix = Matrix::Sparse(Box::new(sparse));
+    Ok(Named { place: container.place.clone(), matrix, rows: Some(barcodes), columns: Some(columns) })
+}
+
+/// The types of features, where the file tells.
+fn types(container: &Container, group: &Group) -> Result<Option<Vec<String>>> {
+    let Some(features) = container.group(group, "features")? else { return Ok(None) };
+    if container.find(&features, "feature_type")?.is_none() {
+        return Ok(None);
+    }
+    container.texts(&features, "feature_type").map(Some)
+}
