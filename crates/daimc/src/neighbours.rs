@@ -63,7 +63,7 @@ pub enum Neighbours {
     Embed,
     /// A vote of three ways to clusters: V alone, [`Refine`](Self::Refine), and the same with links weighted by the V of both
     /// the views and their eigenvectors. Each has as much weight as neighbours in single views predict its clusters. V alone
-    /// if there are too many instances to compare every pair, or if the columns of V are not the clusters.
+    /// beyond [`Neighbours::AUTO_MOST`] instances, and if the columns of V are not the clusters.
     Auto,
 }
 

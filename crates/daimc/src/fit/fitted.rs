@@ -103,16 +103,16 @@ pub enum Outcome {
     /// J changed by less than the tolerance.
     Converged,
     /// The limit of iterations was reached while J still changed, but during the last fifth of them hardly any instance (at
-    /// most one in two hundred) changed its largest column of V: more iterations would hardly change the clusters.
+    /// most one in two hundred) changed its largest column of V: the clusters are at rest as far as can be seen.
     Settled,
-    /// The limit of iterations was reached, and more would change the clusters.
+    /// The limit of iterations was reached, and clusters still changed, or there were too few iterations to tell.
     IterationLimit,
     /// The callback or the switch of [`Daimc::stop`](crate::Daimc::stop) asked to stop; the model is what there was by then.
     Cancelled,
 }
 
 impl Outcome {
-    /// Whether more iterations would hardly change the clusters.
+    /// Whether J came to rest, or at least the clusters.
     #[must_use]
     pub fn is_at_rest(self) -> bool {
         matches!(self, Self::Converged | Self::Settled)
