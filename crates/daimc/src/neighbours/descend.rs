@@ -15,9 +15,13 @@ use crate::Result;
 use crate::views::index;
 use crate::watch::Watch;
 
-/// Neighbours that a point keeps, and that it joins in a round: new ones, and as many old ones.
-pub(super) const KEPT: usize = 30;
-const JOINED: usize = 20;
+/// Neighbours that a point keeps, and where these were too few.
+pub(super) const KEPT: [usize; 2] = [30, 60];
+
+/// New neighbours that a point joins in a round, and as many old ones: a share of those that it keeps.
+fn joined(kept: usize) -> usize {
+    kept * 2 / 3
+}
 
 /// Random trees, and the points in one of their leaves, at most.
 const TREES: usize = 6;
@@ -69,6 +73,8 @@ impl Rows {
 
 /// The nearest of each point that have been found, nearest first; of two at the same distance the one with the smaller number.
 pub(super) struct Lists {
+    /// How many each point keeps.
+    kept: usize,
     others: Vec<u32>,
     squares: Vec<f32>,
     /// Whether they are new since they were last joined.
@@ -89,14 +95,19 @@ struct Offer {
 }
 
 impl Lists {
+    fn empty(points: usize, kept: usize) -> Self {
+        Self {
+            kept,
+            others: vec![NONE; points * kept],
+            squares: vec![f32::INFINITY; points * kept],
+            fresh: vec![false; points * kept],
+        }
+    }
+
     /// The nearest of each point with their squared distances.
     pub fn find(rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
         let n = rows.len();
-        let mut lists = Self {
-            others: vec![NONE; n * KEPT],
-            squares: vec![f32::INFINITY; n * KEPT],
-            fresh: vec![false; n * KEPT],
-        };
+        let mut lists = Self::empty(n, KEPT[0]);
         for tree in 0..TREES {
             let order = leaves(rows, seed, tree);
             let groups = |batch: &[u32]| {
@@ -108,31 +119,53 @@ impl Lists {
                 lists.join(rows, &groups(batch));
             }
         }
+        lists.descend(rows, seed, watch)?;
+        Ok(lists)
+    }
+
+    /// The same with longer lists, which find more.
+    pub fn find_more(self, rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
+        let mut longer = Self::empty(rows.len(), KEPT[1]);
+        let lists = longer.others.par_chunks_mut(KEPT[1]).zip(longer.squares.par_chunks_mut(KEPT[1]));
+        lists.zip(longer.fresh.par_chunks_mut(KEPT[1])).enumerate().for_each(
+            |(i, ((others, squares), fresh))| {
+                for (at, (other, square)) in self.of(i).enumerate() {
+                    (others[at], squares[at], fresh[at]) = (other, square, true);
+                }
+            },
+        );
+        drop(self);
+        longer.descend(rows, seed, watch)?;
+        Ok(longer)
+    }
+
+    fn descend(&mut self, rows: &Rows, seed: u64, watch: &Watch) -> Result<()> {
+        let n = rows.len();
         for round in 0..ROUNDS {
-            let candidates = lists.candidates(seed, round);
-            lists.grow_old(&candidates);
+            let candidates = self.candidates(seed, round);
+            self.grow_old(&candidates);
             let mut changed = 0;
             for start in (0..n).step_by(BATCH) {
                 watch.check()?;
                 let groups = (start..(start + BATCH).min(n)).into_par_iter().map(|i| candidates.group(i));
-                changed += lists.join(rows, &groups.collect::<Vec<_>>());
+                changed += self.join(rows, &groups.collect::<Vec<_>>());
             }
-            if (changed as f64) < CHANGED * (n * KEPT) as f64 {
+            if (changed as f64) < CHANGED * self.others.len() as f64 {
                 break;
             }
         }
-        Ok(lists)
+        Ok(())
     }
 
     /// The neighbours of a point with their squared distances, nearest first.
     pub fn of(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
-        let range = i * KEPT..(i + 1) * KEPT;
+        let range = i * self.kept..(i + 1) * self.kept;
         let pairs = self.others[range.clone()].iter().copied().zip(self.squares[range].iter().copied());
         pairs.take_while(|(other, _)| *other != NONE)
     }
 
     fn bar(&self, i: u32) -> f32 {
-        self.squares[(i as usize + 1) * KEPT - 1]
+        self.squares[(i as usize + 1) * self.kept - 1]
     }
 
     /// Compares the members of each group of which at least one is new, and offers them to each other. Returns how many were
@@ -160,18 +193,18 @@ impl Lists {
             offers
         };
         let offers: Vec<Vec<Offer>> = groups.par_chunks(TAKEN).map(of_some).collect();
-        let n = self.others.len() / KEPT;
+        let (n, kept) = (self.others.len() / self.kept, self.kept);
         // Each thread looks after some points and takes what is offered to these.
         let part = n.div_ceil(rayon::current_num_threads());
-        let others = self.others.par_chunks_mut(part * KEPT).zip(self.squares.par_chunks_mut(part * KEPT));
-        let lists = others.zip(self.fresh.par_chunks_mut(part * KEPT)).enumerate();
+        let others = self.others.par_chunks_mut(part * kept).zip(self.squares.par_chunks_mut(part * kept));
+        let lists = others.zip(self.fresh.par_chunks_mut(part * kept)).enumerate();
         let taken = lists.map(|(owner, ((others, squares), fresh))| {
             let own = owner * part..(owner + 1) * part;
             let own = |offer: &&Offer| own.contains(&(offer.point as usize));
             let mut taken = 0;
             for offer in offers.iter().flatten().filter(own) {
-                let at = (offer.point as usize - owner * part) * KEPT;
-                let at = at..at + KEPT;
+                let at = (offer.point as usize - owner * part) * kept;
+                let at = at..at + kept;
                 taken += usize::from(take(
                     &mut others[at.clone()],
                     &mut squares[at.clone()],
@@ -186,14 +219,16 @@ impl Lists {
 
     /// Some of those that each point knows, or that know it, drawn anew in each round.
     fn candidates(&self, seed: u64, round: usize) -> Candidates {
-        let n = self.others.len() / KEPT;
+        let (n, joined) = (self.others.len() / self.kept, joined(self.kept));
         let part = n.div_ceil(rayon::current_num_threads());
-        let mut drawn = Candidates { all: vec![(u32::MAX, NONE); 2 * n * JOINED] };
+        let mut drawn = Candidates { joined, all: vec![(u32::MAX, NONE); 2 * n * joined] };
         let salt = seed ^ (round as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        drawn.all.par_chunks_mut(2 * part * JOINED).enumerate().for_each(|(owner, all)| {
-            let own = owner * part..owner * part + all.len() / (2 * JOINED);
+        drawn.all.par_chunks_mut(2 * part * joined).enumerate().for_each(|(owner, all)| {
+            let own = owner * part..owner * part + all.len() / (2 * joined);
             for i in 0..n {
-                for (at, &j) in (i * KEPT..(i + 1) * KEPT).zip(&self.others[i * KEPT..(i + 1) * KEPT]) {
+                for (at, &j) in
+                    (i * self.kept..(i + 1) * self.kept).zip(&self.others[i * self.kept..(i + 1) * self.kept])
+                {
                     let (here, there) = (own.contains(&i), own.contains(&(j as usize)));
                     if j == NONE || !(here || there) {
                         continue;
@@ -201,8 +236,8 @@ impl Lists {
                     let old = usize::from(!self.fresh[at]);
                     let order = mix(salt ^ ((i as u64).min(j.into()) << 32 | (i as u64).max(j.into())));
                     let mut draw = |to: usize, other: u32| {
-                        let at = (2 * (to - own.start) + old) * JOINED;
-                        draw(&mut all[at..at + JOINED], (order, other));
+                        let at = (2 * (to - own.start) + old) * joined;
+                        draw(&mut all[at..at + joined], (order, other));
                     };
                     if here {
                         draw(i, j);
@@ -218,7 +253,8 @@ impl Lists {
 
     /// Those that are about to be joined are no longer new.
     fn grow_old(&mut self, candidates: &Candidates) {
-        let lists = self.fresh.par_chunks_mut(KEPT).zip(self.others.par_chunks(KEPT)).enumerate();
+        let kept = self.kept;
+        let lists = self.fresh.par_chunks_mut(kept).zip(self.others.par_chunks(kept)).enumerate();
         lists.for_each(|(i, (fresh, others))| {
             let joined = candidates.some(i, 0);
             for (fresh, other) in fresh.iter_mut().zip(others) {
@@ -228,15 +264,16 @@ impl Lists {
     }
 }
 
-/// For each point up to [`JOINED`] new ones, then as many old ones, in the order in which they were drawn.
+/// For each point up to so many new ones, then as many old ones, in the order in which they were drawn.
 struct Candidates {
+    joined: usize,
     all: Vec<(u32, u32)>,
 }
 
 impl Candidates {
     fn some(&self, i: usize, old: usize) -> &[(u32, u32)] {
-        let all = &self.all[(2 * i + old) * JOINED..][..JOINED];
-        &all[..all.iter().position(|(_, other)| *other == NONE).unwrap_or(JOINED)]
+        let all = &self.all[(2 * i + old) * self.joined..][..self.joined];
+        &all[..all.iter().position(|(_, other)| *other == NONE).unwrap_or(self.joined)]
     }
 
     fn group(&self, i: usize) -> Group {

@@ -34,6 +34,9 @@ const DIRECTIONS: usize = 192;
 /// Features up to which what descent has found is put into the true order.
 const RANKED: usize = 8192;
 
+/// The share of the true neighbours that is enough; else descent goes on with longer lists.
+const ENOUGH: f64 = 0.95;
+
 /// Pairs that descent compares for each instance, roughly.
 const DESCENDED: f64 = 4000.0;
 
@@ -141,15 +144,14 @@ pub(crate) fn nearest(
 fn approximate(
     (scan, view, lens): (&Scan<'_>, usize, &Lens),
     present: &[u32],
-    mut all: Nearest,
+    all: Nearest,
     seed: u64,
     watch: &Watch,
 ) -> Result<Nearest> {
     let whole = lens.features() <= WHOLE;
     let most = if whole { WHOLE } else { DIRECTIONS };
     let Some(directions) = longest((scan, view, lens), most, seed, watch)? else { return Ok(all) };
-    let unit = unit(lens);
-    let root = unit.sqrt();
+    let root = unit(lens).sqrt();
     let mut rows = descend::Rows::new(directions.columns());
     let width = descend::Rows::new(directions.columns());
     each_block(
@@ -164,23 +166,44 @@ fn approximate(
         |part| rows.append(part),
     )?;
     let lists = Lists::find(&rows, seed, watch)?;
+    let space = (scan, view, lens);
+    let found = listed(space, present, &lists, all.count, watch)?;
+    let share = recall(space, present, &found, seed, watch)?;
+    if share >= ENOUGH {
+        return Ok(Nearest { recall: Some(share), ..found });
+    }
+    drop(found);
+    let lists = lists.find_more(&rows, seed, watch)?;
     drop(rows);
-    if whole || lens.features() > RANKED {
+    let found = listed(space, present, &lists, all.count, watch)?;
+    let share = recall(space, present, &found, seed, watch)?;
+    Ok(Nearest { recall: Some(share), ..found })
+}
+
+/// What is in the lists of points, by instances: as it was found, or in the order of the true distances.
+fn listed(
+    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    present: &[u32],
+    lists: &Lists,
+    count: usize,
+    watch: &Watch,
+) -> Result<Nearest> {
+    let mut all = Nearest::new(scan.instances(), count);
+    if lens.features() <= WHOLE || lens.features() > RANKED {
         for (i, &instance) in present.iter().enumerate() {
-            let found = lists.of(i).take(all.count);
+            let found = lists.of(i).take(count);
             found.for_each(|(j, square)| all.offer(instance as usize, present[j as usize], square));
         }
-    } else {
-        let order: Vec<usize> = (0..present.len()).collect();
-        let ranked = order.par_chunks(OTHERS).map(|some| {
-            watch.check()?;
-            ranked((scan, view, lens), present, &lists, some, unit)
-        });
-        for (i, j, square) in ranked.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-            all.offer(i as usize, j, square);
-        }
+        return Ok(all);
     }
-    all.recall = Some(recall((scan, view, lens), present, &all, seed, watch)?);
+    let order: Vec<usize> = (0..present.len()).collect();
+    let ranked = order.par_chunks(OTHERS).map(|some| {
+        watch.check()?;
+        ranked((scan, view, lens), present, lists, some)
+    });
+    for (i, j, square) in ranked.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+        all.offer(i as usize, j, square);
+    }
     Ok(all)
 }
 
@@ -190,8 +213,8 @@ fn ranked(
     present: &[u32],
     lists: &Lists,
     some: &[usize],
-    unit: f64,
 ) -> Result<Vec<(u32, u32, f32)>> {
+    let unit = unit(lens);
     let mut here: Vec<u32> = some.iter().map(|&i| present[i]).collect();
     here.extend(some.iter().flat_map(|&i| lists.of(i)).map(|(j, _)| present[j as usize]));
     here.sort_unstable();
@@ -200,7 +223,7 @@ fn ranked(
     let points = Points::new(scan, view, lens, &here, &mut buffer)?;
     let rows: Vec<Vec<f64>> = (0..here.len()).map(|i| points.values(i)).collect();
     let row = |instance: u32| here.binary_search(&instance).map_or(&[][..], |at| &rows[at]);
-    let mut found = Vec::with_capacity(some.len() * descend::KEPT);
+    let mut found = Vec::new();
     for &i in some {
         for (j, _) in lists.of(i) {
             let (i, j) = (present[i], present[j as usize]);
