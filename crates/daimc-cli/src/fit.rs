@@ -160,7 +160,7 @@ pub struct Options {
 
     /// Whether it is used who is near whom in each view: `off`, `refine` (clusters are cut from the graph of neighbours),
     /// `embed` (each view becomes the eigenvectors of its graph) or `auto` (a vote, weighted by how well neighbours in single
-    /// views predict the clusters) [default: auto; paper off]
+    /// views predict the clusters; `off` beyond 200 000 instances) [default: auto; paper off]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Neighbours::ALL, Neighbours::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,

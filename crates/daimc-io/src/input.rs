@@ -15,7 +15,7 @@ use flate2::bufread::MultiGzDecoder;
 pub(crate) use random::{Random, read_at, write_at};
 
 use crate::disk::{Disk, Spool, Watched};
-use crate::{Error, Place, Result, cell_ranger};
+use crate::{Error, Place, Result, cell_ranger, foreign};
 
 /// The path that stands for standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
@@ -67,6 +67,9 @@ impl Opened {
             let file = File::open(path).map_err(unreadable)?;
             let about = file.metadata().map_err(unreadable)?;
             if about.is_dir() {
+                if let Some(reason) = foreign::folder(path) {
+                    return Err(place.fault(reason));
+                }
                 return Err(place.fault("is a folder without matrix.mtx or matrix.mtx.gz; name a file in it"));
             }
             place.refuse_device(&about)?;
@@ -345,14 +348,13 @@ pub(crate) struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Whether the text starts with these bytes; they stay to be read.
-    pub(crate) fn starts_with(&mut self, expected: &[u8]) -> io::Result<bool> {
+    /// Up to so many bytes that the text starts with; they stay to be read.
+    pub(crate) fn start(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
-        self.by_ref().take(expected.len() as u64).read_to_end(&mut start)?;
-        let starts = start == expected;
+        self.by_ref().take(count as u64).read_to_end(&mut start)?;
         let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
-        self.reader = Box::new(Cursor::new(start).chain(rest));
-        Ok(starts)
+        self.reader = Box::new(Cursor::new(start.clone()).chain(rest));
+        Ok(start)
     }
 }
 

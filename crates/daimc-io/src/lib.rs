@@ -11,6 +11,7 @@ mod dense;
 mod disk;
 mod error;
 mod fault;
+mod foreign;
 mod format;
 mod hdf5;
 mod input;
@@ -175,15 +176,21 @@ fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>
             None => npy::read(file, how),
         },
         Format::Hdf5 => hdf5::read(file, variable, how, keep),
-        Format::Npz => npz::read(file, variable, how, keep),
+        Format::Npz => match foreign::archive(&path) {
+            Some(reason) => Err(Error::in_file(&path, reason)),
+            None => npz::read(file, variable, how, keep),
+        },
         Format::Mat => mat::read(file, variable, how, keep),
         Format::Parquet => parquet::read(file, how, keep),
         Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
         Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
         Format::Text => {
             let mut input = file.text()?;
-            let matrix = input.starts_with(b"%%MatrixMarket").map_err(|error| input::failed(&path, error))?;
-            if matrix {
+            let start = input.start(foreign::START).map_err(|error| input::failed(&path, error))?;
+            if let Some(reason) = foreign::text(&path, &start) {
+                return Err(Error::in_file(&path, reason));
+            }
+            if start.starts_with(b"%%MatrixMarket") {
                 matrix_market::read(&path, input, how, keep, None)
             } else {
                 text::read(&path, input, how, keep)

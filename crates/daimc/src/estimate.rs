@@ -66,7 +66,7 @@ const PRODUCTS: f64 = 100.0;
 
 /// Directions along which neighbours of many instances are looked for, and bytes of what an instance knows of others meanwhile.
 const FOLLOWED: f64 = 256.0;
-const LISTED: f64 = 640.0;
+const LISTED: f64 = 1200.0;
 
 /// Dimensions in which views are asked about clusters, and passes over the data in which they are.
 const DIMENSIONS: f64 = 64.0;

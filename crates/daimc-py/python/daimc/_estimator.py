@@ -80,7 +80,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     neighbours : {"off", "refine", "embed", "auto"}, default=None
         Whether it is used who is near whom in each view: "refine" cuts the clusters from the graph of neighbours, "embed"
         fits to the eigenvectors of each view's graph, "auto" is a vote of V alone and two such cuts, weighted by how well
-        neighbours in single views predict the clusters. By default "auto", and "off" in the paper's preset. `neighbours_` says what was done. New instances are placed by their own values alone.
+        neighbours in single views predict the clusters. By default "auto", and "off" in the paper's preset
+        and beyond 200 000 instances. `neighbours_` says what was done. New instances are placed by their own values alone.
     view_weights : {"equal", "learned"}, default=None
         Whether a view that the other views cannot predict counts less. By default all count alike.
     penalty : {"published", "relative", "auto"}, default=None

@@ -1,8 +1,8 @@
 //! The nearest of many points by nearest-neighbour descent (Dong, Moses and Li, 2011): a neighbour of a neighbour is likely a
 //! neighbour.
 //!
-//! Random trees give every point a first list. In each round the points that are new in each other's lists, or were so before, are
-//! compared wherever one point knows both. The lists of a batch of points are joined at once, against lists that do not change
+//! Random trees give every point a first list. In each round the neighbours of a point are compared with each other, unless both
+//! were in an earlier one. The lists of a batch of points are joined at once, against lists that do not change
 //! meanwhile, and every list keeps the nearest of what it is offered, in whatever order that comes: so the bits do not depend on
 //! the number of threads.
 

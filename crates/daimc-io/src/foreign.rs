@@ -1,0 +1,106 @@
+//! Files that are recognised and not read: what they are, and the line that converts them.
+
+use std::path::Path;
+
+use daimc::text::plain;
+
+/// What a file starts with, what it then is, and what makes a file of it that can be read; `FILE` stands for its name.
+const SIGNATURES: [(&[u8], &str, &str); 10] = [
+    (b"X\n\0\0\0", "an object of R", R_OBJECT),
+    (b"RDX2\n", "a workspace of R", R_WORKSPACE),
+    (b"RDX3\n", "a workspace of R", R_WORKSPACE),
+    (b"\x80\x02", "a pickle of Python", PICKLE),
+    (b"\x80\x03", "a pickle of Python", PICKLE),
+    (b"\x80\x04", "a pickle of Python", PICKLE),
+    (b"\x80\x05", "a pickle of Python", PICKLE),
+    (
+        b"ARROW1\0\0",
+        "a Feather or Arrow file",
+        "in Python, pandas.read_feather(\"FILE\").to_parquet(\"FILE.parquet\")",
+    ),
+    (b"\xfd7zXZ\0", "compressed by xz", "unxz FILE"),
+    (
+        b"SQLite format 3\0",
+        "a database of SQLite",
+        "sqlite3 -header -csv FILE 'select * from TABLE' > FILE.csv",
+    ),
+];
+
+const R_OBJECT: &str = "in R, write.csv(readRDS(\"FILE\"), \"FILE.csv\")";
+const R_WORKSPACE: &str = "in R, load(\"FILE\"), then write.csv(TABLE, \"FILE.csv\")";
+const PICKLE: &str = "in Python, pandas.read_pickle(\"FILE\").to_csv(\"FILE.csv\")";
+const SPREADSHEET: &str = "save its sheet as CSV";
+const ZARR: &str = "in Python, anndata.read_zarr(\"FILE\").write(\"FILE.h5ad\")";
+
+/// Bytes that tell all of these apart.
+pub(crate) const START: usize = 16;
+
+/// What is wrong with a text that starts so, once it is decompressed.
+pub(crate) fn text(path: &Path, start: &[u8]) -> Option<String> {
+    // The fourth byte is the size of a block, a digit.
+    if start.starts_with(b"BZh") && start.get(4..10) == Some(b"1AY&SY") {
+        return Some(refused(path, "compressed by bzip2", "bunzip2 FILE"));
+    }
+    let (_, what, how) = SIGNATURES.iter().find(|(signature, ..)| start.starts_with(signature))?;
+    Some(refused(path, what, how))
+}
+
+/// What is wrong with a file of this name, if it is a zip archive.
+pub(crate) fn archive(path: &Path) -> Option<String> {
+    let ending = path.extension()?.to_string_lossy().to_lowercase();
+    ["xlsx", "xlsm", "ods"].contains(&&*ending).then(|| refused(path, "a spreadsheet", SPREADSHEET))
+}
+
+/// What is wrong with a folder, if it is an array store.
+pub(crate) fn folder(path: &Path) -> Option<String> {
+    let marks = [".zgroup", ".zarray", "zarr.json"];
+    let zarr = marks.iter().any(|mark| path.join(mark).is_file());
+    zarr.then(|| refused(path, "a Zarr store", ZARR))
+}
+
+fn refused(path: &Path, what: &str, how: &str) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let how = how.replace("FILE", &plain(&name).to_string());
+    format!("is {what}, which is not read; convert it: {how}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use crate::{Reading, read};
+
+    #[test]
+    fn what_is_not_read_is_told_with_the_line_that_converts_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(b"X\n\0\0\0\x03\0\x04").unwrap();
+        let files: [(&str, Vec<u8>, &str); 7] = [
+            ("a.rds", packed.finish().unwrap(), "write.csv(readRDS(\"a.rds\"), \"a.rds.csv\")"),
+            ("a.RData", b"RDX3\nX\n\0".to_vec(), "load(\"a.RData\")"),
+            ("a.pkl", b"\x80\x04\x95\0".to_vec(), "pandas.read_pickle(\"a.pkl\")"),
+            ("a.feather", b"ARROW1\0\0".to_vec(), "read_feather(\"a.feather\").to_parquet"),
+            ("a.csv.bz2", b"BZh91AY&SY\x01".to_vec(), "bunzip2 a.csv.bz2"),
+            ("a.tsv.xz", b"\xfd7zXZ\0\0\x04".to_vec(), "unxz a.tsv.xz"),
+            ("a.xlsx", b"PK\x03\x04".to_vec(), "save its sheet as CSV"),
+        ];
+        for (name, bytes, expected) in files {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let told = read(&path, None, Reading::default()).unwrap_err().to_string();
+            assert!(told.contains("is not read") && told.contains(expected), "{told}");
+        }
+        let store = folder.path().join("a.zarr");
+        std::fs::create_dir(&store).unwrap();
+        std::fs::write(store.join(".zgroup"), "{}").unwrap();
+        let told = read(&store, None, Reading::default()).unwrap_err().to_string();
+        assert!(told.contains("anndata.read_zarr(\"a.zarr\")"), "{told}");
+        // A table whose first name only looks like one of these.
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "BZh9,ARROW1\na,1\nb,2\n").unwrap();
+        assert_eq!(read(&path, None, Reading::default()).unwrap().rows, 2);
+    }
+}
