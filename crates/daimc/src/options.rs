@@ -84,7 +84,7 @@ pub struct Options {
     /// Scaling of single views, by name.
     pub view_scales: BTreeMap<String, Scale>,
     /// So many features of each view are used, those of largest variance; `None`: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub top_features: Option<usize>,
     /// Whether views are brought to equal weight after scaling.
     pub equal_weight: bool,
