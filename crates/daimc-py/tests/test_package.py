@@ -89,7 +89,7 @@ def test_a_fit_does_not_copy_its_array(order):
         x[: 32768] = np.nan
         known = np.ones((len(x), 1), dtype=np.float32)
         before = peak()
-        DAIMC(4, random_state=0, max_iter=3, n_jobs=2).fit([x, known])
+        DAIMC(4, neighbours="off", random_state=0, max_iter=3, n_jobs=2).fit([x, known])
         print((peak() - before) / x.nbytes)
     """
     assert float(python(code, "-W", "ignore")) < 0.25
