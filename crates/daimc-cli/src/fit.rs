@@ -365,7 +365,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
         }
     }
     memory::check(&loaded, fit.options())?;
-    let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
+    let truth =
+        options.truth.as_ref().map(|path| Truth::read(path, &loaded.views, &options.data.ids)).transpose()?;
     let (fitted, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);

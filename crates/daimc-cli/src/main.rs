@@ -15,6 +15,7 @@ mod experiment;
 mod failure;
 mod fit;
 mod folder;
+mod ids;
 mod impute;
 mod inspect;
 mod memory;

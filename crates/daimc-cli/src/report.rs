@@ -65,7 +65,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Data(format!("{}: {reason}", then.path.display())));
         }
     }
-    let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
+    let truth = truth
+        .clone()
+        .or(earlier.truth)
+        .map(|path| Truth::read(&path, &loaded.views, &earlier.data.ids))
+        .transpose()?;
     let page = results::report(&loaded.views, &fitted, None, truth.as_ref(), &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;

@@ -8,6 +8,7 @@ mod common;
 mod demo;
 mod embedding;
 mod fit;
+mod ids;
 mod impute;
 mod incomplete;
 mod interruption;
