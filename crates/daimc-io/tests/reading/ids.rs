@@ -121,7 +121,7 @@ fn a_map_names_the_instance_of_each_id() {
     let used = |text: &str| Matching { map: Some(map(text).unwrap()), ..Matching::default() };
     let rna = "view,id,instance\nrna,P1-a1,Ann\nrna,P2-a1,Bob\nrna,P2-a2,Cid\n";
     let (views, _) =
-        joined(&files, used(format!("{rna}dna,P2-b,Bob\ndna,P3-b,Dee\ndna,P1-b,Ann\n"))).unwrap();
+        joined(&files, used(&format!("{rna}dna,P2-b,Bob\ndna,P3-b,Dee\ndna,P1-b,Ann\n"))).unwrap();
     assert_eq!(ids(&views), ["Ann", "Bob", "Cid", "Dee"]);
     let told = |matching| refused(&files, matching);
     assert_eq!(
