@@ -5,6 +5,7 @@
 
 mod align;
 mod blocks;
+mod clinical;
 mod compare;
 mod data;
 mod demo;

@@ -7,6 +7,7 @@ use daimc::{Contributions, Explanation, Fit, Ids, Imputed, Matrix, Model, ViewMo
 use daimc_report::Report;
 use serde_json::Value;
 
+use crate::clinical::Findings;
 use crate::failure::{Failure, Result};
 use crate::truth::Truth;
 use crate::{blocks, digits};
@@ -221,20 +222,30 @@ fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     }
 }
 
+/// What is known about the instances beside the views.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    pub truth: Option<&'a Truth>,
+    pub clinical: Option<&'a Findings>,
+}
+
 /// `report.html`; what explains the clusters is worked out where it is not given.
 pub fn report(
     views: &Views<'_>,
     fitted: &Fit,
     explanation: Option<&Explanation>,
-    truth: Option<&Truth>,
+    beside: Beside<'_>,
     provenance: &Value,
 ) -> Result<String> {
     let mut report = Report::new(views, fitted).provenance(provenance);
     if let Some(explanation) = explanation {
         report = report.explanation(explanation);
     }
-    if let Some(truth) = truth {
+    if let Some(truth) = beside.truth {
         report = report.truth(&truth.classes);
+    }
+    if let Some(Findings { associations, survival, .. }) = beside.clinical {
+        report = report.clinical(associations, survival.as_ref());
     }
     Ok(report.render()?)
 }

@@ -5,6 +5,7 @@
 //! and `f32` stays `f32`.
 
 mod assemble;
+mod attributes;
 mod cell_ranger;
 mod chunks;
 mod dense;
@@ -40,6 +41,7 @@ use format::Format;
 use input::Opened;
 
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
+pub use attributes::{Attributes, read_attributes};
 pub use disk::{Disk, Progress, Stored};
 pub use error::{Error, Place, Result};
 pub use ids::{Duplicates, IdMap, Matching, Near, Pattern, near};

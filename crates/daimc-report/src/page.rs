@@ -1,6 +1,7 @@
 //! The page: sections around charts, with the style sheet, the script and its data inside.
 
 mod axis;
+mod clinical;
 mod clusters;
 mod course;
 mod features;
@@ -9,12 +10,14 @@ mod map;
 mod marks;
 mod presence;
 mod provenance;
+mod survival;
 mod table;
 mod text;
 
 use daimc::{Fit, Outcome};
 use serde_json::{Value, json};
 
+use crate::Clinical;
 use crate::figures::Figures;
 use text::{count, counted, duration, escape, number, percent, put, score, script_json};
 
@@ -24,7 +27,13 @@ const SCRIPT: &str = include_str!("../assets/report.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
-pub(crate) fn page(title: &str, figures: &Figures, fit: &Fit, provenance: Option<&Value>) -> String {
+pub(crate) fn page(
+    title: &str,
+    figures: &Figures,
+    fit: &Fit,
+    provenance: Option<&Value>,
+    clinical: Option<Clinical<'_>>,
+) -> String {
     let title = escape(title);
     let mut sections = vec![
         ("map-section", "Map of the instances", map::section(figures)),
@@ -34,6 +43,9 @@ pub(crate) fn page(title: &str, figures: &Figures, fit: &Fit, provenance: Option
     if let Some(agreement) = &figures.agreement {
         let table = heat::confusion(agreement, figures.summary.instances);
         sections.push(("truth", "Clusters and true classes", table));
+    }
+    if let Some(clinical) = clinical {
+        sections.push(("clinical", "Clinical data", clinical::section(clinical)));
     }
     sections.extend([
         ("missing", "What is missing where", presence::section(figures)),

@@ -3,6 +3,7 @@
 mod annotated;
 mod bad_input;
 mod cells;
+mod clinical;
 #[path = "../common/mod.rs"]
 mod common;
 mod demo;
