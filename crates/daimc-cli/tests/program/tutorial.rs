@@ -37,3 +37,29 @@ fn every_command_of_the_tutorial_works() {
     let new = out.lines().find(|line| line.starts_with("new\t")).unwrap();
     assert_eq!(new.split('\t').nth(1).unwrap(), labels["p05"].to_string());
 }
+
+/// The tutorial with real tables, where these are at hand.
+#[test]
+fn every_command_of_the_tutorial_of_omics_works() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/omics/acc");
+    if !data.exists() {
+        println!("skipped: no {}", data.display());
+        return;
+    }
+    let text = include_str!("../../../../docs/omics.md");
+    let folder = Folder::new();
+    std::os::unix::fs::symlink(data, folder.path("acc")).unwrap();
+    // The first try fails with the words that are shown.
+    let first = text.split("$ daimc ").nth(1).unwrap();
+    let (command, told) = first.split_once("\ndaimc: ").unwrap();
+    let found = folder.bad(3, &command.replace('\\', ""));
+    for part in told.split("```").next().unwrap().split("[…]") {
+        let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(found.contains(&part), "{part}\n{found}");
+    }
+    for block in text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        let told = folder.good(block.trim().strip_prefix("daimc ").unwrap().replace('\\', "").as_str());
+        assert!(!block.contains("--survival") || told.contains("Survival: log-rank"), "{told}");
+    }
+    assert!(folder.text("tumours/report.html").contains("Kaplan–Meier"));
+}
