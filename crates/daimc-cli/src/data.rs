@@ -387,7 +387,20 @@ fn each_part(location: Location) -> Result<Vec<Location>> {
 pub fn utf8() -> impl TypedValueParser<Value = String> {
     let refused =
         |_| "the path is not UTF-8, as what is written down about a fit is: rename the file, or link to it";
-    OsStringValueParser::new().try_map(move |path| path.into_string().map_err(refused))
+    OsStringValueParser::new().try_map(move |path| path.into_string().map(at_home).map_err(refused))
+}
+
+/// A path, or a view and its path, in which `~` is the home folder: shells leave it where something comes before it.
+fn at_home(text: String) -> String {
+    let Some(home) = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok()) else {
+        return text;
+    };
+    match text.split_once("~/") {
+        Some((before, path)) if before.is_empty() || (before.ends_with('=') && !before.contains('/')) => {
+            format!("{before}{home}/{path}")
+        }
+        _ => text,
+    }
 }
 
 /// Fails if standard input is to be read twice.

@@ -15,7 +15,7 @@ use crate::truth;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The clusters: labels.tsv of a fit, or any table of IDs and labels; `::COLUMN` names the column where there are
+    /// The clusters: the folder of a fit, its labels.tsv, or any table of IDs and labels; `::COLUMN` names the column where there are
     /// several
     #[arg(value_name = "LABELS[::COLUMN]", value_parser = utf8())]
     labels: String,
@@ -35,7 +35,12 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { labels, truth, ids, json } = arguments;
-    let (found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
+    let (mut found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
+    // Who names the folder of a fit means its clusters.
+    let inside = found.path.join("labels.tsv");
+    if inside.is_file() {
+        found.path = inside;
+    }
     read_once([found.path.as_path(), known.path.as_path()])?;
     crate::folder::settle(&found.path)?;
     let (path, truth) = (found.path.display(), known.path.display());

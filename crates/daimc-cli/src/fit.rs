@@ -215,8 +215,10 @@ impl Options {
         let Some(clusters) = self.clusters.filter(|clusters| *clusters > 0) else {
             return Err(Failure::Usage("give the number of clusters, at least 1: -k NUMBER".into()));
         };
-        if self.latent == Some(0) {
-            return Err(Failure::Usage("--latent must be at least 1".into()));
+        for (option, number) in [("--latent", self.latent), ("--top-features", self.top_features)] {
+            if number == Some(0) {
+                return Err(Failure::Usage(format!("{option} must be at least 1")));
+            }
         }
         let mut fit = with(Daimc::new(clusters), self.preset, Daimc::preset);
         for text in &self.scale {

@@ -16,6 +16,7 @@ mod experiment;
 mod failure;
 mod fit;
 mod folder;
+mod hints;
 mod ids;
 mod impute;
 mod inspect;
@@ -83,7 +84,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| hints::with_tip(error).exit());
+    let outcome = match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Fit(arguments) => fit::run(*arguments),
         Command::Select(arguments) => select::run(&arguments),

@@ -43,6 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let own = (output.is_none() && folder.is_dir()).then(|| Folder::begin(folder, true)).transpose()?;
     let path = folder.join("summary.json");
     let wrong = |reason: String| Failure::Data(format!("{}: {reason}", path.display()));
+    if folder.is_file() {
+        let reason = "is a file: name the folder of the fit, in which it lies";
+        return Err(Failure::Usage(format!("{}: {reason}", folder.display())));
+    }
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let options = summary.get("options").cloned().unwrap_or_default();

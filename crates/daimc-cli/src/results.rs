@@ -218,6 +218,10 @@ fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     match error {
         // This one names the file itself.
         daimc::Error::Io { .. } => Failure::Data(error.to_string()),
+        _ if path.extension().is_none_or(|ending| ending != "safetensors") => Failure::Data(format!(
+            "{}: {error}; name the folder of a fit, or the model.safetensors in it",
+            path.display()
+        )),
         _ => Failure::Data(format!("{}: {error}", path.display())),
     }
 }

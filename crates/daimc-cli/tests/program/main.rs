@@ -9,6 +9,7 @@ mod common;
 mod demo;
 mod embedding;
 mod fit;
+mod hints;
 mod ids;
 mod impute;
 mod incomplete;
