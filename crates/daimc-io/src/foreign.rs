@@ -5,7 +5,7 @@ use std::path::Path;
 use daimc::text::plain;
 
 /// What a file starts with, what it then is, and what makes a file of it that can be read; `FILE` stands for its name.
-const SIGNATURES: [(&[u8], &str, &str); 10] = [
+const SIGNATURES: [(&[u8], &str, &str); 9] = [
     (b"X\n\0\0\0", "an object of R", R_OBJECT),
     (b"RDX2\n", "a workspace of R", R_WORKSPACE),
     (b"RDX3\n", "a workspace of R", R_WORKSPACE),
@@ -18,7 +18,6 @@ const SIGNATURES: [(&[u8], &str, &str); 10] = [
         "a Feather or Arrow file",
         "in Python, pandas.read_feather(\"FILE\").to_parquet(\"FILE.parquet\")",
     ),
-    (b"\xfd7zXZ\0", "compressed by xz", "unxz FILE"),
     (
         b"SQLite format 3\0",
         "a database of SQLite",
@@ -37,10 +36,6 @@ pub(crate) const START: usize = 16;
 
 /// What is wrong with a text that starts so, once it is decompressed.
 pub(crate) fn text(path: &Path, start: &[u8]) -> Option<String> {
-    // The fourth byte is the size of a block, a digit.
-    if start.starts_with(b"BZh") && start.get(4..10) == Some(b"1AY&SY") {
-        return Some(refused(path, "compressed by bzip2", "bunzip2 FILE"));
-    }
     let (_, what, how) = SIGNATURES.iter().find(|(signature, ..)| start.starts_with(signature))?;
     Some(refused(path, what, how))
 }
@@ -78,13 +73,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(b"X\n\0\0\0\x03\0\x04").unwrap();
-        let files: [(&str, Vec<u8>, &str); 7] = [
+        let files: [(&str, Vec<u8>, &str); 5] = [
             ("a.rds", packed.finish().unwrap(), "write.csv(readRDS(\"a.rds\"), \"a.rds.csv\")"),
             ("a.RData", b"RDX3\nX\n\0".to_vec(), "load(\"a.RData\")"),
             ("a.pkl", b"\x80\x04\x95\0".to_vec(), "pandas.read_pickle(\"a.pkl\")"),
             ("a.feather", b"ARROW1\0\0".to_vec(), "read_feather(\"a.feather\").to_parquet"),
-            ("a.csv.bz2", b"BZh91AY&SY\x01".to_vec(), "bunzip2 a.csv.bz2"),
-            ("a.tsv.xz", b"\xfd7zXZ\0\0\x04".to_vec(), "unxz a.tsv.xz"),
             ("a.xlsx", b"PK\x03\x04".to_vec(), "save its sheet as CSV"),
         ];
         for (name, bytes, expected) in files {

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use crate::hdf5::is_hdf5;
+use crate::input::ENDINGS;
 use crate::mat::is_level_4;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Npy,
-    Npz,
+    /// A zip archive, whatever is in it.
+    Zip,
     /// HDF5, whatever is in it.
     Hdf5,
     Mat,
@@ -26,14 +28,14 @@ impl Format {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         let told = [
             (Self::Npy, ends(&[".npy"])),
-            (Self::Npz, ends(&[".npz"])),
+            (Self::Zip, ends(&[".npz", ".zip"])),
             (Self::Hdf5, ends(&[".h5ad", ".h5mu", ".h5", ".hdf5"])),
             (Self::Hdf5, is_hdf5(start)),
             (Self::Mat, ends(&[".mat"])),
             (Self::Parquet, ends(&[".parquet", ".pq"])),
-            (Self::MatrixMarket, ends(&[".mtx", ".mtx.gz", ".mtx.zst"])),
+            (Self::MatrixMarket, ENDINGS.iter().any(|ending| name.ends_with(&format!(".mtx{ending}")))),
             (Self::Npy, start.starts_with(b"\x93NUMPY")),
-            (Self::Npz, start.starts_with(b"PK\x03\x04")),
+            (Self::Zip, start.starts_with(b"PK\x03\x04")),
             (Self::Mat, is_mat(start)),
             (Self::Parquet, start.starts_with(b"PAR1\x15")),
         ];
@@ -60,10 +62,11 @@ mod tests {
         let of = |name: &str, start: &[u8]| Format::of(Path::new(name), start);
         assert_eq!(of("a.NPY", b"id,x"), Format::Npy);
         assert_eq!(of("a.pq", b""), Format::Parquet);
-        assert_eq!(of("a.npz", b"\x93NUMPY\x01"), Format::Npz);
+        assert_eq!(of("a.npz", b"\x93NUMPY\x01"), Format::Zip);
         assert_eq!(of("a.mtx.gz", b"\x1f\x8b"), Format::MatrixMarket);
+        assert_eq!(of("a.mtx.xz", b""), Format::MatrixMarket);
         assert_eq!(of("/dev/fd/63", b"\x93NUMPY\x01"), Format::Npy);
-        assert_eq!(of("-", b"PK\x03\x04rest"), Format::Npz);
+        assert_eq!(of("-", b"PK\x03\x04rest"), Format::Zip);
         assert_eq!(of("-", b"PAR1\x15\x04"), Format::Parquet);
         assert_eq!(of("-", b"PAR1,CD4\n"), Format::Text);
         let mut mat = b"MATLAB 5.0 MAT-file".to_vec();

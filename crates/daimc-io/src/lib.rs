@@ -1,9 +1,10 @@
-//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.zst`), `.npy`, `.npz`, MATLAB `.mat`,
+//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), `.npy`, `.npz`, MATLAB `.mat`,
 //! Matrix Market, Parquet, and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
 //!
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
 //! and `f32` stays `f32`.
 
+mod archive;
 mod assemble;
 mod cell_ranger;
 mod chunks;
@@ -34,9 +35,10 @@ mod transpose;
 
 use std::path::Path;
 
+use archive::Content;
 use disk::Keep;
 use format::Format;
-use input::Opened;
+use input::{Input, Opened};
 
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
 pub use disk::{Disk, Progress, Stored};
@@ -69,7 +71,7 @@ pub enum Precision {
 }
 
 /// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
-/// container: an array of an `.npz`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
+/// container: an array of an `.npz`, a table in a `.zip`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
 /// `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, a type of features of a 10x file. A folder is one that Cell Ranger
 /// writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
 ///
@@ -176,25 +178,30 @@ fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>
             None => npy::read(file, how),
         },
         Format::Hdf5 => hdf5::read(file, variable, how, keep),
-        Format::Npz => match foreign::archive(&path) {
-            Some(reason) => Err(Error::in_file(&path, reason)),
-            None => npz::read(file, variable, how, keep),
+        Format::Zip => match (foreign::archive(&path), Content::of(file)?) {
+            (Some(reason), _) => Err(Error::in_file(&path, reason)),
+            (None, Content::Arrays) => npz::read(file, variable, how, keep),
+            (None, Content::Texts) => archive::with_text(file, variable, |place, input| {
+                let table = text_or_matrix(&path, input, how, keep)?;
+                Ok(Table { variable: variable.map(String::from).or(place.variable.clone()), ..table })
+            }),
         },
         Format::Mat => mat::read(file, variable, how, keep),
         Format::Parquet => parquet::read(file, how, keep),
         Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
         Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
-        Format::Text => {
-            let mut input = file.text()?;
-            let start = input.start(foreign::START).map_err(|error| input::failed(&path, error))?;
-            if let Some(reason) = foreign::text(&path, &start) {
-                return Err(Error::in_file(&path, reason));
-            }
-            if start.starts_with(b"%%MatrixMarket") {
-                matrix_market::read(&path, input, how, keep, None)
-            } else {
-                text::read(&path, input, how, keep)
-            }
-        }
+        Format::Text => text_or_matrix(&path, file.text()?, how, keep),
+    }
+}
+
+fn text_or_matrix(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    let start = input.start(foreign::START).map_err(|error| input::failed(path, error))?;
+    if let Some(reason) = foreign::text(path, &start) {
+        return Err(Error::in_file(path, reason));
+    }
+    if start.starts_with(b"%%MatrixMarket") {
+        matrix_market::read(path, input, how, keep, None)
+    } else {
+        text::read(path, input, how, keep)
     }
 }

@@ -1,11 +1,14 @@
 //! Small tables of text, such as labels.
 
+use std::io::Read;
 use std::path::Path;
 
 use super::fields::{self, Separator};
 use super::format::Look;
+use crate::archive::{self, Content};
 use crate::fault::TEXT;
-use crate::input::Opened;
+use crate::format::Format;
+use crate::input::{Opened, failed};
 use crate::{Error, Place, Result};
 
 /// One record and the line on which it starts, from 1.
@@ -17,7 +20,7 @@ pub(crate) struct Record {
 /// All records of a text, the header included, and the SHA-256 of its file. Where no separator is found, they have one
 /// field each.
 pub(crate) fn records(path: &Path, file: Opened) -> Result<(Vec<Record>, String)> {
-    let (text, sha256) = file.whole_text()?;
+    let (text, sha256) = whole_text(path, file)?;
     // The shortest records, of a letter and a separator per field, take so much more than their text.
     Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;
     let look = Look { path, text: &text, complete: true };
@@ -49,4 +52,17 @@ pub(crate) fn records(path: &Path, file: Opened) -> Result<(Vec<Record>, String)
         return Err(look.empty());
     }
     Ok((found, sha256))
+}
+
+/// The whole text of a small file, decompressed, or of the only member of an archive; and the SHA-256 of the file.
+fn whole_text(path: &Path, mut file: Opened) -> Result<(Vec<u8>, String)> {
+    if Format::of(path, file.start()) != Format::Zip || Content::of(&mut file)? != Content::Texts {
+        return file.whole_text();
+    }
+    let text = archive::with_text(&mut file, None, |place, mut input| {
+        let mut text = Vec::new();
+        input.read_to_end(&mut text).map_err(|error| failed(&place.path, error))?;
+        Ok(text)
+    })?;
+    Ok((text, file.sha256()?))
 }
