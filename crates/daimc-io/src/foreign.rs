@@ -14,9 +14,9 @@ const SIGNATURES: [(&[u8], &str, &str); 9] = [
     (b"\x80\x04", "a pickle of Python", PICKLE),
     (b"\x80\x05", "a pickle of Python", PICKLE),
     (
-        b"ARROW1\0\0",
-        "a Feather or Arrow file",
-        "in Python, pandas.read_feather(\"FILE\").to_parquet(\"FILE.parquet\")",
+        b"FEA1",
+        "a Feather file of version 1",
+        "in Python, pandas.read_feather(\"FILE\").to_feather(\"FILE.feather\")",
     ),
     (
         b"SQLite format 3\0",
@@ -73,12 +73,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(b"X\n\0\0\0\x03\0\x04").unwrap();
-        let files: [(&str, Vec<u8>, &str); 5] = [
+        let files: [(&str, Vec<u8>, &str); 4] = [
             ("a.rds", packed.finish().unwrap(), "write.csv(readRDS(\"a.rds\"), \"a.rds.csv\")"),
             ("a.RData", b"RDX3\nX\n\0".to_vec(), "load(\"a.RData\")"),
             ("a.pkl", b"\x80\x04\x95\0".to_vec(), "pandas.read_pickle(\"a.pkl\")"),
-            ("a.feather", b"ARROW1\0\0".to_vec(), "read_feather(\"a.feather\").to_parquet"),
-            ("a.xlsx", b"PK\x03\x04".to_vec(), "save its sheet as CSV"),
+            ("a.feather", b"FEA1\0\0\0\0".to_vec(), "read_feather(\"a.feather\").to_feather"),
         ];
         for (name, bytes, expected) in files {
             let path = folder.path().join(name);

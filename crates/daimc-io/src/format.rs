@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::arrow;
 use crate::hdf5::is_hdf5;
 use crate::input::ENDINGS;
 use crate::mat::is_level_4;
@@ -16,6 +17,8 @@ pub(crate) enum Format {
     Hdf5,
     Mat,
     Parquet,
+    /// A file or a stream of Arrow.
+    Arrow,
     MatrixMarket,
     /// CSV, TSV and the like; or a matrix of Matrix Market, which its first line tells.
     Text,
@@ -34,10 +37,13 @@ impl Format {
             (Self::Mat, ends(&[".mat"])),
             (Self::Parquet, ends(&[".parquet", ".pq"])),
             (Self::MatrixMarket, ENDINGS.iter().any(|ending| name.ends_with(&format!(".mtx{ending}")))),
+            (Self::Arrow, ends(&[".feather", ".arrow", ".arrows", ".ipc"]) && !start.starts_with(b"FEA1")),
             (Self::Npy, start.starts_with(b"\x93NUMPY")),
             (Self::Zip, start.starts_with(b"PK\x03\x04")),
             (Self::Mat, is_mat(start)),
             (Self::Parquet, start.starts_with(b"PAR1\x15")),
+            (Self::Arrow, start.starts_with(arrow::FILE) && start.get(6..8) == Some(&[0, 0])),
+            (Self::Arrow, start.starts_with(arrow::MESSAGE)),
         ];
         told.into_iter().find(|(_, told)| *told).map_or(Self::Text, |(format, _)| format)
     }
@@ -75,6 +81,10 @@ mod tests {
         assert_eq!(of("-", &mat), Format::Mat);
         assert_eq!(of("a.mat", b"\x89HDF\r\n\x1a\n"), Format::Hdf5);
         assert_eq!(of("a.h5ad", b""), Format::Hdf5);
+        assert_eq!(of("-", b"ARROW1\0\0\xff"), Format::Arrow);
+        assert_eq!(of("-", b"ARROW1,x\n"), Format::Text);
+        assert_eq!(of("-", b"\xff\xff\xff\xff\x10\0\0\0"), Format::Arrow);
+        assert_eq!(of("a.feather", b"FEA1"), Format::Text);
         assert_eq!(of("-", b""), Format::Text);
     }
 }

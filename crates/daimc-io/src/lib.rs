@@ -1,10 +1,11 @@
 //! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), `.npy`, `.npz`, MATLAB `.mat`,
-//! Matrix Market, Parquet, and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
+//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
 //!
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
 //! and `f32` stays `f32`.
 
 mod archive;
+mod arrow;
 mod assemble;
 mod cell_ranger;
 mod chunks;
@@ -14,6 +15,7 @@ mod error;
 mod fault;
 mod foreign;
 mod format;
+mod frame;
 mod hdf5;
 mod input;
 mod labels;
@@ -188,6 +190,7 @@ fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>
         },
         Format::Mat => mat::read(file, variable, how, keep),
         Format::Parquet => parquet::read(file, how, keep),
+        Format::Arrow => arrow::read(file, how, keep),
         Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
         Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
         Format::Text => text_or_matrix(&path, file.text()?, how, keep),

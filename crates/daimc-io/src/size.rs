@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::archive::{self, Content};
 use crate::format::Format;
 use crate::input::{Opened, is_packed};
-use crate::{Precision, Reading, Result, hdf5, matrix_market, npy, npz, parquet};
+use crate::{Precision, Reading, Result, arrow, hdf5, matrix_market, npy, npz, parquet};
 
 /// What can be told of a table from the first bytes of its file, and from its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Siz
     Ok(match Format::of(&path, file.start()) {
         Format::Npy => matrix(npy::shape(&mut file)?),
         Format::Parquet => matrix(parquet::shape(&mut file)?),
+        Format::Arrow => matrix(arrow::shape(&mut file)?),
         Format::Hdf5 => told(hdf5::size(&mut file, variable, how)?),
         Format::Zip => match Content::of(&mut file)? {
             Content::Arrays => told(npz::size(&mut file, variable, how)?),

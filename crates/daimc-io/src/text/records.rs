@@ -9,7 +9,7 @@ use crate::archive::{self, Content};
 use crate::fault::TEXT;
 use crate::format::Format;
 use crate::input::{Opened, failed};
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, arrow, parquet};
 
 /// One record and the line on which it starts, from 1.
 pub(crate) struct Record {
@@ -17,9 +17,17 @@ pub(crate) struct Record {
     pub fields: Vec<String>,
 }
 
-/// All records of a text, the header included, and the SHA-256 of its file. Where no separator is found, they have one
+/// All records of a table, the header included, and the SHA-256 of its file. Where no separator is found, they have one
 /// field each.
-pub(crate) fn records(path: &Path, file: Opened) -> Result<(Vec<Record>, String)> {
+pub(crate) fn records(path: &Path, mut file: Opened) -> Result<(Vec<Record>, String)> {
+    let frame = match Format::of(path, file.start()) {
+        Format::Parquet => Some(parquet::records(&mut file)?),
+        Format::Arrow => Some(arrow::records(&mut file)?),
+        _ => None,
+    };
+    if let Some(records) = frame {
+        return Ok((records, file.sha256()?));
+    }
     let (text, sha256) = whole_text(path, file)?;
     // The shortest records, of a letter and a separator per field, take so much more than their text.
     Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;

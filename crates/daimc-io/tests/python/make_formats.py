@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import scipy.io
 import scipy.sparse as sp
 
+import arrow_formats
 import hdf5_formats
 
 folder = Path(sys.argv[1])
@@ -432,4 +433,5 @@ def tiny():
 for make in (npy, npz, mat, parquet, text, tiny):
     make()
 hdf5_formats.write(folder, random, table, error)
+arrow_formats.write(folder, random, table, error)
 (folder / "expected.json").write_text(json.dumps(dict(tables=tables, errors=errors)))
