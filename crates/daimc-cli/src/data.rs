@@ -20,8 +20,8 @@ use crate::progress::{self, Level, Spooling};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV, also compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .h5ad, 10x .h5 or folder), or `-` for standard
-    /// input; `::VARIABLE` picks an array in a container, as in `digits.mat::X{2}` or `cells.h5ad::layers/counts`. A .h5mu file is
+    /// A view: its name and its file (CSV, TSV, also compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx, .ods, .h5ad, 10x .h5 or folder), or `-` for standard
+    /// input; `::VARIABLE` picks an array in a container, as in `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is
     /// one view for each modality. Repeat for each view
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]

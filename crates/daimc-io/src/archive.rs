@@ -1,4 +1,4 @@
-//! Zip archives: the arrays of numpy, or tables of text.
+//! Zip archives: the arrays of numpy, a spreadsheet, or tables of text.
 
 use std::borrow::Cow;
 use std::io::BufReader;
@@ -8,16 +8,24 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::input::{Input, Opened, Random, failed};
+use crate::sheet::{OpenDocument, Workbook, in_cell};
 use crate::{Error, Place, Result};
 
 /// How many members a message lists.
 const LISTED: usize = 30;
+
+/// A sheet has about so many times more bytes than its text.
+const MARKUP: u64 = 3;
 
 /// What an archive holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Arrays of numpy.
     Arrays,
+    /// A workbook of Excel.
+    Workbook,
+    /// A spreadsheet of OpenDocument.
+    OpenDocument,
     /// Tables of text.
     Texts,
 }
@@ -31,41 +39,78 @@ impl Content {
         }
         let bytes = file.glance()?;
         let archive = open(&file.place, &bytes)?;
-        let arrays = archive.file_names().flatten().any(|name| name.ends_with(".npy"));
-        Ok(if arrays { Self::Arrays } else { Self::Texts })
+        let has = |name: &str| archive.index_for_name(name).is_some();
+        if has("xl/workbook.bin") {
+            return Err(file
+                .place
+                .fault("is a binary workbook (.xlsb), which is not read; save it as .xlsx"));
+        }
+        let arrays = || archive.file_names().flatten().any(|name| name.ends_with(".npy"));
+        Ok(if has("[Content_Types].xml") {
+            Self::Workbook
+        } else if has("content.xml") && has("mimetype") {
+            Self::OpenDocument
+        } else if arrays() {
+            Self::Arrays
+        } else {
+            Self::Texts
+        })
     }
 }
 
-/// Hands the text of a member to `read`, decompressed: of the one that is called `wanted`, by its path or by its name, or of the
-/// only one.
+/// Hands the text of a table to `read`: of the member or the sheet that is called `wanted`, or of the only one.
 pub(crate) fn with_text<T: Send>(
     file: &mut Opened,
+    content: Content,
     wanted: Option<&str>,
-    read: impl FnOnce(&Place, Input<'_>) -> Result<T> + Send,
+    read: impl FnOnce(&str, Input<'_>) -> Result<T> + Send,
 ) -> Result<T> {
     let place = file.place.clone();
+    let unreadable = |error| place.unreadable(error);
     file.at_random(|bytes| {
         let mut archive = open(&place, &bytes)?;
-        let name = member(&place, &archive, wanted)?;
-        let place = Place { variable: Some(name.clone()), ..place };
-        let member = archive.by_name(&name).map_err(|error| damaged(&place, error))?;
-        if !matches!(member.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
-            let method = member.compression();
-            return Err(place.fault(format!(
-                "is compressed by {method}, which is not read in archives; unpack it and name the file"
-            )));
+        match content {
+            Content::Workbook => {
+                let mut workbook = Workbook::open(&place, &mut archive, wanted)?;
+                let name = workbook.name.clone();
+                let text = workbook.text().map_err(unreadable)?;
+                read(&name, Input::of_sheet(text)).map_err(|error| in_cell(error, &name))
+            }
+            Content::OpenDocument => {
+                let mut document = OpenDocument::open(&place, &mut archive, wanted)?;
+                let name = document.name.clone();
+                let text = document.text().map_err(unreadable)?;
+                read(&name, Input::of_sheet(text)).map_err(|error| in_cell(error, &name))
+            }
+            Content::Arrays | Content::Texts => {
+                let name = member(&place, &archive, wanted)?;
+                let place = Place::array(&place.path, &name);
+                let member = archive.by_name(&name).map_err(|error| damaged(&place, error))?;
+                let method = member.compression();
+                if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
+                    return Err(place.fault(format!(
+                        "is compressed by {method}, which is not read in archives; unpack it and name the file"
+                    )));
+                }
+                let input = Input::new(member).map_err(|error| failed(&place.path, error));
+                input.and_then(|input| read(&name, input)).map_err(|error| error.in_part(&name))
+            }
         }
-        let input = Input::new(member).map_err(|error| failed(&place.path, error));
-        input.and_then(|input| read(&place, input)).map_err(|error| error.in_part(&name))
     })
 }
 
-/// How many bytes the text of a member claims to be.
-pub(crate) fn length(file: &mut Opened, wanted: Option<&str>) -> Result<u64> {
-    let place = file.place.clone();
-    let mut archive = open(&place, &file.glance()?)?;
-    let name = member(&place, &archive, wanted)?;
-    archive.by_name(&name).map(|member| member.size()).map_err(|error| damaged(&place, error))
+/// About how many bytes the text of a table will be.
+pub(crate) fn length(file: &mut Opened, content: Content, wanted: Option<&str>) -> Result<u64> {
+    let (place, bytes) = (file.place.clone(), file.glance()?);
+    let mut archive = open(&place, &bytes)?;
+    Ok(match content {
+        Content::Workbook => Workbook::open(&place, &mut archive, wanted)?.length() / MARKUP,
+        Content::OpenDocument => OpenDocument::open(&place, &mut archive, wanted)?.length() / MARKUP,
+        Content::Arrays | Content::Texts => {
+            let name = member(&place, &archive, wanted)?;
+            archive.by_name(&name).map(|member| member.size()).map_err(|error| damaged(&place, error))?
+        }
+    })
 }
 
 type Archive = ZipArchive<BufReader<Random>>;

@@ -183,7 +183,11 @@ impl Opened {
         let opened = || {
             let mut file = BufReader::with_capacity(1 << 16, self);
             let packed = is_packed(file.fill_buf()?);
-            Ok(Input { reader: packed::unpacked(Box::new(file))?, size: size.filter(|_| !packed) })
+            Ok(Input {
+                reader: packed::unpacked(Box::new(file))?,
+                size: size.filter(|_| !packed),
+                tabs: false,
+            })
         };
         opened().map_err(|error| failed(&path, error))
     }
@@ -356,13 +360,20 @@ pub(crate) struct Input<'a> {
     reader: Box<dyn Read + Send + 'a>,
     /// How many bytes of text there are, where that is known: of a plain file.
     pub size: Option<u64>,
+    /// Whether it is known that tabs separate its fields.
+    pub tabs: bool,
 }
 
 impl<'a> Input<'a> {
     /// What comes out of a reader, decompressed.
     pub(crate) fn new(reader: impl Read + Send + 'a) -> io::Result<Self> {
         let reader = BufReader::with_capacity(1 << 16, reader);
-        Ok(Self { reader: packed::unpacked(Box::new(reader))?, size: None })
+        Ok(Self { reader: packed::unpacked(Box::new(reader))?, size: None, tabs: false })
+    }
+
+    /// The text of a sheet.
+    pub(crate) fn of_sheet(text: impl Read + Send + 'a) -> Self {
+        Self { reader: Box::new(text), size: None, tabs: true }
     }
 
     /// Up to so many bytes that the text starts with; they stay to be read.

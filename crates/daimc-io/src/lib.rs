@@ -1,5 +1,5 @@
 //! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), `.npy`, `.npz`, MATLAB `.mat`,
-//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
+//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
 //!
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
 //! and `f32` stays `f32`.
@@ -29,6 +29,7 @@ mod number;
 mod parquet;
 mod quiet;
 mod real;
+mod sheet;
 mod size;
 mod sparse;
 mod table;
@@ -73,7 +74,7 @@ pub enum Precision {
 }
 
 /// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
-/// container: an array of an `.npz`, a table in a `.zip`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
+/// container: an array of an `.npz`, a table in a `.zip`, a sheet of an `.xlsx` or `.ods`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
 /// `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, a type of features of a 10x file. A folder is one that Cell Ranger
 /// writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
 ///
@@ -180,12 +181,11 @@ fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>
             None => npy::read(file, how),
         },
         Format::Hdf5 => hdf5::read(file, variable, how, keep),
-        Format::Zip => match (foreign::archive(&path), Content::of(file)?) {
-            (Some(reason), _) => Err(Error::in_file(&path, reason)),
-            (None, Content::Arrays) => npz::read(file, variable, how, keep),
-            (None, Content::Texts) => archive::with_text(file, variable, |place, input| {
+        Format::Zip => match Content::of(file)? {
+            Content::Arrays => npz::read(file, variable, how, keep),
+            content => archive::with_text(file, content, variable, |name, input| {
                 let table = text_or_matrix(&path, input, how, keep)?;
-                Ok(Table { variable: variable.map(String::from).or(place.variable.clone()), ..table })
+                Ok(Table { variable: variable.or(Some(name)).map(String::from), ..table })
             }),
         },
         Format::Mat => mat::read(file, variable, how, keep),

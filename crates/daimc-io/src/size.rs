@@ -50,7 +50,7 @@ pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Siz
         Format::Hdf5 => told(hdf5::size(&mut file, variable, how)?),
         Format::Zip => match Content::of(&mut file)? {
             Content::Arrays => told(npz::size(&mut file, variable, how)?),
-            Content::Texts => guess(archive::length(&mut file, variable)? / TEXT),
+            content => guess(archive::length(&mut file, content, variable)? / TEXT),
         },
         // What is stored takes as much in memory, but for compression.
         Format::Mat => Size { bytes: length.saturating_mul(2), rows: None },

@@ -163,6 +163,8 @@ fn any_byte_may_be_wrong_and_any_end_missing() {
         "tiny_lz4.feather",
         "tiny_zstd.feather",
         "tiny.arrows",
+        "tiny.xlsx",
+        "tiny.ods",
         "tiny.csv.bz2",
         "tiny.csv.xz",
         "tiny.csv.zip",

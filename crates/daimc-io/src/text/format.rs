@@ -53,6 +53,8 @@ pub(super) struct Format {
     pub line: usize,
     /// What tells how many fields there should be.
     model: &'static str,
+    /// Whether it is the text of a sheet.
+    sheet: bool,
 }
 
 impl Format {
@@ -69,6 +71,12 @@ impl Format {
     /// Says that a record has another number of fields.
     pub fn ragged(&self, found: usize) -> String {
         let (plural, expected, model) = (if found == 1 { "" } else { "s" }, self.fields, self.model);
+        if self.sheet {
+            return format!(
+                "{found} cell{plural} where {model} has {expected}: give every column a title, and delete what is above \
+                 the header or beside the table"
+            );
+        }
         format!(
             "{found} field{plural} where {model} has {expected}: look for a missing separator, or for one within a \
              value that should be in quotes"
@@ -83,7 +91,7 @@ pub(super) fn detect(path: &Path, input: &mut Input<'_>, how: Reading) -> Result
         let wanted = head.len().max(HEAD);
         let read = input.by_ref().take(wanted as u64).read_to_end(&mut head);
         let complete = read.map_err(|error| input::failed(path, error))? < wanted;
-        let look = Look { path, text: &head, complete };
+        let look = Look { path, text: &head, complete, tabs: input.tabs };
         if let Some(format) = look.format(how)? {
             return Ok((format, head));
         }
@@ -96,6 +104,8 @@ pub(super) struct Look<'a> {
     pub text: &'a [u8],
     /// Whether that is all there is.
     pub complete: bool,
+    /// Whether it is known that tabs separate fields.
+    pub tabs: bool,
 }
 
 /// The records at the start of a text, split by some separator.
@@ -137,6 +147,7 @@ impl Look<'_> {
             start,
             line: 0,
             model: "the first row",
+            sheet: self.tabs,
         };
         let row_names_only = sample.usual() == first.len() + 1 && !how.no_ids && !sample.trailing;
         if let Some(header) = comment.filter(|_| !is_header(&first, how.no_ids)) {
@@ -210,7 +221,8 @@ impl Look<'_> {
     /// The first records, split by the separator under which they look most like a table; `None` if they are one
     /// column under each.
     fn sample(&self, start: usize) -> Option<Sample> {
-        let samples = SEPARATORS.iter().map(|&separator| self.split(start, separator));
+        let separators = if self.tabs { &SEPARATORS[..1] } else { &SEPARATORS };
+        let samples = separators.iter().map(|&separator| self.split(start, separator));
         let mut scored: Vec<(f64, Sample)> =
             samples.map(|sample| (sample.score(), sample)).filter(|(score, _)| *score > 0.0).collect();
         // Blanks also stand within names; a separator that every record has as often does not.
@@ -347,7 +359,7 @@ mod tests {
     #[test]
     fn a_long_line_is_not_an_open_quote() {
         let why = |text: &str| {
-            let look = Look { path: Path::new("a.csv"), text: text.as_bytes(), complete: false };
+            let look = Look { path: Path::new("a.csv"), text: text.as_bytes(), complete: false, tabs: false };
             look.why_no_record(0)
         };
         assert!(why("id,a,b,\"c\",it's 5\" wide").contains("longer than 256 MB"));

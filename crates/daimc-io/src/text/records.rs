@@ -28,10 +28,10 @@ pub(crate) fn records(path: &Path, mut file: Opened) -> Result<(Vec<Record>, Str
     if let Some(records) = frame {
         return Ok((records, file.sha256()?));
     }
-    let (text, sha256) = whole_text(path, file)?;
+    let (text, tabs, sha256) = whole_text(path, file)?;
     // The shortest records, of a letter and a separator per field, take so much more than their text.
     Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;
-    let look = Look { path, text: &text, complete: true };
+    let look = Look { path, text: &text, complete: true, tabs };
     let (start, _) = look.skip_comments()?;
     // One column is taken as it is; a record separator is no part of any field.
     let separator = look.separator(start).unwrap_or(Separator::Byte(b'\n'));
@@ -62,15 +62,20 @@ pub(crate) fn records(path: &Path, mut file: Opened) -> Result<(Vec<Record>, Str
     Ok((found, sha256))
 }
 
-/// The whole text of a small file, decompressed, or of the only member of an archive; and the SHA-256 of the file.
-fn whole_text(path: &Path, mut file: Opened) -> Result<(Vec<u8>, String)> {
-    if Format::of(path, file.start()) != Format::Zip || Content::of(&mut file)? != Content::Texts {
-        return file.whole_text();
-    }
-    let text = archive::with_text(&mut file, None, |place, mut input| {
+/// The whole text of a small file, decompressed, or of the only table of an archive, whether tabs separate its fields; and the
+/// SHA-256 of the file.
+fn whole_text(path: &Path, mut file: Opened) -> Result<(Vec<u8>, bool, String)> {
+    let content = match Format::of(path, file.start()) {
+        Format::Zip => Some(Content::of(&mut file)?).filter(|content| *content != Content::Arrays),
+        _ => None,
+    };
+    let Some(content) = content else {
+        return file.whole_text().map(|(text, sha256)| (text, false, sha256));
+    };
+    let (text, tabs) = archive::with_text(&mut file, content, None, |_, mut input| {
         let mut text = Vec::new();
-        input.read_to_end(&mut text).map_err(|error| failed(&place.path, error))?;
-        Ok(text)
+        input.read_to_end(&mut text).map_err(|error| failed(path, error))?;
+        Ok((text, input.tabs))
     })?;
-    Ok((text, file.sha256()?))
+    Ok((text, tabs, file.sha256()?))
 }

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 import arrow_formats
 import hdf5_formats
+import sheet_formats
 
 folder = Path(sys.argv[1])
 random = np.random.default_rng(7)
@@ -434,4 +435,5 @@ for make in (npy, npz, mat, parquet, text, tiny):
     make()
 hdf5_formats.write(folder, random, table, error)
 arrow_formats.write(folder, random, table, error)
+sheet_formats.write(folder, random, table, error)
 (folder / "expected.json").write_text(json.dumps(dict(tables=tables, errors=errors)))

@@ -92,6 +92,15 @@ fn labels_are_columns_of_data_frames() {
 }
 
 #[test]
+fn labels_are_columns_of_sheets() {
+    let Some(formats) = Formats::make() else { return };
+    for file in ["labels.xlsx", "labels.ods"] {
+        let labels = read_labels(&formats.path(&file.into()), None).unwrap();
+        assert_eq!(known(&labels), ["p", "?", "q"], "{file}");
+    }
+}
+
+#[test]
 fn labels_can_be_unknown() {
     let labels = read("id,label\nx,\ny,NA\nz,none\n");
     assert_eq!(labels.labels, [None, None, Some("none".into())]);
