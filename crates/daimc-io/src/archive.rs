@@ -24,7 +24,7 @@ pub(crate) enum Content {
     Arrays,
     /// A workbook of Excel.
     Workbook,
-    /// A spreadsheet of OpenDocument.
+    /// A spreadsheet of `OpenDocument`.
     OpenDocument,
     /// Tables of text.
     Texts,

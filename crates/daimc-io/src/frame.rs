@@ -8,7 +8,7 @@ use crate::disk::{Disk, Keep, Spool};
 use crate::fault::{Pieces, TEXT};
 use crate::number::Target;
 use crate::real::Real;
-use crate::text::Record;
+use crate::text::{Record, shell_list};
 use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
 
 /// What a column can be used for.
@@ -66,7 +66,9 @@ pub(crate) trait Frame {
 /// that holds text or whole numbers.
 pub(crate) fn table<F: Frame>(frame: &F, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = frame.place();
-    let mut columns = frame.columns()?;
+    let (dropped, mut columns): (Vec<Column>, Vec<Column>) =
+        frame.columns()?.into_iter().partition(|column| how.drop.contains(&column.name));
+    let dropped = dropped.into_iter().map(|column| column.name).collect();
     let index = Index::of(frame);
     let position = if how.no_ids { None } else { index.column(place, &columns)? };
     let id_column = position.map(|position| columns.remove(position));
@@ -110,6 +112,8 @@ pub(crate) fn table<F: Frame>(frame: &F, how: Reading, keep: Keep<'_>) -> Result
         cells,
         lines: None,
         transposed: how.transpose,
+        dropped,
+        remarks: Vec::new(),
     })
 }
 
@@ -160,16 +164,17 @@ pub(crate) fn records<F: Frame>(frame: &F) -> Result<Vec<Record>> {
 fn refuse_others(place: &Place, columns: &[Column]) -> Result<()> {
     let others: Vec<&Column> = columns.iter().filter(|column| !column.is_numeric()).collect();
     let shown = |column: &&Column| format!("{} of type {}", quoted(&column.name), column.type_name);
-    match &*others {
-        [] => Ok(()),
-        [column] => {
-            Err(place.fault(format!("has a column {}; drop it, or turn it into numbers", shown(column))))
-        }
-        several => Err(place.fault(format!(
-            "has columns {}; drop them, or turn them into numbers",
-            list(several.iter().map(shown))
-        ))),
-    }
+    let names: Vec<String> = others.iter().map(|column| column.name.clone()).collect();
+    let (what, them) = match others.len() {
+        0 => return Ok(()),
+        1 => ("a column", "it"),
+        _ => ("columns", "them"),
+    };
+    let others = list(others.iter().map(shown));
+    let names = shell_list(&names);
+    Err(place.fault(format!(
+        "has {what} {others}; leave {them} out (--drop {names}), or turn {them} into numbers"
+    )))
 }
 
 fn precision(columns: &[Column]) -> Precision {

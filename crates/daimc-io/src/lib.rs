@@ -1,4 +1,4 @@
-//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), `.npy`, `.npz`, MATLAB `.mat`,
+//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), GCT, `.npy`, `.npz`, MATLAB `.mat`,
 //! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
 //!
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
@@ -23,6 +23,7 @@ mod location;
 mod mat;
 mod matrix_market;
 pub mod memory;
+mod names;
 mod npy;
 mod npz;
 mod number;
@@ -55,13 +56,18 @@ pub use table::{Cells, Csr, Table};
 
 /// How a file is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct Reading<'a> {
     /// Instances are in columns, features in rows.
     pub transpose: bool,
     /// The file has no IDs: its first column holds values like the others.
     pub no_ids: bool,
     /// The type of the values; where `None`, that of the file (`f64` for text).
     pub precision: Option<Precision>,
+    /// Decimals of text are written with a comma.
+    pub decimal_comma: bool,
+    /// The names of columns that are left out, of text, spreadsheets, Parquet and Arrow: whatever they hold. Where instances are
+    /// in columns, these are columns about the features.
+    pub drop: &'a [String],
 }
 
 /// The type of the values of a table.
@@ -174,6 +180,13 @@ fn store(mut file: Opened, variable: Option<&str>, how: Reading, disk: &Disk) ->
 }
 
 fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    let mut table = parse_format(file, variable, how, keep)?;
+    let remarks = [names::told_apart(&mut table), names::numbers(&table)];
+    table.remarks.extend(remarks.into_iter().flatten());
+    Ok(table)
+}
+
+fn parse_format(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let path = file.place.path.clone();
     match Format::of(&path, file.start()) {
         Format::Npy => match keep.disk() {

@@ -94,7 +94,7 @@ impl Frame for Parquet {
 
     fn columns(&self) -> Result<Vec<Column>> {
         let count = self.metadata.file_metadata().schema_descr().num_columns();
-        (0..count).map(|index| self.chunks(index).map(|chunks| chunks.column())).collect()
+        (0..count).map(|index| self.chunks(index).map(Chunks::column)).collect()
     }
 
     fn pandas(&self) -> &str {

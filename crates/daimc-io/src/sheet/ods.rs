@@ -1,4 +1,4 @@
-//! Spreadsheets of OpenDocument: one document with all sheets.
+//! Spreadsheets of `OpenDocument`: one document with all sheets.
 
 use std::io::{self, Read, Seek};
 
@@ -32,7 +32,7 @@ impl<'a, R: Read + Seek + Send> OpenDocument<'a, R> {
 
     /// The text of the sheet.
     pub(crate) fn text(&mut self) -> io::Result<impl Read + Send + '_> {
-        let mut cells = Cells::new(content(self.archive)?);
+        let mut cells = SheetRows::new(content(self.archive)?);
         for _ in 0..=self.sheet {
             cells.table()?.ok_or_else(ended)?;
         }
@@ -54,7 +54,7 @@ fn content<R: Read + Seek>(archive: &mut ZipArchive<R>) -> io::Result<Xml<ZipFil
 
 /// The names of the sheets, and which of them have cells.
 fn sheets<R: Read + Seek + Send>(archive: &mut ZipArchive<R>) -> io::Result<(Vec<String>, Vec<bool>)> {
-    let mut cells = Cells::new(content(archive)?);
+    let mut cells = SheetRows::new(content(archive)?);
     let (mut names, mut filled) = (Vec::new(), Vec::new());
     while let Some(name) = cells.table()? {
         names.push(name);
@@ -68,14 +68,14 @@ fn sheets<R: Read + Seek + Send>(archive: &mut ZipArchive<R>) -> io::Result<(Vec
 }
 
 /// The rows of one sheet after another.
-struct Cells<R> {
+struct SheetRows<R> {
     xml: Xml<R>,
     /// How many rows came before.
     rows: usize,
     cells: Vec<String>,
 }
 
-impl<R: Read> Cells<R> {
+impl<R: Read> SheetRows<R> {
     fn new(xml: Xml<R>) -> Self {
         Self { xml, rows: 0, cells: Vec::new() }
     }
@@ -174,7 +174,7 @@ impl<R: Read> Cells<R> {
     }
 }
 
-impl<R: Read + Send> Rows for Cells<R> {
+impl<R: Read + Send> Rows for SheetRows<R> {
     fn next(&mut self) -> io::Result<Option<Row<'_>>> {
         let times = loop {
             match self.xml.next()? {

@@ -62,7 +62,7 @@ impl<'a, R: Read + Seek + Send> Workbook<'a, R> {
     /// The text of the sheet.
     pub(crate) fn text(&mut self) -> io::Result<impl Read + Send + '_> {
         let part = part(self.archive, &self.part)?.ok_or_else(|| damaged("a sheet is not in the archive"))?;
-        Ok(Text::new(Cells::new(Xml::new(part), &self.strings, &self.dates)))
+        Ok(Text::new(SheetRows::new(Xml::new(part), &self.strings, &self.dates)))
     }
 
     /// How long the sheet is, before it was compressed.
@@ -151,7 +151,7 @@ fn is_filled<R: Read + Seek + Send>(archive: &mut ZipArchive<R>, name: &str) -> 
     let Some(part) = part(archive, name)? else { return Ok(false) };
     let dates = Dates::default();
     // Which text it is does not matter.
-    let mut cells = Cells::new(Xml::new(part), &[], &dates);
+    let mut cells = SheetRows::new(Xml::new(part), &[], &dates);
     cells.known = false;
     while let Some(row) = cells.next()? {
         if row.cells.iter().any(|cell| !cell.is_empty()) {
@@ -251,7 +251,7 @@ fn shows_date(code: &str) -> bool {
 }
 
 /// The rows of a sheet.
-struct Cells<'a, R> {
+struct SheetRows<'a, R> {
     xml: Xml<R>,
     strings: &'a [String],
     dates: &'a Dates,
@@ -263,7 +263,7 @@ struct Cells<'a, R> {
     filled: usize,
 }
 
-impl<'a, R: Read> Cells<'a, R> {
+impl<'a, R: Read> SheetRows<'a, R> {
     fn new(xml: Xml<R>, strings: &'a [String], dates: &'a Dates) -> Self {
         Self { xml, strings, dates, known: true, row: 0, cells: Vec::new(), filled: 0 }
     }
@@ -353,7 +353,7 @@ impl<'a, R: Read> Cells<'a, R> {
     }
 }
 
-impl<R: Read + Send> Rows for Cells<'_, R> {
+impl<R: Read + Send> Rows for SheetRows<'_, R> {
     fn next(&mut self) -> io::Result<Option<Row<'_>>> {
         loop {
             match self.xml.next()? {

@@ -79,7 +79,7 @@ def write(folder, random, table, error):
         table(f"{kind}.arrows", values[:, :1], ids=ids, features=["a"])
 
     feather.write_feather(frame.assign(word="x", day=pd.Timestamp("2020-01-01")), folder / "word.feather")
-    error("word.feather", "'word' of type string", "'day' of type timestamp", "drop them")
+    error("word.feather", "'word' of type string", "'day' of type timestamp", "--drop word,day")
     stream(folder / "list.arrows", pa.table(dict(a=values[:, 0], list=[[1, 2]] * 200)))
     error("list.arrows", "'list'", "lists")
     stream(folder / "no_id.arrows", pa.table(dict(id=["a", None], b=[1.0, 2.0])))
