@@ -5,11 +5,14 @@
 A folder for each reader that is fuzzed; the name of a file does not matter.
 """
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import anndata as ad
@@ -18,6 +21,7 @@ import mudata as md
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import scipy.io
 import scipy.sparse as sp
@@ -207,5 +211,29 @@ def config():
         dict(name="a", path="a.tsv", shape=[3, 2], values="dense f64", entries=6, bytes=48, sha256="00")]), indent=1))
 
 
-for make in (text, mtx, npy, mat, parquet, hdf5, config):
+def tables():
+    """Arrow, spreadsheets, GCT, and what texts are packed in."""
+    frame = pd.DataFrame([[1.5, 2.0], [-3.0, None]], index=["s0", "s1"], columns=["x", "y"])
+    named = pa.table(dict(id=["s0", "s1"], x=[1.5, 2.0], y=[1, None]))
+    for codec in ("uncompressed", "lz4", "zstd"):
+        feather.write_feather(named, file(f"arrow/{codec}.feather"), compression=codec)
+    words = named.set_column(0, "id", pa.array(["s0", "s1"]).dictionary_encode())
+    with pa.ipc.new_stream(str(file("arrow/words.arrows")), words.schema) as writer:
+        writer.write_table(words)
+    for ending in ("xlsx", "ods"):
+        with pd.ExcelWriter(file(f"{ending}/two.{ending}")) as out:
+            frame.to_excel(out, sheet_name="a")
+            frame.to_excel(out, sheet_name="b")
+        frame.to_excel(file(f"{ending}/one.{ending}"))
+    put("gct/old.gct", "#1.2\n2\t2\nName\tDescription\ts0\ts1\ng1\tna\t1\t2\ng2\tna\t3\t\n")
+    put("gct/new.gct", "#1.3\n1\t2\t1\t1\nid\tsymbol\ts0\ts1\nkind\tna\ta\tb\ng1\tA\t1\t2\n")
+    put("bz2/table.csv.bz2", bz2.compress(frame.to_csv().encode()))
+    put("xz/table.csv.xz", lzma.compress(frame.to_csv().encode()))
+    with zipfile.ZipFile(file("zip/two.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", frame.to_csv())
+        archive.writestr("b.tsv", frame.to_csv(sep="\t"))
+    frame.to_csv(file("zip/one.csv.zip"))
+
+
+for make in (text, mtx, npy, mat, parquet, hdf5, config, tables):
     make()

@@ -1,5 +1,6 @@
 //! The options that say where the data are, and reading them.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
@@ -21,8 +22,8 @@ use crate::progress::{self, Level, Spooling};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV, .npy, .npz, .mat, .mtx, .parquet, .h5ad, 10x .h5 or folder), or `-` for standard
-    /// input; `::VARIABLE` picks an array in a container, as in `digits.mat::X{2}` or `cells.h5ad::layers/counts`. A .h5mu file is
+    /// A view: its name and its file (CSV, TSV, GCT, also compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx, .ods, .h5ad, 10x .h5 or folder), or `-` for standard
+    /// input; `::VARIABLE` picks an array in a container, as in `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is
     /// one view for each modality. Repeat for each view
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,6 +44,17 @@ pub struct Data {
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ids: Option<Which>,
+
+    /// Columns that are left out of tables (text, spreadsheets, Parquet, Feather) wherever a view has them, by their titles, whatever
+    /// they hold: `--drop Symbol,Chr` [default: none]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drop: Vec<String>,
+
+    /// What decimals of text are written with, `.` or `,` [default: .]
+    #[arg(long, value_name = "SIGN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<Decimal>,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -69,6 +81,27 @@ pub struct Data {
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+}
+
+/// What stands between a whole number and its decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decimal {
+    #[serde(rename = ".")]
+    Point,
+    #[serde(rename = ",")]
+    Comma,
+}
+
+impl FromStr for Decimal {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "." => Ok(Self::Point),
+            "," => Ok(Self::Comma),
+            _ => Err("write a point or a comma: --decimal ,"),
+        }
+    }
 }
 
 /// All views, or some.
@@ -210,6 +243,14 @@ impl Data {
         if tables.iter().any(|(_, table)| matches!(table.cells, Cells::Stored(_))) {
             from_disk.get_or_insert_with(|| memory::FROM_DISK.into());
         }
+        let level = spool.map_or(Level::Normal, |(_, level)| level);
+        for (name, table) in &tables {
+            table
+                .remarks
+                .iter()
+                .for_each(|remark| level.tell(format!("warning: view {} {remark}", plain(name))));
+        }
+        let turned = turned(&tables);
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
         let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
         let nan = match self.nan {
@@ -219,7 +260,11 @@ impl Data {
         };
         let mask = self.mask.as_ref().map(PathBuf::from);
         let matching = self.ids.matching()?;
-        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart, matching })?;
+        let joined = daimc_io::assemble(tables, &Assembly { nan, mask, apart, matching });
+        let (views, account) = joined.map_err(|error| match turned {
+            Some(reason) => Failure::Data(format!("{error}; {reason}")),
+            None => error.into(),
+        })?;
         Ok(Loaded { views, from_disk, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 
@@ -235,7 +280,7 @@ impl Data {
         sizes.collect()
     }
 
-    fn reading(&self, name: &str) -> Reading {
+    fn reading(&self, name: &str) -> Reading<'_> {
         Reading {
             transpose: Which::has(self.transpose.as_ref(), name),
             no_ids: Which::has(self.no_ids.as_ref(), name),
@@ -244,6 +289,8 @@ impl Data {
                 Some(Precision::F32) => Some(daimc_io::Precision::F32),
                 Some(Precision::F64) => Some(daimc_io::Precision::F64),
             },
+            decimal_comma: self.decimal == Some(Decimal::Comma),
+            drop: &self.drop,
         }
     }
 
@@ -307,8 +354,22 @@ impl Data {
             Ok(((name, table), input))
         });
         let read: Vec<Result<_>> = read.collect();
-        let (tables, inputs) = read.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let (tables, inputs): (Tables, Vec<Input>) =
+            read.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        self.check_dropped(&tables)?;
         Ok((tables, inputs))
+    }
+
+    /// Fails if no view has a column that is to be left out.
+    fn check_dropped(&self, tables: &Tables) -> Result<()> {
+        let known = |name: &String| tables.iter().any(|(_, table)| table.dropped.contains(name));
+        match self.drop.iter().find(|name| !known(name)) {
+            None => Ok(()),
+            Some(unknown) => Err(Failure::Usage(format!(
+                "--drop names {}, but no view has a column with this title (in text, a spreadsheet, Parquet or Feather)",
+                quoted(unknown)
+            ))),
+        }
     }
 
     /// The names of the views.
@@ -364,6 +425,36 @@ impl Data {
         Which::check(self.no_ids.as_ref(), "--no-ids", &locations)?;
         Ok(locations)
     }
+}
+
+/// Says that a table has its instances in columns, where the titles of its columns are the IDs of another view, and its own IDs are
+/// not.
+fn turned(tables: &Tables) -> Option<String> {
+    const LOOKED_AT: usize = 100;
+    let looks = |(name, table): &(String, Table)| {
+        let titles: HashSet<&str> =
+            table.features.as_ref()?.iter().take(LOOKED_AT).map(String::as_str).collect();
+        let own: HashSet<&str> = table.ids.as_ref()?.iter().take(LOOKED_AT).map(String::as_str).collect();
+        let others = tables
+            .iter()
+            .filter(|(other, _)| other != name)
+            .filter_map(|(other, table)| Some((other, table.ids.as_ref()?)));
+        for (other, ids) in others {
+            let count = |names: &HashSet<&str>| ids.iter().filter(|id| names.contains(id.as_str())).count();
+            if 2 * count(&titles) > titles.len() && count(&own) == 0 {
+                let how =
+                    if table.transposed { "is to be read without --transpose" } else { "needs --transpose" };
+                return Some(format!(
+                    "the features of view {} are called as the instances of view {}, so it {how}{}",
+                    quoted(name),
+                    quoted(other),
+                    if table.transposed { String::new() } else { format!("={}", plain(name)) }
+                ));
+            }
+        }
+        None
+    };
+    tables.iter().find_map(looks)
 }
 
 /// The views of a file that holds several and of which none was picked, named as they are in the file; else the one.

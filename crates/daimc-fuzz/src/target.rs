@@ -29,7 +29,7 @@ enum Reader {
     Table(&'static [&'static str]),
     Labels(Option<&'static str>),
     /// With the table of a view, whose instances the mask is about.
-    Mask(Table),
+    Mask(Box<Table>),
     /// Names of the rows of a matrix that lies beside them.
     Names(PathBuf),
     /// With data for which a model that could be read is asked.
@@ -39,7 +39,7 @@ enum Reader {
 /// How a case is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
-    pub reading: Reading,
+    pub reading: Reading<'static>,
     pub variable: Option<&'static str>,
     nan: Nan,
 }
@@ -54,7 +54,7 @@ pub enum Outcome {
     Differs,
 }
 
-const TABLES: [(&str, &str, &[&str]); 10] = [
+const TABLES: [(&str, &str, &[&str]); 17] = [
     ("csv", "case.csv", &[]),
     ("gz", "case.csv.gz", &[]),
     ("zst", "case.csv.zst", &[]),
@@ -69,6 +69,13 @@ const TABLES: [(&str, &str, &[&str]); 10] = [
     ),
     ("mat73", "case73.mat", &["a", "s", "X{1}", "X{2}"]),
     ("parquet", "case.parquet", &[]),
+    ("arrow", "case.arrow", &[]),
+    ("xlsx", "case.xlsx", &["b"]),
+    ("ods", "case.ods", &["b"]),
+    ("gct", "case.gct", &[]),
+    ("bz2", "case.csv.bz2", &[]),
+    ("xz", "case.csv.xz", &[]),
+    ("zip", "case.zip", &["a.csv", "b.tsv"]),
 ];
 
 impl Target {
@@ -90,7 +97,7 @@ impl Target {
         let table = folder("mask")?.join("table.csv");
         write(&table, "id,x\ns0,1\ns1,2\ns2,3\n")?;
         let table = read(&table, None, Reading::default()).map_err(|error| error.to_string())?;
-        targets.push(Self::new("mask", Reader::Mask(table), folder("mask")?.join("case.csv")));
+        targets.push(Self::new("mask", Reader::Mask(Box::new(table)), folder("mask")?.join("case.csv")));
 
         let matrix = folder("names")?.join("case.mtx");
         write(&matrix, "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 1\n2 2 1\n")?;
@@ -126,6 +133,8 @@ impl Target {
             transpose: random.once_in(4),
             no_ids: random.once_in(4),
             precision: [None, None, Some(Precision::F32), Some(Precision::F64)][random.below(4)],
+            decimal_comma: random.once_in(8),
+            drop: &[],
         };
         How { reading, variable, nan: [Nan::Model, Nan::Mean, Nan::Error][random.below(3)] }
     }
@@ -138,7 +147,7 @@ impl Target {
                 .map_or(Outcome::Refused, |_| Outcome::Read(None)),
             Reader::Mask(table) => {
                 let assembly = Assembly { mask: Some(self.path.clone()), ..Assembly::default() };
-                let joined = assemble(vec![("v".into(), table.clone())], &assembly);
+                let joined = assemble(vec![("v".into(), Table::clone(table))], &assembly);
                 joined.map_or(Outcome::Refused, |_| Outcome::Read(None))
             }
             Reader::Names(matrix) => Self::table(matrix, how),
@@ -243,10 +252,12 @@ pub fn values(table: &Table) -> Vec<f64> {
 
 impl std::fmt::Display for How {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { reading: Reading { transpose, no_ids, precision }, variable, nan } = self;
+        let Self { reading: Reading { transpose, no_ids, precision, decimal_comma, .. }, variable, nan } =
+            self;
         let transpose = if *transpose { "-transpose" } else { "" };
         let no_ids = if *no_ids { "-no_ids" } else { "" };
-        write!(f, "{nan:?}{transpose}{no_ids}")?;
+        let comma = if *decimal_comma { "-comma" } else { "" };
+        write!(f, "{nan:?}{transpose}{no_ids}{comma}")?;
         if let Some(precision) = precision {
             write!(f, "-{precision:?}")?;
         }

@@ -6,7 +6,7 @@ use std::process::Command;
 fn a_few_thousand_mutants_of_every_format_are_read_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_daimc-fuzz"))
-        .args(["--cases", "5000", "--seconds", "300", "--jobs", "1", "--findings"])
+        .args(["--cases", "9000", "--seconds", "300", "--jobs", "1", "--findings"])
         .arg(folder.path().join("findings"))
         .output()
         .unwrap();
@@ -14,7 +14,7 @@ fn a_few_thousand_mutants_of_every_format_are_read_or_refused() {
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
     let readers = [
         "csv", "gz", "hdf5", "labels", "mask", "mat", "mat73", "obs", "model", "mtx", "names", "npy", "npz",
-        "parquet", "zst",
+        "parquet", "zst", "arrow", "xlsx", "ods", "gct", "bz2", "xz", "zip",
     ];
     for reader in readers {
         let row = table.lines().find(|line| line.split_whitespace().next() == Some(reader)).unwrap();

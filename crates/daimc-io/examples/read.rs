@@ -20,6 +20,7 @@ fn main() {
         transpose: given("--transpose"),
         no_ids: given("--no-ids"),
         precision: given("--f32").then_some(Precision::F32),
+        ..Reading::default()
     };
     let start = Instant::now();
     let path = Path::new(path);

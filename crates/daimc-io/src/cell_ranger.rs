@@ -7,7 +7,7 @@ use daimc::text::{list, quoted};
 
 use crate::disk::Keep;
 use crate::hdf5::{distinct, numbered, told_apart};
-use crate::input::{self, Opened};
+use crate::input::{self, ENDINGS, Opened};
 use crate::matrix_market::{self, Known};
 use crate::{Error, Place, Reading, Result, Table};
 
@@ -98,7 +98,7 @@ fn folder(matrix: &Path) -> &Path {
 
 /// The first of these files that is there, plain or compressed.
 fn beside(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    let names = names.iter().flat_map(|name| ["", ".gz", ".zst"].map(|ending| format!("{name}{ending}")));
+    let names = names.iter().flat_map(|name| ENDINGS.map(|ending| format!("{name}{ending}")));
     names.map(|name| folder.join(name)).find(|path| path.is_file())
 }
 

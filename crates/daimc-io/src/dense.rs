@@ -109,5 +109,7 @@ pub(crate) fn nameless(place: Place, rows: usize, columns: usize, cells: Cells, 
         cells,
         lines: None,
         transposed: how.transpose,
+        dropped: Vec::new(),
+        remarks: Vec::new(),
     }
 }

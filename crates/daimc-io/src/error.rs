@@ -135,6 +135,16 @@ impl Error {
         }
     }
 
+    /// The same error, in a part of the file.
+    pub(crate) fn in_part(mut self, part: &str) -> Self {
+        if let Self::Data { place, .. } | Self::Memory { place, .. } | Self::OnlyInMemory { place, .. } =
+            &mut self
+        {
+            place.variable.get_or_insert_with(|| part.into());
+        }
+        self
+    }
+
     /// Something is wrong with a file as a whole.
     pub(crate) fn in_file(path: &Path, reason: impl Into<String>) -> Self {
         Self::Data { place: Place::file(path), reason: reason.into() }

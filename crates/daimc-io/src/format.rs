@@ -2,18 +2,23 @@
 
 use std::path::Path;
 
+use crate::arrow;
 use crate::hdf5::is_hdf5;
+use crate::input::ENDINGS;
 use crate::mat::is_level_4;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Npy,
-    Npz,
+    /// A zip archive, whatever is in it.
+    Zip,
     /// HDF5, whatever is in it.
     Hdf5,
     Mat,
     Parquet,
+    /// A file or a stream of Arrow.
+    Arrow,
     MatrixMarket,
     /// CSV, TSV and the like; or a matrix of Matrix Market, which its first line tells.
     Text,
@@ -26,16 +31,19 @@ impl Format {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         let told = [
             (Self::Npy, ends(&[".npy"])),
-            (Self::Npz, ends(&[".npz"])),
+            (Self::Zip, ends(&[".npz", ".zip"])),
             (Self::Hdf5, ends(&[".h5ad", ".h5mu", ".h5", ".hdf5"])),
             (Self::Hdf5, is_hdf5(start)),
             (Self::Mat, ends(&[".mat"])),
             (Self::Parquet, ends(&[".parquet", ".pq"])),
-            (Self::MatrixMarket, ends(&[".mtx", ".mtx.gz", ".mtx.zst"])),
+            (Self::MatrixMarket, ENDINGS.iter().any(|ending| name.ends_with(&format!(".mtx{ending}")))),
+            (Self::Arrow, ends(&[".feather", ".arrow", ".arrows", ".ipc"]) && !start.starts_with(b"FEA1")),
             (Self::Npy, start.starts_with(b"\x93NUMPY")),
-            (Self::Npz, start.starts_with(b"PK\x03\x04")),
+            (Self::Zip, start.starts_with(b"PK\x03\x04")),
             (Self::Mat, is_mat(start)),
             (Self::Parquet, start.starts_with(b"PAR1\x15")),
+            (Self::Arrow, start.starts_with(arrow::FILE) && start.get(6..8) == Some(&[0, 0])),
+            (Self::Arrow, start.starts_with(arrow::MESSAGE)),
         ];
         told.into_iter().find(|(_, told)| *told).map_or(Self::Text, |(format, _)| format)
     }
@@ -60,10 +68,11 @@ mod tests {
         let of = |name: &str, start: &[u8]| Format::of(Path::new(name), start);
         assert_eq!(of("a.NPY", b"id,x"), Format::Npy);
         assert_eq!(of("a.pq", b""), Format::Parquet);
-        assert_eq!(of("a.npz", b"\x93NUMPY\x01"), Format::Npz);
+        assert_eq!(of("a.npz", b"\x93NUMPY\x01"), Format::Zip);
         assert_eq!(of("a.mtx.gz", b"\x1f\x8b"), Format::MatrixMarket);
+        assert_eq!(of("a.mtx.xz", b""), Format::MatrixMarket);
         assert_eq!(of("/dev/fd/63", b"\x93NUMPY\x01"), Format::Npy);
-        assert_eq!(of("-", b"PK\x03\x04rest"), Format::Npz);
+        assert_eq!(of("-", b"PK\x03\x04rest"), Format::Zip);
         assert_eq!(of("-", b"PAR1\x15\x04"), Format::Parquet);
         assert_eq!(of("-", b"PAR1,CD4\n"), Format::Text);
         let mut mat = b"MATLAB 5.0 MAT-file".to_vec();
@@ -72,6 +81,10 @@ mod tests {
         assert_eq!(of("-", &mat), Format::Mat);
         assert_eq!(of("a.mat", b"\x89HDF\r\n\x1a\n"), Format::Hdf5);
         assert_eq!(of("a.h5ad", b""), Format::Hdf5);
+        assert_eq!(of("-", b"ARROW1\0\0\xff"), Format::Arrow);
+        assert_eq!(of("-", b"ARROW1,x\n"), Format::Text);
+        assert_eq!(of("-", b"\xff\xff\xff\xff\x10\0\0\0"), Format::Arrow);
+        assert_eq!(of("a.feather", b"FEA1"), Format::Text);
         assert_eq!(of("-", b""), Format::Text);
     }
 }

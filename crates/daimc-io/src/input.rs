@@ -2,6 +2,7 @@
 //! a pipe.
 
 mod digest;
+mod packed;
 mod random;
 
 use std::fs::{File, Metadata};
@@ -11,7 +12,7 @@ use std::path::Path;
 use bytes::Bytes;
 use digest::Digest;
 pub use digest::sha256;
-use flate2::bufread::MultiGzDecoder;
+pub(crate) use packed::{ENDINGS, is_packed};
 pub(crate) use random::{Random, read_at, write_at};
 
 use crate::disk::{Disk, Spool, Watched};
@@ -181,14 +182,11 @@ impl Opened {
         self.hash_beside();
         let opened = || {
             let mut file = BufReader::with_capacity(1 << 16, self);
-            let start = file.fill_buf()?;
-            Ok(if start.starts_with(&[0x1f, 0x8b]) {
-                // Several members, one after another, are one file: bgzip writes them.
-                Input { reader: Box::new(MultiGzDecoder::new(file)), size: None }
-            } else if is_zstandard(start) {
-                Input { reader: Box::new(zstd::Decoder::with_buffer(file)?), size: None }
-            } else {
-                Input { reader: Box::new(file), size }
+            let packed = is_packed(file.fill_buf()?);
+            Ok(Input {
+                reader: packed::unpacked(Box::new(file))?,
+                size: size.filter(|_| !packed),
+                tabs: false,
             })
         };
         opened().map_err(|error| failed(&path, error))
@@ -209,6 +207,23 @@ impl Opened {
         }
         let bytes = self.whole()?;
         Ok((Box::new(Cursor::new(bytes.clone())), bytes.len() as u64))
+    }
+
+    /// Any part of the file, for a look at it before it is read. What comes through a pipe is kept whole for that.
+    pub(crate) fn glance(&mut self) -> Result<Random> {
+        match &self.source {
+            Source::Disk(file, about) if about.len() > 0 => {
+                let file = file.try_clone().map_err(|error| self.place.unreadable(error))?;
+                return Ok(Random::on_disk(file, about.len()));
+            }
+            Source::Held(held) => return Ok(Random::in_memory(held.get_ref().clone())),
+            Source::Disk(..) | Source::Stream(_) => {}
+        }
+        let bytes = self.whole()?;
+        self.hash = self.digest.take().map(Digest::finish);
+        self.source = Source::Held(Cursor::new(bytes.clone()));
+        self.rewind()?;
+        Ok(Random::in_memory(bytes))
     }
 
     /// Hands the file to whoever needs any part of it at any time. What comes through a pipe is kept whole for that; a
@@ -345,9 +360,22 @@ pub(crate) struct Input<'a> {
     reader: Box<dyn Read + Send + 'a>,
     /// How many bytes of text there are, where that is known: of a plain file.
     pub size: Option<u64>,
+    /// Whether it is known that tabs separate its fields.
+    pub tabs: bool,
 }
 
-impl Input<'_> {
+impl<'a> Input<'a> {
+    /// What comes out of a reader, decompressed.
+    pub(crate) fn new(reader: impl Read + Send + 'a) -> io::Result<Self> {
+        let reader = BufReader::with_capacity(1 << 16, reader);
+        Ok(Self { reader: packed::unpacked(Box::new(reader))?, size: None, tabs: false })
+    }
+
+    /// The text of a sheet.
+    pub(crate) fn of_sheet(text: impl Read + Send + 'a) -> Self {
+        Self { reader: Box::new(text), size: None, tabs: true }
+    }
+
     /// Up to so many bytes that the text starts with; they stay to be read.
     pub(crate) fn start(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
@@ -367,12 +395,6 @@ impl Read for Input<'_> {
 /// The whole text of a small file, decompressed.
 pub(crate) fn text(path: &Path) -> Result<Vec<u8>> {
     Opened::new(path, false)?.whole_text().map(|(text, _)| text)
-}
-
-/// Whether a frame of Zstandard starts here, or one that is to be skipped, as pzstd writes first.
-fn is_zstandard(start: &[u8]) -> bool {
-    start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
-        || (start.len() >= 4 && start[0] & 0xf0 == 0x50 && start[1..4] == [0x2a, 0x4d, 0x18])
 }
 
 /// What an error of reading means to whoever has the file.

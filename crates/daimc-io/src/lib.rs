@@ -1,9 +1,11 @@
-//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.zst`), `.npy`, `.npz`, MATLAB `.mat`,
-//! Matrix Market, Parquet, and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
+//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), GCT, `.npy`, `.npz`, MATLAB `.mat`,
+//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
 //!
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
 //! and `f32` stays `f32`.
 
+mod archive;
+mod arrow;
 mod assemble;
 mod attributes;
 mod cell_ranger;
@@ -14,6 +16,7 @@ mod error;
 mod fault;
 mod foreign;
 mod format;
+mod frame;
 mod hdf5;
 mod ids;
 mod input;
@@ -22,12 +25,14 @@ mod location;
 mod mat;
 mod matrix_market;
 pub mod memory;
+mod names;
 mod npy;
 mod npz;
 mod number;
 mod parquet;
 mod quiet;
 mod real;
+mod sheet;
 mod size;
 mod sparse;
 mod table;
@@ -36,9 +41,10 @@ mod transpose;
 
 use std::path::Path;
 
+use archive::Content;
 use disk::Keep;
 use format::Format;
-use input::Opened;
+use input::{Input, Opened};
 
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
 pub use attributes::{Attributes, read_attributes};
@@ -54,13 +60,18 @@ pub use table::{Cells, Csr, Table};
 
 /// How a file is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct Reading<'a> {
     /// Instances are in columns, features in rows.
     pub transpose: bool,
     /// The file has no IDs: its first column holds values like the others.
     pub no_ids: bool,
     /// The type of the values; where `None`, that of the file (`f64` for text).
     pub precision: Option<Precision>,
+    /// Decimals of text are written with a comma.
+    pub decimal_comma: bool,
+    /// The names of columns that are left out, of text, spreadsheets, Parquet and Arrow: whatever they hold. Where instances are
+    /// in columns, these are columns about the features.
+    pub drop: &'a [String],
 }
 
 /// The type of the values of a table.
@@ -73,7 +84,7 @@ pub enum Precision {
 }
 
 /// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
-/// container: an array of an `.npz`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
+/// container: an array of an `.npz`, a table in a `.zip`, a sheet of an `.xlsx` or `.ods`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
 /// `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, a type of features of a 10x file. A folder is one that Cell Ranger
 /// writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
 ///
@@ -173,6 +184,13 @@ fn store(mut file: Opened, variable: Option<&str>, how: Reading, disk: &Disk) ->
 }
 
 fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    let mut table = parse_format(file, variable, how, keep)?;
+    let remarks = [names::told_apart(&mut table), names::numbers(&table)];
+    table.remarks.extend(remarks.into_iter().flatten());
+    Ok(table)
+}
+
+fn parse_format(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let path = file.place.path.clone();
     match Format::of(&path, file.start()) {
         Format::Npy => match keep.disk() {
@@ -180,25 +198,30 @@ fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>
             None => npy::read(file, how),
         },
         Format::Hdf5 => hdf5::read(file, variable, how, keep),
-        Format::Npz => match foreign::archive(&path) {
-            Some(reason) => Err(Error::in_file(&path, reason)),
-            None => npz::read(file, variable, how, keep),
+        Format::Zip => match Content::of(file)? {
+            Content::Arrays => npz::read(file, variable, how, keep),
+            content => archive::with_text(file, content, variable, |name, input| {
+                let table = text_or_matrix(&path, input, how, keep)?;
+                Ok(Table { variable: variable.or(Some(name)).map(String::from), ..table })
+            }),
         },
         Format::Mat => mat::read(file, variable, how, keep),
         Format::Parquet => parquet::read(file, how, keep),
+        Format::Arrow => arrow::read(file, how, keep),
         Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
         Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
-        Format::Text => {
-            let mut input = file.text()?;
-            let start = input.start(foreign::START).map_err(|error| input::failed(&path, error))?;
-            if let Some(reason) = foreign::text(&path, &start) {
-                return Err(Error::in_file(&path, reason));
-            }
-            if start.starts_with(b"%%MatrixMarket") {
-                matrix_market::read(&path, input, how, keep, None)
-            } else {
-                text::read(&path, input, how, keep)
-            }
-        }
+        Format::Text => text_or_matrix(&path, file.text()?, how, keep),
+    }
+}
+
+fn text_or_matrix(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    let start = input.start(foreign::START).map_err(|error| input::failed(path, error))?;
+    if let Some(reason) = foreign::text(path, &start) {
+        return Err(Error::in_file(path, reason));
+    }
+    if start.starts_with(b"%%MatrixMarket") {
+        matrix_market::read(path, input, how, keep, None)
+    } else {
+        text::read(path, input, how, keep)
     }
 }

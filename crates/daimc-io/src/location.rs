@@ -115,7 +115,11 @@ pub(crate) fn stem(path: &Path) -> String {
     let name = name.rsplit('\\').next().unwrap_or_default();
     let plain = |name: &str| Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = Path::new(name).extension().unwrap_or_default().to_ascii_lowercase();
-    if ending == "gz" || ending == "zst" { plain(&plain(name)) } else { plain(name) }
+    if ["gz", "bz2", "xz", "zst", "zip"].iter().any(|packed| ending == *packed) {
+        plain(&plain(name))
+    } else {
+        plain(name)
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +146,7 @@ mod tests {
     fn without_a_name_it_is_the_variable_or_the_stem_of_the_file() {
         assert_eq!(parsed("a/b.tsv.gz").0, "b");
         assert_eq!(parsed("b.csv.zst").0, "b");
+        assert_eq!(parsed("b.tsv.xz").0, "b");
         assert_eq!(parsed("b.v1.csv").0, "b.v1");
         assert_eq!(parsed("C:\\data\\x.csv"), expected("x", "C:\\data\\x.csv", None));
         assert_eq!(parsed("x.mat::X{1}").0, "X{1}");

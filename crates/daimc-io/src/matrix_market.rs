@@ -137,7 +137,20 @@ fn read_as<T: Real>(
         }
     };
     let (path, transposed) = (path.to_owned(), how.transpose);
-    Ok(Table { path, variable: None, ids, features, rows, columns, cells, lines: None, transposed })
+    let (dropped, remarks) = (Vec::new(), Vec::new());
+    Ok(Table {
+        path,
+        variable: None,
+        ids,
+        features,
+        rows,
+        columns,
+        cells,
+        lines: None,
+        transposed,
+        dropped,
+        remarks,
+    })
 }
 
 /// Shows all entries to `add`, in the order of the file. There must be as many as the header says.

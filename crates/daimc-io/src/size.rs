@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use crate::archive::{self, Content};
 use crate::format::Format;
-use crate::input::Opened;
-use crate::{Precision, Reading, Result, hdf5, matrix_market, npy, npz, parquet};
+use crate::input::{Opened, is_packed};
+use crate::{Precision, Reading, Result, arrow, hdf5, matrix_market, npy, npz, parquet};
 
 /// What can be told of a table from the first bytes of its file, and from its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,8 +46,12 @@ pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Siz
     Ok(match Format::of(&path, file.start()) {
         Format::Npy => matrix(npy::shape(&mut file)?),
         Format::Parquet => matrix(parquet::shape(&mut file)?),
+        Format::Arrow => matrix(arrow::shape(&mut file)?),
         Format::Hdf5 => told(hdf5::size(&mut file, variable, how)?),
-        Format::Npz => told(npz::size(&mut file, variable, how)?),
+        Format::Zip => match Content::of(&mut file)? {
+            Content::Arrays => told(npz::size(&mut file, variable, how)?),
+            content => guess(archive::length(&mut file, content, variable)? / TEXT),
+        },
         // What is stored takes as much in memory, but for compression.
         Format::Mat => Size { bytes: length.saturating_mul(2), rows: None },
         Format::MatrixMarket => {
@@ -54,9 +59,7 @@ pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Siz
             told(matrix_market::size(&path, file.text()?, how)?)
         }
         Format::Text => {
-            let packed = file.start().starts_with(&[0x1f, 0x8b])
-                || file.start().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-            guess(length.saturating_mul(if packed { COMPRESSED } else { 1 }) / TEXT)
+            guess(length.saturating_mul(if is_packed(file.start()) { COMPRESSED } else { 1 }) / TEXT)
         }
     })
 }

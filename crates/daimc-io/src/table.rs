@@ -26,6 +26,10 @@ pub struct Table {
     pub lines: Option<Vec<u32>>,
     /// Whether the file had instances in columns.
     pub transposed: bool,
+    /// The names of the columns that were left out because [`Reading::drop`](crate::Reading::drop) has them.
+    pub dropped: Vec<String>,
+    /// What people should know of how it was read, one sentence each, whose subject is the file.
+    pub remarks: Vec<String>,
 }
 
 /// The values of a table.

@@ -7,6 +7,7 @@ mod body;
 mod fault;
 mod fields;
 mod format;
+mod layout;
 mod number;
 mod piece;
 mod records;
@@ -16,6 +17,7 @@ mod tests;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
+pub(crate) use fault::shell_list;
 pub(crate) use records::{Record, records};
 
 use crate::chunks::{Chunks, in_order};
@@ -36,6 +38,8 @@ const CHUNK: usize = 1 << 20;
 ///   the first is a word like `id` or empty, or if it is one field shorter than the rows, as R writes it. A
 ///   transposed table with IDs always has a header, since the IDs are there.
 /// - Lines at the top that start with `#` are skipped; the last of them is the header where it fits the rows.
+/// - Columns at the end without titles and values, and lines of separators alone at the end, are left out.
+/// - GCT files and the tables of featureCounts have features in rows; what they say about these beside names is left out.
 /// - An empty field, `NA`, `NaN`, `N/A`, `#N/A`, `<NA>`, `null`, `none`, `-`, `.` and `?` are missing values.
 pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     match how.precision {
@@ -64,5 +68,5 @@ fn read_as<T: Real>(
         |piece| body.add(piece),
         |error| input::failed(path, error),
     )?;
-    body.finish(how.no_ids)
+    body.finish(how)
 }

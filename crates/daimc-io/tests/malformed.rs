@@ -159,6 +159,15 @@ fn any_byte_may_be_wrong_and_any_end_missing() {
         "tiny_sparse.mat",
         "tiny.parquet",
         "tiny_zstd.parquet",
+        "tiny_uncompressed.feather",
+        "tiny_lz4.feather",
+        "tiny_zstd.feather",
+        "tiny.arrows",
+        "tiny.xlsx",
+        "tiny.ods",
+        "tiny.csv.bz2",
+        "tiny.csv.xz",
+        "tiny.csv.zip",
     ] {
         let whole = fs::read(formats.path(&name.into())).unwrap();
         assert!(read_bytes(folder, name, None, &whole).0.is_ok(), "{name}");

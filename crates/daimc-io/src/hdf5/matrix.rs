@@ -194,6 +194,8 @@ impl Named {
             cells,
             lines: None,
             transposed: how.transpose,
+            dropped: Vec::new(),
+            remarks: Vec::new(),
         })
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Coordinates<'a, T> {
     place: Place,
     header: &'a Header,
     shape: Shape,
-    how: Reading,
+    how: Reading<'a>,
     keep: Keep<'a>,
     kept: Kept<T>,
 }
@@ -28,7 +28,13 @@ enum Kept<T> {
 
 impl<'a, T: Real> Coordinates<'a, T> {
     /// Of a matrix of this shape, the matrix having been transposed if that was asked for.
-    pub fn new(path: &Path, header: &'a Header, shape: Shape, how: Reading, keep: Keep<'a>) -> Result<Self> {
+    pub fn new(
+        path: &Path,
+        header: &'a Header,
+        shape: Shape,
+        how: Reading<'a>,
+        keep: Keep<'a>,
+    ) -> Result<Self> {
         let place = Place::file(path);
         let kept = match keep.disk() {
             Some(disk) => Kept::Disk(Box::new(Sorter::new(disk, &place, shape)?)),

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::input::ENDINGS;
 use crate::location::stem;
 use crate::{Error, Place, Reading, Result, input};
 
@@ -30,7 +31,7 @@ pub(super) fn find(path: &Path, how: Reading, rows: usize, columns: usize) -> Re
 /// The files beside a Matrix Market file from which the names of its rows and columns may be taken.
 pub fn companions(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    if ![".mtx", ".mtx.gz", ".mtx.zst"].into_iter().any(|end| name.ends_with(end)) {
+    if !ENDINGS.iter().any(|ending| name.ends_with(&format!(".mtx{ending}"))) {
         return Vec::new();
     }
     let kinds: [[&[&str]; 2]; 4] =
@@ -47,7 +48,7 @@ fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
     let kinds = || kinds.iter().copied().flatten();
     let names = kinds().flat_map(own).chain(kinds().filter_map(shared));
     names
-        .flat_map(|name| ["", ".gz", ".zst"].map(|ending| path.with_file_name(format!("{name}{ending}"))))
+        .flat_map(|name| ENDINGS.map(|ending| path.with_file_name(format!("{name}{ending}"))))
         .find(|path| path.is_file())
 }
 

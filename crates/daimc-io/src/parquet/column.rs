@@ -15,30 +15,22 @@ use half::f16;
 use super::checked::Checked;
 use super::pages::Pages;
 use super::{Parquet, guarded};
-use crate::fault::{Pieces, TEXT};
+use crate::frame::{Column, ColumnType};
 use crate::number::Target;
 use crate::{Precision, Result};
 
 /// How many values are decoded at a time.
 const BATCH: usize = 1 << 13;
 
-/// What a column can be used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ColumnType {
-    Number(Precision),
-    Whole { signed: bool },
-    Text,
-    Other,
-}
-
-pub(super) struct Column {
-    pub name: String,
-    pub kind: ColumnType,
+/// A column in all row groups.
+pub(super) struct Chunks {
+    name: String,
+    kind: ColumnType,
     index: usize,
     description: ColumnDescPtr,
 }
 
-impl Column {
+impl Chunks {
     /// A column of the file; the error says why it cannot be one of a table.
     pub(super) fn new(index: usize, description: ColumnDescPtr) -> std::result::Result<Self, String> {
         let path = description.path().parts();
@@ -52,16 +44,12 @@ impl Column {
         Ok(Self { name, kind: kind(&description), index, description })
     }
 
-    pub(super) fn is_numeric(&self) -> bool {
-        matches!(self.kind, ColumnType::Number(_) | ColumnType::Whole { .. })
-    }
-
-    pub(super) fn may_be_id(&self) -> bool {
-        matches!(self.kind, ColumnType::Text | ColumnType::Whole { .. })
+    pub(super) fn column(self) -> Column {
+        Column { kind: self.kind, type_name: self.type_name(), index: self.index, name: self.name }
     }
 
     /// The name of the type, for a message.
-    pub(super) fn type_name(&self) -> String {
+    fn type_name(&self) -> String {
         let name = match self.description.converted_type() {
             _ if self.kind == ColumnType::Text => "string".into(),
             ConvertedType::NONE => match self.description.logical_type_ref() {
@@ -97,44 +85,23 @@ impl Column {
         }
     }
 
-    /// The values of all rows as text.
-    pub(super) fn texts(&self, file: &Parquet) -> Result<Vec<String>> {
-        let mut texts: Vec<String> = Vec::new();
-        // A long text may stand for many rows.
-        let mut pieces = Pieces::default();
+    /// Visits the values of all rows as text.
+    pub(super) fn texts(
+        &self,
+        file: &Parquet,
+        push: &mut dyn FnMut(Option<String>) -> Result<()>,
+    ) -> Result<()> {
         let signed = self.kind != ColumnType::Whole { signed: false };
-        let mut push = |text: Option<String>| {
-            let row = texts.len() + 1;
-            let reason =
-                || format!("has no ID in row {row}: column {} is empty or not UTF-8", quoted(&self.name));
-            let text = text.ok_or_else(|| file.place.fault(reason()))?;
-            if text.contains('\0') {
-                let name = quoted(&self.name);
-                return Err(file
-                    .place
-                    .fault(format!("has a NUL in the ID of row {row} (column {name}): remove it")));
-            }
-            pieces.take(&file.place, TEXT + text.len())?;
-            texts.push(text);
-            Ok(())
-        };
         match self.description.physical_type() {
-            Type::INT32 if signed => self.each::<Int32Type>(file, |v| push(v.map(ToString::to_string)))?,
-            Type::INT32 => self.each::<Int32Type>(file, |v| push(v.map(|&v| (v as u32).to_string())))?,
-            Type::INT64 if signed => self.each::<Int64Type>(file, |v| push(v.map(ToString::to_string)))?,
-            Type::INT64 => self.each::<Int64Type>(file, |v| push(v.map(|&v| (v as u64).to_string())))?,
-            Type::BYTE_ARRAY => self.each::<ByteArrayType>(file, |v| {
+            Type::INT32 if signed => self.each::<Int32Type>(file, |v| push(v.map(ToString::to_string))),
+            Type::INT32 => self.each::<Int32Type>(file, |v| push(v.map(|&v| (v as u32).to_string()))),
+            Type::INT64 if signed => self.each::<Int64Type>(file, |v| push(v.map(ToString::to_string))),
+            Type::INT64 => self.each::<Int64Type>(file, |v| push(v.map(|&v| (v as u64).to_string()))),
+            // Only columns of text and of whole numbers are asked for.
+            _ => self.each::<ByteArrayType>(file, |v| {
                 push(v.and_then(|v| std::str::from_utf8(v.data()).ok()).map(String::from))
-            })?,
-            _ => {
-                let kind = self.type_name();
-                return Err(file.place.fault(format!(
-                    "has its IDs in column {} of type {kind}; turn them into text or whole numbers",
-                    quoted(&self.name)
-                )));
-            }
+            }),
         }
-        Ok(texts)
     }
 
     /// Counts the rows that there really are.

@@ -9,7 +9,7 @@ use crate::disk::{Growing, Grown, Keep};
 use crate::fault::{Pieces, TEXT};
 use crate::real::Real;
 use crate::transpose::transpose;
-use crate::{Cells, Error, Place, Result, Table};
+use crate::{Cells, Error, Place, Reading, Result, Table};
 
 /// The records so far.
 pub(super) struct Body<'a, T> {
@@ -67,10 +67,17 @@ impl<'a, T: Real> Body<'a, T> {
     }
 
     /// The table.
-    pub fn finish(self, no_ids: bool) -> Result<Table> {
+    pub fn finish(self, how: Reading) -> Result<Table> {
         let (records, values, format) = (self.lines.len(), self.format.values(), self.format);
         if records == 0 {
             let reason = "there is a header but no row below it: a row per instance is expected";
+            return Err(Error::in_file(self.path, reason));
+        }
+        if let Some(expected) = format.records.filter(|expected| *expected != records) {
+            let reason = format!(
+                "line 2 says that there are {expected} rows, but there are {records}: the file was cut off or put together, \
+                 copy it again"
+            );
             return Err(Error::in_file(self.path, reason));
         }
         let mut names = format.named.then_some(self.names);
@@ -92,13 +99,15 @@ impl<'a, T: Real> Body<'a, T> {
         Ok(Table {
             path: self.path.to_owned(),
             variable: None,
-            ids: names.filter(|_| !no_ids),
+            ids: names.filter(|_| !how.no_ids),
             features: header,
             rows,
             columns,
             cells,
             lines: Some(self.lines),
             transposed: format.transposed,
+            dropped: format.dropped.clone(),
+            remarks: format.remarks.clone(),
         })
     }
 }

@@ -7,6 +7,9 @@ use daimc::text::quoted;
 use super::format::Format;
 use crate::{Error, Place};
 
+/// How many columns of text a message lists.
+const LISTED: usize = 20;
+
 /// Something wrong in a piece of text.
 #[derive(Debug)]
 pub(super) struct Fault {
@@ -41,6 +44,8 @@ pub(super) enum FaultKind {
     AfterQuote,
     /// Nothing on the line, but something below.
     EmptyLine,
+    /// A value in a column that seemed to be empty and has no title.
+    Untitled,
 }
 
 impl Fault {
@@ -50,7 +55,12 @@ impl Fault {
         let reason = match &self.kind {
             FaultKind::Ragged(found) => format.ragged(*found),
             FaultKind::NotNumber(text) => {
-                format!("{} is not a number{}: {}", quoted(text), self.cell(format), what_to_do(text))
+                format!(
+                    "{} is not a number{}: {}",
+                    quoted(text),
+                    self.cell(format),
+                    self.what_to_do(text, format)
+                )
             }
             kind => kind.reason(format.names_are()).into(),
         };
@@ -59,9 +69,7 @@ impl Fault {
 
     /// Whose value it should be.
     fn cell(&self, format: &Format) -> String {
-        let first = usize::from(format.named) + 1;
-        let header = format.header.as_ref().zip(self.column);
-        let header = header.and_then(|(header, column)| header.get(column.checked_sub(first)?));
+        let header = self.column.and_then(|column| format.title(column - 1));
         let (mut instance, mut feature) = (self.name.as_ref(), header);
         if format.transposed {
             std::mem::swap(&mut instance, &mut feature);
@@ -75,6 +83,42 @@ impl Fault {
             (None, None) => String::new(),
         }
     }
+}
+
+impl Fault {
+    fn what_to_do(&self, text: &str, format: &Format) -> String {
+        let decimal_comma =
+            text.contains(',') && text.bytes().all(|byte| byte.is_ascii_digit() || b",.-+eE".contains(&byte));
+        let own = self.column.and_then(|column| format.title(column - 1));
+        if own.is_some_and(|own| format.texts.contains(own)) && format.texts.len() <= LISTED {
+            let several = if format.texts.len() > 1 { "these columns hold" } else { "this column holds" };
+            return format!(
+                "{several} text, leave out what is no value: --drop {}",
+                shell_list(&format.texts)
+            );
+        }
+        if decimal_comma && format.comma {
+            return "write decimals with a comma and no separator of thousands".into();
+        }
+        if format.comma && text.contains('.') {
+            return "a point is no decimal comma: write all decimals alike, and no separator of thousands"
+                .into();
+        }
+        if decimal_comma && !text.contains('.') && text.matches(',').count() == 1 {
+            return "if that is a decimal comma, read the file with --decimal ,".into();
+        }
+        if decimal_comma {
+            return "write decimals with a point and no separator of thousands".into();
+        }
+        "write NA or nothing where a value is missing, and leave out features that are text (--drop)".into()
+    }
+}
+
+/// Names, as a shell takes them for one argument.
+pub(crate) fn shell_list(names: &[String]) -> String {
+    let names = names.join(",");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:/+%@".contains(&byte);
+    if names.bytes().all(plain) { names } else { format!("'{}'", names.replace('\'', "'\\''")) }
 }
 
 impl FaultKind {
@@ -95,18 +139,11 @@ impl FaultKind {
             (Self::EmptyLine, _) => {
                 "the line is empty, but rows follow: delete it, or write NA for what is missing"
             }
+            (Self::Untitled, _) => {
+                "there is a value in a column without a title, which is empty above: give the column a title, or empty it"
+            }
             (Self::Ragged(_), _) => "the row has another number of fields than those before",
             (Self::NotNumber(_), _) => "a number is expected",
         }
-    }
-}
-
-fn what_to_do(text: &str) -> &'static str {
-    let decimal_comma =
-        text.contains(',') && text.bytes().all(|byte| byte.is_ascii_digit() || b",.-+eE".contains(&byte));
-    if decimal_comma {
-        "write decimals with a point and no separator of thousands"
-    } else {
-        "write NA or nothing where a value is missing, and leave out features that are text"
     }
 }

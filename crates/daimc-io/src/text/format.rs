@@ -3,10 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
+use daimc::text::list;
 use memchr::{memchr, memchr_iter};
 
 use super::fault::FaultKind;
 use super::fields::{self, Field, Separator};
+use super::layout::{ABOUT_GENES, empty_record, is_feature_counts, is_gct};
 use super::number::{is_number, is_number_or_comma};
 use crate::input::{self, Input};
 use crate::{Error, Place, Reading, Result};
@@ -19,6 +21,9 @@ const LONGEST_HEAD: usize = 1 << 28;
 
 /// Records from which the separator is told.
 const SAMPLE: usize = 50;
+
+/// What parts of a record of a sheet are called.
+const CELL: &str = "cell";
 
 /// Separators, the likeliest first.
 const SEPARATORS: [Separator; 5] = [
@@ -52,13 +57,99 @@ pub(super) struct Format {
     /// Where the records start, in lines from 1.
     pub line: usize,
     /// What tells how many fields there should be.
-    model: &'static str,
+    pub model: &'static str,
+    /// What parts of a record are called.
+    pub unit: &'static str,
+    /// Which fields of a record are no values; empty where all are.
+    pub skip: Vec<Skip>,
+    /// Whether decimals are written with a comma.
+    pub comma: bool,
+    /// How many records there are, where the file says.
+    pub records: Option<usize>,
+    /// The titles of columns in which the first records have text.
+    pub texts: Vec<String>,
+    /// The titles of columns that were left out because that was asked for.
+    pub dropped: Vec<String>,
+    /// What people should know.
+    pub remarks: Vec<String>,
+}
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Skip {
+    /// It is a value, or the name of the record.
+    No,
+    /// Its column is left out.
+    Column,
+    /// Nothing is expected in it: its column has no title.
+    Untitled,
 }
 
 impl Format {
+    /// Records of so many fields, as `model` tells; nothing else is known of them.
+    pub fn new(
+        separator: Separator,
+        fields: usize,
+        model: &'static str,
+        how: Reading,
+        unit: &'static str,
+    ) -> Self {
+        Self {
+            separator,
+            header: None,
+            named: !how.no_ids,
+            fields,
+            transposed: how.transpose,
+            start: 0,
+            line: 0,
+            model,
+            unit,
+            skip: Vec::new(),
+            comma: how.decimal_comma,
+            records: None,
+            texts: Vec::new(),
+            dropped: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
     /// How many values a record has.
     pub fn values(&self) -> usize {
-        self.fields - usize::from(self.named)
+        let skipped = self.skip.iter().filter(|skip| **skip != Skip::No).count();
+        self.fields - usize::from(self.named) - skipped
+    }
+
+    /// The title of the value in a field of a record, from 0.
+    pub fn title(&self, field: usize) -> Option<&String> {
+        let before = (0..field).filter(|field| self.skip.get(*field).is_none_or(|skip| *skip == Skip::No));
+        self.header.as_ref()?.get(before.count().checked_sub(usize::from(self.named))?)
+    }
+
+    /// Leaves out the fields for which this holds of their number, from 0, and their title.
+    fn leave_out(&mut self, how: Skip, mut which: impl FnMut(usize, &str) -> bool) -> Vec<String> {
+        let Some(header) = self.header.take() else { return Vec::new() };
+        if self.skip.is_empty() {
+            self.skip = vec![Skip::No; self.fields];
+        }
+        let (mut kept, mut out) = (Vec::new(), Vec::new());
+        let mut titles = header.into_iter();
+        for field in usize::from(self.named)..self.fields {
+            if self.skip[field] != Skip::No {
+                continue;
+            }
+            let Some(title) = titles.next() else { break };
+            if which(field, &title) {
+                self.skip[field] = how;
+                out.push(title);
+            } else {
+                kept.push(title);
+            }
+        }
+        self.header = Some(kept);
+        if self.skip.iter().all(|skip| *skip == Skip::No) {
+            self.skip.clear();
+        }
+        out
     }
 
     /// What the first fields of the records are.
@@ -69,6 +160,12 @@ impl Format {
     /// Says that a record has another number of fields.
     pub fn ragged(&self, found: usize) -> String {
         let (plural, expected, model) = (if found == 1 { "" } else { "s" }, self.fields, self.model);
+        if self.unit == CELL {
+            return format!(
+                "{found} cell{plural} where {model} has {expected}: give every column a title, and delete what is above \
+                 the header or beside the table"
+            );
+        }
         format!(
             "{found} field{plural} where {model} has {expected}: look for a missing separator, or for one within a \
              value that should be in quotes"
@@ -83,7 +180,7 @@ pub(super) fn detect(path: &Path, input: &mut Input<'_>, how: Reading) -> Result
         let wanted = head.len().max(HEAD);
         let read = input.by_ref().take(wanted as u64).read_to_end(&mut head);
         let complete = read.map_err(|error| input::failed(path, error))? < wanted;
-        let look = Look { path, text: &head, complete };
+        let look = Look { path, text: &head, complete, tabs: input.tabs };
         if let Some(format) = look.format(how)? {
             return Ok((format, head));
         }
@@ -96,6 +193,8 @@ pub(super) struct Look<'a> {
     pub text: &'a [u8],
     /// Whether that is all there is.
     pub complete: bool,
+    /// Whether it is known that tabs separate fields.
+    pub tabs: bool,
 }
 
 /// The records at the start of a text, split by some separator.
@@ -106,16 +205,21 @@ struct Sample {
     numeric: f64,
     /// Whether every record but the first ends with an empty field.
     trailing: bool,
+    /// Behind the last field that is filled in a record but the first.
+    filled: usize,
 }
 
 impl Look<'_> {
     /// The format, or `None` if more text is needed to tell.
     fn format(&self, how: Reading) -> Result<Option<Format>> {
+        if let Some(has_metadata) = is_gct(self.text) {
+            return self.gct(has_metadata, how)?.map(|format| self.finished(format, how)).transpose();
+        }
         let (start, comment) = self.skip_comments()?;
         if start == self.text.len() {
             return if self.complete { Err(self.empty()) } else { Ok(None) };
         }
-        let sample = self.sample(start);
+        let sample = self.sample(start, how.decimal_comma);
         if !self.complete && sample.as_ref().is_none_or(|sample| sample.counts.len() < 2) {
             return if self.text.len() > LONGEST_HEAD && sample.is_none() {
                 Err(self.error(start, None, self.why_no_record(start)))
@@ -127,47 +231,95 @@ impl Look<'_> {
             return Err(self.only_one_column(start));
         };
         let (first, next) = self.record(start, sample.separator)?;
+        let first_width = first.len();
         let comment = comment.and_then(|at| self.comment_header(at, &sample, first.len()));
-        let mut format = Format {
-            separator: sample.separator,
-            header: None,
-            named: !how.no_ids,
-            fields: first.len(),
-            transposed: how.transpose,
-            start,
-            line: 0,
-            model: "the first row",
-        };
+        let mut format =
+            Format { start, ..Format::new(sample.separator, first.len(), "the first row", how, self.unit()) };
         let row_names_only = sample.usual() == first.len() + 1 && !how.no_ids && !sample.trailing;
-        if let Some(header) = comment.filter(|_| !is_header(&first, how.no_ids)) {
+        if let Some(header) = comment.filter(|_| !is_header(&first, how)) {
             format.header = Some(header);
         } else if row_names_only {
             // R writes no title above row names.
             format.fields += 1;
             format.header = Some(first);
             format.start = next;
-        } else if (how.transpose && !how.no_ids) || is_header(&first, how.no_ids) {
+        } else if (how.transpose && !how.no_ids) || is_header(&first, how) {
             format.model = "the header";
             format.header = Some(first);
             format.start = next;
         }
         format.line = self.line(format.start);
-        if let Some(header) = &mut format.header {
-            if header.len() == format.fields && format.named {
-                header.remove(0);
-            }
-            if how.transpose
-                && !how.no_ids
-                && let Some(empty) = header.iter().position(String::is_empty)
-            {
-                let reason = "the ID is empty: give the column an ID or delete it";
-                return Err(self.error(start, Some(empty + 1 + format.fields - header.len()), reason));
-            }
+        let counts = format.header.as_ref().is_some_and(|header| is_feature_counts(header)) && !how.no_ids;
+        if let Some(header) = &mut format.header
+            && header.len() == format.fields
+            && format.named
+        {
+            header.remove(0);
+        }
+        if counts {
+            format.transposed = true;
+            let out = format.leave_out(Skip::Column, |field, _| field <= ABOUT_GENES);
+            format.remarks.push(format!(
+                "is a table of featureCounts: genes are taken for features, and {} are left out",
+                list(out)
+            ));
+        }
+        let filled = sample.filled;
+        format.leave_out(Skip::Untitled, |field, title| title.is_empty() && field >= filled);
+        let header_at = start;
+        let format = self.finished(format, how)?;
+        if format.transposed
+            && !how.no_ids
+            && let Some(empty) =
+                format.header.as_ref().and_then(|header| header.iter().position(String::is_empty))
+        {
+            let kept = (0..format.fields)
+                .filter(|field| format.skip.get(*field).is_none_or(|skip| *skip == Skip::No));
+            let field = kept.skip(1).nth(empty).unwrap_or(0);
+            let reason = "the ID is empty: give the column an ID or delete it";
+            return Err(self.error(header_at, Some(field + 1 - (format.fields - first_width)), reason));
         }
         if format.fields < 2 && !how.no_ids {
             return Err(self.only_one_column(start));
         }
         Ok(Some(format))
+    }
+
+    /// What parts of a record are called.
+    pub fn unit(&self) -> &'static str {
+        if self.tabs { CELL } else { "field" }
+    }
+
+    /// Leaves out what was asked to be, and looks for columns of text.
+    fn finished(&self, mut format: Format, how: Reading) -> Result<Format> {
+        let asked = |title: &str| how.drop.iter().any(|name| name == title);
+        format.dropped = format.leave_out(Skip::Column, |_, title| asked(title));
+        if format.values() == 0 && !format.dropped.is_empty() {
+            return Err(Error::in_file(self.path, "no column is left of those that were not dropped"));
+        }
+        format.texts = self.text_columns(&format);
+        Ok(format)
+    }
+
+    /// The titles of the columns in which most of the first records have neither a number nor nothing.
+    fn text_columns(&self, format: &Format) -> Vec<String> {
+        let (mut counts, mut records, mut at) = (vec![0_usize; format.fields], 0, format.start);
+        while records < SAMPLE && at < self.text.len() {
+            let Ok((found, next)) = fields::fields(self.text, at, format.separator) else { break };
+            if next == self.text.len() && !self.complete {
+                break;
+            }
+            for (count, field) in counts.iter_mut().zip(&found) {
+                *count += usize::from(!is_number_or_comma(&field.content(self.text)));
+            }
+            (records, at) = (records + 1, next);
+        }
+        let skipped = |field: &usize| format.skip.get(*field).is_some_and(|skip| *skip != Skip::No);
+        let texts = (usize::from(format.named)..format.fields).filter(|field| !skipped(field));
+        texts
+            .filter(|field| 2 * counts[*field] > records)
+            .filter_map(|field| format.title(field).cloned())
+            .collect()
     }
 
     /// Why no separator makes a whole record of so much text.
@@ -209,8 +361,10 @@ impl Look<'_> {
 
     /// The first records, split by the separator under which they look most like a table; `None` if they are one
     /// column under each.
-    fn sample(&self, start: usize) -> Option<Sample> {
-        let samples = SEPARATORS.iter().map(|&separator| self.split(start, separator));
+    fn sample(&self, start: usize, comma: bool) -> Option<Sample> {
+        let separators = if self.tabs { &SEPARATORS[..1] } else { &SEPARATORS };
+        let separators = separators.iter().filter(|separator| !comma || **separator != Separator::Byte(b','));
+        let samples = separators.map(|&separator| self.split(start, separator));
         let mut scored: Vec<(f64, Sample)> =
             samples.map(|sample| (sample.score(), sample)).filter(|(score, _)| *score > 0.0).collect();
         // Blanks also stand within names; a separator that every record has as often does not.
@@ -227,14 +381,15 @@ impl Look<'_> {
 
     /// The separator, if there is more than one column.
     pub fn separator(&self, start: usize) -> Option<Separator> {
-        self.sample(start).map(|sample| sample.separator)
+        self.sample(start, false).map(|sample| sample.separator)
     }
 
     fn split(&self, start: usize, separator: Separator) -> Sample {
         let (mut counts, mut at) = (Vec::new(), start);
-        let (mut numbers, mut cells, mut trailing) = (0_usize, 0_usize, true);
+        let (mut numbers, mut cells, mut trailing, mut filled) = (0_usize, 0_usize, true, 0);
         while counts.len() < SAMPLE && at < self.text.len() {
-            if fields::blank_line(self.text, at, separator).is_some() {
+            let blank = fields::blank_line(self.text, at, separator).is_some();
+            if blank || (!counts.is_empty() && empty_record(self.text, at, separator).is_some()) {
                 break;
             }
             let Ok((found, next)) = fields::fields(self.text, at, separator) else {
@@ -253,11 +408,12 @@ impl Look<'_> {
                 numbers +=
                     found[1..].iter().filter(|field| is_number_or_comma(&field.content(self.text))).count();
                 trailing &= found.last().is_some_and(empty);
+                filled = filled.max(found.iter().rposition(|field| !empty(field)).map_or(0, |last| last + 1));
             }
             counts.push(found.len());
             at = next;
         }
-        Sample { separator, counts, numeric: numbers as f64 / cells.max(1) as f64, trailing }
+        Sample { separator, counts, numeric: numbers as f64 / cells.max(1) as f64, trailing, filled }
     }
 
     fn one_column(&self, start: usize) -> Sample {
@@ -274,7 +430,7 @@ impl Look<'_> {
         (header.len() == expected).then_some(header)
     }
 
-    fn record(&self, at: usize, separator: Separator) -> Result<(Vec<String>, usize)> {
+    pub fn record(&self, at: usize, separator: Separator) -> Result<(Vec<String>, usize)> {
         let (found, next) =
             fields::fields(self.text, at, separator).map_err(|kind| self.error(at, None, kind.reason("")))?;
         let text = |(column, field): (usize, Field)| {
@@ -288,7 +444,7 @@ impl Look<'_> {
         memchr_iter(b'\n', &self.text[..at]).count() + 1
     }
 
-    fn error(&self, at: usize, column: Option<usize>, reason: &str) -> Error {
+    pub fn error(&self, at: usize, column: Option<usize>, reason: &str) -> Error {
         let place = Place { line: Some(self.line(at)), column, ..Place::file(self.path) };
         Error::Data { place, reason: reason.into() }
     }
@@ -334,10 +490,11 @@ impl Sample {
 
 /// Whether a first record is a header: one of its fields (but for the first, where that is an ID) is no number,
 /// or a word such as `id` stands above the IDs.
-fn is_header(first: &[String], no_ids: bool) -> bool {
-    let values = if no_ids { first } else { &first[1..] };
+fn is_header(first: &[String], how: Reading) -> bool {
+    let values = if how.no_ids { first } else { &first[1..] };
+    let is_number = if how.decimal_comma { is_number_or_comma } else { is_number };
     values.iter().any(|field| !is_number(field.as_bytes()))
-        || (!no_ids && ID_TITLES.contains(&first[0].to_lowercase().as_str()))
+        || (!how.no_ids && ID_TITLES.contains(&first[0].to_lowercase().as_str()))
 }
 
 #[cfg(test)]
@@ -347,7 +504,7 @@ mod tests {
     #[test]
     fn a_long_line_is_not_an_open_quote() {
         let why = |text: &str| {
-            let look = Look { path: Path::new("a.csv"), text: text.as_bytes(), complete: false };
+            let look = Look { path: Path::new("a.csv"), text: text.as_bytes(), complete: false, tabs: false };
             look.why_no_record(0)
         };
         assert!(why("id,a,b,\"c\",it's 5\" wide").contains("longer than 256 MB"));

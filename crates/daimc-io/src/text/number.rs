@@ -14,6 +14,20 @@ pub(super) fn number<T: Real>(field: &[u8]) -> Option<T> {
     fast_float2::parse(field).ok().or_else(|| missing().then_some(T::MISSING))
 }
 
+/// The value of a field whose decimals are behind a comma. A point might separate thousands or decimals.
+pub(super) fn number_with_comma<T: Real>(field: &[u8]) -> Option<T> {
+    if !field.contains(&b',') && !field.contains(&b'.') {
+        return number(field);
+    }
+    if field.trim_ascii() == b"." {
+        return Some(T::MISSING);
+    }
+    let point = |byte: &u8| if *byte == b',' { b'.' } else { *byte };
+    (!field.contains(&b'.'))
+        .then(|| field.iter().map(point).collect::<Vec<u8>>())
+        .and_then(|field| number(&field))
+}
+
 /// Whether a field holds a number or a word for a missing one.
 pub(super) fn is_number(field: &[u8]) -> bool {
     number::<f64>(field).is_some()

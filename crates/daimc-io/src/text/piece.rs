@@ -2,8 +2,9 @@
 
 use super::fault::{Fault, FaultKind};
 use super::fields::{self, Separator, field};
-use super::format::Format;
-use super::number::number;
+use super::format::{Format, Skip};
+use super::layout::empty_record;
+use super::number::{number, number_with_comma};
 use crate::real::Real;
 
 /// Whole records, parsed.
@@ -32,9 +33,9 @@ pub(super) fn parse<T: Real>(text: &[u8], format: &Format) -> Result<Piece<T>, F
         empty: None,
         bytes: text.len(),
     };
-    let mut parser = Parser { text, format, at: 0, piece };
+    let mut parser = Parser { text, format, at: 0, skipped: 0, piece };
     while parser.at < text.len() {
-        if let Some(next) = fields::blank_line(text, parser.at, format.separator) {
+        if let Some(next) = parser.blank(parser.at) {
             parser.empty_line(next)?;
             continue;
         }
@@ -51,14 +52,23 @@ struct Parser<'a, T> {
     text: &'a [u8],
     format: &'a Format,
     at: usize,
+    /// How many fields of the record are no values.
+    skipped: usize,
     piece: Piece<T>,
 }
 
 impl<T: Real> Parser<'_, T> {
+    /// The end of the line at a place, if nothing is on it. Without names, a line of separators is a row of missing values.
+    fn blank(&self, at: usize) -> Option<usize> {
+        let separator = self.format.separator;
+        let record = || self.format.named.then(|| empty_record(self.text, at, separator)).flatten();
+        fields::blank_line(self.text, at, separator).or_else(record)
+    }
+
     fn empty_line(&mut self, next: usize) -> Result<(), Fault> {
         let line = *self.piece.empty.get_or_insert(self.piece.newlines);
         self.go_to(next);
-        if fields::blank_line(self.text, next, self.format.separator).is_some() {
+        if next == self.text.len() || self.blank(next).is_some() {
             return Ok(());
         }
         Err(Fault { line, column: None, name: None, kind: FaultKind::EmptyLine })
@@ -73,10 +83,11 @@ impl<T: Real> Parser<'_, T> {
     fn record(&mut self) -> Result<(), Fault> {
         let (start, line) = (self.at, self.piece.newlines);
         let (names, values) = (self.piece.names.len(), self.piece.values.len());
+        self.skipped = 0;
         self.piece.lines.push(u32::try_from(line).unwrap_or(u32::MAX));
         self.at = fields::record_start(self.text, start, self.format.separator);
         let read = if self.format.named { self.name() } else { self.values() };
-        let found = self.piece.names.len() - names + self.piece.values.len() - values;
+        let found = self.piece.names.len() - names + self.piece.values.len() - values + self.skipped;
         let kind = match read {
             Ok(()) if found == self.format.fields => return Ok(()),
             Ok(()) => FaultKind::Ragged(found),
@@ -112,6 +123,9 @@ impl<T: Real> Parser<'_, T> {
     }
 
     fn values(&mut self) -> Result<(), FaultKind> {
+        if self.format.comma || !self.format.skip.is_empty() {
+            return self.chosen_values();
+        }
         let separator = self.format.separator;
         loop {
             // Nearly always a number is there and a single separator or the end of the line right after it.
@@ -148,5 +162,34 @@ impl<T: Real> Parser<'_, T> {
             }
             self.at = field.next;
         }
+    }
+
+    /// As [`values`](Self::values), where fields are left out or have decimal commas.
+    fn chosen_values(&mut self) -> Result<(), FaultKind> {
+        for index in usize::from(self.format.named).. {
+            let field = field(self.text, self.at, self.format.separator)?;
+            field.check_returns(self.text)?;
+            let content = field.content(self.text);
+            let value = match self.format.skip.get(index).unwrap_or(&Skip::No) {
+                Skip::No if self.format.comma => Some(number_with_comma(&content)),
+                Skip::No => Some(number(&content)),
+                Skip::Untitled if !content.is_empty() => return Err(FaultKind::Untitled),
+                Skip::Column | Skip::Untitled => None,
+            };
+            match value {
+                Some(Some(value)) => self.piece.values.push(value),
+                Some(None) => {
+                    return Err(field.text(self.text).map_or_else(|kind| kind, FaultKind::NotNumber));
+                }
+                None => self.skipped += 1,
+            }
+            self.piece.newlines += field.newlines(self.text);
+            if field.last {
+                self.go_to(field.next);
+                break;
+            }
+            self.at = field.next;
+        }
+        Ok(())
     }
 }

@@ -1,12 +1,15 @@
 //! Small tables of text, such as labels.
 
+use std::io::Read;
 use std::path::Path;
 
 use super::fields::{self, Separator};
 use super::format::Look;
+use crate::archive::{self, Content};
 use crate::fault::TEXT;
-use crate::input::Opened;
-use crate::{Error, Place, Result};
+use crate::format::Format;
+use crate::input::{Opened, failed};
+use crate::{Error, Place, Result, arrow, parquet};
 
 /// One record and the line on which it starts, from 1.
 pub(crate) struct Record {
@@ -14,13 +17,21 @@ pub(crate) struct Record {
     pub fields: Vec<String>,
 }
 
-/// All records of a text, the header included, and the SHA-256 of its file. Where no separator is found, they have one
+/// All records of a table, the header included, and the SHA-256 of its file. Where no separator is found, they have one
 /// field each.
-pub(crate) fn records(path: &Path, file: Opened) -> Result<(Vec<Record>, String)> {
-    let (text, sha256) = file.whole_text()?;
+pub(crate) fn records(path: &Path, mut file: Opened) -> Result<(Vec<Record>, String)> {
+    let frame = match Format::of(path, file.start()) {
+        Format::Parquet => Some(parquet::records(&mut file)?),
+        Format::Arrow => Some(arrow::records(&mut file)?),
+        _ => None,
+    };
+    if let Some(records) = frame {
+        return Ok((records, file.sha256()?));
+    }
+    let (text, tabs, sha256) = whole_text(path, file)?;
     // The shortest records, of a letter and a separator per field, take so much more than their text.
     Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;
-    let look = Look { path, text: &text, complete: true };
+    let look = Look { path, text: &text, complete: true, tabs };
     let (start, _) = look.skip_comments()?;
     // One column is taken as it is; a record separator is no part of any field.
     let separator = look.separator(start).unwrap_or(Separator::Byte(b'\n'));
@@ -49,4 +60,22 @@ pub(crate) fn records(path: &Path, file: Opened) -> Result<(Vec<Record>, String)
         return Err(look.empty());
     }
     Ok((found, sha256))
+}
+
+/// The whole text of a small file, decompressed, or of the only table of an archive, whether tabs separate its fields; and the
+/// SHA-256 of the file.
+fn whole_text(path: &Path, mut file: Opened) -> Result<(Vec<u8>, bool, String)> {
+    let content = match Format::of(path, file.start()) {
+        Format::Zip => Some(Content::of(&mut file)?).filter(|content| *content != Content::Arrays),
+        _ => None,
+    };
+    let Some(content) = content else {
+        return file.whole_text().map(|(text, sha256)| (text, false, sha256));
+    };
+    let (text, tabs) = archive::with_text(&mut file, content, None, |_, mut input| {
+        let mut text = Vec::new();
+        input.read_to_end(&mut text).map_err(|error| failed(path, error))?;
+        Ok((text, input.tabs))
+    })?;
+    Ok((text, tabs, file.sha256()?))
 }

@@ -158,7 +158,7 @@ proptest! {
         no_ids: bool,
     ) {
         let file = stored(text.as_bytes());
-        let how = Reading { transpose, no_ids, precision: None };
+        let how = Reading { transpose, no_ids, ..Reading::default() };
         let small = read_in(file.path(), how, chunk).map_err(|error| error.to_string());
         let large = read_in(file.path(), how, 1 << 20).map_err(|error| error.to_string());
         prop_assert_eq!(format!("{small:?}"), format!("{large:?}"));

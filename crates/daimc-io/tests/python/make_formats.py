@@ -7,10 +7,13 @@ its IDs and features, and the name of a file with its values (float64, little-en
 variable, and what the message must contain.
 """
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +23,9 @@ import pyarrow.parquet as pq
 import scipy.io
 import scipy.sparse as sp
 
+import arrow_formats
 import hdf5_formats
+import sheet_formats
 
 folder = Path(sys.argv[1])
 random = np.random.default_rng(7)
@@ -320,6 +325,40 @@ def text():
     table("counts.mtx.gz", sparse, sparse=True, text=True)
     scipy.io.mmwrite(folder / "dense.mtx", values)
     table("dense.mtx", values, text=True)
+    for ending, compress in (("bz2", bz2.compress), ("xz", lzma.compress)):
+        (folder / f"counts.mtx.{ending}").write_bytes(compress(out.getvalue()))
+        table(f"counts.mtx.{ending}", sparse, sparse=True, text=True)
+    packed(frame, dict(ids=ids, features=names, text=True), out.getvalue(), sparse)
+
+
+def packed(frame, about, matrix, sparse):
+    for ending in ("csv.bz2", "csv.xz", "csv.zip"):
+        frame.to_csv(folder / f"packed.{ending}")
+        table(f"packed.{ending}", frame, **about)
+    # Several streams, one after another, are one file: pbzip2 and pixz write them.
+    plain = frame.to_csv().encode()
+    half = len(plain) // 2
+    for ending, compress in (("bz2", bz2.compress), ("xz", lzma.compress)):
+        (folder / f"streams.csv.{ending}").write_bytes(compress(plain[:half]) + compress(plain[half:]))
+        table(f"streams.csv.{ending}", frame, **about)
+    (folder / "sha256.csv.xz").write_bytes(lzma.compress(plain, check=lzma.CHECK_SHA256, preset=9))
+    table("sha256.csv.xz", frame, **about)
+    with zipfile.ZipFile(folder / "members.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("deep/a.csv", plain)
+        archive.writestr("deep/b.tsv.gz", gzip.compress(frame.to_csv(sep="\t").encode()))
+        archive.writestr("counts.mtx", matrix, zipfile.ZIP_STORED)
+        archive.writestr("__MACOSX/deep/._a.csv", b"\0")
+    table("members.zip", frame, variable="deep/a.csv", **about)
+    table("members.zip", frame, variable="b.tsv.gz", **about)
+    table("members.zip", sparse, variable="counts.mtx", sparse=True, text=True)
+    error("members.zip", "'deep/a.csv', 'deep/b.tsv.gz', 'counts.mtx'", "::NAME")
+    error("members.zip", "has no file 'c.csv'", "'counts.mtx'", variable="c.csv")
+    with zipfile.ZipFile(folder / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.csv", plain)
+    error("lzma.zip", "unpack it and name the file")
+    with zipfile.ZipFile(folder / "wrong.zip", "w") as archive:
+        archive.writestr("a.csv", "id,x,y\na,1,2\nb,1,oops\n")
+    error("wrong.zip", "wrong.zip::a.csv, line 3, column 3", "'oops'")
 
 
 def lying_page(codec):
@@ -385,6 +424,8 @@ def tiny():
     scipy.io.savemat(folder / "tiny_sparse.mat", dict(X=sp.csc_matrix(values)))
     columns = dict(id=["a", "b", "c"], x=values[:, 0], y=[1, None, 3])
     pq.write_table(pa.table(columns), folder / "tiny.parquet", compression="none")
+    for ending in ("bz2", "xz", "zip"):
+        pd.DataFrame(values).to_csv(folder / f"tiny.csv.{ending}")
     for codec in ("snappy", "lz4"):
         lying_page(codec)
     pq.write_table(pa.table(columns), folder / "tiny_zstd.parquet", compression="zstd", data_page_version="2.0")
@@ -393,4 +434,6 @@ def tiny():
 for make in (npy, npz, mat, parquet, text, tiny):
     make()
 hdf5_formats.write(folder, random, table, error)
+arrow_formats.write(folder, random, table, error)
+sheet_formats.write(folder, random, table, error)
 (folder / "expected.json").write_text(json.dumps(dict(tables=tables, errors=errors)))

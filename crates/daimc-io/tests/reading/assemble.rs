@@ -6,8 +6,10 @@ use crate::common::{Folder, bare, shared};
 use daimc::Views;
 use daimc_io::{Account, Assembly, Cells, Csr, Nan, Reading, Result, Table, assemble, read};
 
-const TRANSPOSE: Reading = Reading { transpose: true, no_ids: false, precision: None };
-const NO_IDS: Reading = Reading { transpose: false, no_ids: true, precision: None };
+const TRANSPOSE: Reading =
+    Reading { transpose: true, no_ids: false, precision: None, decimal_comma: false, drop: &[] };
+const NO_IDS: Reading =
+    Reading { transpose: false, no_ids: true, precision: None, decimal_comma: false, drop: &[] };
 
 /// Two views with two instances in common.
 fn pair(folder: &Folder) -> Vec<(&'static str, PathBuf)> {
@@ -252,6 +254,8 @@ fn sparse(values: Vec<f64>) -> (String, Table) {
         cells: Cells::SparseF64(csr),
         lines: None,
         transposed: false,
+        dropped: Vec::new(),
+        remarks: Vec::new(),
     };
     ("s".into(), table)
 }

@@ -1,6 +1,6 @@
 //! Labels are found in whatever table they are.
 
-use crate::common::{Folder, bare, names};
+use crate::common::{Folder, Formats, bare, names};
 use daimc_io::{Labels, Matching, read_labels};
 
 fn read(text: &str) -> Labels {
@@ -76,6 +76,35 @@ fn one_column_has_row_numbers_for_ids() {
     assert_eq!(known(&labels), ["cat", "dog", "cat"]);
     assert_eq!(known(&read("label\n1\n2\n")), ["1", "2"]);
     assert_eq!(known(&read("3\n1\n")), ["3", "1"]);
+}
+
+#[test]
+fn labels_are_columns_of_data_frames() {
+    let Some(formats) = Formats::make() else { return };
+    for file in ["labels.feather", "labels.parquet"] {
+        let path = formats.path(&file.into());
+        let labels = read_labels(&path, Some("kind"), &Matching::default()).unwrap();
+        assert_eq!(Some(labels.ids.clone()), names(&["x", "y", "z"]));
+        assert_eq!(known(&labels), ["p", "?", "q"], "{file}");
+        assert_eq!(
+            known(&read_labels(&path, Some("age"), &Matching::default()).unwrap()),
+            ["1.5", "?", "3"],
+            "{file}"
+        );
+        assert!(
+            read_labels(&path, None, &Matching::default()).unwrap_err().to_string().contains("'age', 'kind'"),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn labels_are_columns_of_sheets() {
+    let Some(formats) = Formats::make() else { return };
+    for file in ["labels.xlsx", "labels.ods"] {
+        let labels = read_labels(&formats.path(&file.into()), None, &Matching::default()).unwrap();
+        assert_eq!(known(&labels), ["p", "?", "q"], "{file}");
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::common::{Folder, names, refused, shared, table, values};
 use daimc_io::{Cells, Precision, Reading, read};
 
-const TRANSPOSE: Reading = Reading { transpose: true, no_ids: false, precision: None };
+const TRANSPOSE: Reading =
+    Reading { transpose: true, no_ids: false, precision: None, decimal_comma: false, drop: &[] };
 const SPARSE: &str =
     "%%MatrixMarket matrix coordinate real general\n% a comment\n2 3 3\n2 3 1.5\n\n1 2 -2\n2 1 4e1\n";
 

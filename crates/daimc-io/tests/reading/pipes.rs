@@ -97,7 +97,9 @@ fn every_format_is_told_by_its_first_bytes() {
         assert!(piped(&bytes, variable, how).unwrap() == (table, hash), "{}", path.display());
         seen.extend(path.extension().map(|ending| ending.to_string_lossy().into_owned()));
     }
-    for ending in ["npy", "npz", "mat", "parquet", "h5ad", "h5mu", "h5"] {
+    for ending in
+        ["npy", "npz", "mat", "parquet", "feather", "arrow", "arrows", "xlsx", "ods", "h5ad", "h5mu", "h5"]
+    {
         assert!(seen.iter().any(|seen| seen == ending), "{ending} was not tried");
     }
 }

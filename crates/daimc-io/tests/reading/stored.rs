@@ -56,7 +56,8 @@ fn every_file_has_the_same_rows_on_disk_and_in_memory() {
         let variable = given["variable"].as_str();
         for transpose in [false, true] {
             for precision in [None, Some(Precision::F32)] {
-                let how = Reading { no_ids: given["no_ids"] == true, transpose, precision };
+                let how =
+                    Reading { no_ids: given["no_ids"] == true, transpose, precision, ..Reading::default() };
                 let what = format!("{} {variable:?}, {how:?}", given["file"]);
                 let Ok((table, hash)) = read_hashed(&path, variable, how) else { continue };
                 let (own, own_hash) = read_stored(&path, variable, how, &disk).unwrap();

@@ -7,8 +7,10 @@ use daimc_io::{Cells, Precision, Reading, read};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-const NO_IDS: Reading = Reading { transpose: false, no_ids: true, precision: None };
-const TRANSPOSE: Reading = Reading { transpose: true, no_ids: false, precision: None };
+const NO_IDS: Reading =
+    Reading { transpose: false, no_ids: true, precision: None, decimal_comma: false, drop: &[] };
+const TRANSPOSE: Reading =
+    Reading { transpose: true, no_ids: false, precision: None, decimal_comma: false, drop: &[] };
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -223,7 +225,8 @@ fn a_separator_at_the_end_of_each_row_is_no_row_name() {
 fn text_among_numbers_is_refused_with_its_place() {
     let folder = Folder::new();
     let refused = |text: &str, how| refused(&folder.file("t.csv", text), how);
-    let advice = "write NA or nothing where a value is missing, and leave out features that are text";
+    let advice =
+        "write NA or nothing where a value is missing, and leave out features that are text (--drop)";
     assert_eq!(
         refused("id,height,sex\nx,1.8,0\ny,1.7,male\n", Reading::default()),
         format!("t.csv, line 3, column 3: 'male' is not a number (feature 'sex' of instance 'y'): {advice}")
@@ -238,8 +241,8 @@ fn text_among_numbers_is_refused_with_its_place() {
     );
     assert_eq!(
         refused("id;a;b\nx;1,5;2,5\ny;1,0;2,0\n", Reading::default()),
-        "t.csv, line 2, column 2: '1,5' is not a number (feature 'a' of instance 'x'): write decimals with a point and \
-         no separator of thousands"
+        "t.csv, line 2, column 2: '1,5' is not a number (feature 'a' of instance 'x'): if that is a decimal comma, \
+         read the file with --decimal ,"
     );
 }
 
@@ -318,4 +321,140 @@ fn a_file_that_is_not_there_is_named() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "").with_file_name("other.csv");
     assert!(refused(&path, Reading::default()).starts_with("other.csv: cannot be read: No such file"));
+}
+
+#[test]
+fn decimal_commas_are_read_where_they_are_asked_for() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "id;x;y\na;1,5;2\nb;-0,25;NA\n");
+    assert!(refused(&path, Reading::default()).contains("--decimal ,"));
+    let comma = Reading { decimal_comma: true, ..Reading::default() };
+    let table = read(&path, None, comma).unwrap();
+    let found = values(&table);
+    assert_eq!(found[..3], [1.5, 2.0, -0.25]);
+    assert!(found[3].is_nan());
+    // A comma is no separator then, and the first row no header.
+    let path = folder.file("b.txt", "a 1,5 2,5\nb 3,5 4,5\n");
+    assert_eq!(values(&read(&path, None, comma).unwrap()), [1.5, 2.5, 3.5, 4.5]);
+    let path = folder.file("c.csv", "id;x\na;1.234,5\nb;1\n");
+    assert!(refused(&path, comma).contains("separator of thousands"));
+    let path = folder.file("d.csv", "id;x\na;1.5\nb;1\n");
+    assert!(refused(&path, comma).contains("write all decimals alike"));
+}
+
+#[test]
+fn columns_of_text_are_listed_and_can_be_dropped() {
+    let folder = Folder::new();
+    let path = folder.file("a.tsv", "id\tx\tGene Symbol\tchr\ty\na\t1\tTP53\tchr1\t2\nb\t3\tKRAS\tchr2\t4\n");
+    let told = refused(&path, Reading::default());
+    assert_eq!(
+        told,
+        "a.tsv, line 2, column 3: 'TP53' is not a number (feature 'Gene Symbol' of instance 'a'): these columns hold text, \
+         leave out what is no value: --drop 'Gene Symbol,chr'"
+    );
+    let drop: Vec<String> = ["chr", "Gene Symbol", "z"].map(String::from).into();
+    let how = Reading { drop: &drop, ..Reading::default() };
+    let table = read(&path, None, how).unwrap();
+    assert_eq!((values(&table), table.features), (vec![1.0, 2.0, 3.0, 4.0], names(&["x", "y"])));
+    assert_eq!(table.dropped, ["Gene Symbol", "chr"]);
+    let path = folder.file("b.tsv", "id\tx\tchr\ty\na\t1\tchr1\t2\nb\t3\tchr2\toops\n");
+    let drop = ["chr".to_owned()];
+    let told = refused(&path, Reading { drop: &drop, ..Reading::default() });
+    assert!(
+        told.starts_with("b.tsv, line 3, column 4: 'oops' is not a number (feature 'y' of instance 'b')"),
+        "{told}"
+    );
+    let drop = ["x", "chr", "y"].map(String::from);
+    assert!(refused(&path, Reading { drop: &drop, ..Reading::default() }).contains("no column is left"));
+}
+
+#[test]
+fn what_spreadsheets_leave_behind_a_table_is_ignored() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "id;x;y;;\na;1;2;;\nb;3;;;\n;;;;\n;;;;\n");
+    let table = table(&path);
+    assert_eq!((table.rows, table.columns, table.features), (2, 2, names(&["x", "y"])));
+    let path = folder.file("b.csv", "id,x,,\na,1,,\n,,,\nb,2,,\n");
+    assert!(
+        refused(&path, Reading::default()).starts_with("b.csv, line 3: the line is empty, but rows follow")
+    );
+    let mut text = String::from("id,x,\n");
+    (0..60).for_each(|i| text += &format!("s{i},1,\n"));
+    let path = folder.file("c.csv", text + "t,1,2\n");
+    assert!(
+        refused(&path, Reading::default())
+            .starts_with("c.csv, line 62, column 3: there is a value in a column without")
+    );
+}
+
+#[test]
+fn tables_of_feature_counts_have_genes_in_rows() {
+    let folder = Folder::new();
+    let text = "# Program:featureCounts v2.0.3; Command:\"featureCounts\" \"-a\" \"x.gtf\"\n\
+                Geneid\tChr\tStart\tEnd\tStrand\tLength\ts1.bam\ts2.bam\n\
+                g1\t1;1\t11;20\t15;30\t+;+\t16\t5\t0\ng2\tX\t7\t9\t-\t3\t1\t8\n";
+    let path = folder.file("counts.txt", text);
+    for how in [Reading::default(), TRANSPOSE] {
+        let table = read(&path, None, how).unwrap();
+        assert_eq!(values(&table), [5.0, 1.0, 0.0, 8.0]);
+        assert_eq!((table.ids, table.features), (names(&["s1.bam", "s2.bam"]), names(&["g1", "g2"])));
+        assert!(
+            table.transposed && table.remarks[0].contains("Chr, Start, End, Strand, Length"),
+            "{:?}",
+            table.remarks
+        );
+    }
+}
+
+#[test]
+fn gct_files_have_features_in_rows() {
+    let folder = Folder::new();
+    let old = "#1.2\n2\t3\nName\tDescription\ts1\ts2\ts3\ng1\tna\t1\t2\t3\ng2\t\"a, b\"\t4\t\t6\n";
+    let new = "#1.3\r\n2\t3\t2\t1\r\nid\tsymbol\tchr\ts1\ts2\ts3\r\nkind\tna\tna\tx\ty\tz\r\n\
+               g1\tA\t1\t1\t2\t3\r\ng2\tB\t2\t4\tNA\t6\r\n";
+    for text in [old, new] {
+        let path = folder.file("a.gct", text);
+        for how in [Reading::default(), TRANSPOSE] {
+            let table = read(&path, None, how).unwrap();
+            let found = values(&table);
+            assert_eq!((found[0], found[1], found[2], found[4], found[5]), (1.0, 4.0, 2.0, 3.0, 6.0));
+            assert!(found[3].is_nan());
+            assert_eq!((table.ids, table.features), (names(&["s1", "s2", "s3"]), names(&["g1", "g2"])));
+        }
+    }
+    let wrong = |text: &str| refused(&folder.file("a.gct", text), Reading::default());
+    let told = wrong(&old.replace("2\t3\nName", "3\t3\nName"));
+    assert!(told.contains("3 rows, but there are 2"), "{told}");
+    let told = wrong(&old.replace("2\t3\nName", "2\t4\nName"));
+    assert!(told.starts_with("a.gct, line 3: 5 titles, but line 2 says 4 columns"), "{told}");
+    let told = wrong(&old.replace("2\t3\nName", "two\nName"));
+    assert!(told.starts_with("a.gct, line 2: two numbers are expected"), "{told}");
+    let told = wrong(&old.replace("\t6\n", "\tx\n"));
+    assert!(
+        told.starts_with("a.gct, line 5, column 5: 'x' is not a number (feature 'g2' of instance 's3')"),
+        "{told}"
+    );
+    for length in 0..old.len() - 1 {
+        let _ = read(&folder.file("a.gct", &old[..length]), None, Reading::default());
+    }
+    assert!(wrong(&old[..8]).contains("goes on"));
+    assert!(
+        wrong("#1.3\n1\t18446744073709551615\t18446744073709551615\t0\nid\ts1\na\t1\n").contains("titles")
+    );
+}
+
+#[test]
+fn names_that_occur_twice_are_told_apart_and_numbers_as_ids_are_told() {
+    let folder = Folder::new();
+    let found = table(&folder.file("a.csv", "id,x,x,y,x.1,x\na,1,2,3,4,5\nb,1,2,3,4,5\n"));
+    assert_eq!(found.features, names(&["x", "x.2", "y", "x.1", "x.3"]));
+    assert!(
+        found.remarks[0].starts_with("has 2 features whose names occur before ('x'"),
+        "{:?}",
+        found.remarks
+    );
+    let found = table(&folder.file("b.csv", "age,x\n1.5,1\n2.5,2\n"));
+    assert!(found.remarks[0].contains("such as '1.5'") && found.remarks[0].ends_with("--no-ids"));
+    let found = table(&folder.file("c.csv", "id,x\n1,1\n2,2\n"));
+    assert!(found.remarks.is_empty() && found.dropped.is_empty());
 }

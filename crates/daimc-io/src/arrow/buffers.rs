@@ -1,0 +1,187 @@
+//! Buffers: their bytes, decompressed, and the texts and numbers in them.
+
+use std::io::Read;
+
+use arrow_ipc::CompressionType;
+use lz4_flex::frame::FrameDecoder;
+
+use super::Arrow;
+use super::messages::Batch;
+use crate::number::NumberType;
+use crate::{Result, memory};
+
+/// How texts are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Text {
+    /// One after another, and where each starts in 32 bits.
+    Narrow,
+    /// One after another, and where each starts in 64 bits.
+    Wide,
+    /// Short ones in place, others by the buffer in which they lie.
+    Views,
+}
+
+/// The length of a compressed buffer that is not compressed after all.
+const AS_IT_IS: i64 = -1;
+
+/// LZ4 makes its input at most this many times longer.
+const LZ4_LIMIT: u64 = 255;
+
+/// How many letters a text has that lies in its view.
+const SHORT: usize = 12;
+
+impl Arrow {
+    /// The bytes of a buffer: as many as are expected, or all where that is not known.
+    pub(super) fn buffer(&self, batch: &Batch, index: usize, expected: Option<usize>) -> Result<Vec<u8>> {
+        let place = &self.place;
+        let short = || place.fault("has fewer values than rows; copy it again or save it anew");
+        let buffer = batch.buffers.get(index).ok_or_else(short)?;
+        let mut stored = self.bytes.at(buffer.start).take(buffer.length);
+        let mut length = buffer.length;
+        let compressed = batch.codec.filter(|_| length > 0);
+        let mut claimed = AS_IT_IS;
+        if compressed.is_some() {
+            let mut prefix = [0; 8];
+            stored.read_exact(&mut prefix).map_err(|error| place.unreadable(error))?;
+            length -= 8;
+            claimed = i64::from_le_bytes(prefix);
+        }
+        let (reader, length): (Box<dyn Read>, u64) = match (compressed, u64::try_from(claimed)) {
+            (None, _) | (Some(_), Err(_)) => (Box::new(stored), length),
+            (Some(CompressionType::LZ4_FRAME), Ok(claimed)) => {
+                if claimed > length.saturating_add(64).saturating_mul(LZ4_LIMIT) {
+                    return Err(place.fault("claims more than it can hold; copy it again or save it anew"));
+                }
+                (Box::new(FrameDecoder::new(stored)), claimed)
+            }
+            (Some(CompressionType::ZSTD), Ok(claimed)) => {
+                let decoder = zstd::Decoder::new(stored).map_err(|error| place.unreadable(error))?;
+                (Box::new(decoder), claimed)
+            }
+            (Some(_), Ok(_)) => {
+                return Err(place.fault("is compressed in a way that is not known; save it with LZ4 or ZSTD"));
+            }
+        };
+        let wanted = expected.map_or(length, |expected| expected as u64);
+        if wanted > length {
+            return Err(short());
+        }
+        place.ask(wanted)?;
+        let mut bytes = Vec::new();
+        // Memory is taken as the bytes come: a length that the file claims may be wrong.
+        let read = reader.take(wanted).read_to_end(&mut bytes);
+        let damaged = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::OutOfMemory => place.unreadable(error),
+            _ if error.raw_os_error().is_some() => place.unreadable(error),
+            _ => place.fault(format!("is damaged ({error}); copy it again or save it anew")),
+        };
+        if (read.map_err(damaged)? as u64) < wanted { Err(short()) } else { Ok(bytes) }
+    }
+
+    /// The texts of a column in a batch.
+    pub(super) fn text(&self, batch: &Batch, column: usize, text: Text) -> Result<Texts<'_>> {
+        let first = batch.first[column];
+        let width = match text {
+            Text::Narrow => 4,
+            Text::Wide => 8,
+            Text::Views => 16,
+        };
+        let ends = usize::from(text != Text::Views);
+        let places = batch.rows.saturating_add(ends).saturating_mul(width);
+        // Without rows there may be no offset at all.
+        let places = if batch.rows == 0 { Vec::new() } else { self.buffer(batch, first + 1, Some(places))? };
+        let mut letters = Vec::new();
+        let mut taken = 0;
+        for index in first + 2..batch.first[column + 1] {
+            let buffer = self.buffer(batch, index, None)?;
+            taken += buffer.len() as u64;
+            if memory::available().is_some_and(|available| taken > available) {
+                self.place.ask(taken)?;
+            }
+            letters.push(buffer);
+        }
+        Ok(Texts { arrow: self, valid: self.valid(batch, column)?, rows: batch.rows, text, places, letters })
+    }
+}
+
+/// The texts of a column in a batch.
+pub(super) struct Texts<'a> {
+    arrow: &'a Arrow,
+    valid: Option<Vec<u8>>,
+    rows: usize,
+    text: Text,
+    places: Vec<u8>,
+    letters: Vec<Vec<u8>>,
+}
+
+impl Texts<'_> {
+    /// Visits them, `None` for null and for what is not UTF-8.
+    pub(super) fn each(&self, visit: &mut dyn FnMut(Option<String>) -> Result<()>) -> Result<()> {
+        for row in 0..self.rows {
+            let known = self.valid.as_ref().is_none_or(|valid| bit(valid, row));
+            let bytes = match self.bytes(row) {
+                Some(bytes) => bytes,
+                None if known => {
+                    let reason = "has a text that lies outside of its buffer; copy it again or save it anew";
+                    return Err(self.arrow.place.fault(reason));
+                }
+                None => &[],
+            };
+            visit(std::str::from_utf8(bytes).ok().filter(|_| known).map(String::from))?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, row: usize) -> Option<&[u8]> {
+        let wide =
+            |at: usize| usize::try_from(i64::from_le_bytes(*self.places.get(at..)?.first_chunk()?)).ok();
+        let narrow =
+            |at: usize| usize::try_from(i32::from_le_bytes(*self.places.get(at..)?.first_chunk()?)).ok();
+        let (start, end) = match self.text {
+            Text::Narrow => (narrow(4 * row)?, narrow(4 * row + 4)?),
+            Text::Wide => (wide(8 * row)?, wide(8 * row + 8)?),
+            Text::Views => {
+                let at = 16 * row;
+                let length = narrow(at)?;
+                if length <= SHORT {
+                    return self.places.get(at + 4..at + 4 + length);
+                }
+                let start = narrow(at + 12)?;
+                return self.letters.get(narrow(at + 8)?)?.get(start..start.checked_add(length)?);
+            }
+        };
+        self.letters.first()?.get(start..end)
+    }
+}
+
+/// A bit of a buffer of bits; those that are not there are not set.
+pub(super) fn bit(bits: &[u8], at: usize) -> bool {
+    bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+}
+
+/// A whole number that fills these bytes, the lowest first; `None` for other types.
+pub(super) fn whole(bytes: &[u8], kind: NumberType) -> Option<i128> {
+    let unsigned = bytes.iter().rev().fold(0, |number, byte| number << 8 | i128::from(*byte));
+    let span = 1_i128 << (8 * bytes.len().min(8));
+    match kind {
+        NumberType::U8 | NumberType::U16 | NumberType::U32 | NumberType::U64 => Some(unsigned),
+        NumberType::I8 | NumberType::I16 | NumberType::I32 | NumberType::I64 => {
+            Some(if unsigned >= span / 2 { unsigned - span } else { unsigned })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_keep_their_sign_and_every_digit() {
+        assert_eq!(whole(&[0xff], NumberType::I8), Some(-1));
+        assert_eq!(whole(&[0xff], NumberType::U8), Some(255));
+        assert_eq!(whole(&i64::MIN.to_le_bytes(), NumberType::I64), Some(i64::MIN.into()));
+        assert_eq!(whole(&u64::MAX.to_le_bytes(), NumberType::U64), Some(u64::MAX.into()));
+        assert_eq!(whole(&[0; 4], NumberType::F32), None);
+    }
+}
