@@ -429,11 +429,7 @@ impl Daimc {
         // What was found is told, whoever wants to stop now.
         let to_the_end = Stop::new();
         let (latent_scaling, centres, mut place) = match found {
-            None => {
-                let (scaling, centres, mut place) = Place::by_columns(v, options, &to_the_end)?;
-                let order = numbering::by_size(&mut place.labels, options.clusters);
-                (scaling, numbering::columns(&centres, &order), place)
-            }
+            None => numbering::of_place(Place::by_columns(v, options, &to_the_end)?),
             Some(Found { mut labels, confidence }) => {
                 // Before the bases are fitted to them: columns of V follow the clusters.
                 numbering::by_size(&mut labels, options.clusters);

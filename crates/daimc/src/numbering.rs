@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 
 use crate::Matrix;
+use crate::model::Place;
+use crate::scale::Scaling;
 
 /// Numbers clusters by size; of equal ones that of the first instance comes first, and those without instances come last. The
 /// clusters under their former numbers, in the new order.
@@ -22,8 +24,14 @@ pub(crate) fn by_size(labels: &mut [usize], clusters: usize) -> Vec<usize> {
     order
 }
 
+/// Numbers clusters and their centres by size.
+pub(crate) fn of_place((scaling, centres, mut place): (Scaling, Matrix, Place)) -> (Scaling, Matrix, Place) {
+    let order = by_size(&mut place.labels, centres.columns());
+    (scaling, columns(&centres, &order), place)
+}
+
 /// The columns of a matrix, one for each cluster, in the order of the clusters.
-pub(crate) fn columns(matrix: &Matrix, order: &[usize]) -> Matrix {
+fn columns(matrix: &Matrix, order: &[usize]) -> Matrix {
     Matrix::from_fn(matrix.rows(), order.len(), |row, number| matrix[(row, order[number])])
 }
 
