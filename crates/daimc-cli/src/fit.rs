@@ -22,7 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
 use crate::memory;
 use crate::progress::{Level, Progress};
-use crate::results;
+use crate::results::{self, About};
 use crate::summary::{self, Summary};
 use crate::truth::{self, Truth};
 
@@ -192,6 +192,11 @@ pub struct Options {
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<String>,
+
+    /// Title of the report [default: Clusters of incomplete views]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// A parser of the names of some values.
@@ -370,7 +375,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     let embedding = options.embedding.unwrap_or_default();
-    write(folder, &loaded.views, &fitted, truth.as_ref(), embedding, &mut summary)?;
+    let told = About { truth: truth.as_ref(), title: options.title.as_deref() };
+    write(folder, &loaded.views, &fitted, told, embedding, &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text()?)?;
@@ -511,7 +517,7 @@ pub fn write(
     mut folder: Folder,
     views: &Views<'_>,
     fitted: &Fit,
-    truth: Option<&Truth>,
+    about: About<'_>,
     embedding: Embedding,
     summary: &mut Summary,
 ) -> Result<()> {
@@ -524,7 +530,7 @@ pub fn write(
         results::contributions(out, &fitted.model, &fitted.ids, &fitted.labels, &explanation.contributions)
     })?;
     folder.write("features.tsv", |out| results::features(out, &fitted.model))?;
-    let page = results::report(views, fitted, Some(&explanation), truth, &summary.value()?)?;
+    let page = results::report(views, fitted, Some(&explanation), about, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     let text = summary.text()?;

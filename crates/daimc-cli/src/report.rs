@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::fit::Options;
 use crate::folder::{Destination, Folder, settle, spare_inputs};
 use crate::progress::Level;
-use crate::results;
+use crate::results::{self, About};
 use crate::terminal::tell;
 use crate::truth::Truth;
 
@@ -26,13 +26,17 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: Option<String>,
 
+    /// Title of the report [default: that of the fit]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
+    title: Option<String>,
+
     /// File for the report [default: report.html in the folder]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { folder, truth, output } = arguments;
+    let Arguments { folder, truth, title, output } = arguments;
     crate::use_threads(None)?;
     settle(folder)?;
     // Nobody replaces the result while its report is made.
@@ -66,7 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
-    let page = results::report(&loaded.views, &fitted, None, truth.as_ref(), &summary)?;
+    let title = title.as_deref().or(earlier.title.as_deref());
+    let page =
+        results::report(&loaded.views, &fitted, None, About { truth: truth.as_ref(), title }, &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;
         own.finish()?;

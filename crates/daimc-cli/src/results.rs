@@ -221,17 +221,27 @@ fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     }
 }
 
+/// What a report is told beyond the fit.
+#[derive(Clone, Copy, Default)]
+pub struct About<'a> {
+    pub truth: Option<&'a Truth>,
+    pub title: Option<&'a str>,
+}
+
 /// `report.html`; what explains the clusters is worked out where it is not given.
 pub fn report(
     views: &Views<'_>,
     fitted: &Fit,
     explanation: Option<&Explanation>,
-    truth: Option<&Truth>,
+    About { truth, title }: About<'_>,
     provenance: &Value,
 ) -> Result<String> {
     let mut report = Report::new(views, fitted).provenance(provenance);
     if let Some(explanation) = explanation {
         report = report.explanation(explanation);
+    }
+    if let Some(title) = title {
+        report = report.title(title);
     }
     if let Some(truth) = truth {
         report = report.truth(&truth.classes);
