@@ -151,7 +151,7 @@ fn headline(figures: &Figures) -> String {
     ];
     if let Some(found) = &summary.significance {
         let remark = format!("neighbours agree by {:.2}, by chance {:.2}", found.agreement, found.by_chance);
-        cards.insert(3, ("Beyond chance", format!("{:.1} σ", found.excess()), remark));
+        cards.insert(3, ("Beyond chance", text::sigmas(found.excess()), remark));
     }
     if let Some(agreement) = &figures.agreement {
         let scores = &agreement.scores;

@@ -122,6 +122,11 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// Standard deviations. Beyond a hundred of them, digits mean nothing.
+pub(crate) fn sigmas(value: f64) -> String {
+    if value > 100.0 { "over 100 σ".into() } else { format!("{value:.1} σ").replace('-', "−") }
+}
+
 /// Bytes as text, in base64.
 pub(crate) fn base64(bytes: impl IntoIterator<Item = u8>) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

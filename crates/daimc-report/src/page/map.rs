@@ -83,7 +83,7 @@ fn draw(map: &Map) -> String {
     );
     put!(
         out,
-        "<text class=axis transform=\"translate(14 6) rotate(-90)\" text-anchor=end>2nd direction: {} →</text></svg>",
+        "<text class=axis transform=\"translate(20 6) rotate(-90)\" text-anchor=end>2nd direction: {} →</text></svg>",
         percent(map.shares[1])
     );
     out
@@ -91,7 +91,7 @@ fn draw(map: &Map) -> String {
 
 /// Moves names that would cover one another apart, as little as it takes.
 fn apart(mut names: Vec<(usize, (f64, f64))>) -> Vec<(usize, (f64, f64))> {
-    const ROOM: f64 = 22.0;
+    const ROOM: f64 = 28.0;
     for _ in 0..20 {
         for i in 0..names.len() {
             for j in 0..i {

@@ -86,7 +86,7 @@ fn paragraph(figures: &Figures, fit: &Fit) -> String {
         }
         used => put!(
             out,
-            "Clusters were then refined by the nearest-neighbour graphs of the views (`{}`; {reason}). ",
+            "Clusters were then refined by the nearest-neighbour graphs of the views ({}; {reason}). ",
             used.name()
         ),
     }
@@ -121,13 +121,13 @@ fn scaling(fit: &Fit) -> String {
         }
     }
     match kinds.as_slice() {
-        [(scale, views)] if views.len() > 1 => format!("All views were scaled by `{scale}`. "),
+        [(scale, views)] if views.len() > 1 => format!("All views were scaled by {scale}. "),
         kinds => {
             let kind = |(scale, views): &(String, Vec<String>)| {
                 let some = views.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
                 let more = views.len().saturating_sub(NAMED);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                format!("`{scale}` ({some}{more})")
+                format!("{scale} ({some}{more})")
             };
             format!("Views were scaled by {}. ", kinds.iter().map(kind).collect::<Vec<_>>().join(", "))
         }

@@ -2,7 +2,7 @@
 
 use daimc::Fit;
 
-use super::text::{counted, percent, put, score};
+use super::text::{counted, percent, put, score, sigmas};
 use crate::figures::Figures;
 
 /// Reproducibility from which clusters are said to be found again, mostly, or partly.
@@ -18,9 +18,9 @@ pub(crate) fn sentence(figures: &Figures, fit: &Fit) -> String {
     match &fit.significance {
         Some(found) if found.is_clear() => put!(
             out,
-            "are clearer than chance (neighbours agree on them by {:.2}, {:.1} σ above permuted data)",
+            "are clearer than chance (neighbours agree on them by {:.2}, {} above permuted data)",
             found.agreement,
-            found.excess()
+            sigmas(found.excess())
         ),
         Some(found) => put!(
             out,
