@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     arguments.data.check_truth(&arguments.truth)?;
     let loaded = arguments.data.load_whole()?;
     level.tell(&loaded.account);
-    let truth = Truth::read(&arguments.truth, &loaded.views)?;
+    let truth = Truth::read(&arguments.truth, &loaded.views, &arguments.data.ids)?;
     let data = dataset(arguments, loaded.views, &truth);
     for &rate in &arguments.missing {
         // Whether so much can go does not depend on the seed.

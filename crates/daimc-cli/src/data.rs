@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::ids::IdOptions;
 use crate::memory;
 use crate::progress::{self, Level, Spooling};
 
@@ -42,6 +43,10 @@ pub struct Data {
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ids: Option<Which>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub ids: IdOptions,
 
     /// Let a view have no instance in common with another; otherwise IDs that never meet are taken for a mistake
     #[arg(long)]
@@ -213,7 +218,8 @@ impl Data {
             Some(Nan::Mean) => daimc_io::Nan::Mean,
         };
         let mask = self.mask.as_ref().map(PathBuf::from);
-        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart })?;
+        let matching = self.ids.matching()?;
+        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart, matching })?;
         Ok(Loaded { views, from_disk, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 
@@ -313,7 +319,7 @@ impl Data {
     /// The files that are read.
     pub fn paths(&self) -> Result<Vec<PathBuf>> {
         let views = self.locations()?.into_iter().map(|location| location.path);
-        Ok(views.chain(self.mask.as_ref().map(PathBuf::from)).collect())
+        Ok(views.chain(self.mask.as_ref().map(PathBuf::from)).chain(self.ids.path()).collect())
     }
 
     /// Fails if a table of classes cannot be read beside the views.
@@ -333,7 +339,7 @@ impl Data {
         if let Some(mask) = &mut self.mask {
             *mask = in_folder(folder, Path::new(mask))?;
         }
-        Ok(())
+        self.ids.in_folder(folder)
     }
 
     fn locations(&self) -> Result<Vec<Location>> {
@@ -351,7 +357,9 @@ impl Data {
             }
         }
         let files = locations.iter().map(|location| location.path.as_path());
-        read_once(files.chain(self.mask.as_ref().map(Path::new)))?;
+        let map = self.ids.path();
+        read_once(files.chain(self.mask.as_ref().map(Path::new)).chain(map.as_deref()))?;
+        self.ids.check()?;
         Which::check(self.transpose.as_ref(), "--transpose", &locations)?;
         Which::check(self.no_ids.as_ref(), "--no-ids", &locations)?;
         Ok(locations)

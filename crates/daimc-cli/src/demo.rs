@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::fit;
 use crate::folder::{self, Folder};
 use crate::progress::Level;
-use crate::results::About;
+use crate::results::Beside;
 use crate::summary::Summary;
 use crate::truth::{self, Truth};
 
@@ -92,8 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    let told = About { truth: Some(&truth), title: Some(title) };
-    fit::write(folder, &views, &model, told, Embedding::Auto, &mut summary)?;
+    let beside = Beside { truth: Some(&truth), clinical: None, title: Some(title) };
+    fit::write(folder, &views, &model, beside, Embedding::Auto, &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;
         return fit::done(&model, output);

@@ -9,6 +9,7 @@ use daimc_io::Column;
 
 use crate::data::{read_once, utf8};
 use crate::failure::{Failure, Result};
+use crate::ids::IdOptions;
 use crate::terminal::tell;
 use crate::truth;
 
@@ -24,24 +25,31 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: String,
 
+    #[command(flatten)]
+    ids: IdOptions,
+
     /// Print the metrics as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { labels, truth, json } = arguments;
+    let Arguments { labels, truth, ids, json } = arguments;
     let (found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
     read_once([found.path.as_path(), known.path.as_path()])?;
     crate::folder::settle(&found.path)?;
     let (path, truth) = (found.path.display(), known.path.display());
-    let labels = daimc_io::read_labels(&found.path, found.column.as_deref())?;
-    let classes = daimc_io::read_labels(&known.path, known.column.as_deref())?;
+    let matching = ids.matching()?;
+    let labels = daimc_io::read_labels(&found.path, found.column.as_deref(), &matching)?;
+    let classes = daimc_io::read_labels(&known.path, known.column.as_deref(), &matching)?;
     let both = labels.ids.iter().filter_map(|id| Some((labels.get(id)?, classes.get(id)?)));
     let (clusters, known): (Vec<&str>, Vec<&str>) = both.unzip();
     if known.is_empty() {
+        let near = daimc_io::near(&[labels.ids.clone(), classes.ids.clone()]);
+        let near =
+            near.map_or_else(String::new, |near| format!("; with {near} they have {}", near.shared[0]));
         return Err(Failure::Data(format!(
-            "{path} and {truth} have no ID in common: {} here, {} there",
+            "{path} and {truth} have no ID in common: {} here, {} there{near}",
             quoted(&labels.ids[0]),
             quoted(&classes.ids[0])
         )));

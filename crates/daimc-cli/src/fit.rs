@@ -16,13 +16,14 @@ use daimc_io::Column;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::clinical::{ClinicalOptions, Findings};
 use crate::data::{Data, Input, in_folder, utf8};
 use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
 use crate::memory;
 use crate::progress::{Level, Progress};
-use crate::results::{self, About};
+use crate::results::{self, Beside};
 use crate::summary::{self, Summary};
 use crate::truth::{self, Truth};
 
@@ -34,7 +35,7 @@ pub struct Arguments {
 
     /// Folder for the results: labels.tsv, embedding.tsv or .npy (V), contributions.tsv (what each view says for each
     /// instance's cluster), features.tsv (what each feature says for each cluster, and in which share of the runs it leads it),
-    /// model.safetensors, summary.json, report.html
+    /// model.safetensors, summary.json, report.html; with --clinical, clinical.tsv and survival.tsv
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
@@ -64,8 +65,10 @@ pub struct Arguments {
 const LISTED: usize = 5;
 
 /// The files of a result, and those that it takes the place of.
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
     "labels.tsv",
+    "clinical.tsv",
+    "survival.tsv",
     "embedding.tsv",
     "embedding.npy",
     "contributions.tsv",
@@ -197,6 +200,10 @@ pub struct Options {
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub clinical: ClinicalOptions,
 }
 
 /// A parser of the names of some values.
@@ -259,6 +266,7 @@ impl Options {
             let column = column.map_or_else(String::new, |column| format!("::{column}"));
             *truth = in_folder(folder, &path)? + &column;
         }
+        self.clinical.in_folder(folder)?;
         self.data.in_folder(folder)
     }
 
@@ -349,11 +357,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if let Some(truth) = &options.truth {
         options.data.check_truth(truth)?;
     }
+    options.clinical.check(&options.data.paths()?)?;
     let told = summary::json(&options)?;
     let folder = Folder::begin(&output, force)?;
     let truth_file = options.truth.as_ref().map(|truth| truth.parse::<Column>()).transpose()?;
-    let read: Vec<PathBuf> =
-        options.data.paths()?.into_iter().chain(truth_file.map(|truth| truth.path)).chain(config).collect();
+    let beside = truth_file.map(|truth| truth.path).into_iter().chain(options.clinical.path());
+    let read: Vec<PathBuf> = options.data.paths()?.into_iter().chain(beside).chain(config).collect();
     for file in FILES {
         folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
     }
@@ -370,18 +379,29 @@ pub fn run(arguments: Arguments) -> Result<()> {
         }
     }
     memory::check(&loaded, fit.options())?;
-    let truth = options.truth.as_ref().map(|path| Truth::read(path, &loaded.views)).transpose()?;
+    let truth =
+        options.truth.as_ref().map(|path| Truth::read(path, &loaded.views, &options.data.ids)).transpose()?;
+    let clinical = options.clinical.read(&loaded.views, &options.data.ids)?;
+    if let Some(clinical) = &clinical
+        && clinical.matched < loaded.views.instances()
+    {
+        let (without, all) = (loaded.views.instances() - clinical.matched, loaded.views.instances());
+        level.tell(format!("{without} of {all} instances are not in the clinical table"));
+    }
     let (fitted, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
+    let findings = clinical.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
+    summary.clinical = findings.as_ref().map(Findings::to_json).transpose()?;
     let embedding = options.embedding.unwrap_or_default();
-    let told = About { truth: truth.as_ref(), title: options.title.as_deref() };
-    write(folder, &loaded.views, &fitted, told, embedding, &mut summary)?;
+    let beside =
+        Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title: options.title.as_deref() };
+    write(folder, &loaded.views, &fitted, beside, embedding, &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text()?)?;
     } else {
-        print(&mut out, &fitted, scores.as_ref(), &output)?;
+        print(&mut out, &fitted, scores.as_ref(), findings.as_ref(), &output)?;
     }
     done(&fitted, &output)
 }
@@ -517,7 +537,7 @@ pub fn write(
     mut folder: Folder,
     views: &Views<'_>,
     fitted: &Fit,
-    about: About<'_>,
+    beside: Beside<'_>,
     embedding: Embedding,
     summary: &mut Summary,
 ) -> Result<()> {
@@ -530,7 +550,13 @@ pub fn write(
         results::contributions(out, &fitted.model, &fitted.ids, &fitted.labels, &explanation.contributions)
     })?;
     folder.write("features.tsv", |out| results::features(out, &fitted.model))?;
-    let page = results::report(views, fitted, Some(&explanation), about, &summary.value()?)?;
+    if let Some(findings) = beside.clinical {
+        folder.write("clinical.tsv", |out| findings.write(out))?;
+        if let Some(survival) = &findings.survival {
+            folder.write("survival.tsv", |out| Findings::write_survival(survival, out))?;
+        }
+    }
+    let page = results::report(views, fitted, Some(&explanation), beside, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     let text = summary.text()?;
@@ -568,7 +594,13 @@ fn sizes(fitted: &Fit) -> Vec<(usize, f64)> {
 }
 
 /// The result for people.
-fn print(out: &mut impl Write, fitted: &Fit, scores: Option<&Scores>, output: &Path) -> Result<()> {
+fn print(
+    out: &mut impl Write,
+    fitted: &Fit,
+    scores: Option<&Scores>,
+    findings: Option<&Findings>,
+    output: &Path,
+) -> Result<()> {
     writeln!(out, "cluster   instances   mean confidence")?;
     for (cluster, (size, confidence)) in sizes(fitted).into_iter().enumerate() {
         let mean = confidence / size.max(1) as f64;
@@ -577,6 +609,7 @@ fn print(out: &mut impl Write, fitted: &Fit, scores: Option<&Scores>, output: &P
     if let Some(scores) = scores {
         write!(out, "\n{}", truth::to_text(scores))?;
     }
+    findings.map_or(Ok(()), |findings| findings.print(out))?;
     writeln!(
         out,
         "\nResults are in {}; open {} first.",

@@ -95,7 +95,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             account.partial
         )?;
     }
-    for line in loaded.account.to_string().lines().filter(|line| line.contains("dropped")) {
+    for line in loaded
+        .account
+        .to_string()
+        .lines()
+        .filter(|line| line.starts_with("dropped") || line.starts_with("warning"))
+    {
         writeln!(out, "\n{}", line.trim())?;
     }
     writeln!(

@@ -5,6 +5,7 @@
 
 mod align;
 mod blocks;
+mod clinical;
 mod compare;
 mod data;
 mod demo;
@@ -15,6 +16,7 @@ mod experiment;
 mod failure;
 mod fit;
 mod folder;
+mod ids;
 mod impute;
 mod inspect;
 mod memory;

@@ -7,12 +7,13 @@ use clap::Args;
 use daimc_io::Column;
 use serde_json::Value;
 
+use crate::clinical::ClinicalOptions;
 use crate::data::{Input, utf8};
 use crate::failure::{Failure, Result};
 use crate::fit::Options;
 use crate::folder::{Destination, Folder, settle, spare_inputs};
 use crate::progress::Level;
-use crate::results::{self, About};
+use crate::results::{self, Beside};
 use crate::terminal::tell;
 use crate::truth::Truth;
 
@@ -30,13 +31,16 @@ pub struct Arguments {
     #[arg(long, value_name = "TEXT", value_parser = utf8())]
     title: Option<String>,
 
+    #[command(flatten)]
+    clinical: ClinicalOptions,
+
     /// File for the report [default: report.html in the folder]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { folder, truth, title, output } = arguments;
+    let Arguments { folder, truth, clinical, title, output } = arguments;
     crate::use_threads(None)?;
     settle(folder)?;
     // Nobody replaces the result while its report is made.
@@ -54,8 +58,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     earlier.in_folder(&directory)?;
     let inputs = summary.get("inputs").cloned().unwrap_or_default();
     let inputs: Vec<Input> = serde_json::from_value(inputs).map_err(|error| wrong(error.to_string()))?;
+    if clinical.clinical.is_some() {
+        earlier.clinical = clinical.clone();
+    } else if clinical.survival.is_some() {
+        earlier.clinical.survival.clone_from(&clinical.survival);
+    }
+    earlier.clinical.check(&earlier.data.paths()?)?;
     let output = output.clone().unwrap_or_else(|| folder.join("report.html"));
     let truths = truth.iter().chain(&earlier.truth).map(|truth| Ok(truth.parse::<Column>()?.path));
+    let truths = truths.chain(earlier.clinical.path().map(Ok));
     let result = ["summary.json", "model.safetensors"].map(|file| folder.join(file));
     let read: Vec<PathBuf> =
         earlier.data.paths()?.into_iter().chain(result).map(Ok).chain(truths).collect::<Result<_>>()?;
@@ -69,10 +80,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             return Err(Failure::Data(format!("{}: {reason}", then.path.display())));
         }
     }
-    let truth = truth.clone().or(earlier.truth).map(|path| Truth::read(&path, &loaded.views)).transpose()?;
+    let truth = truth
+        .clone()
+        .or(earlier.truth)
+        .map(|path| Truth::read(&path, &loaded.views, &earlier.data.ids))
+        .transpose()?;
+    let findings = earlier.clinical.read(&loaded.views, &earlier.data.ids)?;
+    let findings = findings.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
     let title = title.as_deref().or(earlier.title.as_deref());
-    let page =
-        results::report(&loaded.views, &fitted, None, About { truth: truth.as_ref(), title }, &summary)?;
+    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title };
+    let page = results::report(&loaded.views, &fitted, None, beside, &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;
         own.finish()?;

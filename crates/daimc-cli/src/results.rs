@@ -7,6 +7,7 @@ use daimc::{Contributions, Explanation, Fit, Ids, Imputed, Matrix, Model, ViewMo
 use daimc_report::Report;
 use serde_json::Value;
 
+use crate::clinical::Findings;
 use crate::failure::{Failure, Result};
 use crate::truth::Truth;
 use crate::{blocks, digits};
@@ -221,10 +222,12 @@ fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     }
 }
 
-/// What a report is told beyond the fit.
+/// What is known about the instances beside the views.
 #[derive(Clone, Copy, Default)]
-pub struct About<'a> {
+pub struct Beside<'a> {
     pub truth: Option<&'a Truth>,
+    pub clinical: Option<&'a Findings>,
+    /// The title of the report, if it is not to be the usual one.
     pub title: Option<&'a str>,
 }
 
@@ -233,18 +236,21 @@ pub fn report(
     views: &Views<'_>,
     fitted: &Fit,
     explanation: Option<&Explanation>,
-    About { truth, title }: About<'_>,
+    beside: Beside<'_>,
     provenance: &Value,
 ) -> Result<String> {
     let mut report = Report::new(views, fitted).provenance(provenance);
     if let Some(explanation) = explanation {
         report = report.explanation(explanation);
     }
-    if let Some(title) = title {
+    if let Some(title) = beside.title {
         report = report.title(title);
     }
-    if let Some(truth) = truth {
+    if let Some(truth) = beside.truth {
         report = report.truth(&truth.classes);
+    }
+    if let Some(Findings { associations, survival, .. }) = beside.clinical {
+        report = report.clinical(associations, survival.as_ref());
     }
     Ok(report.render()?)
 }

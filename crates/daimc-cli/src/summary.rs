@@ -40,6 +40,9 @@ pub struct Summary {
     pub peak_memory_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Value>,
+    /// What a clinical table has to do with the clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clinical: Option<Value>,
 }
 
 impl Summary {
@@ -80,6 +83,7 @@ impl Summary {
             }),
             peak_memory_bytes: peak_memory(),
             metrics: None,
+            clinical: None,
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use daimc::source::Buffer;
 use daimc::{Daimc, Fit, Layout, Model, Neighbours, View, Views};
 use daimc_io::{
-    Assembly, Cells, Csr, Disk, Error, Nan, Precision, Reading, Table, assemble, read, read_labels,
+    Assembly, Cells, Csr, Disk, Error, Matching, Nan, Precision, Reading, Table, assemble, read, read_labels,
     read_stored,
 };
 use include_dir::{Dir, include_dir};
@@ -134,9 +134,8 @@ impl Target {
     pub fn read(&self, bytes: &[u8], how: How) -> Outcome {
         match &self.reader {
             Reader::Table(_) => Self::table(&self.path, how),
-            Reader::Labels(column) => {
-                read_labels(&self.path, *column).map_or(Outcome::Refused, |_| Outcome::Read(None))
-            }
+            Reader::Labels(column) => read_labels(&self.path, *column, &Matching::default())
+                .map_or(Outcome::Refused, |_| Outcome::Read(None)),
             Reader::Mask(table) => {
                 let assembly = Assembly { mask: Some(self.path.clone()), ..Assembly::default() };
                 let joined = assemble(vec![("v".into(), table.clone())], &assembly);

@@ -13,6 +13,7 @@ use mask::Mask;
 use origin::Origin;
 use rayon::prelude::*;
 
+use crate::ids::{self, Matching};
 use crate::{Cells, Csr, Error, Result, Table};
 
 /// What to do with a row in which some values are missing, but not all.
@@ -29,7 +30,7 @@ pub enum Nan {
 }
 
 /// How tables are put together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Assembly {
     /// What to do with a row in which some values are missing.
     pub nan: Nan,
@@ -39,6 +40,8 @@ pub struct Assembly {
     pub mask: Option<PathBuf>,
     /// Whether a view may have no instance in common with another, as those of new instances for a model may.
     pub apart: bool,
+    /// Which IDs name the same instance.
+    pub matching: Matching,
 }
 
 /// Joins tables, each with the name of its view. A row of which every value is missing is a missing instance.
@@ -50,13 +53,14 @@ pub struct Assembly {
 /// When the tables do not fit together, when a value is infinite, or missing where it must not be, and when the mask does
 /// not fit the data; the message names the file and the place in it.
 pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'static>, Account)> {
+    let tables = if how.matching.is_exact() { tables } else { ids::instances(tables, &how.matching)? };
     let by_row = tables.iter().all(|(_, table)| table.ids.is_none());
     if by_row {
         check_equal_lengths(&tables)?;
     } else if !how.apart {
         origin::refuse_disjoint(&tables)?;
     }
-    let mask = how.mask.as_deref().map(|path| Mask::read(path, &tables)).transpose()?;
+    let mask = how.mask.as_deref().map(|path| Mask::read(path, &tables, &how.matching)).transpose()?;
     let (mut origins, mut accounts, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for (v, (name, mut table)) in tables.into_iter().enumerate() {
         let origin = Origin::of(&name, &mut table);
@@ -84,7 +88,7 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
         let (views, account) = Views::join(views).map_err(explain)?;
         (views, account.dropped)
     };
-    let account = Account::of(&views, accounts, dropped);
+    let account = Account::of(&views, accounts, dropped, how.apart || by_row);
     Ok((views, account))
 }
 
@@ -96,7 +100,7 @@ pub fn shown(tables: &[(String, Table)], mask: Option<&Path>) -> Result<Vec<Vec<
     if tables.iter().all(|(_, table)| table.ids.is_none()) {
         check_equal_lengths(tables)?;
     }
-    let mask = mask.map(|path| Mask::read(path, tables)).transpose()?;
+    let mask = mask.map(|path| Mask::read(path, tables, &Matching::default())).transpose()?;
     let shown = |(v, (_, table)): (usize, &(String, Table))| {
         let mut rows = mask.as_ref().map_or_else(|| vec![true; table.rows], |mask| mask.rows(v, table));
         rows.iter_mut().enumerate().for_each(|(row, shown)| *shown = *shown && !gaps::is_empty(table, row));

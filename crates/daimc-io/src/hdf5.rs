@@ -77,6 +77,22 @@ pub fn labels(file: &mut Opened, column: Option<&str>) -> Result<(Vec<String>, V
     })
 }
 
+/// The table of instances of annotated data.
+pub struct Obs {
+    pub ids: Vec<String>,
+    pub titles: Vec<String>,
+    /// The columns, by row; `None` where there is nothing.
+    pub columns: Vec<Vec<Option<String>>>,
+}
+
+/// All of `obs`.
+pub fn attributes(file: &mut Opened) -> Result<Obs> {
+    with(file, None, |container, flavour| match flavour {
+        Flavour::AnnData | Flavour::MuData(_) => anndata::attributes(container),
+        _ => Err(container.place.fault("has no table obs; name an .h5ad or .h5mu file, or a table of text")),
+    })
+}
+
 fn with<T: Send>(
     file: &mut Opened,
     variable: Option<&str>,

@@ -1,11 +1,11 @@
 //! Labels of instances: true classes, or the clusters that a fit has found.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use daimc::text::{list, quoted};
 
 use crate::format::Format;
+use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
 use crate::text::{Record, records};
 use crate::{Error, Place, Result, hdf5};
@@ -32,18 +32,39 @@ pub struct Labels {
     pub labels: Vec<Option<String>>,
     /// The SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
-    rows: HashMap<String, usize>,
+    index: Index,
 }
 
 impl Labels {
     /// The place of an instance in the lists, if the file has it.
     pub fn position(&self, id: &str) -> Option<usize> {
-        self.rows.get(id).copied()
+        self.index.get(id)
     }
 
     /// The label of an instance, if the file has the instance and its label is known.
     pub fn get(&self, id: &str) -> Option<&str> {
         self.labels[self.position(id)?].as_deref()
+    }
+
+    /// What is wrong with an ID of an instance that an earlier row is of: the same ID twice is, and so are two labels, unless the
+    /// first is to count.
+    fn twice(&self, id: &str, label: Option<&str>, earlier: usize, matching: &Matching) -> Option<String> {
+        let first = &self.ids[earlier];
+        if first == id {
+            return Some(format!(
+                "the ID {} occurs a second time: an instance has one label, delete the other",
+                quoted(id)
+            ));
+        }
+        let differ = self.labels[earlier].as_deref() != label && matching.duplicates == Duplicates::Error;
+        differ.then(|| {
+            format!(
+                "the IDs {} and {} are of the same instance and have different labels: delete one of the rows, or take the \
+                 first with --duplicates first",
+                quoted(first),
+                quoted(id)
+            )
+        })
     }
 
     /// How many instances there are.
@@ -62,15 +83,15 @@ impl Labels {
 ///
 /// Labels are in the column of which `column` is the title. Without one they are in the second, which must be the last; or,
 /// in a file that [a fit](https://docs.rs/daimc) has left, in that of its clusters. A table of but one column holds labels,
-/// and the IDs are row numbers from 0.
+/// and the IDs are row numbers from 0. `matching` says which IDs are looked up as which.
 ///
 /// # Errors
 /// When the file cannot be read, has no row, rows of different length, an empty ID or the same ID twice; when it has no
 /// such column, or several and none was named.
-pub fn read_labels(path: &Path, column: Option<&str>) -> Result<Labels> {
+pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Result<Labels> {
     let file = Opened::new(path, true)?;
     if Format::of(path, file.start()) == Format::Hdf5 {
-        return of_obs(path, file, column);
+        return of_obs(path, file, column, matching);
     }
     let (mut records, sha256) = records(path, file)?;
     let wrong = |line: usize, column: Option<usize>, reason: String| Error::Data {
@@ -109,7 +130,7 @@ pub fn read_labels(path: &Path, column: Option<&str>) -> Result<Labels> {
         return Err(wrong(1, Some(1), "the labels are in the first column: put the IDs there".into()));
     }
 
-    let mut found = Labels { ids: Vec::new(), labels: Vec::new(), sha256, rows: HashMap::new() };
+    let mut found = Labels { ids: Vec::new(), labels: Vec::new(), sha256, index: Index::new(matching) };
     for (row, Record { line, mut fields }) in records.into_iter().enumerate() {
         if fields.len() != width {
             let reason =
@@ -122,35 +143,35 @@ pub fn read_labels(path: &Path, column: Option<&str>) -> Result<Labels> {
         if id.is_empty() {
             return Err(wrong(line, Some(1), "the ID is empty: give the row an ID or delete it".into()));
         }
-        if found.rows.insert(id.clone(), row).is_some() {
-            let reason = format!(
-                "the ID {} occurs a second time: an instance has one label, delete the other",
-                quoted(&id)
-            );
+        let label = known.then_some(label);
+        if let Some(earlier) = found.index.insert(&id, row)
+            && let Some(reason) = found.twice(&id, label.as_deref(), earlier, matching)
+        {
             return Err(wrong(line, Some(1), reason));
         }
         found.ids.push(id);
-        found.labels.push(known.then_some(label));
+        found.labels.push(label);
     }
     Ok(found)
 }
 
 /// Labels in a column of `obs`, of annotated data.
-fn of_obs(path: &Path, mut file: Opened, column: Option<&str>) -> Result<Labels> {
+fn of_obs(path: &Path, mut file: Opened, column: Option<&str>, matching: &Matching) -> Result<Labels> {
     let (ids, labels) = hdf5::labels(&mut file, column)?;
     let known = |label: &String| !UNKNOWN.iter().any(|word| label.eq_ignore_ascii_case(word));
     let labels: Vec<Option<String>> = labels.into_iter().map(|label| label.filter(known)).collect();
-    let mut rows = HashMap::with_capacity(ids.len());
-    for (row, id) in ids.iter().enumerate() {
-        if rows.insert(id.clone(), row).is_some() {
-            let reason = format!("the ID {} occurs a second time in obs: make the names unique", quoted(id));
-            return Err(Error::in_file(path, reason));
+    let mut found = Labels { ids, labels, sha256: file.sha256()?, index: Index::new(matching) };
+    for (row, id) in found.ids.iter().enumerate() {
+        if let Some(earlier) = found.index.insert(id, row)
+            && let Some(reason) = found.twice(id, found.labels[row].as_deref(), earlier, matching)
+        {
+            return Err(Error::in_file(path, format!("in obs, {reason}")));
         }
     }
-    if ids.is_empty() {
+    if found.is_empty() {
         return Err(Error::in_file(path, "there is no row in obs"));
     }
-    Ok(Labels { ids, labels, sha256: file.sha256()?, rows })
+    Ok(found)
 }
 
 /// Whether the first record names columns: it has a known title, or it alone has no number in the last column.

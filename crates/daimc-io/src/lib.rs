@@ -5,6 +5,7 @@
 //! and `f32` stays `f32`.
 
 mod assemble;
+mod attributes;
 mod cell_ranger;
 mod chunks;
 mod dense;
@@ -14,6 +15,7 @@ mod fault;
 mod foreign;
 mod format;
 mod hdf5;
+mod ids;
 mod input;
 mod labels;
 mod location;
@@ -39,8 +41,10 @@ use format::Format;
 use input::Opened;
 
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
+pub use attributes::{Attributes, read_attributes};
 pub use disk::{Disk, Progress, Stored};
 pub use error::{Error, Place, Result};
+pub use ids::{Duplicates, IdMap, Matching, Near, Pattern, near};
 pub use input::sha256;
 pub use labels::{Labels, read_labels};
 pub use location::{Column, Location};

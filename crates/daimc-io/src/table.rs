@@ -59,4 +59,13 @@ impl Table {
     pub(crate) fn place(&self) -> Place {
         Place { path: self.path.clone(), variable: self.variable.clone(), line: None, column: None }
     }
+
+    /// Where the ID of an instance stands.
+    pub(crate) fn place_of_id(&self, row: usize) -> Place {
+        let Some(lines) = &self.lines else { return self.place() };
+        if self.transposed {
+            return Place { column: Some(row + 1 + usize::from(self.features.is_some())), ..self.place() };
+        }
+        Place { line: lines.get(row).map(|line| *line as usize), ..self.place() }
+    }
 }

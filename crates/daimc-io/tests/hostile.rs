@@ -6,7 +6,7 @@ use std::panic::{catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Folder, refused};
-use daimc_io::{Reading, read_labels};
+use daimc_io::{Matching, Reading, read_labels};
 
 #[test]
 fn sizes_that_nothing_in_a_matrix_market_file_stands_for_are_refused() {
@@ -50,7 +50,7 @@ fn devices_which_have_no_end_are_refused() {
         let told = refused(&path, Reading::default());
         assert_eq!(told, format!("{name}: is a device; name a file or a pipe"));
     }
-    let told = read_labels("/dev/urandom".as_ref(), None).unwrap_err().to_string();
+    let told = read_labels("/dev/urandom".as_ref(), None, &Matching::default()).unwrap_err().to_string();
     assert!(told.contains("is a device"), "{told}");
 }
 
@@ -63,7 +63,7 @@ fn a_nul_in_a_name_is_refused_with_its_place() {
     let path = folder.file("a.csv", &text);
     let told = refused(&path, Reading::default());
     assert_eq!(told, "a.csv, line 15002, column 1: there is a NUL in the text: remove it");
-    let labels = read_labels(&path, None).unwrap_err().to_string();
+    let labels = read_labels(&path, None, &Matching::default()).unwrap_err().to_string();
     assert!(labels.ends_with("line 15002, column 1: there is a NUL in the text: remove it"), "{labels}");
 
     let path = folder.file("b.mtx", "%%MatrixMarket matrix coordinate real general\n2 1 1\n1 1 1\n");

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use daimc_io::{Disk, Error, Reading, memory, read, read_labels, read_stored};
+use daimc_io::{Disk, Error, Matching, Reading, memory, read, read_labels, read_stored};
 
 /// What this process may hold.
 const LIMIT: u64 = 100_000_000;
@@ -48,7 +48,7 @@ fn what_takes_more_than_there_is_is_refused_before_it_is_taken() {
 
     let labels = path("labels.csv.zst");
     compressed(&labels, "id,class\n", "a,b\n", 5_000_000);
-    short_of_memory(read_labels(&labels, None));
+    short_of_memory(read_labels(&labels, None, &Matching::default()));
 
     let matrix = path("matrix.mtx.zst");
     compressed(

@@ -21,6 +21,7 @@ pub mod figures;
 mod page;
 
 use daimc::{Explanation, Fit, Result, Source};
+use daimc_clinical::{Associations, Survival};
 use figures::Figures;
 use figures::classes::Classes;
 use serde_json::Value;
@@ -34,6 +35,14 @@ pub struct Report<'a> {
     explanation: Option<&'a Explanation>,
     provenance: Option<&'a Value>,
     title: String,
+    clinical: Option<Clinical<'a>>,
+}
+
+/// What a clinical table has to do with the clusters.
+#[derive(Clone, Copy)]
+pub(crate) struct Clinical<'a> {
+    pub associations: &'a Associations,
+    pub survival: Option<&'a Survival>,
 }
 
 impl<'a> Report<'a> {
@@ -41,7 +50,7 @@ impl<'a> Report<'a> {
     #[must_use]
     pub fn new(source: &'a dyn Source, fit: &'a Fit) -> Self {
         let title = "Clusters of incomplete views".into();
-        Self { source, fit, classes: None, explanation: None, provenance: None, title }
+        Self { source, fit, classes: None, explanation: None, provenance: None, title, clinical: None }
     }
 
     /// Compares clusters with true classes; for each instance the name of its class, if it is known.
@@ -66,6 +75,13 @@ impl<'a> Report<'a> {
         self
     }
 
+    /// Shows the association of clinical columns with the clusters, and survival by cluster.
+    #[must_use]
+    pub fn clinical(mut self, associations: &'a Associations, survival: Option<&'a Survival>) -> Self {
+        self.clinical = Some(Clinical { associations, survival });
+        self
+    }
+
     /// The title of the page.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
@@ -87,6 +103,6 @@ impl<'a> Report<'a> {
     /// As [`Report::figures`].
     pub fn render(&self) -> Result<String> {
         let figures = self.figures()?;
-        Ok(page::page(&self.title, &figures, self.fit, self.provenance))
+        Ok(page::page(&self.title, &figures, self.fit, self.provenance, self.clinical))
     }
 }

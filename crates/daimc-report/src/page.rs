@@ -1,5 +1,6 @@
 //! The page: sections around charts, with the style sheet, the script and its data inside.
 
+mod clinical;
 mod clusters;
 mod course;
 mod features;
@@ -10,6 +11,7 @@ mod methods;
 mod presence;
 mod provenance;
 mod silhouettes;
+mod survival;
 mod table;
 mod values;
 mod verdict;
@@ -17,6 +19,7 @@ mod verdict;
 use daimc::{Fit, Outcome};
 use serde_json::{Value, json};
 
+use crate::Clinical;
 use crate::chart::{self, axis, marks, text};
 use crate::figures::Figures;
 use text::{count, counted, duration, escape, number, percent, put, score, script_json};
@@ -37,7 +40,12 @@ impl Section {
 }
 
 /// The sections, in their order. One that has nothing to show is empty and left out.
-fn sections(figures: &Figures, fit: &Fit, provenance: Option<&Value>) -> Vec<Section> {
+fn sections(
+    figures: &Figures,
+    fit: &Fit,
+    provenance: Option<&Value>,
+    clinical: Option<Clinical<'_>>,
+) -> Vec<Section> {
     let truth =
         figures.agreement.as_ref().map(|agreement| heat::confusion(agreement, figures.summary.instances));
     let tables = [clusters::table(figures), features::table(figures), presence::table(figures)].concat();
@@ -48,6 +56,7 @@ fn sections(figures: &Figures, fit: &Fit, provenance: Option<&Value>) -> Vec<Sec
         Section::new("features", "Features that tell clusters apart", features::section(figures)),
         Section::new("contributions", "What each view says for the clusters", heat::contributions(figures)),
         Section::new("truth", "Clusters and true classes", truth.unwrap_or_default()),
+        Section::new("clinical", "Clinical data", clinical.map(clinical::section).unwrap_or_default()),
         Section::new("missing", "What is missing where", presence::section(figures)),
         Section::new("reconstruction", "What the model explains", heat::reconstruction(figures)),
         Section::new("course", "Course of the fit", course::section(figures)),
@@ -69,8 +78,14 @@ fn data(figures: &Figures) -> Value {
     })
 }
 
-pub(crate) fn page(title: &str, figures: &Figures, fit: &Fit, provenance: Option<&Value>) -> String {
-    let sections = sections(figures, fit, provenance);
+pub(crate) fn page(
+    title: &str,
+    figures: &Figures,
+    fit: &Fit,
+    provenance: Option<&Value>,
+    clinical: Option<Clinical<'_>>,
+) -> String {
+    let sections = sections(figures, fit, provenance, clinical);
     let mut body = format!(
         "<header><h1>{}</h1><p class=subtitle>{}</p><p class=verdict>{}</p>{}{}<nav aria-label=Sections><ul>",
         escape(title),

@@ -3,11 +3,13 @@
 mod annotated;
 mod bad_input;
 mod cells;
+mod clinical;
 #[path = "../common/mod.rs"]
 mod common;
 mod demo;
 mod embedding;
 mod fit;
+mod ids;
 mod impute;
 mod incomplete;
 mod interruption;

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use daimc::Views;
-use daimc::text::plain;
+use daimc::text::{list, plain, quoted};
 use rayon::prelude::*;
+
+use crate::ids::near;
 
 /// What a join found. `Display` writes it as a few lines for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct Account {
     pub views: Vec<ViewAccount>,
     /// The IDs of instances that were dropped because no view shows them.
     pub dropped: Vec<String>,
+    /// What is odd about the data, though they can be worked with: a sentence each.
+    pub remarks: Vec<String>,
 }
 
 /// What became of one view.
@@ -43,7 +47,13 @@ pub struct ViewAccount {
 }
 
 impl Account {
-    pub(super) fn of(views: &Views<'_>, mut accounts: Vec<ViewAccount>, dropped: Vec<String>) -> Self {
+    /// `apart`: views need have nothing in common.
+    pub(super) fn of(
+        views: &Views<'_>,
+        mut accounts: Vec<ViewAccount>,
+        dropped: Vec<String>,
+        apart: bool,
+    ) -> Self {
         let (instances, count) = (views.instances(), views.len());
         // Instances that every view shows, and for each view those that it shows and those that it alone shows.
         let none = || (0, vec![(0, 0); count]);
@@ -66,7 +76,8 @@ impl Account {
         for (account, (present, alone)) in accounts.iter_mut().zip(shown) {
             (account.present, account.alone) = (present, alone);
         }
-        Self { instances, in_every_view, views: accounts, dropped }
+        let remarks = if apart { Vec::new() } else { few_shared(views, &accounts).into_iter().collect() };
+        Self { instances, in_every_view, views: accounts, dropped, remarks }
     }
 }
 
@@ -103,8 +114,41 @@ impl fmt::Display for Account {
             let count = counted(self.dropped.len(), "instance");
             write!(f, "\ndropped {count} that no view shows: {}{more}", examples.join(", "))?;
         }
-        Ok(())
+        self.remarks.iter().try_for_each(|remark| write!(f, "\nwarning: {remark}"))
     }
+}
+
+/// A view shares few instances where it has fewer in common with the others than this share of what it could have.
+const FEW: f64 = 0.2;
+/// IDs that are told as examples.
+const EXAMPLES: usize = 2;
+
+/// Says that a view has few instances in common with the others, if one has.
+fn few_shared(views: &Views<'_>, accounts: &[ViewAccount]) -> Option<String> {
+    let shares_few = |own: &ViewAccount| {
+        let shared = own.present - own.alone;
+        let others = views.instances() - own.alone;
+        (shared as f64) < FEW * own.present.min(others) as f64
+    };
+    let odd = accounts.iter().position(shares_few)?;
+    let all = || 0..views.instances();
+    let id = |i: usize| views.ids().get(i);
+    let seen = |i: usize| (0..accounts.len()).filter(|&v| views.is_present(v, i)).count();
+    let here = all().filter(|&i| views.is_present(odd, i) && seen(i) == 1).take(EXAMPLES).map(id);
+    let there = all().filter(|&i| !views.is_present(odd, i)).take(EXAMPLES).map(id);
+    let (here, there) = (here.collect::<Vec<_>>(), there.collect::<Vec<_>>());
+    let lists = (0..accounts.len()).map(|v| all().filter(|&i| views.is_present(v, i)).map(id).collect());
+    let own = &accounts[odd];
+    let shared = own.present - own.alone;
+    let near = near(&lists.collect::<Vec<Vec<String>>>()).filter(|near| near.shared[odd] > 2 * shared);
+    let hint = near.map_or_else(String::new, |near| format!("; with {near} there are {}", near.shared[odd]));
+    Some(format!(
+        "view {} has only {shared} of its {} instances in common with others: {} are there alone, {} elsewhere{hint}",
+        quoted(&own.name),
+        own.present,
+        list(here.iter().map(|id| quoted(id))),
+        list(there.iter().map(|id| quoted(id))),
+    ))
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -1,26 +1,25 @@
 //! The mask: a table that says which instances each view shows.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use daimc::text::{list, quoted};
 
 use super::id;
+use crate::ids::{Index, Matching};
 use crate::input::Opened;
 use crate::text::{Record, records};
 use crate::{Error, Place, Result, Table};
 
 /// What each view shows.
 pub(super) struct Mask {
-    /// The row of each ID.
-    rows: HashMap<String, usize>,
+    rows: Index,
     /// For each view, whether it shows the instance of a row.
     shown: Vec<Vec<bool>>,
 }
 
 impl Mask {
     /// Reads a mask for these tables, which must be about the same views and the same instances.
-    pub fn read(path: &Path, tables: &[(String, Table)]) -> Result<Self> {
+    pub fn read(path: &Path, tables: &[(String, Table)], matching: &Matching) -> Result<Self> {
         let refuse = |reason: String| Err(Error::in_file(path, reason));
         let (mut records, _) = records(path, Opened::new(path, false)?)?;
         let header = records.remove(0).fields;
@@ -78,27 +77,38 @@ impl Mask {
             shown.push(values.iter().skip(column).step_by(columns.len()).copied().collect());
         }
         let at = |row: usize| Place { line: Some(lines[row]), column: Some(1), ..Place::file(path) };
-        let mask = Self { rows: index(ids, at)?, shown };
-        mask.check_instances(path, tables, at)?;
+        let mut rows = Index::new(matching);
+        for (row, id) in ids.iter().enumerate() {
+            if let Some(first) = rows.insert(id, row) {
+                let (id, earlier) = (quoted(id), lines[first]);
+                let reason = format!("the ID {id} is also that of line {earlier}: delete one of the two");
+                return Err(Error::Data { place: at(row), reason });
+            }
+        }
+        let mask = Self { rows, shown };
+        mask.check_instances(path, tables, &ids, at)?;
         Ok(mask)
     }
 
     /// Which rows of the table of a view are shown.
     pub fn rows(&self, view: usize, table: &Table) -> Vec<bool> {
-        (0..table.rows).map(|row| self.shown[view][self.rows[&id(table, row)]]).collect()
+        // Every instance has a row: that was checked.
+        let shown = |row| self.rows.get(&id(table, row)).is_some_and(|at| self.shown[view][at]);
+        (0..table.rows).map(shown).collect()
     }
 
     fn check_instances(
         &self,
         path: &Path,
         tables: &[(String, Table)],
+        ids: &[String],
         at: impl Fn(usize) -> Place,
     ) -> Result<()> {
-        let mut known = vec![false; self.rows.len()];
+        let mut known = vec![false; ids.len()];
         let (mut absent, mut count) = (None, 0);
         for (name, table) in tables {
             for id in (0..table.rows).map(|row| id(table, row)) {
-                if let Some(&row) = self.rows.get(&id) {
+                if let Some(row) = self.rows.get(&id) {
                     known[row] = true;
                 } else {
                     count += 1;
@@ -115,10 +125,9 @@ impl Mask {
             return Err(Error::in_file(path, reason));
         }
         let Some(row) = known.iter().position(|known| !known) else { return Ok(()) };
-        let id = self.rows.iter().find(|(_, at)| **at == row).map_or("", |(id, _)| id);
         let reason = format!(
             "the instance {} is in no view: delete its row from the mask, or check the IDs",
-            quoted(id)
+            quoted(&ids[row])
         );
         Err(Error::Data { place: at(row), reason })
     }
@@ -131,18 +140,4 @@ fn bit(field: &str) -> Option<bool> {
         "0" | "0.0" | "false" | "f" | "no" => Some(false),
         _ => None,
     }
-}
-
-/// The row of each ID, of which none may occur twice; `at` is the place of a row.
-fn index(ids: Vec<String>, at: impl Fn(usize) -> Place) -> Result<HashMap<String, usize>> {
-    let mut rows = HashMap::with_capacity(ids.len());
-    for (row, id) in ids.into_iter().enumerate() {
-        if let Some(first) = rows.insert(id.clone(), row) {
-            let earlier = at(first).line.unwrap_or_default();
-            let id = quoted(&id);
-            let reason = format!("the ID {id} is also that of line {earlier}: delete one of the two");
-            return Err(Error::Data { place: at(row), reason });
-        }
-    }
-    Ok(rows)
 }

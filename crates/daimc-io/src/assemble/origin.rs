@@ -1,10 +1,11 @@
 //! Where values come from, for messages that name the file, the line and the column.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use daimc::text::{list, quoted};
+use daimc::text::{list, plain, quoted};
 
 use super::id;
+use crate::ids::near;
 use crate::{Error, Place, Result, Table};
 
 /// What is left of a table's origin when its values have become a view.
@@ -107,15 +108,45 @@ pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
     let Some(odd) = shares.iter().position(|shares| !shares) else { return Ok(()) };
     let (table, other) = (&tables[odd].1, &tables[usize::from(odd == 0)].1);
     let reason = format!(
-        "no common IDs: the view {} has no instance in common with another; here IDs are like {}, in {} like {}; if \
-         instances are in columns, use --transpose, if there are no IDs, --no-ids, and if they are meant to be other \
-         instances, --allow-disjoint",
+        "no common IDs: the view {} has no instance in common with another; here IDs are like {}, in {} like {}; {}",
         quoted(&tables[odd].0),
         examples(table),
         other.place(),
-        examples(other)
+        examples(other),
+        way_out(tables, odd)
     );
     Err(Error::Data { place: table.place(), reason })
+}
+
+/// What would make the instances of a view those of another.
+fn way_out(tables: &[(String, Table)], odd: usize) -> String {
+    let ids = |v: usize| tables[v].1.ids.iter().flatten().map(String::as_str).collect::<HashSet<_>>();
+    for (turned, (name, table)) in tables.iter().enumerate().filter(|(_, (_, table))| !table.transposed) {
+        let others = (0..tables.len()).filter(|&v| v != turned && (turned == odd || v == odd)).map(ids);
+        let named = |ids: HashSet<&str>| {
+            table.features.iter().flatten().filter(|title| ids.contains(title.as_str())).count()
+        };
+        let columns = others.map(named).max().unwrap_or(0);
+        if columns > 0 {
+            let name = plain(name);
+            return format!(
+                "{columns} columns of {} have the IDs of instances for titles: add --transpose={name}",
+                table.place()
+            );
+        }
+    }
+    let table = &tables[odd].1;
+    let listed: Vec<Vec<String>> =
+        tables.iter().map(|(_, table)| table.ids.clone().unwrap_or_default()).collect();
+    if let Some(near) = near(&listed).filter(|near| near.shared[odd] > 0) {
+        return format!(
+            "add {near}, with which {} of its {} instances are in others too",
+            near.shared[odd], table.rows
+        );
+    }
+    "if instances are in columns, use --transpose, if there are no IDs, --no-ids, and if they are meant to be other instances, \
+     --allow-disjoint"
+        .into()
 }
 
 fn examples(table: &Table) -> String {

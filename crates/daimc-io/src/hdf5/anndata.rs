@@ -4,6 +4,7 @@
 use daimc::text::quoted;
 use hdf5_pure::{AttrValue, Group};
 
+use super::Obs;
 use super::column::{columns, index, values};
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::{Container, Node};
@@ -83,6 +84,20 @@ pub(super) fn labels(
         return Err(container.place.fault("has not as many labels as instances; save it anew"));
     }
     Ok((ids, labels))
+}
+
+/// All columns of the table of instances that have a value for each.
+pub(super) fn attributes(container: &Container) -> Result<Obs> {
+    let root = container.root();
+    let mut obs = Obs { ids: index(container, &root, "obs")?, titles: Vec::new(), columns: Vec::new() };
+    for name in columns(container, &root, "obs")? {
+        let found = values(container, &root, "obs", &name)?;
+        if let Some(values) = found.filter(|values| values.len() == obs.ids.len()) {
+            obs.titles.push(name);
+            obs.columns.push(values);
+        }
+    }
+    Ok(obs)
 }
 
 /// As [`labels`], of all instances (`obs/NAME`) or those of a modality (`rna/obs/NAME`).

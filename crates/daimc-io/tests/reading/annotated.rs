@@ -1,14 +1,14 @@
 //! What annotated data and Cell Ranger's files hold beside matrices: labels, and several views.
 
 use crate::common::{Folder, Formats, bare};
-use daimc_io::{Reading, parts, read, read_labels};
+use daimc_io::{Matching, Reading, parts, read, read_labels};
 
 #[test]
 fn columns_of_obs_are_labels() {
     let Some(formats) = Formats::make() else { return };
     let path = formats.path(&"csr_gzip.h5ad".into());
     let label = |column: &str, row: usize| {
-        let labels = read_labels(&path, Some(column)).unwrap();
+        let labels = read_labels(&path, Some(column), &Matching::default()).unwrap();
         assert_eq!((labels.len(), labels.position("cell 7")), (61, Some(7)), "{column}");
         labels.get(&format!("cell {row}")).map(String::from)
     };
@@ -20,7 +20,7 @@ fn columns_of_obs_are_labels() {
     assert_eq!([0, 1].map(|row| label("obs/flag", row)), [some("True"), some("False")]);
     assert_eq!([1, 4].map(|row| label("obs/share", row)), [some("0.25"), some("1")]);
     assert_eq!([0, 1, 2].map(|row| label("obs/maybe", row)), [some("1"), some("2"), None]);
-    let refused = |column| bare(read_labels(&path, column).unwrap_err(), &path);
+    let refused = |column| bare(read_labels(&path, column, &Matching::default()).unwrap_err(), &path);
     let known = "batch, cell_type, flag, maybe, number, share";
     assert_eq!(
         refused(None),
@@ -36,9 +36,9 @@ fn columns_of_obs_are_labels() {
 fn modalities_have_labels_of_their_own() {
     let Some(formats) = Formats::make() else { return };
     let path = formats.path(&"two.h5mu".into());
-    let labels = read_labels(&path, Some("prot/obs/batch")).unwrap();
+    let labels = read_labels(&path, Some("prot/obs/batch"), &Matching::default()).unwrap();
     assert_eq!((labels.len(), labels.get("cell 5"), labels.get("cell 4")), (35, Some("b1"), None));
-    let labels = read_labels(&path, Some("rna/obs/cell_type")).unwrap();
+    let labels = read_labels(&path, Some("rna/obs/cell_type"), &Matching::default()).unwrap();
     assert_eq!((labels.len(), labels.get("cell 4")), (61, Some("B")));
 }
 

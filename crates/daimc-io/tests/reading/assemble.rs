@@ -42,8 +42,13 @@ fn masked(mask: &Path) -> Assembly {
     Assembly { mask: Some(mask.into()), ..Assembly::default() }
 }
 
-const MEAN: Assembly = Assembly { nan: Nan::Mean, mask: None, apart: false };
-const ERROR: Assembly = Assembly { nan: Nan::Error, mask: None, apart: false };
+fn mean() -> Assembly {
+    Assembly { nan: Nan::Mean, ..Assembly::default() }
+}
+
+fn error() -> Assembly {
+    Assembly { nan: Nan::Error, ..Assembly::default() }
+}
 
 fn ids(views: &Views) -> Vec<String> {
     (0..views.instances()).map(|i| views.ids().get(i)).collect()
@@ -54,7 +59,7 @@ fn presence(views: &Views, view: usize) -> Vec<bool> {
 }
 
 /// A row of a view, which must be dense and `f64`.
-fn row(views: &Views, view: usize, instance: usize) -> Vec<f64> {
+pub fn row(views: &Views, view: usize, instance: usize) -> Vec<f64> {
     use daimc::Source;
     use daimc::source::{Buffer, Index, Rows};
     let mut buffer = Buffer::default();
@@ -124,8 +129,14 @@ fn views_without_a_common_id_are_refused_with_examples() {
     assert_eq!(
         refused(&[("a", a), ("b", b)]),
         "a.csv: no common IDs: the view 'a' has no instance in common with another; here IDs are like 'x', 'y', 'z', in \
-         b.csv like 'g1'; if instances are in columns, use --transpose, if there are no IDs, --no-ids, and if they are meant \
-         to be other instances, --allow-disjoint"
+         b.csv like 'g1'; 2 columns of b.csv have the IDs of instances for titles: add --transpose=b"
+    );
+    let (a, c) = (folder.file("a.csv", "id,p\nx,1\n"), folder.file("c.csv", "id,r\nu,7\n"));
+    assert_eq!(
+        refused(&[("a", a), ("c", c)]),
+        "a.csv: no common IDs: the view 'a' has no instance in common with another; here IDs are like 'x', in c.csv like \
+         'u'; if instances are in columns, use --transpose, if there are no IDs, --no-ids, and if they are meant to be other \
+         instances, --allow-disjoint"
     );
 }
 
@@ -191,12 +202,12 @@ fn a_partly_missing_row_is_refused_with_its_place() {
     let advice = "is missing, but others of that row are not: fill it in, make the whole row NA, or leave it missing (--nan model)";
     let files = [("a", folder.file("a.csv", "id,p,q\nx,1,2\n\"y\n1\",3,4\nz,5,NA\n"))];
     assert_eq!(
-        refused_as(&files, Reading::default(), &ERROR),
+        refused_as(&files, Reading::default(), &error()),
         format!("a.csv, line 5, column 3: feature 'q' of instance 'z' {advice}")
     );
     let files = [("a", folder.file("a.csv", "gene,x,y\ng1,1,2\ng2,3,\n"))];
     assert_eq!(
-        refused_as(&files, TRANSPOSE, &ERROR),
+        refused_as(&files, TRANSPOSE, &error()),
         format!("a.csv, line 3, column 3: feature 'g2' of instance 'y' {advice}")
     );
 }
@@ -218,13 +229,13 @@ fn missing_values_stay_missing_and_are_counted() {
 fn missing_values_are_imputed_by_the_mean_of_present_rows() {
     let folder = Folder::new();
     let files = [("a", folder.file("a.csv", "id,p,q\nx,1,2\ny,NA,5\nz,4,NA\nw,NA,NA\n"))];
-    let (views, account) = joined_as(&files, Reading::default(), &MEAN).unwrap();
+    let (views, account) = joined_as(&files, Reading::default(), &mean()).unwrap();
     assert_eq!((row(&views, 0, 1), row(&views, 0, 2)), (vec![2.5, 5.0], vec![4.0, 3.5]));
     assert_eq!((account.views[0].imputed, account.views[0].empty), (2, 1));
     assert!(account.to_string().contains("2 values imputed by the mean"), "{account}");
     let files = [("a", folder.file("a.csv", "id,p,q\nx,1,NA\ny,2,NA\n"))];
     assert_eq!(
-        refused_as(&files, Reading::default(), &MEAN),
+        refused_as(&files, Reading::default(), &mean()),
         "a.csv: feature 'q' has no value in any instance that the view shows, so it has no mean: leave it out"
     );
 }
@@ -252,7 +263,7 @@ fn sparse_rows_are_present_when_empty_and_missing_when_all_nan() {
     let error = assemble(vec![sparse(vec![1.0, 2.0, f64::NAN])], &Assembly::default()).unwrap_err();
     assert!(error.to_string().starts_with("s.mtx: feature '0' of instance '1' is missing"), "{error}");
     // Zeros that are not stored count.
-    let (views, account) = assemble(vec![sparse(vec![1.0, 2.0, f64::NAN])], &MEAN).unwrap();
+    let (views, account) = assemble(vec![sparse(vec![1.0, 2.0, f64::NAN])], &mean()).unwrap();
     assert_eq!((views.instances(), account.views[0].imputed), (3, 1));
 }
 

@@ -1,20 +1,20 @@
 //! Labels are found in whatever table they are.
 
 use crate::common::{Folder, bare, names};
-use daimc_io::{Labels, read_labels};
+use daimc_io::{Labels, Matching, read_labels};
 
 fn read(text: &str) -> Labels {
-    read_labels(&Folder::new().file("l.tsv", text), None).unwrap()
+    read_labels(&Folder::new().file("l.tsv", text), None, &Matching::default()).unwrap()
 }
 
 fn column(text: &str, column: &str) -> Labels {
-    read_labels(&Folder::new().file("l.tsv", text), Some(column)).unwrap()
+    read_labels(&Folder::new().file("l.tsv", text), Some(column), &Matching::default()).unwrap()
 }
 
 fn refused(text: &str, column: Option<&str>) -> String {
     let folder = Folder::new();
     let path = folder.file("l.tsv", text);
-    bare(read_labels(&path, column).unwrap_err(), &path)
+    bare(read_labels(&path, column, &Matching::default()).unwrap_err(), &path)
 }
 
 fn known(labels: &Labels) -> Vec<&str> {
@@ -116,10 +116,11 @@ fn blanks_within_labels_and_titles_do_not_separate() {
         ("c.csv", "id;class\nS0;Luminal A\nS1;Luminal B\n"),
     ];
     for (name, text) in forms {
-        let labels = read_labels(&folder.file(name, text), None).unwrap();
+        let labels = read_labels(&folder.file(name, text), None, &Matching::default()).unwrap();
         assert_eq!((labels.get("S0"), labels.get("S1")), (Some("Luminal A"), Some("Luminal B")), "{name}");
     }
     // Where there is nothing else, blanks do.
-    let labels = read_labels(&folder.file("d.txt", "id class\nS0 x\nS1 y\n"), None).unwrap();
+    let labels =
+        read_labels(&folder.file("d.txt", "id class\nS0 x\nS1 y\n"), None, &Matching::default()).unwrap();
     assert_eq!(labels.get("S1"), Some("y"));
 }

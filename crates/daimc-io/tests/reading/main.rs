@@ -5,6 +5,7 @@ mod assemble;
 #[path = "../common/mod.rs"]
 mod common;
 mod formats;
+mod ids;
 mod labels;
 mod matrix_market;
 mod pipes;

@@ -100,6 +100,11 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// A p-value as journals print it.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 1e-4 { format!("{p:.1e}").replace('-', "−") } else { format!("{p:.4}") }
+}
+
 /// A number from −1 to 1 with three decimals.
 pub(crate) fn score(value: f64) -> String {
     format!("{value:.3}").replace('-', "−")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use daimc::text::quoted;
 use daimc::{Scale, Views};
-use daimc_io::Assembly;
+use daimc_io::{Assembly, Matching};
 use serde_json::{Value, json};
 
 use super::super::datasets::Name;
@@ -289,7 +289,7 @@ fn omics_tables(
         tables.push(((*name).to_owned(), table));
     }
     let (views, _) = daimc_io::assemble(tables, &Assembly::default())?;
-    let labels = daimc_io::read_labels(&files.path(truth)?, Some(column))?;
+    let labels = daimc_io::read_labels(&files.path(truth)?, Some(column), &Matching::default())?;
     files.note(truth, &labels.sha256);
     let class = |i: usize| {
         let id = views.ids().get(i);

@@ -1,0 +1,102 @@
+//! The options that say which IDs name the same instance.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use daimc_io::{IdMap, Matching, Pattern};
+use serde::{Deserialize, Serialize};
+
+use crate::data::{in_folder, utf8};
+use crate::failure::{Failure, Result};
+
+/// How IDs of different files are matched.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct IdOptions {
+    /// Compare only so many characters at the start of IDs, such as 12 for the patient in a TCGA barcode [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_prefix: Option<usize>,
+
+    /// Compare only what a regular expression matches in IDs, or its first group: `'^[^_]+'` for what comes before a `_`
+    /// [default: all]
+    #[arg(long, value_name = "REGEX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_regex: Option<String>,
+
+    /// Compare IDs without regard to case
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_case: bool,
+
+    /// Take `-`, `.`, `_`, `:`, `/` and blanks in IDs for the same
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_separators: bool,
+
+    /// A table with the columns `view`, `id` and `instance` that says which instance each ID of a view is of
+    #[arg(long, value_name = "FILE", value_parser = utf8())]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<String>,
+
+    /// What to do with two rows of a view that are of the same instance: `error`, `first` to take the first, or `mean`
+    /// [default: error]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<Duplicates>,
+}
+
+/// What to do with two rows of an instance.
+#[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    Error,
+    First,
+    Mean,
+}
+
+impl IdOptions {
+    /// The matching that the options describe; reads the map, if there is one.
+    pub fn matching(&self) -> Result<Matching> {
+        self.check()?;
+        Ok(Matching {
+            prefix: self.id_prefix,
+            pattern: self.pattern()?,
+            ignore_case: self.ignore_case,
+            ignore_separators: self.ignore_separators,
+            map: self.ids.as_ref().map(|path| IdMap::read(Path::new(path))).transpose()?,
+            duplicates: match self.duplicates {
+                None | Some(Duplicates::Error) => daimc_io::Duplicates::Error,
+                Some(Duplicates::First) => daimc_io::Duplicates::First,
+                Some(Duplicates::Mean) => daimc_io::Duplicates::Mean,
+            },
+        })
+    }
+
+    /// Fails if an option makes no sense, before any file is read.
+    pub fn check(&self) -> Result<()> {
+        if self.id_prefix == Some(0) {
+            return Err(Failure::Usage("--id-prefix must be at least 1".into()));
+        }
+        self.pattern().map(drop)
+    }
+
+    fn pattern(&self) -> Result<Option<Pattern>> {
+        let wrong =
+            |reason: String| Failure::Usage(format!("--id-regex is not a regular expression: {reason}"));
+        self.id_regex.as_ref().map(|text| text.parse().map_err(wrong)).transpose()
+    }
+
+    /// The file that is read.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.ids.as_ref().map(PathBuf::from)
+    }
+
+    /// Takes relative paths as relative to a folder.
+    pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
+        if let Some(path) = &mut self.ids {
+            *path = in_folder(folder, Path::new(path))?;
+        }
+        Ok(())
+    }
+}
