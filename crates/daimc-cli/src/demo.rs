@@ -36,6 +36,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
+    /// Title of the report
+    #[arg(long, default_value = "Handwritten digits", value_name = "TEXT", hide_default_value = true)]
+    title: String,
+
     /// Folder for the results and the report; those of an earlier demo are replaced
     #[arg(short, long, default_value = "daimc-demo", value_name = "DIR")]
     output: PathBuf,
@@ -46,7 +50,7 @@ pub struct Arguments {
 
     /// Write the data to a folder instead, complete, as files to try the other commands on: a table for each view, and
     /// truth.tsv; `daimc simulate` makes gaps
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["missing", "seed", "preset", "output", "json"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["missing", "seed", "preset", "title", "output", "json"])]
     files: Option<PathBuf>,
 
     /// Print the summary as JSON
@@ -55,7 +59,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { missing, seed, preset, threads, output, force, files, json } = arguments;
+    let Arguments { missing, seed, preset, threads, title, output, force, files, json } = arguments;
     crate::use_threads(*threads)?;
     let mut out = io::stdout().lock();
     let (views, classes) = datasets::digit();
@@ -88,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    let beside = Beside { truth: Some(&truth), clinical: None };
+    let beside = Beside { truth: Some(&truth), clinical: None, title: Some(title) };
     fit::write(folder, &views, &model, beside, Embedding::Auto, &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;

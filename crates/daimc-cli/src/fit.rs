@@ -196,6 +196,11 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<String>,
 
+    /// Title of the report [default: Clusters of incomplete views]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+
     #[command(flatten)]
     #[serde(flatten)]
     pub clinical: ClinicalOptions,
@@ -391,7 +396,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     summary.metrics = scores.as_ref().map(truth::to_json);
     summary.clinical = findings.as_ref().map(Findings::to_json).transpose()?;
     let embedding = options.embedding.unwrap_or_default();
-    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref() };
+    let beside =
+        Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title: options.title.as_deref() };
     write(folder, &loaded.views, &fitted, beside, embedding, &mut summary)?;
     let mut out = io::stdout().lock();
     if json {

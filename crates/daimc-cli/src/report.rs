@@ -27,6 +27,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: Option<String>,
 
+    /// Title of the report [default: that of the fit]
+    #[arg(long, value_name = "TEXT", value_parser = utf8())]
+    title: Option<String>,
+
     #[command(flatten)]
     clinical: ClinicalOptions,
 
@@ -36,7 +40,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { folder, truth, clinical, output } = arguments;
+    let Arguments { folder, truth, clinical, title, output } = arguments;
     crate::use_threads(None)?;
     settle(folder)?;
     // Nobody replaces the result while its report is made.
@@ -87,7 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .transpose()?;
     let findings = earlier.clinical.read(&loaded.views, &earlier.data.ids)?;
     let findings = findings.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
-    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref() };
+    let title = title.as_deref().or(earlier.title.as_deref());
+    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title };
     let page = results::report(&loaded.views, &fitted, None, beside, &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;

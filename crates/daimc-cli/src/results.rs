@@ -231,6 +231,8 @@ fn of_file(path: &Path, error: &daimc::Error) -> Failure {
 pub struct Beside<'a> {
     pub truth: Option<&'a Truth>,
     pub clinical: Option<&'a Findings>,
+    /// The title of the report, if it is not to be the usual one.
+    pub title: Option<&'a str>,
 }
 
 /// `report.html`; what explains the clusters is worked out where it is not given.
@@ -244,6 +246,9 @@ pub fn report(
     let mut report = Report::new(views, fitted).provenance(provenance);
     if let Some(explanation) = explanation {
         report = report.explanation(explanation);
+    }
+    if let Some(title) = beside.title {
+        report = report.title(title);
     }
     if let Some(truth) = beside.truth {
         report = report.truth(&truth.classes);

@@ -8,6 +8,7 @@ mod clusters;
 mod contributions;
 mod course;
 mod features;
+mod instances;
 mod latent;
 mod map;
 mod pca;
@@ -17,6 +18,7 @@ mod sample;
 mod silhouette;
 mod spread;
 mod summary;
+mod values;
 
 use std::borrow::Cow;
 
@@ -30,6 +32,7 @@ pub use clusters::{Cluster, Clusters};
 pub use contributions::{Contribution, Evidence, ViewEvidence};
 pub use course::{Course, Term};
 pub use features::{Features, Leader, ViewFeatures};
+pub use instances::Instances;
 pub use map::Map;
 pub use pca::Plane;
 pub use presence::{Combination, Presence, ViewPresence};
@@ -38,6 +41,7 @@ use sample::members;
 pub use silhouette::silhouettes;
 pub use spread::Spread;
 pub use summary::Summary;
+pub use values::{ABSENT, FeatureValues, STEPS, Values, ViewValues};
 
 /// The data of every chart.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +55,8 @@ pub struct Figures {
     pub cells: Vec<ViewCells>,
     /// The objective from iteration to iteration.
     pub course: Course,
+    /// The instances that the page knows one by one.
+    pub instances: Instances,
     /// V in two dimensions.
     pub map: Map,
     /// The clusters, one by one.
@@ -59,6 +65,8 @@ pub struct Figures {
     pub evidence: Evidence,
     /// The features that B selects.
     pub features: Features,
+    /// Values of these features, of some instances.
+    pub values: Values,
     /// How well the views are explained.
     pub reconstruction: Reconstruction,
     /// Clusters beside true classes, where these are known.
@@ -83,7 +91,7 @@ impl Figures {
             Some(given) => Cow::Borrowed(given),
             None => Cow::Owned(fit.explain(source)?),
         };
-        let Explanation { contributions, residuals, .. } = &*explanation;
+        let Explanation { contributions, residuals, variations, .. } = &*explanation;
         fits("instances of the explanation", found, contributions.instances())?;
         let members = members(&fit.labels, fit.model.options.clusters);
         let clusters = Clusters::of(schema, fit, &members);
@@ -91,15 +99,19 @@ impl Figures {
         let agreement = classes.map(|classes| Agreement::of(fit, classes)).transpose()?.flatten();
         // Classes of which none is known are none.
         let classes = classes.filter(|_| agreement.is_some());
+        let instances = Instances::of(schema, fit, classes, contributions, &members);
+        let features = Features::of(fit, &sizes);
         Ok(Self {
             summary: Summary::of(schema, fit),
             presence: Presence::of(schema),
             cells: cells::of(fit),
             course: Course::of(fit),
-            map: Map::of(schema, fit, classes, contributions, &members),
+            map: Map::of(fit, &members, &instances),
+            instances,
             evidence: Evidence::of(fit, contributions),
-            features: Features::of(fit, &sizes),
-            reconstruction: Reconstruction::of(fit, residuals),
+            values: Values::of(source, fit, &features, &members)?,
+            features,
+            reconstruction: Reconstruction::of(fit, residuals, variations),
             clusters,
             agreement,
         })

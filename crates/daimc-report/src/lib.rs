@@ -16,6 +16,7 @@
 //! What is shown is worked out first, as plain data ([`figures`]), then drawn. Both are linear in the number of
 //! instances; what is drawn one by one is a sample that the page mentions, so the page stays small for any number.
 
+pub mod chart;
 pub mod figures;
 mod page;
 

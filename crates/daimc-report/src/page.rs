@@ -1,31 +1,82 @@
 //! The page: sections around charts, with the style sheet, the script and its data inside.
 
-mod axis;
 mod clinical;
 mod clusters;
 mod course;
 mod features;
 mod heat;
+mod instances;
 mod map;
-mod marks;
+mod methods;
 mod presence;
 mod provenance;
+mod silhouettes;
 mod survival;
 mod table;
-mod text;
+mod values;
+mod verdict;
 
 use daimc::{Fit, Outcome};
 use serde_json::{Value, json};
 
 use crate::Clinical;
+use crate::chart::{self, axis, marks, text};
 use crate::figures::Figures;
 use text::{count, counted, duration, escape, number, percent, put, score, script_json};
 
-const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
-/// Nothing may be loaded from anywhere.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
-                      base-uri 'none'; form-action 'none'";
+
+/// A part of the page: the ID of its element, its heading, and what it shows.
+struct Section {
+    id: &'static str,
+    heading: &'static str,
+    body: String,
+}
+
+impl Section {
+    fn new(id: &'static str, heading: &'static str, body: String) -> Self {
+        Self { id, heading, body }
+    }
+}
+
+/// The sections, in their order. One that has nothing to show is empty and left out.
+fn sections(
+    figures: &Figures,
+    fit: &Fit,
+    provenance: Option<&Value>,
+    clinical: Option<Clinical<'_>>,
+) -> Vec<Section> {
+    let truth =
+        figures.agreement.as_ref().map(|agreement| heat::confusion(agreement, figures.summary.instances));
+    let tables = [clusters::table(figures), features::table(figures), presence::table(figures)].concat();
+    let mut sections = vec![
+        Section::new("map-section", "Map of the instances", map::section(figures)),
+        Section::new("instances", "Single instances", instances::section(figures)),
+        Section::new("clusters", "Clusters", clusters::section(figures) + &silhouettes::figure(figures)),
+        Section::new("features", "Features that tell clusters apart", features::section(figures)),
+        Section::new("contributions", "What each view says for the clusters", heat::contributions(figures)),
+        Section::new("truth", "Clusters and true classes", truth.unwrap_or_default()),
+        Section::new("clinical", "Clinical data", clinical.map(clinical::section).unwrap_or_default()),
+        Section::new("missing", "What is missing where", presence::section(figures)),
+        Section::new("reconstruction", "What the model explains", heat::reconstruction(figures)),
+        Section::new("course", "Course of the fit", course::section(figures)),
+        Section::new("methods", "Methods", methods::section(figures, fit) + &provenance::choices(fit)),
+        Section::new("tables", "Tables", tables),
+        Section::new("provenance", "Provenance", provenance::section(fit, provenance)),
+    ];
+    sections.retain(|section| !section.body.is_empty());
+    sections
+}
+
+/// What the script draws from.
+fn data(figures: &Figures) -> Value {
+    json!({
+        "instances": instances::data(figures),
+        "map": map::data(figures),
+        "features": features::data(&figures.features),
+        "values": values::data(figures),
+    })
+}
 
 pub(crate) fn page(
     title: &str,
@@ -34,68 +85,32 @@ pub(crate) fn page(
     provenance: Option<&Value>,
     clinical: Option<Clinical<'_>>,
 ) -> String {
-    let title = escape(title);
-    let mut sections = vec![
-        ("map-section", "Map of the instances", map::section(figures)),
-        ("clusters", "Clusters", clusters::section(figures)),
-        ("contributions", "What each view says for the clusters", heat::contributions(figures)),
-    ];
-    if let Some(agreement) = &figures.agreement {
-        let table = heat::confusion(agreement, figures.summary.instances);
-        sections.push(("truth", "Clusters and true classes", table));
-    }
-    if let Some(clinical) = clinical {
-        sections.push(("clinical", "Clinical data", clinical::section(clinical)));
-    }
-    sections.extend([
-        ("missing", "What is missing where", presence::section(figures)),
-        ("features", "Features that tell clusters apart", features::section(figures)),
-        ("reconstruction", "What the model leaves unexplained", heat::reconstruction(figures)),
-        ("course", "Course of the fit", course::section(figures)),
-        (
-            "tables",
-            "Tables",
-            [clusters::table(figures), features::table(figures), presence::table(figures)].concat(),
-        ),
-        ("provenance", "Provenance", provenance::section(fit, provenance)),
-    ]);
-
-    let mut out = format!(
-        "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=generator content=\"daimc {}\">\n\
-         <link rel=icon href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style></head>\n<body>\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    put!(
-        out,
-        "{}<header><h1>{title}</h1><p class=subtitle>{}</p>{}{}<nav aria-label=Sections><ul>",
-        marks::definitions(),
+    let sections = sections(figures, fit, provenance, clinical);
+    let mut body = format!(
+        "<header><h1>{}</h1><p class=subtitle>{}</p><p class=verdict>{}</p>{}{}<nav aria-label=Sections><ul>",
+        escape(title),
         subtitle(figures),
+        escape(&verdict::sentence(figures, fit)),
         headline(figures),
         warning(fit)
     );
-    for (id, heading, _) in &sections {
-        put!(out, "<li><a href=\"#{id}\">{heading}</a></li>");
+    for Section { id, heading, .. } in &sections {
+        put!(body, "<li><a href=\"#{id}\">{heading}</a></li>");
     }
-    out.push_str("</ul></nav></header>\n<main>\n");
-    for (id, heading, body) in &sections {
+    body.push_str("</ul></nav></header>\n<main>\n");
+    for Section { id, heading, body: own } in &sections {
         put!(
-            out,
-            "<section id={id} aria-labelledby={id}-heading><h2 id={id}-heading>{heading}</h2>\n{body}</section>\n"
+            body,
+            "<section id={id} aria-labelledby={id}-heading><h2 id={id}-heading>{heading}</h2>\n{own}</section>\n"
         );
     }
-    let data = json!({ "map": map::data(figures), "features": features::data(&figures.features) });
-    put!(
-        out,
-        "</main>\n<footer>Made by daimc {}. This page is complete: it loads nothing and sends nothing.</footer>\n\
-         <div id=tip role=status hidden></div>\n\
-         <script type=\"application/json\" id=data>{}</script>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
-        env!("CARGO_PKG_VERSION"),
-        script_json(&data)
+    body.push_str("</main>\n<div id=tip role=status hidden></div>\n");
+    let scripts = format!(
+        "<script type=\"application/json\" id=data>{}</script>\n<script>\n{}{SCRIPT}</script>\n",
+        script_json(&data(figures)),
+        chart::SCRIPT
     );
-    out
+    chart::shell(title, &body, &scripts)
 }
 
 fn subtitle(figures: &Figures) -> String {
@@ -151,7 +166,7 @@ fn headline(figures: &Figures) -> String {
     ];
     if let Some(found) = &summary.significance {
         let remark = format!("neighbours agree by {:.2}, by chance {:.2}", found.agreement, found.by_chance);
-        cards.insert(3, ("Beyond chance", format!("{:.1} σ", found.excess()), remark));
+        cards.insert(3, ("Beyond chance", text::sigmas(found.excess()), remark));
     }
     if let Some(agreement) = &figures.agreement {
         let scores = &agreement.scores;

@@ -24,6 +24,7 @@
 //! little, and its evidence is small.
 
 pub(crate) mod leaders;
+mod variance;
 
 use std::collections::HashMap;
 
@@ -35,6 +36,7 @@ use crate::model::Model;
 use crate::scan::{Piece, Scan, off_the_pool};
 use crate::source::{Block, Source};
 use crate::{Error, Matrix, Result, Stop};
+use variance::Moments;
 
 /// What each view says for the cluster of each instance.
 ///
@@ -112,6 +114,9 @@ pub struct Explanation {
     pub contributions: Contributions,
     /// For each view of the model and each cluster, how far its instances are from their reconstruction.
     pub residuals: Vec<Vec<Residual>>,
+    /// For each view of the model, `Σ (x − x̄)²` over the cells that are there, scaled as in the fit, where x̄ is the mean of the
+    /// feature's. What Σ [`Residual::error`] is less than this by is what the model explains beyond the means.
+    pub variations: Vec<f64>,
 }
 
 /// How far some rows are from what the model makes of them, scaled as in the fit; see [`Fit::misfit`] for single ones.
@@ -160,8 +165,7 @@ impl Fit {
     /// As [`Fit::contributions`].
     pub fn explain(&self, source: &dyn Source) -> Result<Explanation> {
         self.check_instances(source)?;
-        let (contributions, residuals) = self.model.judged(source, &self.labels, Some(&self.latent))?;
-        Ok(Explanation { contributions, residuals })
+        self.model.judged(source, &self.labels, Some(&self.latent))
     }
 }
 
@@ -181,11 +185,11 @@ impl Model {
             let reason = format!("the clusters of the model are 0 to {}", clusters - 1);
             return Err(Error::Unsuitable { what: "labels", value: label.to_string(), reason });
         }
-        Ok(self.judged(source, labels, None)?.0)
+        Ok(self.judged(source, labels, None)?.contributions)
     }
 
     /// With V, rows are compared with their reconstruction too.
-    fn judged(&self, source: &dyn Source, labels: &[usize], latent: Option<&Matrix>) -> Result<Judged> {
+    fn judged(&self, source: &dyn Source, labels: &[usize], latent: Option<&Matrix>) -> Result<Explanation> {
         off_the_pool(source, || {
             let prepared = self.prepare(source)?;
             let scan = Scan::new(&prepared, &Stop::default());
@@ -234,13 +238,11 @@ impl ViewPrototypes {
     }
 }
 
-/// The evidence for instances, and the residuals of each view and cluster.
-type Judged = (Contributions, Vec<Vec<Residual>>);
-
 /// What is found about a block.
 struct BlockEvidence {
     contributions: Contributions,
     residuals: Vec<Vec<Residual>>,
+    moments: Vec<Moments>,
     room: BlockScratch,
 }
 
@@ -284,7 +286,7 @@ impl<'a> Prototypes<'a> {
     }
 
     /// The evidence for all instances and, with the basis, the residuals of each view and cluster.
-    fn judge_all(&self, scan: &Scan<'_>, labels: &[usize]) -> Result<Judged> {
+    fn judge_all(&self, scan: &Scan<'_>, labels: &[usize]) -> Result<Explanation> {
         let (instances, views, clusters) = (scan.instances(), self.model.views.len(), self.alive.len());
         let residuals = || vec![vec![Residual::default(); clusters]; views];
         let mut total = Contributions {
@@ -293,9 +295,13 @@ impl<'a> Prototypes<'a> {
             rivals: Vec::with_capacity(instances),
         };
         let mut sums = residuals();
+        // In the order of the views that are given.
+        let moments = || self.views.iter().map(|seen| Moments::new(seen.lens.features())).collect::<Vec<_>>();
+        let mut all_moments = moments();
         let part = || BlockEvidence {
             contributions: Contributions { views, evidence: Vec::new(), rivals: Vec::new() },
             residuals: residuals(),
+            moments: moments(),
             room: BlockScratch::default(),
         };
         scan.pass(
@@ -306,14 +312,19 @@ impl<'a> Prototypes<'a> {
                 self.judge(&piece, labels, part);
                 Ok(())
             },
-            |_, BlockEvidence { contributions, residuals, .. }| {
+            |_, BlockEvidence { contributions, residuals, moments, .. }| {
                 total.evidence.append(&mut contributions.evidence);
                 total.rivals.append(&mut contributions.rivals);
                 let all = sums.iter_mut().flatten().zip(residuals.iter().flatten());
                 all.for_each(|(sum, own)| sum.add(*own));
+                all_moments.iter_mut().zip(moments).for_each(|(sum, own)| sum.absorb(own));
             },
         )?;
-        Ok((total, sums))
+        let mut variations = vec![0.0; views];
+        for (seen, moments) in self.views.iter().zip(all_moments) {
+            variations[seen.place] = moments.about_mean(&seen.lens);
+        }
+        Ok(Explanation { contributions: total, residuals: sums, variations })
     }
 
     /// The evidence for the instances of a block, and their residuals.
@@ -321,10 +332,10 @@ impl<'a> Prototypes<'a> {
         &self,
         piece: &Piece<'_>,
         labels: &[usize],
-        BlockEvidence { contributions: part, residuals, room }: &mut BlockEvidence,
+        BlockEvidence { contributions: part, residuals, moments, room }: &mut BlockEvidence,
     ) {
         residuals.iter_mut().for_each(|view| view.fill(Residual::default()));
-        self.multiply(piece, labels, room, residuals);
+        self.multiply(piece, labels, room, (residuals, moments));
         let range = piece.instances.clone();
         let (size, clusters) = (range.len(), self.alive.len());
         let BlockScratch { products, shown, lacking, .. } = room;
@@ -383,7 +394,7 @@ impl<'a> Prototypes<'a> {
         piece: &Piece<'_>,
         labels: &[usize],
         room: &mut BlockScratch,
-        residuals: &mut [Vec<Residual>],
+        (residuals, moments): (&mut [Vec<Residual>], &mut [Moments]),
     ) {
         let (size, clusters) = (piece.instances.len(), self.alive.len());
         let BlockScratch { products, shown, lacking, made, scratch } = room;
@@ -412,6 +423,7 @@ impl<'a> Prototypes<'a> {
                         let error = (filled - seen.lens.hole_error(block, rows[i], basis, v)).max(0.0);
                         let square = seen.lens.observed_square(block, rows[i]);
                         residuals[seen.place][labels[instance]].add(Residual { error, square });
+                        moments[number].add(&seen.lens, block, rows[i], square);
                     }
                 });
             }

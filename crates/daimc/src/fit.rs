@@ -20,6 +20,7 @@ use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel, mean_rows};
 use crate::neighbours::{self, Decision, Found, Neighbours};
+use crate::numbering;
 use crate::options::{Options, Penalty, Preset, ViewWeights};
 use crate::prepared::Prepared;
 use crate::scale::{Alternatives, Observed, Scale, Scaling};
@@ -428,8 +429,10 @@ impl Daimc {
         // What was found is told, whoever wants to stop now.
         let to_the_end = Stop::new();
         let (latent_scaling, centres, mut place) = match found {
-            None => Place::by_columns(v, options, &to_the_end)?,
-            Some(Found { labels, confidence }) => {
+            None => numbering::of_place(Place::by_columns(v, options, &to_the_end)?),
+            Some(Found { mut labels, confidence }) => {
+                // Before the bases are fitted to them: columns of V follow the clusters.
+                numbering::by_size(&mut labels, options.clusters);
                 match from_clusters(&sweep, options, restart(&labels, options.clusters)) {
                     // The bases are still those of the V before.
                     Err(Error::Interrupted) => {}

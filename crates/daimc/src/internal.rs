@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use crate::kernel::Scalar;
 use crate::kmeans::{self, Plan};
 use crate::lens::Lens;
 use crate::prepared::{Preparation, Prepared};
 use crate::scan::{Scan, off_the_pool};
-use crate::source::{Block, Buffer, Memory};
+use crate::source::{Block, Buffer, Memory, Rows};
 use crate::{Daimc, Fit, Iteration, Matrix, Place, Result, Scale, Scaling, Source, Stop};
 
 pub use crate::eigen::leading as leading_eigenvectors;
@@ -98,4 +99,28 @@ pub fn fit(
 ) -> Result<Fit> {
     let fit = fit.clone().with(clusters, seed);
     off_the_pool(source, || fit.fit_here(source, each))
+}
+
+/// The values of some features (columns) of a view for some instances (rows), the latter in increasing order, as they were
+/// given: NaN where the view does not show the instance and where the cell is missing.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub fn values(source: &dyn Source, view: usize, instances: &[u32], features: &[usize]) -> Result<Matrix> {
+    fn stored<T: Scalar>((columns, values): (&[u32], &[T]), feature: usize) -> f64 {
+        columns.binary_search(&(feature as u32)).map_or(0.0, |at| values[at].to_f64())
+    }
+    off_the_pool(source, || {
+        let scan = Scan::new(source, &Stop::default());
+        let (mut buffer, width) = (Buffer::default(), source.features(view));
+        let block = scan.pick(view, instances, &mut buffer)?;
+        let value = |i: usize, feature: usize| match (block.index.row(i), block.rows) {
+            (None, _) => f64::NAN,
+            (Some(row), Rows::DenseF32(x)) => x[row * width + feature].into(),
+            (Some(row), Rows::DenseF64(x)) => x[row * width + feature],
+            (Some(row), Rows::SparseF32(csr)) => stored(csr.row(row), feature),
+            (Some(row), Rows::SparseF64(csr)) => stored(csr.row(row), feature),
+        };
+        Ok(Matrix::from_fn(instances.len(), features.len(), |i, f| value(i, features[f])))
+    })
 }

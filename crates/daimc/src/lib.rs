@@ -60,6 +60,7 @@ pub mod metrics;
 mod missingness;
 mod model;
 mod neighbours;
+mod numbering;
 mod options;
 mod parallel;
 mod patterns;

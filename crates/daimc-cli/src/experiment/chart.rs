@@ -1,16 +1,8 @@
-//! Plots as SVG, without a script and without anything to load.
+//! What the plots of experiments show; [`daimc_report::chart`] draws them.
 
-use std::fmt::Write;
+use daimc_report::chart::{self, Bar, Bars, Cells, LineChart, Point, Scale};
 
 use super::table::{Line, Mean};
-
-const COLOURS: [&str; 10] = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#a89a00", "#6e6e6e", "#7a1f4d",
-    "#27307f",
-];
-
-/// Series beyond this one are dashed, to be told apart without colours.
-const PLAIN: usize = 5;
 
 /// A plot.
 #[derive(Clone, Debug)]
@@ -77,149 +69,43 @@ pub struct Heat {
     pub values: Vec<Vec<f64>>,
 }
 
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 impl Chart {
     /// As part of a page.
-    pub fn svg(&self) -> String {
-        match &self.kind {
-            Drawing::Bars(bars) => self.bars(bars),
-            Drawing::Lines(lines) => self.lines(lines),
-            Drawing::Heat(heat) => self.heat(heat),
-        }
+    pub fn figure(&self) -> String {
+        chart::figure(&self.name, &self.title, &self.svg(), "")
     }
 
     /// As a file of its own.
     pub fn file(&self) -> String {
-        let name = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
-        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", self.svg().replacen("<svg ", name, 1))
+        chart::standalone(&self.svg())
     }
 
-    fn open(&self, height: usize) -> String {
-        let title = escape(&self.title);
-        format!(
-            "<svg viewBox=\"0 0 900 {height}\" role=\"img\" aria-label=\"{title}\" font-family=\"sans-serif\" \
-             font-size=\"12\"><title>{title}</title>"
-        )
-    }
-
-    fn bars(&self, bars: &[(String, Mean)]) -> String {
-        let x = |value: f64| 260.0 + 560.0 * value.clamp(0.0, 1.0);
-        let mut out = self.open(24 * bars.len() + 10);
-        for (i, (name, Mean { mean, sd })) in bars.iter().enumerate() {
-            let y = 24 * i + 6;
-            out.push_str(&text(250.0, y as f64 + 13.0, "end", name));
-            let _ = write!(
-                out,
-                "<rect x=\"260\" y=\"{y}\" width=\"{:.1}\" height=\"16\" fill=\"{}\"/>\
-                 <path d=\"M{:.1} {}H{:.1}\" stroke=\"currentColor\" stroke-width=\"2\"/>",
-                x(*mean) - 260.0,
-                COLOURS[i % COLOURS.len()],
-                x(mean - sd),
-                y + 8,
-                x(mean + sd)
-            );
-            out.push_str(&text(
-                x(mean + sd).max(x(*mean)) + 8.0,
-                y as f64 + 13.0,
-                "start",
-                &format!("{mean:.3}"),
-            ));
-        }
-        out + "</svg>"
-    }
-
-    fn lines(&self, lines: &Lines) -> String {
-        let Lines { across, ticks, series, range } = lines;
-        let places = || series.iter().flat_map(|(_, points)| points).map(|(place, _)| *place);
-        let (first, last) =
-            (places().fold(f64::INFINITY, f64::min), places().fold(f64::NEG_INFINITY, f64::max));
-        let (low, high) = *range;
-        let x = |place: f64| 60.0 + 600.0 * (place - first) / (last - first).max(f64::MIN_POSITIVE);
-        let y = |value: f64| {
-            330.0 - 310.0 * ((value - low) / (high - low).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
-        };
-        let mut out = self.open(370.max(34 + 20 * series.len()));
-        for step in 0..=5 {
-            let value = low + (high - low) * f64::from(step) / 5.0;
-            let _ =
-                write!(out, "<path d=\"M60 {:.1}H660\" stroke=\"currentColor\" opacity=\".15\"/>", y(value));
-            out.push_str(&text(50.0, y(value) + 4.0, "end", &short(value)));
-        }
-        for (place, label) in ticks {
-            out.push_str(&text(x(*place), 350.0, "middle", label));
-        }
-        out.push_str(&text(360.0, 366.0, "middle", across));
-        for (i, (name, points)) in series.iter().enumerate() {
-            let colour = COLOURS[i % COLOURS.len()];
-            let dash = if i >= PLAIN { " stroke-dasharray=\"6 3\"" } else { "" };
-            let path: Vec<String> = points
-                .iter()
-                .map(|(place, value)| format!("{:.1} {:.1}", x(*place), y(value.mean)))
-                .collect();
-            let line = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dash}");
-            let _ = write!(out, "<path d=\"M{}\" {line}/>", path.join("L"));
-            for (place, Mean { mean, sd }) in points {
-                let _ = write!(
-                    out,
-                    "<circle cx=\"{0:.1}\" cy=\"{1:.1}\" r=\"3\" fill=\"{colour}\"/>\
-                     <path d=\"M{0:.1} {2:.1}V{3:.1}\" stroke=\"{colour}\"/>",
-                    x(*place),
-                    y(*mean),
-                    y(mean - sd),
-                    y(mean + sd)
-                );
+    fn svg(&self) -> String {
+        let Self { name, title, kind } = self;
+        match kind {
+            Drawing::Bars(bars) => {
+                let bar = |(name, Mean { mean, sd }): &(String, Mean)| {
+                    Bar::new(name, *mean, *sd, format!("{mean:.3}"))
+                };
+                Bars::new(name, title, (0.0, 1.0), bars.iter().map(bar).collect()).svg()
             }
-            let key = 24 + 20 * i;
-            let _ = write!(out, "<path d=\"M690 {key}h24\" {line}/>");
-            out.push_str(&text(722.0, key as f64 + 4.0, "start", name));
-        }
-        out + "</svg>"
-    }
-
-    fn heat(&self, heat: &Heat) -> String {
-        let Heat { across, down, columns, rows, values } = heat;
-        let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
-        let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-        let (width, height) = (760.0 / columns.len().max(1) as f64, 30.0);
-        let bottom = 10.0 + height * rows.len() as f64;
-        let mut out = self.open(bottom as usize + 40);
-        for (i, (row, values)) in rows.iter().zip(values).enumerate() {
-            let y = 10.0 + height * i as f64;
-            out.push_str(&text(120.0, y + 19.0, "end", row));
-            for (k, value) in values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
-                let share = (value - low) / (high - low).max(f64::MIN_POSITIVE);
-                let x = 130.0 + width * k as f64;
-                let _ = write!(
-                    out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"#0072b2\" \
-                     fill-opacity=\"{:.2}\"/>",
-                    0.08 + 0.6 * share
-                );
-                out.push_str(&text(x + width / 2.0, y + 19.0, "middle", &format!("{value:.3}")));
+            Drawing::Lines(Lines { across, ticks, series, range }) => {
+                let line = |(style, (name, points)): (usize, &Series)| {
+                    let point = |&(place, Mean { mean, sd }): &(f64, Mean)| {
+                        Point::new(place, mean, format!("{name}: {mean:.3} ± {sd:.3}")).error(sd)
+                    };
+                    chart::Line::new(name, style, points.iter().map(point).collect())
+                };
+                let x = Scale::new(across).ticks(ticks.clone());
+                let y = Scale::new("").range(range.0, range.1);
+                let lines = series.iter().enumerate().map(line).collect();
+                LineChart::new(name, title, x, y).size(920.0, 380.0).lines(lines).svg()
+            }
+            Drawing::Heat(Heat { across, down, columns, rows, values }) => {
+                let mut cells = Cells::new(name, title, (across.clone(), down.clone()));
+                (cells.columns, cells.rows, cells.values) = (columns.clone(), rows.clone(), values.clone());
+                cells.svg()
             }
         }
-        for (k, column) in columns.iter().enumerate() {
-            out.push_str(&text(130.0 + width * (k as f64 + 0.5), bottom + 16.0, "middle", column));
-        }
-        out.push_str(&text(510.0, bottom + 34.0, "middle", across));
-        out.push_str(&text(10.0, 29.0, "start", down));
-        out + "</svg>"
-    }
-}
-
-fn text(x: f64, y: f64, anchor: &str, text: &str) -> String {
-    let text = escape(text);
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"currentColor\">{text}</text>")
-}
-
-/// A number in few digits.
-fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 1000.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     }
 }

@@ -2,18 +2,13 @@
 
 use std::fmt::Write;
 
+use daimc_report::chart::{self, escape};
 use serde_json::Value;
 
-use super::chart::{Chart, escape};
+use super::chart::Chart;
 use super::ledger::Ledger;
 use super::table::Table;
 use crate::failure::Result;
-
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:32px auto;padding:0 20px;color:#1b2430;\
-background:#fff}svg{width:100%;height:auto}table{border-collapse:collapse;\
-font-variant-numeric:tabular-nums}td,th{padding:4px 12px;border-bottom:1px solid #dde2e8;text-align:left}.quiet{color:#5b6675}\
-pre,figure{overflow:auto;margin:0}@media(prefers-color-scheme:dark){body{background:#12161c;color:#e6e9ee}\
-td,th{border-color:#2e3743}}";
 
 /// A table with what has to be said about it, and its plots.
 pub struct Section {
@@ -39,30 +34,19 @@ pub fn markdown(sections: &[Section]) -> String {
 
 /// The sections as a page; `key` says where it comes from.
 pub fn html(title: &str, sections: &[Section], key: &Value) -> String {
-    let title = escape(title);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=en><meta charset=utf-8><title>{title}</title>\
-         <meta name=viewport content=\"width=device-width\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-         <style>{STYLE}</style>\n<h1>{title}</h1>\n"
-    );
+    let mut body = String::new();
     for Section { title, notes, table, charts } in sections {
-        let _ = writeln!(out, "<h2>{}</h2>", escape(title));
+        let _ = writeln!(body, "<section><h2>{}</h2>", escape(title));
         for note in notes {
-            let _ = writeln!(out, "<p class=quiet>{}</p>", escape(note));
+            let _ = writeln!(body, "<p class=lead>{}</p>", escape(note));
         }
-        for chart in charts {
-            let _ = write!(out, "<h3>{}</h3>\n{}\n", escape(&chart.title), chart.svg());
-        }
-        let cells = |tag: &str, cells: &[String]| -> String {
-            let cells = cells.iter().map(|cell| format!("<{tag}>{}", escape(cell)));
-            format!("<tr>{}</tr>\n", cells.collect::<String>())
-        };
-        let rows: String = table.rows.iter().map(|row| cells("td", row)).collect();
-        let _ = writeln!(out, "<figure><table>{}{rows}</table></figure>", cells("th", &table.header));
+        charts.iter().for_each(|chart| body.push_str(&chart.figure()));
+        let _ = writeln!(body, "{}</section>", chart::table(&table.header, &table.rows));
     }
-    let _ = write!(out, "<h2>Provenance</h2>\n<pre>{}</pre>\n</html>\n", escape(&format!("{key:#}")));
-    out
+    let key = escape(&format!("{key:#}"));
+    let _ = writeln!(body, "<section><h2>Provenance</h2>\n<pre>{key}</pre></section>");
+    let subtitle = format!("daimc {}", env!("CARGO_PKG_VERSION"));
+    chart::document(title, &subtitle, &body)
 }
 
 /// Writes the tables, the page and the plots to the folder of a ledger.

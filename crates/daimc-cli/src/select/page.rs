@@ -3,11 +3,8 @@
 use std::fmt::Write;
 
 use daimc::select::{Candidate, Estimate, Selection};
+use daimc_report::chart::{self, Line, LineChart, Point, Scale, escape};
 use serde_json::Value;
-
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:32px auto;padding:0 20px;color:#1b2430;\
-background:#fff}svg{width:100%;height:auto}svg text{font-size:12px;fill:currentColor}.quiet{color:#5b6675}\
-pre{overflow:auto}@media(prefers-color-scheme:dark){body{background:#12161c;color:#e6e9ee}}";
 
 /// A plot: its heading, what it shows in a sentence, and the value of a candidate.
 type Plot = (&'static str, &'static str, fn(&Candidate) -> Option<Estimate>);
@@ -40,25 +37,19 @@ pub fn page(selection: &Selection, key: &Value) -> String {
             (format!("{several} clusters"), format!("Recommended by {votes:.0} % of the bootstrap samples: "))
         }
     };
-    let mut out = format!(
-        "<!doctype html>\n<html lang=en><meta charset=utf-8><title>How many clusters</title>\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-         <style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{votes}{}.</p>\n\
-         <p class=quiet>Medians of {} resamples with standard errors.</p>\n",
+    let mut body = format!(
+        "<p class=verdict>{votes}{}.</p>\n<p class=lead>Medians of {} resamples with standard errors.</p>\n",
         escape(&sentence(&selection.reason, votes.is_empty())),
         selection.resamples
     );
     for (name, meaning, of) in PLOTS {
         if selection.candidates.iter().any(|own| of(own).is_some()) {
-            let _ = write!(
-                out,
-                "<h2>{name}</h2>\n<p class=quiet>{meaning}</p>\n{}\n",
-                chart(selection, name, of)
-            );
+            body.push_str(&chart::figure(&name.to_lowercase(), name, &draw(selection, name, of), meaning));
         }
     }
-    let _ = write!(out, "<h2>Provenance</h2>\n<pre>{}</pre>\n</html>\n", escape(&format!("{key:#}")));
-    out
+    let key = escape(&format!("{key:#}"));
+    let _ = writeln!(body, "<section><h2>Provenance</h2>\n<pre>{key}</pre></section>");
+    chart::document(&title, "How many clusters there are", &body)
 }
 
 /// A text as it stands in a sentence, or as the beginning of one.
@@ -70,55 +61,22 @@ fn sentence(text: &str, first: bool) -> String {
     }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn chart(selection: &Selection, name: &str, of: fn(&Candidate) -> Option<Estimate>) -> String {
-    let points: Vec<(usize, Estimate)> =
-        selection.candidates.iter().filter_map(|own| Some((own.clusters, of(own)?))).collect();
-    let ends = points.iter().flat_map(|(_, own)| [own.value - own.error, own.value + own.error]);
-    let (low, high) =
-        ends.fold((0.0_f64, f64::MIN_POSITIVE), |(low, high), end| (low.min(end), high.max(end)));
-    let step = tick(high - low);
-    let (first, last) = (points[0].0, points[points.len() - 1].0);
-    let x = |clusters: usize| 70.0 + 780.0 * (clusters - first) as f64 / (last - first).max(1) as f64;
-    let y = |value: f64| 230.0 - 215.0 * (value - low) / (high - low);
-    let mut out =
-        format!("<svg viewBox=\"0 0 900 275\" role=img aria-label=\"{name} by number of clusters\">");
-    let from = (low / step).ceil() as i64;
-    for tick in (from..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= high) {
-        let at = y(tick);
-        let _ = write!(
-            out,
-            "<path d=\"M70 {at:.1}H850\" stroke=currentColor opacity=.15 /><text x=60 y={:.1} text-anchor=end>{}</text>",
-            at + 4.0,
-            (tick * 1e6).round() / 1e6
-        );
-    }
-    let path: Vec<String> =
-        points.iter().map(|(clusters, own)| format!("{:.1} {:.1}", x(*clusters), y(own.value))).collect();
-    let _ = write!(out, "<path d=\"M{}\" fill=none stroke=\"#0072b2\" stroke-width=2 />", path.join("L"));
-    for (clusters, Estimate { value, error }) in &points {
-        let chosen = *clusters == selection.recommended;
-        let (radius, colour) = if chosen { (6, "#d55e00") } else { (3, "#0072b2") };
-        let _ = write!(
-            out,
-            "<path d=\"M{0:.1} {1:.1}V{2:.1}\" stroke=\"{colour}\" stroke-width=2 />\
-             <circle cx={0:.1} cy={3:.1} r={radius} fill=\"{colour}\"><title>{clusters}: {value:.4} ± {error:.4}</title></circle>\
-             <text x={0:.1} y=250 text-anchor=middle>{clusters}</text>",
-            x(*clusters),
-            y(value - error),
-            y(value + error),
-            y(*value)
-        );
-    }
-    out + "<text x=460 y=270 text-anchor=middle>number of clusters</text></svg>"
-}
-
-/// A round step between four to ten ticks apart.
-fn tick(range: f64) -> f64 {
-    let power = 10_f64.powf((range / 5.0).log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
-    steps.into_iter().find(|step| range / step <= 8.0).unwrap_or(range)
+fn draw(selection: &Selection, name: &str, of: fn(&Candidate) -> Option<Estimate>) -> String {
+    let points = selection.candidates.iter().filter_map(|own| {
+        let (clusters, Estimate { value, error }) = (own.clusters, of(own)?);
+        let told = format!("{clusters} clusters: {value:.4} ± {error:.4}");
+        Some(Point::new(clusters as f64, value, told).error(error).chosen(clusters == selection.recommended))
+    });
+    let points: Vec<Point> = points.collect();
+    let ends = points.iter().flat_map(|own| {
+        let error = own.error.unwrap_or(0.0);
+        [own.y - error, own.y + error]
+    });
+    // Zero is part of the picture.
+    let (low, high) = ends.fold((0.0_f64, 0.0_f64), |(low, high), end| (low.min(end), high.max(end)));
+    let ticks = points.iter().map(|own| (own.x, own.x.to_string())).collect();
+    let x = Scale::new("number of clusters").ticks(ticks);
+    let y = Scale::new("").range(low, if high > low { high } else { 1.0 });
+    let label = format!("{name} by number of clusters");
+    LineChart::new(name.to_lowercase(), label, x, y).lines(vec![Line::new("", 0, points)]).svg()
 }

@@ -64,7 +64,7 @@ fn every_method_is_compared_on_the_same_data() {
     let easy = rows.lines().filter(|row| row.starts_with("compare\ta+b\t0\tdaimc\t"));
     assert!(easy.map(ac).all(|ac| ac > 0.95), "{rows}");
     let page = folder.text("out/compare.html");
-    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<figure ").count(), 3);
     assert!(!page.contains("http://") && !page.contains("https://"));
     let table = folder.text("out/table.md");
     assert_eq!(table.lines().filter(|line| line.starts_with("| 0")).count(), 2 * METHODS.len());

@@ -59,7 +59,7 @@ fn the_panel_has_a_table_for_each_score_and_names_the_worst_set_of_the_default()
         assert!(line.unwrap().ends_with(&regret), "{regret}\n{table}");
     }
     let page = folder.text("out/reproduce.html");
-    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<figure ").count(), 3);
     assert!(!page.contains("http://") && !page.contains("https://"));
 
     // What is finished is not run again, also when there are more seeds and methods.

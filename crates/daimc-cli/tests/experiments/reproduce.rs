@@ -47,7 +47,7 @@ fn figure_1_of_digit_has_a_row_per_run_a_table_plots_and_a_page() {
     // Nothing was searched, so nothing is said to be the best.
     assert!(!table.contains("best of grid | setting"), "{table}");
     let page = folder.text("out/reproduce.html");
-    assert_eq!(page.matches("<svg").count(), 2);
+    assert_eq!(page.matches("<figure ").count(), 2);
     assert!(!page.contains("http://") && !page.contains("https://"));
     let plot = folder.text("out/digit-nmi-fixed.svg");
     assert!(plot.contains("xmlns=") && plot.matches("<circle").count() == 12, "{plot}");

@@ -49,7 +49,7 @@ fn select_recommends_a_number_with_a_table_and_plots() {
     assert_eq!(table.lines().count(), 5, "{table}");
     assert!(table.lines().all(|line| line.split('\t').count() == 8), "{table}");
     let page = folder.text("out/select.html");
-    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<figure ").count(), 3);
     assert!(page.contains("<h1>3 clusters</h1>") && !page.contains("http://") && !page.contains("NaN"));
     assert!(folder.bad(2, &format!("select {VIEWS} -k 2..5 -o out")).contains("out"));
 }

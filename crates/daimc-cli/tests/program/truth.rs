@@ -64,6 +64,17 @@ fn the_named_column_is_compared_with() {
 }
 
 #[test]
+fn a_report_has_the_title_that_it_is_given_or_that_of_the_fit() {
+    let folder = clinical();
+    folder.good("fit --view a=a.tsv -k 2 -o titled --title Patients");
+    assert!(folder.text("titled/report.html").contains("<h1>Patients</h1>"));
+    folder.good("report titled -o again.html");
+    assert!(folder.text("again.html").contains("<h1>Patients</h1>"));
+    folder.good("report titled -o other.html --title <Others>");
+    assert!(folder.text("other.html").contains("<h1>&lt;Others&gt;</h1>"));
+}
+
+#[test]
 fn long_lists_of_columns_are_cut() {
     let folder = clinical();
     let wide = (0..5000).map(|i| format!(",gene{i}")).collect::<Vec<_>>().concat();

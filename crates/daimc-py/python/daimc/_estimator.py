@@ -111,8 +111,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each instance. Instances stand in the order of the rows; where views are joined by ID, in the order
-        in which the views first list them, which is the order of the index where all views have the same.
+        The cluster of each instance; clusters are numbered by size, 0 is the largest. Instances stand in the order of the
+        rows; where views are joined by ID, in the order in which the views first list them, which is the order of the index
+        where all views have the same.
     embedding_ : ndarray of shape (n_samples, n_components)
         V.
     confidence_ : ndarray of shape (n_samples,)

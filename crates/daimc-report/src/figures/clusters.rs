@@ -31,6 +31,8 @@ pub struct Cluster {
     pub confidence: Option<Spread>,
     /// The silhouettes of its instances in the sample.
     pub silhouette: Option<Spread>,
+    /// The same one by one, the largest first.
+    pub silhouettes: Vec<f64>,
     /// The mean number of views that show its instances.
     pub views_seen: f64,
 }
@@ -61,7 +63,8 @@ impl Clusters {
                     size,
                     views_seen: if size == 0 { 0.0 } else { seen as f64 / size as f64 },
                     confidence: Spread::of(members.iter().map(|&i| fit.confidence[i]).collect()),
-                    silhouette: Spread::of(silhouettes),
+                    silhouette: Spread::of(silhouettes.clone()),
+                    silhouettes: falling(silhouettes),
                 }
             })
             .collect();
@@ -70,4 +73,9 @@ impl Clusters {
         let silhouette = clusters.iter().map(weighted).sum::<f64>() / fit.labels.len().max(1) as f64;
         Self { clusters, silhouette, silhouettes_from: sample.len() }
     }
+}
+
+fn falling(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(|a, b| b.total_cmp(a));
+    values
 }

@@ -25,6 +25,8 @@ pub struct ViewFeatures {
     pub features: usize,
     /// Names of the features that are mentioned.
     pub names: Vec<String>,
+    /// Their numbers.
+    pub mentioned: Vec<usize>,
     /// The most relevant for all clusters together, as (place in `names`, norm of the row of B).
     pub overall: Vec<(usize, f64)>,
     /// For each listed cluster, those of largest weight.
@@ -89,7 +91,8 @@ impl ViewFeatures {
         Self {
             name: view.name.clone(),
             features: view.alignment.rows(),
-            names: mentioned.into_iter().map(name).collect(),
+            names: mentioned.iter().copied().map(name).collect(),
+            mentioned,
             overall,
             by_cluster,
             leading: view.leading(),

@@ -3,7 +3,7 @@
 use daimc::{Fit, Residual, ViewModel};
 use serde::Serialize;
 
-/// The relative error `Σ‖x − Uv‖² / Σ‖x‖²` over the instances that are present.
+/// The relative error `Σ‖x − Uv‖² / Σ‖x‖²` over the instances that are present, and the variance that is explained.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reconstruction {
     /// Each view.
@@ -19,20 +19,24 @@ pub struct ViewError {
     pub overall: Option<f64>,
     /// For each cluster; none where the view shows no instance of it, or nothing but zeros.
     pub by_cluster: Vec<Option<f64>>,
+    /// The share of the variance that is explained: `1 − Σ‖x − Uv‖² / Σ‖x − x̄‖²`, where x̄ is the mean row. None if nothing varies.
+    pub explained: Option<f64>,
 }
 
 impl Reconstruction {
-    /// `residuals` are those of each view and cluster.
-    pub(super) fn of(fit: &Fit, residuals: &[Vec<Residual>]) -> Self {
-        let of = |(view, residuals): (&ViewModel, &Vec<Residual>)| ViewError {
+    /// `residuals` are those of each view and cluster, `variations` the sums of squares about the means of each view.
+    pub(super) fn of(fit: &Fit, residuals: &[Vec<Residual>], variations: &[f64]) -> Self {
+        let of = |((view, residuals), variation): ((&ViewModel, &Vec<Residual>), &f64)| ViewError {
             name: view.name.clone(),
+            explained: share(residuals.iter().map(|own| own.error).sum(), *variation)
+                .map(|error| 1.0 - error),
             overall: share(
                 residuals.iter().map(|own| own.error).sum(),
                 residuals.iter().map(|own| own.square).sum(),
             ),
             by_cluster: residuals.iter().map(|own| share(own.error, own.square)).collect(),
         };
-        Self { views: fit.model.views.iter().zip(residuals).map(of).collect() }
+        Self { views: fit.model.views.iter().zip(residuals).zip(variations).map(of).collect() }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn section(figures: &Figures) -> String {
     drawn.truncate(DRAWN);
     drawn.sort_unstable_by_key(|cluster| cluster.number);
     let mut out = format!(
-        "<p class=lead>Mean confidence {}, mean silhouette {}.</p><figure><div class=chart>{}</div><figcaption>",
+        "<p class=lead>Mean confidence {}, mean silhouette {}.</p><figure data-name=clusters><div class=chart>{}</div><figcaption>",
         score(figures.summary.confidence),
         score(clusters.silhouette),
         draw(&drawn)

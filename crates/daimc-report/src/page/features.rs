@@ -27,12 +27,12 @@ pub(crate) fn section(figures: &Figures) -> String {
         put!(out, "<option value={place}>cluster {cluster}</option>");
     }
     out.push_str(
-        "</select></label></div><figure><div id=feature-bars class=bars role=img aria-label=\"Features of largest weight\"></div><figcaption>",
+        "</select></label></div><div class=pair><figure data-name=features><h3>Largest weights</h3><div class=chart id=feature-bars></div><figcaption>",
     );
     put!(
         out,
         "The {} features of largest weight. For all clusters: the length of the feature's row of B. For one cluster: how far \
-         the feature moves an instance towards the cluster's centre, bᵀc/‖c‖; to the left of the line it speaks against the cluster.",
+         the feature moves an instance towards the cluster's centre, bᵀc/‖c‖; to the left of the line it speaks against the cluster. Press a feature to see how it is distributed.",
         features.top
     );
     if let Some(runs) = features.runs {
@@ -49,8 +49,10 @@ pub(crate) fn section(figures: &Figures) -> String {
     if features.views.len() < figures.summary.views {
         put!(out, " The first {} of {} views can be chosen.", features.views.len(), figures.summary.views);
     }
-    out.push_str("</figcaption></figure>");
-    out
+    out.push_str(
+        "</figcaption></figure><figure data-name=distribution id=distribution><h3>Distribution by cluster</h3><div class=chart></div><figcaption></figcaption></figure></div>",
+    );
+    out + &super::values::heat_maps(figures)
 }
 
 /// How many features lead a cluster, in words.

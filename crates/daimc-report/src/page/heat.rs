@@ -2,7 +2,7 @@
 //! classes.
 
 use super::text::{count, counted, escape, middle, name, percent, put, signed};
-use crate::figures::{Agreement, Contribution, Figures};
+use crate::figures::{Agreement, Contribution, Figures, ViewError};
 
 /// Clusters and views that are drawn, at most.
 const CLUSTERS: usize = 100;
@@ -39,7 +39,7 @@ pub(crate) fn contributions(figures: &Figures) -> String {
         |out, view, cluster| cell(out, of(view, cluster)),
     );
     out.push_str(
-        "</tbody></table></div><p class=note>What each view contributes to the cluster of the instances that it shows, on average, from −1 to 1: its share of \
+        "</tbody></table></div><figcaption>What each view contributes to the cluster of the instances that it shows, on average, from −1 to 1: its share of \
          the evidence, that is, of how much nearer an instance is to its own cluster than to the strongest other one (in squared \
          distance from the row that the model expects, scaled as in the fit). Near zero the view says nothing; below zero, in the other \
          colour, it speaks against the cluster. An instance that one view alone shows has all from there. Point at a cell for the share of \
@@ -55,7 +55,8 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
     let errors = shown.iter().flat_map(|view| view.by_cluster.iter().chain([&view.overall])).flatten();
     let largest = errors.fold(f64::MIN_POSITIVE, |largest, error| largest.max(*error));
     let names: Vec<&str> = shown.iter().map(|view| view.name.as_str()).collect();
-    let mut out = by_view(
+    let mut out = explained(shown);
+    out += &by_view(
         figures,
         ("reconstruction", "Unexplained share by cluster and view"),
         &names,
@@ -67,11 +68,29 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
         },
     );
     out.push_str(
-        "</tbody></table></div><p class=note>Share of the squared length of the instances that Uv leaves unexplained, \
-         Σ‖x − Uv‖² / Σ‖x‖², where they are present and scaled as in the fit. The stronger the colour, the worse.",
+        "</tbody></table></div><figcaption>Share of the squared length of the instances that Uv leaves unexplained, \
+         Σ‖x − Uv‖² / Σ‖x‖², where they are present and scaled as in the fit; the stronger the colour, the worse. The variance \
+         explained is 1 − Σ‖x − Uv‖² / Σ‖x − x̄‖², where x̄ is the mean row: what lies beyond the mean.",
     );
     left_out(&mut out, figures, views.len());
     out
+}
+
+/// The variance that the model explains in each view, as far as these are named.
+fn explained(views: &[ViewError]) -> String {
+    const NAMED: usize = 20;
+    let of = |view: &ViewError| {
+        Some(format!("{} {}", name(&super::text::shorten(&view.name, 40)), percent(view.explained?.max(0.0))))
+    };
+    let told: Vec<String> = views.iter().take(NAMED).filter_map(of).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p class=lead>Variance explained, about the mean of each feature: {}{}.</p>",
+        told.join(", "),
+        if views.len() > NAMED { ", …" } else { "" }
+    )
 }
 
 /// A table with a row for all instances and for each cluster, as far as they are drawn, and a column for each view; `cell`
@@ -86,7 +105,7 @@ fn by_view(
     clusters.sort_by_key(|&cluster| std::cmp::Reverse(figures.clusters.clusters[cluster].size));
     clusters.truncate(CLUSTERS);
     clusters.sort_unstable();
-    let mut out = String::new();
+    let mut out = format!("<figure data-name={id}>");
     head(&mut out, id, label, names);
     out.push_str("</tr></thead><tbody><tr class=all><th scope=row>all</th>");
     (0..names.len()).for_each(|view| cell(&mut out, view, None));
@@ -107,11 +126,11 @@ fn left_out(out: &mut String, figures: &Figures, views: usize) {
     if views > VIEWS {
         put!(out, " The first {VIEWS} of {views} views are shown.");
     }
-    out.push_str("</p>");
+    out.push_str("</figcaption></figure>");
 }
 
 pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
-    let mut out = String::new();
+    let mut out = String::from("<figure data-name=confusion>");
     head(
         &mut out,
         "confusion",
@@ -131,7 +150,7 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
         put!(out, "<td class=sum>{}</td></tr>", count(size));
     }
     out.push_str(
-        "</tbody></table></div><p class=note>Instances of each cluster (rows) and class (columns), coloured by the share of the cluster. \
+        "</tbody></table></div><figcaption>Instances of each cluster (rows) and class (columns), coloured by the share of the cluster. \
          Framed: the one-to-one matching that the accuracy counts.",
     );
     if agreement.known < instances {
@@ -148,15 +167,20 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
             counted(clusters, "cluster")
         );
     }
-    out.push_str("</p>");
+    out.push_str("</figcaption></figure>");
     out
 }
 
 /// The head of a heat table. Names that would make it wider than the page stand upright.
 fn head(out: &mut String, id: &str, label: &str, names: &[&str]) {
     const PAGE: usize = 1050;
+    const MANY: usize = 25;
     let width = |name: &&str| (8 * name.chars().count().min(LETTERS) + 22).max(58);
-    let upright = if names.iter().map(width).sum::<usize>() > PAGE { " upright" } else { "" };
+    let upright = match names.iter().map(width).sum::<usize>() {
+        0..=PAGE => "",
+        _ if names.len() <= MANY => " upright",
+        _ => " upright dense",
+    };
     put!(out, "<div class=\"scroll wide\" tabindex=0 role=region aria-label=\"{label}\">");
     put!(out, "<table class=\"heat{upright}\" id={id}-table><thead><tr><th scope=col>cluster</th>");
     for full in names {

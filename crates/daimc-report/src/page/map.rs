@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::marks::{LEVELS, MARKS, level, mark, swatch};
-use super::text::{LONGEST, count, escape, name, percent, put, shorten};
-use crate::figures::{Figures, Map};
+use super::text::{count, escape, name, percent, put, shorten};
+use crate::figures::{Figures, Instances, Map};
 
 const WIDTH: f64 = 760.0;
 /// The map is as high as the plane asks for, within reason.
@@ -14,10 +14,12 @@ const MARGIN: f64 = 26.0;
 const NAMED: usize = 40;
 
 pub(crate) fn section(figures: &Figures) -> String {
-    let map = &figures.map;
-    let mut out = String::from("<div class=map-grid><div><fieldset class=switch><legend>Colour by</legend>");
+    let (map, instances) = (&figures.map, &figures.instances);
+    let mut out = String::from(
+        "<figure data-name=map><div class=map-grid><div><fieldset class=switch><legend>Colour by</legend>",
+    );
     let mut choices = vec![("cluster", "cluster"), ("confidence", "confidence"), ("views", "views seen")];
-    if map.classes.is_some() {
+    if instances.classes.is_some() {
         choices.push(("class", "true class"));
     }
     for (number, (value, label)) in choices.iter().enumerate() {
@@ -28,34 +30,16 @@ pub(crate) fn section(figures: &Figures) -> String {
     put!(out, "<div data-legend=cluster>{}</div>", clusters(figures));
     put!(out, "<div data-legend=confidence hidden>{}</div>", ramp("unclear", "clear"));
     put!(out, "<div data-legend=views hidden>{}</div>", views(figures.summary.views));
-    if map.classes.is_some() {
-        put!(out, "<div data-legend=class hidden>{}</div>", classes(map));
+    if instances.classes.is_some() {
+        put!(out, "<div data-legend=class hidden>{}</div>", classes(instances));
     }
-    put!(out, "</div></div><p class=note>{}</p>", note(figures));
+    put!(out, "</div></div><figcaption>{}</figcaption></figure>", note(figures));
     out
 }
 
 /// What the script needs to recolour the map and to say what is under the pointer.
 pub(crate) fn data(figures: &Figures) -> Value {
-    let map = &figures.map;
-    let two_digits = |value: &f64| (100.0 * value).round() / 100.0;
-    let percent = |share: &Option<f64>| share.map(|share| (100.0 * share).round() as i64);
-    let contributions = map.contributions.as_ref().map(|all| {
-        let of = |shares: &Vec<Option<f64>>| shares.iter().map(percent).collect::<Vec<_>>();
-        all.iter().map(of).collect::<Vec<_>>()
-    });
-    let names = figures.evidence.views.iter().map(|view| shorten(&view.name, 40)).collect::<Vec<_>>();
-    json!({
-        "id": map.ids.iter().map(|id| shorten(id, LONGEST)).collect::<Vec<_>>(),
-        "cluster": map.clusters,
-        "confidence": map.confidence.iter().map(two_digits).collect::<Vec<_>>(),
-        "views": map.views,
-        "class": map.classes,
-        "classNames": map.class_names.iter().map(|name| shorten(name, LONGEST)).collect::<Vec<_>>(),
-        "viewCount": figures.summary.views,
-        "viewNames": contributions.is_some().then_some(names),
-        "contributions": contributions,
-    })
+    json!({ "at": figures.map.instances })
 }
 
 fn draw(map: &Map) -> String {
@@ -99,7 +83,7 @@ fn draw(map: &Map) -> String {
     );
     put!(
         out,
-        "<text class=axis transform=\"translate(14 6) rotate(-90)\" text-anchor=end>2nd direction: {} →</text></svg>",
+        "<text class=axis transform=\"translate(20 6) rotate(-90)\" text-anchor=end>2nd direction: {} →</text></svg>",
         percent(map.shares[1])
     );
     out
@@ -107,7 +91,7 @@ fn draw(map: &Map) -> String {
 
 /// Moves names that would cover one another apart, as little as it takes.
 fn apart(mut names: Vec<(usize, (f64, f64))>) -> Vec<(usize, (f64, f64))> {
-    const ROOM: f64 = 22.0;
+    const ROOM: f64 = 28.0;
     for _ in 0..20 {
         for i in 0..names.len() {
             for j in 0..i {
@@ -144,7 +128,7 @@ fn clusters(figures: &Figures) -> String {
     out
 }
 
-fn classes(map: &Map) -> String {
+fn classes(map: &Instances) -> String {
     let mut out = String::from(
         "<p class=legend-title>True classes <small>press to pick out</small></p><div class=keys>",
     );

@@ -47,7 +47,7 @@ fn cells(figures: &Figures) -> String {
     }
     let all: usize = figures.cells.iter().map(|view| view.cells).sum();
     format!(
-        "<p>Inside rows that show something, {} missing. The fit counts the cells that are there; features without any value \
+        "<p>Inside rows that show something, {} missing. None was imputed: the fit counts the cells that are there. Features without any value \
          take no part.</p>{}",
         if all == 1 { "one cell is".into() } else { format!("{} cells are", count(all)) },
         table.finish("")
@@ -81,7 +81,7 @@ fn instances(figures: &Figures) -> String {
     let drawn = presence.views.len().min(VIEWS);
     put!(
         out,
-        "<figure><h3>Instances in each view</h3><div class=chart>{}</div>",
+        "<figure data-name=presence><h3>Instances in each view</h3><div class=chart>{}</div>",
         tiles(presence, instances, drawn)
     );
     let per_tile = instances as f64 / presence.bins as f64;
@@ -102,7 +102,7 @@ fn instances(figures: &Figures) -> String {
     }
     put!(
         out,
-        "</figcaption></figure><figure><h3>Combinations of views</h3><div class=chart>{}</div>",
+        "</figcaption></figure><figure data-name=combinations><h3>Combinations of views</h3><div class=chart>{}</div>",
         upset(presence, drawn)
     );
     let all = presence.combinations.len() + presence.rest.0;

@@ -15,7 +15,15 @@ pub(crate) fn section(fit: &Fit, provenance: Option<&Value>) -> String {
         document(&mut out, "Provenance as JSON", provenance);
     }
     let options = serde_json::to_value(&fit.model.options).expect("options can be written as JSON");
-    out.push_str("<h3>Scaling of the views</h3><dl class=facts>");
+    document(&mut out, "Options of the fit as JSON", &options);
+    let timings = serde_json::to_value(fit.timings).expect("timings can be written as JSON");
+    document(&mut out, "Seconds per stage as JSON", &timings);
+    out
+}
+
+/// What the fit chose by itself, and why.
+pub(crate) fn choices(fit: &Fit) -> String {
+    let mut out = String::from("<h3>Scaling of the views</h3><dl class=facts>");
     for view in fit.model.views.iter().take(100) {
         put!(
             out,
@@ -29,9 +37,6 @@ pub(crate) fn section(fit: &Fit, provenance: Option<&Value>) -> String {
     let Decision { used, reason, .. } = &fit.neighbours;
     put!(out, "<h3>Neighbourhoods</h3><dl class=facts><div><dt>use</dt><dd>{used} ");
     put!(out, "<small>{}</small></dd></div></dl>", escape(reason));
-    document(&mut out, "Options of the fit as JSON", &options);
-    let timings = serde_json::to_value(fit.timings).expect("timings can be written as JSON");
-    document(&mut out, "Seconds per stage as JSON", &timings);
     out
 }
 

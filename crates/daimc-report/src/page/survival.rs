@@ -33,7 +33,7 @@ pub(crate) fn figure(survival: &Survival) -> String {
     let listed = if known.len() <= LISTED { known.len() } else { 0 };
     let height = bottom + 44.0 + if listed > 0 { (listed + 1) as f64 * LINE + 6.0 } else { 0.0 };
     let mut out = format!(
-        "<figure><div class=chart><svg id=survival viewBox=\"0 0 {WIDTH} {height:.0}\" role=img \
+        "<figure data-name=survival><div class=chart><svg id=survival viewBox=\"0 0 {WIDTH} {height:.0}\" role=img \
          aria-label=\"Kaplan–Meier estimate of survival by cluster\">"
     );
     frame(&mut out, x, y);

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,9 @@ pub fn find() -> Option<PathBuf> {
 
 impl Chromium {
     pub fn start(program: &Path) -> Self {
-        let folder = std::env::temp_dir().join(format!("daimc-report-{}", std::process::id()));
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("daimc-report-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         // The browser reads from descriptor 3 and writes to 4; the shell puts our pipes there.
         let mut process = Command::new("sh")
@@ -108,12 +111,15 @@ impl Chromium {
         message
     }
 
-    /// Shows a file, under a colour scheme and in a window of some width.
+    /// Shows a file, under a colour scheme (or on paper) and in a window of some width.
     pub fn open(&mut self, file: &Path, scheme: &str, width: u32) {
+        let media = if scheme == "print" { "print" } else { "" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": media, "features": features }));
         let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
+        // Paper has no scroll bars.
+        self.call("Emulation.setScrollbarsHidden", &json!({ "hidden": scheme == "print" }));
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
         while !self.events.iter().any(|(method, _)| method == "Page.loadEventFired") {
@@ -141,9 +147,13 @@ impl Chromium {
              const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()",
             json!(selector)
         ));
+        self.press_at(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+    }
+
+    /// Clicks somewhere.
+    pub fn press_at(&mut self, x: f64, y: f64) {
         for kind in ["mousePressed", "mouseReleased"] {
-            let button =
-                json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+            let button = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
             self.call("Input.dispatchMouseEvent", &button);
         }
     }
@@ -167,6 +177,23 @@ impl Chromium {
                 _ => assert!(start.elapsed() < PATIENCE, "{name} is downloaded"),
             }
             std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for a picture to be downloaded and returns its size.
+    pub fn downloaded_picture(&mut self, name: &str) -> (u32, u32) {
+        let (file, start) = (self.folder.join(name), Instant::now());
+        loop {
+            self.evaluate("1");
+            match std::fs::read(&file) {
+                Ok(bytes) if bytes.len() > 100 => {
+                    assert!(bytes.starts_with(b"\x89PNG"), "{name}");
+                    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+                    return (number(16), number(20));
+                }
+                _ => assert!(start.elapsed() < PATIENCE, "{name} is downloaded"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The page in a real browser. Where there is none, the test says so and passes.
 
 mod chromium;
+mod layout;
 
 use chromium::Chromium;
 use daimc::synthetic::Synthetic;
@@ -47,12 +48,18 @@ fn the_page_works_in_a_browser_in_light_and_in_dark() {
         the_switch_changes_colours(&mut browser);
         a_key_picks_out_a_group(&mut browser);
         features_follow_the_choosers(&mut browser);
+        pressing_a_feature_shows_its_distribution(&mut browser);
+        an_instance_is_found_by_its_id(&mut browser);
         tables_sort(&mut browser);
         assert_eq!(browser.complaints(), [""; 0]);
         let requested = browser.requested();
-        assert!(requested.iter().all(|url| url.starts_with("file://") || url == "data:,"), "{requested:?}");
+        assert!(
+            requested.iter().all(|url| url.starts_with("file://") || url.starts_with("data:")),
+            "{requested:?}"
+        );
     }
     a_table_is_downloaded(&mut browser);
+    figures_are_saved(&mut browser);
     assert!(browser.requested().iter().all(|url| !url.starts_with("http")));
 
     browser.open(&file, "light", 400);
@@ -72,7 +79,12 @@ fn every_chart_is_drawn(browser: &mut Chromium) {
         ("#clusters-chart .median", 8),
         ("#objective path.line", 1),
         ("#parts path.line", 2),
-        ("#feature-bars i", 15),
+        ("#feature-chart rect", 15),
+        ("#distribution-chart .box rect", 4),
+        ("#distribution-chart circle", 100),
+        ("#silhouettes-chart path", 5),
+        ("#heat-map image", 2),
+        ("#heat-map .unseen", 2),
         ("#confusion-table td.matched", 4),
         ("#reconstruction-table td", 15),
         ("#contributions-table td", 15),
@@ -106,7 +118,7 @@ fn hovering_tells_the_instance(browser: &mut Chromium) {
          .find(([, x, y, e]) => document.elementFromPoint(x, y) === e).slice(0, 3)",
     );
     browser.point(at[1].as_f64().unwrap(), at[2].as_f64().unwrap());
-    let id = browser.evaluate(&format!("data.map.id[{}]", at[0]));
+    let id = browser.evaluate(&format!("data.instances.id[data.map.at[{}]]", at[0]));
     assert!(id.as_str().unwrap().starts_with(HOSTILE));
     assert_eq!(browser.evaluate("document.querySelector('#tip strong').textContent"), id);
     assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), false);
@@ -115,8 +127,8 @@ fn hovering_tells_the_instance(browser: &mut Chromium) {
         assert!(tip.as_str().unwrap().contains(word), "{tip}");
     }
     let lines = browser.evaluate("[...document.querySelectorAll('#tip dd')].map((e) => e.textContent)");
-    let seen =
-        browser.evaluate(&format!("data.map.contributions[{}].filter((c) => c !== null).length", at[0]));
+    let seen = browser
+        .evaluate(&format!("about.views(data.map.at[{}]).filter(([, c]) => c !== null).length", at[0]));
     let told =
         lines.as_array().unwrap().iter().filter(|line| line.as_str().unwrap().starts_with("contributes"));
     assert_eq!(told.count() as u64, seen.as_u64().unwrap(), "{lines}");
@@ -160,7 +172,7 @@ fn the_switch_changes_colours(browser: &mut Chromium) {
 fn a_key_picks_out_a_group(browser: &mut Chromium) {
     let away = "document.querySelectorAll('#map .away').length";
     browser.click("[data-legend=cluster] [data-group='2']");
-    let others = browser.evaluate("data.map.cluster.filter((c) => c !== 2).length");
+    let others = browser.evaluate("data.instances.cluster.filter((c) => c !== 2).length");
     assert_eq!(browser.evaluate(away), others);
     browser.click("[data-legend=cluster] [data-group='2']");
     assert_eq!(browser.evaluate(away), 0);
@@ -183,6 +195,84 @@ fn features_follow_the_choosers(browser: &mut Chromium) {
     assert!(of_other_view.as_str().unwrap().contains(&format!("{HOSTILE}&")));
     assert_ne!(choose(browser, "feature-cluster", "-1"), of_other_view);
     choose(browser, "feature-view", "0");
+}
+
+fn pressing_a_feature_shows_its_distribution(browser: &mut Chromium) {
+    let heading = "document.querySelector('#distribution h3').title";
+    let first = browser.evaluate(heading);
+    browser.click("#feature-chart .feature:nth-of-type(4)");
+    let second = browser.evaluate(heading);
+    assert_ne!(first, second, "a row of the list");
+    let told = browser.evaluate("document.querySelector('#distribution figcaption').textContent");
+    assert!(told.as_str().unwrap().contains("are not seen in the view and 0 lack the cell"), "{told}");
+    browser.click("#heat-map .feature:last-of-type text");
+    let third = browser.evaluate(heading);
+    assert_ne!(second, third, "a name beside the heat map");
+    browser.evaluate(
+        "document.querySelector('image[data-heat]').scrollIntoView({ block: 'center', behavior: 'instant' })",
+    );
+    let at = browser.evaluate(
+        "(() => { const r = document.querySelector('image[data-heat]').getBoundingClientRect(); return [r.x + 3, r.y + 3]; })()",
+    );
+    browser.point(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
+    let tip = browser.evaluate("document.getElementById('tip').textContent");
+    for word in [HOSTILE, "z-score", "cluster0"] {
+        assert!(tip.as_str().unwrap().contains(word), "{tip}");
+    }
+    browser.press_at(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
+    assert_ne!(browser.evaluate(heading), third, "a row of the heat map");
+    let seen = "document.querySelector('image[data-heat]').getAttribute('href').length";
+    assert!(browser.evaluate(seen).as_u64().unwrap() > 500);
+    browser.point(1.0, 1.0);
+}
+
+fn an_instance_is_found_by_its_id(browser: &mut Chromium) {
+    let enter = |browser: &mut Chromium, text: &str| {
+        browser.evaluate(&format!(
+            "(() => {{ const e = document.getElementById('instance-id'); e.value = {text:?}; e.dispatchEvent(new Event('input')); }})()"
+        ));
+        browser.evaluate("document.getElementById('instance-matches').textContent")
+    };
+    assert!(enter(browser, "nobody").as_str().unwrap().contains("no such ID"));
+    assert!(enter(browser, "alert(1)>23").as_str().unwrap().contains("23"));
+    enter(browser, &format!("{HOSTILE}17"));
+    let card = browser.evaluate("document.getElementById('instance').textContent");
+    for words in ["confidence", "views seen", "What each view contributes", "Nearest in V", "true class"] {
+        assert!(card.as_str().unwrap().contains(words), "{card}");
+    }
+    // The nearest is whoever has the most similar row of V.
+    let nearest = "document.querySelectorAll('#instance li').length";
+    assert_eq!(browser.evaluate(nearest), 8);
+    assert_eq!(browser.evaluate("document.querySelectorAll('#map .here').length"), 1);
+    browser.click("#instance li button");
+    let now = browser.evaluate("document.querySelector('#instance h3').textContent");
+    assert_ne!(now, format!("{HOSTILE}17"));
+}
+
+fn figures_are_saved(browser: &mut Chromium) {
+    let figures =
+        browser.evaluate("[...document.querySelectorAll('figure[data-name]')].map((e) => e.dataset.name)");
+    let figures: Vec<String> = serde_json::from_value(figures).unwrap();
+    assert!(figures.len() >= 12, "{figures:?}");
+    let buttons = "document.querySelectorAll('figure[data-name] .export button').length";
+    assert_eq!(browser.evaluate(buttons), 2 * figures.len());
+    for name in figures {
+        browser.click(&format!("figure[data-name='{name}'] .export button:first-child"));
+        let svg = browser.downloaded(&format!("{name}.svg"));
+        assert!(svg.starts_with("<?xml") && svg.contains("<svg"), "{name}");
+        assert!(!svg.contains("var(") && !svg.contains("class="), "{name}: styles are written out");
+        assert!(svg.contains("font-size") && svg.contains("fill=\"#fff\""), "{name}: on white ground");
+        let whole = browser.evaluate(&format!(
+            "new DOMParser().parseFromString({}, 'image/svg+xml').querySelector('parsererror') === null",
+            serde_json::json!(svg)
+        ));
+        assert_eq!(whole, true, "{name}");
+        browser.click(&format!("figure[data-name='{name}'] .export button:last-child"));
+        let (width, height) = browser.downloaded_picture(&format!("{name}.png"));
+        assert!(width >= 200 && height >= 60, "{name}: {width} × {height}");
+    }
+    let light = "getComputedStyle(document.body).backgroundColor";
+    assert_eq!(browser.evaluate(light), "rgb(18, 22, 28)", "the page is dark again");
 }
 
 fn tables_sort(browser: &mut Chromium) {

@@ -163,6 +163,8 @@ fn errors_are_shares_of_what_is_present() {
         let of = |values: &[f64]| (0..300).filter(|&i| fit.labels[i] == 1).map(|i| values[i]).sum::<f64>();
         assert!((error.by_cluster[1].unwrap() - of(&misfit.error) / of(&misfit.square)).abs() < 1e-12);
         let overall = misfit.error.iter().sum::<f64>() / misfit.square.iter().sum::<f64>();
+        let explained = error.explained.unwrap();
+        assert!(explained < 1.0 - overall && explained > 0.0, "{explained}: the mean explains something too");
         assert!((error.overall.unwrap() - overall).abs() < 1e-12);
     }
 }
@@ -221,8 +223,9 @@ fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
             check(found.unwrap(), &of(&|i| fit.labels[i] == cluster));
         }
     }
-    let map = figures.map.contributions.unwrap();
-    for (id, shares) in figures.map.ids.iter().zip(&map) {
+    let known = &figures.instances;
+    assert_eq!(known.ids.len(), 300);
+    for (id, shares) in known.ids.iter().zip(&known.contributions) {
         let instance = id.parse().unwrap();
         assert_eq!(*shares, contributions.shares(instance).collect::<Vec<_>>());
     }
@@ -236,4 +239,70 @@ fn what_does_not_belong_together_is_refused() {
     assert!(Report::new(&others, &fit).render().is_err());
     let error = Report::new(&views, &fit).truth(&[Some("x")]).render().unwrap_err();
     assert_eq!(error.to_string(), "classes (one per instance): expected 100 values, found 1");
+}
+
+#[test]
+fn values_are_those_of_the_data_of_instances_sorted_by_cluster() {
+    let mut rows: Vec<f64> =
+        (0..1200).map(|at| f64::from(at % 4 + at / 4 % 2 * 10) + f64::from(at * 7 % 11) / 50.0).collect();
+    rows[4 * 17 + 2] = f64::NAN;
+    let present: Vec<bool> = (0..300).map(|i| i % 10 != 3).collect();
+    let view = View::dense("v", 4, rows.clone()).unwrap().mask(&present).unwrap();
+    let other =
+        View::dense("w", 2, (0..600).map(|at| f64::from(at / 2 % 2 * 3 + at % 2)).collect::<Vec<_>>())
+            .unwrap();
+    let views = Views::new(vec![view, other]).unwrap();
+    let fit = fitted(&views, 2);
+    let figures = Report::new(&views, &fit).figures().unwrap();
+    let values = &figures.values;
+    assert_eq!(values.instances.len(), 300);
+    let keys = values.instances.iter().map(|&i| (fit.labels[i], -fit.confidence[i]));
+    assert!(keys.collect::<Vec<_>>().is_sorted(), "by cluster, then by confidence");
+    let own = &values.views[0];
+    assert_eq!(own.features.len(), 4);
+    assert!(!own.rows.is_empty() && own.rows.len() <= 4);
+    for feature in &own.features {
+        let number = figures.features.views[0].mentioned[feature.place];
+        for (at, &instance) in values.instances.iter().enumerate() {
+            assert_eq!(own.shown[at], present[instance]);
+            let expected =
+                Some(rows[4 * instance + number]).filter(|value| present[instance] && !value.is_nan());
+            match (feature.value(at), expected) {
+                (Some(found), Some(expected)) => {
+                    let step = (feature.range.1 - feature.range.0) / f64::from(daimc_report::figures::STEPS);
+                    assert!((found - expected).abs() <= step, "{found}, not {expected}");
+                }
+                (found, expected) => assert_eq!(found, expected),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_cluster_has_its_silhouettes_in_falling_order() {
+    let (views, _) = incomplete(300, 3);
+    let figures = Report::new(&views, &fitted(&views, 3)).figures().unwrap();
+    let all: usize = figures.clusters.clusters.iter().map(|cluster| cluster.silhouettes.len()).sum();
+    assert_eq!(all, 300);
+    for cluster in &figures.clusters.clusters {
+        assert!(cluster.silhouettes.is_sorted_by(|a, b| a >= b));
+        let mean = cluster.silhouettes.iter().sum::<f64>() / cluster.size as f64;
+        assert!((mean - cluster.silhouette.unwrap().mean).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn whoever_is_drawn_is_known_however_many_there_are() {
+    let data = Synthetic::new(30_000, 3).noise(0.6).seed(8);
+    let views = Views::new(vec![data.dense::<f32>("a", 4).unwrap()]).unwrap();
+    let fit =
+        Daimc::new(3).max_iterations(1).restarts(1).neighbours(daimc::Neighbours::Off).fit(&views).unwrap();
+    let figures = Report::new(&views, &fit).figures().unwrap();
+    let (map, known) = (&figures.map, &figures.instances);
+    assert_eq!(map.instances.len(), map.points.len());
+    assert!(known.ids.len() <= 24_000 && known.ids.len() >= map.points.len());
+    for (&at, &cluster) in map.instances.iter().zip(&map.clusters) {
+        assert_eq!(known.clusters[at], cluster);
+        assert_eq!(fit.labels[known.numbers[at]], cluster);
+    }
 }

@@ -24,7 +24,7 @@ pub struct Fit {
     pub ids: Ids,
     /// V: a row for each instance.
     pub latent: Matrix,
-    /// The cluster of each instance, from 0.
+    /// The cluster of each instance, numbered by size: 0 is the largest, and of equal ones that of the first instance comes first.
     pub labels: Vec<usize>,
     /// How sure each instance's cluster is, from 0 to 1: an estimate of the share of fits to resampled data in which the
     /// instance stays with its cluster. Where [`Model::reproducibility`] is not known, how clear the cluster is: 0 if two are

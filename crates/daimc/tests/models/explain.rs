@@ -455,3 +455,27 @@ fn one_pass_explains_what_two_do() {
         }
     }
 }
+
+#[test]
+fn variations_are_sums_of_squares_about_the_mean_of_the_cells_that_are_there() {
+    let mut values = numbers(40, 5, 3);
+    [7, 31, 112].into_iter().for_each(|at| values[at] = f64::NAN);
+    let present: Vec<bool> = (0..40).map(|i| i % 7 != 2).collect();
+    let view = View::dense("a", 5, values.clone()).unwrap().mask(&present).unwrap();
+    let views = Views::new(vec![view, View::dense("b", 5, numbers(40, 5, 4)).unwrap()]).unwrap();
+    for scale in [Scale::None, Scale::ZScore, Scale::MinMax] {
+        let fit = Daimc::new(2).scale(scale).equal_weight(false).fit(&views).unwrap();
+        let scaling = &fit.model.views[0].scaling;
+        let mut expected = 0.0;
+        for f in 0..5 {
+            let here = (0..40).filter(|&i| present[i] && !values[5 * i + f].is_nan());
+            let shift = scaling.shift.get(f).copied().unwrap_or(0.0);
+            let factor = scaling.factor.get(f).copied().unwrap_or(1.0) * scaling.weight;
+            let own: Vec<f64> = here.map(|i| (values[5 * i + f] - shift) * factor).collect();
+            let mean = own.iter().sum::<f64>() / own.len() as f64;
+            expected += own.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+        }
+        let found = fit.explain(&views).unwrap().variations[0];
+        assert!((found - expected).abs() < 1e-9 * expected, "{scale}: {found}, not {expected}");
+    }
+}

@@ -78,3 +78,36 @@ mod file;
 mod filled_in;
 mod fit;
 mod new_instances;
+
+#[test]
+fn clusters_are_numbered_by_size_in_all_that_a_fit_hands_out() {
+    let data = Synthetic::new(300, 3).noise(0.5).seed(4);
+    // The last class is the largest, the first the smallest.
+    let keep: Vec<usize> = (0..300).filter(|&i| i % 6 < 1 + 2 * data.truth()[i]).collect();
+    let values = |d: usize| {
+        let mut buffer = daimc::source::Buffer::default();
+        let views = Views::new(vec![data.dense::<f64>("x", d).unwrap()]).unwrap();
+        daimc::Source::read(&views, 0, 0..300, &mut buffer).unwrap();
+        keep.iter().flat_map(|i| buffer.f64[i * d..(i + 1) * d].to_vec()).collect::<Vec<f64>>()
+    };
+    let views = ["a", "b"].iter().zip([8, 12]).map(|(name, d)| View::dense(*name, d, values(d)).unwrap());
+    let views = Views::new(views.collect()).unwrap();
+    for (neighbours, runs) in [(Neighbours::Off, 1), (Neighbours::Auto, 1), (Neighbours::Off, 3)] {
+        let fit = Daimc::new(3).neighbours(neighbours).runs(runs).fit(&views).unwrap();
+        let mut sizes = [0; 3];
+        fit.labels.iter().for_each(|&label| sizes[label] += 1);
+        assert_eq!(fit.model.sizes, sizes);
+        assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes[0] > sizes[2], "{sizes:?}");
+        let placed = fit.model.predict(&views).unwrap();
+        let same = placed.iter().zip(&fit.labels).filter(|(a, b)| a == b).count();
+        assert!(same as f64 > 0.95 * keep.len() as f64, "{same} of {}", keep.len());
+        for (k, mean) in (0..3).map(|k| (k, fit.labels.iter().position(|&label| label == k).unwrap())) {
+            let row = fit.latent.row(mean);
+            let nearest = (0..3).max_by(|&a, &b| {
+                let along = |c: usize| (0..3).map(|l| row[l] * fit.model.centres[(l, c)]).sum::<f64>();
+                along(a).total_cmp(&along(b))
+            });
+            assert_eq!(nearest, Some(k));
+        }
+    }
+}

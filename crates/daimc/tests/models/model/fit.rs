@@ -95,8 +95,9 @@ fn a_limit_that_would_not_have_changed_the_clusters_is_told_apart() {
     };
     let (settled, longer) = (fit(60), fit(300));
     assert_eq!((settled.outcome, settled.iterations()), (Outcome::Settled, 60));
-    let moved = settled.labels.iter().zip(&longer.labels).filter(|(now, later)| now != later).count();
-    assert!(moved <= 2, "{moved}");
+    // Whoever moves may change which of two clusters is the larger, and so their numbers.
+    let stayed = metrics::accuracy(&settled.labels, &longer.labels).unwrap();
+    assert!(stayed >= 148.0 / 150.0, "{stayed}");
     assert!(settled.outcome.is_at_rest() && !Outcome::IterationLimit.is_at_rest());
     // The last fifth of these is too short to tell.
     assert_eq!(fit(49).outcome, Outcome::IterationLimit);

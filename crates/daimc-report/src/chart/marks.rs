@@ -34,10 +34,12 @@ pub(crate) fn definitions() -> String {
     for (number, shape) in shapes.iter().enumerate() {
         put!(out, "<path id=m{number} d=\"{shape}\"/>");
     }
-    // Bars of what is summed up are hatched.
+    // Bars of what is summed up are hatched, and so is what nobody has seen.
     out.push_str(
         "<pattern id=hatch width=6 height=6 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\">\
-         <rect class=ink width=2 height=6 /></pattern></defs></svg>",
+         <rect class=ink width=2 height=6 /></pattern>\
+         <pattern id=unseen width=5 height=5 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\">\
+         <rect class=weave width=.8 height=5 /></pattern></defs></svg>",
     );
     out
 }

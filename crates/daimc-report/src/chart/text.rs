@@ -10,7 +10,8 @@ macro_rules! put {
 pub(crate) use put;
 
 /// Text as it may stand between tags and in quoted attributes. Control characters, which may not, become spaces.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -126,6 +127,27 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// Standard deviations. Beyond a hundred of them, digits mean nothing.
+pub(crate) fn sigmas(value: f64) -> String {
+    if value > 100.0 { "over 100 σ".into() } else { format!("{value:.1} σ").replace('-', "−") }
+}
+
+/// Bytes as text, in base64.
+pub(crate) fn base64(bytes: impl IntoIterator<Item = u8>) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bytes: Vec<u8> = bytes.into_iter().collect();
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let at = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            let value = (bits >> (18 - 6 * digit)) as usize & 63;
+            out.push(if digit > three.len() { '=' } else { DIGITS[value].into() });
+        }
+    }
+    out
+}
+
 /// A duration that a human measures.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
@@ -158,6 +180,13 @@ mod tests {
         assert_eq!([0.4, -0.4, 0.001, -0.001].map(signed), ["+0.40", "−0.40", "0.00", "0.00"]);
         assert_eq!([0.25, 12.3, 600.0].map(duration), ["250 ms", "12.3 s", "10 min"]);
         assert_eq!((counted(1, "view"), counted(1200, "view")), ("1 view".into(), "1,200 views".into()));
+    }
+
+    #[test]
+    fn bytes_become_base64() {
+        let of = |text: &str| base64(text.bytes());
+        assert_eq!(["", "f", "fo", "foo", "foobar"].map(of), ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYmFy"]);
+        assert_eq!(base64([0xff, 0xff, 0xfe]), "///+");
     }
 
     #[test]

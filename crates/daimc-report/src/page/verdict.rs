@@ -1,0 +1,50 @@
+//! What is to be thought of the clusters, in a sentence.
+
+use daimc::Fit;
+
+use super::text::{counted, percent, put, score, sigmas};
+use crate::figures::Figures;
+
+/// Reproducibility from which clusters are said to be found again, mostly, or partly.
+const GRADES: [(f64, &str); 3] =
+    [(0.9, "reproducible"), (0.75, "mostly reproducible"), (0.6, "partly reproducible")];
+
+pub(crate) fn sentence(figures: &Figures, fit: &Fit) -> String {
+    let clusters = counted(figures.summary.clusters, "cluster");
+    if figures.summary.clusters == 1 {
+        return "There is one cluster, as was asked for: nothing was separated.".into();
+    }
+    let mut out = format!("The {clusters} ");
+    match &fit.significance {
+        Some(found) if found.is_clear() => put!(
+            out,
+            "are clearer than chance (neighbours agree on them by {:.2}, {} above permuted data)",
+            found.agreement,
+            sigmas(found.excess())
+        ),
+        Some(found) => put!(
+            out,
+            "are no clearer than chance (neighbours agree on them by {:.2}, on those of permuted data by {:.2})",
+            found.agreement,
+            found.by_chance
+        ),
+        None => out.push_str("were not compared with chance"),
+    }
+    if let Some(share) = fit.model.reproducibility {
+        let grade =
+            GRADES.iter().find(|(least, _)| share >= *least).map_or("hardly reproducible", |grade| grade.1);
+        put!(
+            out,
+            " and {grade} ({} of the instances stay in their cluster when a fifth is left out)",
+            percent(share)
+        );
+    }
+    put!(out, "; their mean silhouette in V is {}", score(figures.clusters.silhouette));
+    if fit.missingness.notable() {
+        out.push_str(", but they follow which views instances have");
+    } else if figures.presence.missing > 0.0 {
+        out.push_str(", and they do not follow which views instances have");
+    }
+    out.push('.');
+    out
+}

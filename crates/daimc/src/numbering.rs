@@ -1,0 +1,52 @@
+//! The numbers of the clusters. K-means and graph cuts number them as they come; a result has them by size, the largest as
+//! number 0, so that numbers mean something and do not depend on the start.
+
+use std::cmp::Reverse;
+
+use crate::Matrix;
+use crate::model::Place;
+use crate::scale::Scaling;
+
+/// Numbers clusters by size; of equal ones that of the first instance comes first, and those without instances come last. The
+/// clusters under their former numbers, in the new order.
+pub(crate) fn by_size(labels: &mut [usize], clusters: usize) -> Vec<usize> {
+    let mut sizes = vec![0_usize; clusters];
+    let mut first = vec![labels.len(); clusters];
+    for (i, &label) in labels.iter().enumerate() {
+        sizes[label] += 1;
+        first[label] = first[label].min(i);
+    }
+    let mut order: Vec<usize> = (0..clusters).collect();
+    order.sort_by_key(|&cluster| (Reverse(sizes[cluster]), first[cluster]));
+    let mut numbers = vec![0; clusters];
+    order.iter().enumerate().for_each(|(number, &cluster)| numbers[cluster] = number);
+    labels.iter_mut().for_each(|label| *label = numbers[*label]);
+    order
+}
+
+/// Numbers clusters and their centres by size.
+pub(crate) fn of_place((scaling, centres, mut place): (Scaling, Matrix, Place)) -> (Scaling, Matrix, Place) {
+    let order = by_size(&mut place.labels, centres.columns());
+    (scaling, columns(&centres, &order), place)
+}
+
+/// The columns of a matrix, one for each cluster, in the order of the clusters.
+fn columns(matrix: &Matrix, order: &[usize]) -> Matrix {
+    Matrix::from_fn(matrix.rows(), order.len(), |row, number| matrix[(row, order[number])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_comes_first_and_of_equal_ones_that_of_the_first_instance() {
+        let mut labels = [3, 1, 4, 1, 3, 1, 0];
+        let order = by_size(&mut labels, 6);
+        assert_eq!(order, [1, 3, 4, 0, 2, 5]);
+        assert_eq!(labels, [1, 0, 2, 0, 1, 0, 3]);
+        assert_eq!(by_size(&mut labels, 6), [0, 1, 2, 3, 4, 5], "once is enough");
+        let matrix = Matrix::from_fn(2, 6, |row, cluster| (10 * row + cluster) as f64);
+        assert_eq!(columns(&matrix, &order).row(1), [11.0, 13.0, 14.0, 10.0, 12.0, 15.0]);
+    }
+}
