@@ -379,7 +379,7 @@ fn what_spreadsheets_leave_behind_a_table_is_ignored() {
         refused(&path, Reading::default()).starts_with("b.csv, line 3: the line is empty, but rows follow")
     );
     let mut text = String::from("id,x,\n");
-    (0..60).for_each(|i| text += &format!("s{i},1,\n"));
+    text.extend((0..60).map(|i| format!("s{i},1,\n")));
     let path = folder.file("c.csv", text + "t,1,2\n");
     assert!(
         refused(&path, Reading::default())
