@@ -1,6 +1,5 @@
 //! The options that say where the data are, and reading them.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
@@ -22,9 +21,10 @@ use crate::progress::{self, Level, Spooling};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV, GCT, also compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx, .ods, .h5ad, 10x .h5 or folder), or `-` for standard
-    /// input; `::VARIABLE` picks an array in a container, as in `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is
-    /// one view for each modality. Repeat for each view
+    /// A view: its name and its file (CSV, TSV or GCT, also compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx,
+    /// .ods, .h5ad, 10x .h5 or folder), or `-` for standard input; `::VARIABLE` picks an array in a container, as in
+    /// `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is one view for each modality. Repeat for
+    /// each view
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub view: Vec<String>,
@@ -250,7 +250,6 @@ impl Data {
                 .iter()
                 .for_each(|remark| level.tell(format!("warning: view {} {remark}", plain(name))));
         }
-        let turned = turned(&tables);
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
         let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
         let nan = match self.nan {
@@ -260,11 +259,7 @@ impl Data {
         };
         let mask = self.mask.as_ref().map(PathBuf::from);
         let matching = self.ids.matching()?;
-        let joined = daimc_io::assemble(tables, &Assembly { nan, mask, apart, matching });
-        let (views, account) = joined.map_err(|error| match turned {
-            Some(reason) => Failure::Data(format!("{error}; {reason}")),
-            None => error.into(),
-        })?;
+        let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart, matching })?;
         Ok(Loaded { views, from_disk, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 
@@ -425,36 +420,6 @@ impl Data {
         Which::check(self.no_ids.as_ref(), "--no-ids", &locations)?;
         Ok(locations)
     }
-}
-
-/// Says that a table has its instances in columns, where the titles of its columns are the IDs of another view, and its own IDs are
-/// not.
-fn turned(tables: &Tables) -> Option<String> {
-    const LOOKED_AT: usize = 100;
-    let looks = |(name, table): &(String, Table)| {
-        let titles: HashSet<&str> =
-            table.features.as_ref()?.iter().take(LOOKED_AT).map(String::as_str).collect();
-        let own: HashSet<&str> = table.ids.as_ref()?.iter().take(LOOKED_AT).map(String::as_str).collect();
-        let others = tables
-            .iter()
-            .filter(|(other, _)| other != name)
-            .filter_map(|(other, table)| Some((other, table.ids.as_ref()?)));
-        for (other, ids) in others {
-            let count = |names: &HashSet<&str>| ids.iter().filter(|id| names.contains(id.as_str())).count();
-            if 2 * count(&titles) > titles.len() && count(&own) == 0 {
-                let how =
-                    if table.transposed { "is to be read without --transpose" } else { "needs --transpose" };
-                return Some(format!(
-                    "the features of view {} are called as the instances of view {}, so it {how}{}",
-                    quoted(name),
-                    quoted(other),
-                    if table.transposed { String::new() } else { format!("={}", plain(name)) }
-                ));
-            }
-        }
-        None
-    };
-    tables.iter().find_map(looks)
 }
 
 /// The views of a file that holds several and of which none was picked, named as they are in the file; else the one.

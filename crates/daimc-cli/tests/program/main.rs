@@ -20,6 +20,7 @@ mod output;
 mod pipes;
 mod predict;
 mod select;
+mod spreadsheets;
 mod terminal;
 mod truth;
 mod tutorial;
