@@ -59,7 +59,7 @@ def test_digit_with_half_of_every_view_missing_is_clustered(digit):
         mask = simulate_missing(digit.views, 0.5, random_state=seed)
         labels = DAIMC(10, random_state=seed).fit_predict(digit.views, mask=mask)
         scores.append(metrics.accuracy(digit.target, labels))
-    # The mean of 30 seeds is 0.82; see the table of the README.
+    # The mean of 30 seeds is 0.82; see docs/performance.md.
     assert np.mean(scores) > 0.78
 
 
