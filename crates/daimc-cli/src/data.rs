@@ -372,9 +372,14 @@ impl Data {
         Ok(self.locations()?.into_iter().map(|location| location.name).collect())
     }
 
+    /// The files of the views, in their order.
+    pub fn view_paths(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.locations()?.into_iter().map(|location| location.path).collect())
+    }
+
     /// The files that are read.
     pub fn paths(&self) -> Result<Vec<PathBuf>> {
-        let views = self.locations()?.into_iter().map(|location| location.path);
+        let views = self.view_paths()?.into_iter();
         Ok(views.chain(self.mask.as_ref().map(PathBuf::from)).chain(self.ids.path()).collect())
     }
 

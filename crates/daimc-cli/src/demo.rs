@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    let beside = Beside { truth: Some(&truth), clinical: None, title: Some(title) };
+    let beside = Beside { truth: Some(&truth), clinical: None, title: Some(title), annotated: None };
     fit::write(folder, &views, &model, beside, Embedding::Auto, &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;

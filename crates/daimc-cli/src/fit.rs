@@ -16,6 +16,7 @@ use daimc_io::Column;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::annotate::Annotated;
 use crate::clinical::{ClinicalOptions, Findings};
 use crate::data::{Data, Input, in_folder, utf8};
 use crate::embedding::Embedding;
@@ -65,8 +66,10 @@ pub struct Arguments {
 const LISTED: usize = 5;
 
 /// The files of a result, and those that it takes the place of.
-const FILES: [&str; 10] = [
+const FILES: [&str; 12] = [
     "labels.tsv",
+    "annotated.h5ad",
+    "annotated.h5mu",
     "clinical.tsv",
     "survival.tsv",
     "embedding.tsv",
@@ -189,6 +192,12 @@ pub struct Options {
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
+
+    /// Write annotated.h5ad or annotated.h5mu too: a copy of the one such file that all views are of, with the column `daimc` of
+    /// clusters and `daimc_confidence` in obs, and V as `X_daimc` in obsm, to go on with in scanpy or muon
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub annotate: bool,
 
     /// A table of IDs and true classes: adds metrics, and a comparison to the report; `::COLUMN` names the column where
     /// there are several, as in `clinical.csv::stage`. The fit does not see it
@@ -360,6 +369,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         options.data.check_truth(truth)?;
     }
     options.clinical.check(&options.data.paths()?)?;
+    let annotated = options.annotate.then(|| Annotated::of(&options.data)).transpose()?;
     let told = summary::json(&options)?;
     let folder = Folder::begin(&output, force)?;
     let truth_file = options.truth.as_ref().map(|truth| truth.parse::<Column>()).transpose()?;
@@ -396,8 +406,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
     summary.metrics = scores.as_ref().map(truth::to_json);
     summary.clinical = findings.as_ref().map(Findings::to_json).transpose()?;
     let embedding = options.embedding.unwrap_or_default();
-    let beside =
-        Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title: options.title.as_deref() };
+    let beside = Beside {
+        truth: truth.as_ref(),
+        clinical: findings.as_ref(),
+        title: options.title.as_deref(),
+        annotated: annotated.as_ref().map(|own| (own, output.as_path())),
+    };
     write(folder, &loaded.views, &fitted, beside, embedding, &mut summary)?;
     let mut out = io::stdout().lock();
     if json {
@@ -557,6 +571,9 @@ pub fn write(
         if let Some(survival) = &findings.survival {
             folder.write("survival.tsv", |out| Findings::write_survival(survival, out))?;
         }
+    }
+    if let Some((annotated, scratch)) = beside.annotated {
+        annotated.write(&mut folder, fitted, scratch)?;
     }
     let page = results::report(views, fitted, Some(&explanation), beside, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;

@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod align;
+mod annotate;
 mod blocks;
 mod clinical;
 mod compare;

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let findings = earlier.clinical.read(&loaded.views, &earlier.data.ids)?;
     let findings = findings.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
     let title = title.as_deref().or(earlier.title.as_deref());
-    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title };
+    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title, annotated: None };
     let page = results::report(&loaded.views, &fitted, None, beside, &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;

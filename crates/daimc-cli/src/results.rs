@@ -7,6 +7,7 @@ use daimc::{Contributions, Explanation, Fit, Ids, Imputed, Matrix, Model, ViewMo
 use daimc_report::Report;
 use serde_json::Value;
 
+use crate::annotate::Annotated;
 use crate::clinical::Findings;
 use crate::failure::{Failure, Result};
 use crate::truth::Truth;
@@ -233,6 +234,8 @@ pub struct Beside<'a> {
     pub clinical: Option<&'a Findings>,
     /// The title of the report, if it is not to be the usual one.
     pub title: Option<&'a str>,
+    /// A file of annotated data that the results are added to a copy of, and the folder where it is made.
+    pub annotated: Option<(&'a Annotated, &'a Path)>,
 }
 
 /// `report.html`; what explains the clusters is worked out where it is not given.

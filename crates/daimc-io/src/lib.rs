@@ -4,6 +4,7 @@
 //! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
 //! and `f32` stays `f32`.
 
+mod annotate;
 mod archive;
 mod arrow;
 mod assemble;
@@ -46,6 +47,7 @@ use disk::Keep;
 use format::Format;
 use input::{Input, Opened};
 
+pub use annotate::{Annotation, annotate};
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
 pub use attributes::{Attributes, read_attributes};
 pub use disk::{Disk, Progress, Stored};
