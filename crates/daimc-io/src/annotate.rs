@@ -90,7 +90,8 @@ fn write(target: &Path, annotation: &Annotation<'_>, rows: &[Option<usize>]) -> 
         array.with_vlen_strings(&names);
         encode_array(array, "string-array");
     })?;
-    let codes: Vec<i32> = rows.iter().map(|row| row.map_or(-1, |row| labels[row] as i32)).collect();
+    let codes: Vec<i32> =
+        rows.iter().map(|row| row.map_or(-1, |row| i32::try_from(labels[row]).unwrap_or(-1))).collect();
     column.create_dataset("codes", |array| {
         array.with_i32_data(&codes);
         encode_array(array, "array");
