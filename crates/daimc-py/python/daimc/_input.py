@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from daimc._data import Data, Names, alike, join_names, row_numbers
+from daimc._data import Data, Names, alike, join_names, own_names, row_numbers
 from daimc._mask import apply_mask
 from daimc._matrix import View, from_matrix
+from daimc._scverse import Slots, is_mudata, read_annotated
 from daimc._tables import is_annotated, is_foreign, is_series, is_table, read_table, refuse_foreign, text_of
 
 
@@ -51,24 +51,26 @@ def _is_view(part: Any) -> bool:
     return part is None or is_table(part) or is_series(part) or is_foreign(part) or _dimensions(part) > 1
 
 
-def is_mudata(X: Any) -> bool:
-    module = sys.modules.get("mudata")
-    return module is not None and isinstance(X, module.MuData)
-
-
 def refuse_one(X: Any) -> None:
     """Refuses what is no matrix but would pass for one."""
     refuse_foreign(X, "X")
     if is_annotated(X):
         raise TypeError(
-            "X is an AnnData, which is one view: give several, such as {'rna': adata.to_df(), 'protein': other.to_df()}, "
-            "or a MuData; adata.to_df() alone is one matrix, which view_slices cuts into views"
+            "X is an AnnData, which is one view: give several, such as {'rna': adata, 'protein': other}, or a MuData"
         )
 
 
-def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | None = None) -> Data:
-    """Views from a list, a dictionary or a MuData."""
-    parts = _by_name(X.mod if is_mudata(X) else X, known)
+def read(
+    X: Any,
+    mask: Any = None,
+    id_column: str | None = None,
+    known: Known | None = None,
+    slots: Slots = Slots(),  # noqa: B008
+) -> Data:
+    """Views from a list, a dictionary, a MuData or an AnnData, which is one view."""
+    alone = is_annotated(X)
+    parts = _by_name([X] if alone else X.mod if is_mudata(X) else X, known)
+    slots.check(parts)
     views: list[View] = []
     given: list[Sequence[Hashable]] = []
     indexes: list[Any] = []
@@ -79,7 +81,11 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
         if not is_table(part):
             views.append(from_matrix(part, name))
             continue
-        table = read_table(part, name, id_column, known.features[name] if known else None)
+        features = known.features[name] if known else None
+        if is_annotated(part):
+            table = read_annotated(part, name, slots, features)
+        else:
+            table = read_table(part, name, id_column, features)
         view = from_matrix(table.matrix, name)
         view.features = table.features
         if table.ids is not None:
@@ -87,6 +93,11 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
             given.append(table.ids)
             indexes.append(table.index)
         views.append(view)
+    if alone:  # nothing is joined, so IDs need not tell instances apart
+        names = own_names(given[0], indexes[0])
+        views[0].ids = names.texts
+        apply_mask(mask, views, False)
+        return Data(views, names)
     joined = any(view.ids is not None for view in views)
     _check_alignment(views, joined)
     names = join_names(views, given, indexes) if joined else row_numbers(views[0].shape[0])
