@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from daimc._impute import complete
 from daimc._input import Known, from_slices, is_views, read, refuse_one, warn_of_ids
 from daimc._mask import refuse_mask_as_y
 from daimc._progress import Progress, logger
+from daimc._report import page_of
 from daimc._scverse import Slots, annotate, is_mudata, warn_of_counts
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
@@ -441,6 +443,29 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """Writes the model to the safetensors file that the command line also reads and writes."""
         check_is_fitted(self)
         self._model.save(path)
+
+    def report(
+        self, path: str | PathLike[str], X: Any = None, truth: Any = None, title: str | None = None, *, mask: Any = None
+    ) -> None:
+        """Writes the page about the clusters that `daimc fit` also writes: one HTML file, which needs no other.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        X : views
+            The data of the fit, which a model does not keep. Other data are an error.
+        truth : array-like of shape (n_samples,) or Series, default=None
+            Known classes, in the order of `labels_`, to compare the clusters with; those of a Series are found by ID. `None` and NaN
+            are not known.
+        title : str, default=None
+            The title of the page.
+        mask : as in `fit`
+            Which views show which instances.
+        """
+        check_is_fitted(self)
+        page = page_of(self, X, truth, title, mask)
+        Path(path).write_text(page, encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
