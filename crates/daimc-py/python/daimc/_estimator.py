@@ -24,7 +24,7 @@ from daimc._report import page_of
 from daimc._scverse import Slots, annotate, is_mudata, warn_of_counts
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
-from daimc._tables import is_annotated, split_ids
+from daimc._tables import check_numbers, is_annotated, split_ids
 from daimc._warnings import warn_of_fit
 
 #: Options of a fit by their names here, with their names in the file of a model.
@@ -551,9 +551,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
                 known = Known(self.view_names_, features)
                 data = read(X, mask, self.id_column, known, slots).without_empty_views()
             return data.settle_unseen(self.handle_unseen)
-        refuse_one(X)
+        refuse_one(X, self.view_names_ if not reset and self.view_slices is None else ("",))
         slots.check({"X": X})
         X, ids, index = split_ids(X, self.id_column)
+        check_numbers(X, "X", self.id_column)
         X = validate_data(
             self,
             X,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Hashable, ItemsView, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -34,6 +34,10 @@ def is_views(X: Any) -> bool:
         return True
     if isinstance(X, (Iterator, ValuesView)):
         raise TypeError(f"X is a {type(X).__name__}, not a list of views: give list(X)")
+    if isinstance(X, ItemsView):
+        raise TypeError(f"X is a {type(X).__name__}, not a dictionary of views: give dict(X)")
+    if isinstance(X, Set):
+        raise TypeError(f"X is a {type(X).__name__}, which has no order: give a list or a dictionary of views")
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         return any(_is_view(part) for part in X)
     if isinstance(X, (str, PathLike)) or (isinstance(X, (list, tuple)) and any(isinstance(x, (str, PathLike)) for x in X)):
@@ -51,9 +55,14 @@ def _is_view(part: Any) -> bool:
     return part is None or is_table(part) or is_series(part) or is_foreign(part) or _dimensions(part) > 1
 
 
-def refuse_one(X: Any) -> None:
-    """Refuses what is no matrix but would pass for one."""
+def refuse_one(X: Any, known: Sequence[str] = ("",)) -> None:
+    """Refuses what is no matrix but would pass for one, and one matrix where a model `known` by its views has several."""
     refuse_foreign(X, "X")
+    if len(known) > 1:
+        raise TypeError(
+            f"X is one matrix, but the model has {len(known)} views ({', '.join(known)}): give a list or a dictionary of "
+            "views; one instance is one row of each, as x.reshape(1, -1)"
+        )
     if is_annotated(X):
         raise TypeError(
             "X is an AnnData, which is one view: give several, such as {'rna': adata, 'protein': other}, or a MuData"
@@ -78,6 +87,11 @@ def read(
         if isinstance(part, (str, PathLike)):
             part = _mapped(part, name)
         refuse_foreign(part, f"view '{name}'")
+        if isinstance(part, Iterator):
+            raise TypeError(
+                f"view '{name}' is a {type(part).__name__}, which can be read but once: make an array of it, such as "
+                "numpy.array(list(rows))"
+            )
         if not is_table(part):
             views.append(from_matrix(part, name))
             continue
@@ -240,8 +254,9 @@ def _check_alignment(views: list[View], joined: bool) -> None:
     for view in views:
         if joined and view.ids is None:
             other = next(view.name for view in views if view.ids is not None)
+            hint = "" if view.features is None else "; id_column= names the column that has them"
             raise ValueError(
-                f"view '{view.name}' has no IDs, but view '{other}' does: give every view as a table with IDs"
+                f"view '{view.name}' has no IDs, but view '{other}' does: give every view as a table with IDs{hint}"
             )
         if not joined and view.shape[0] != first.shape[0]:
             hint = "; id_column= names a column of IDs to join by" if view.features is not None else ""
