@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from daimc import _daimc
-from daimc._data import Data, array_of, own_names
+from daimc._data import Data, array_of
 from daimc._impute import complete
-from daimc._input import Known, from_slices, is_views, read, refuse_one, warn_of_ids
+from daimc._input import data_of, warn_of_ids
 from daimc._mask import refuse_mask_as_y
 from daimc._progress import Progress, logger
 from daimc._report import page_of
 from daimc._scverse import Slots, annotate, is_mudata, warn_of_counts
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
-from daimc._tables import check_numbers, is_annotated, split_ids
+from daimc._tables import is_annotated
 from daimc._warnings import warn_of_fit
 
 #: Options of a fit by their names here, with their names in the file of a model.
@@ -539,35 +539,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return {name: value for name, value in options.items() if value is not None}, start
 
     def _read(self, X: Any, mask: Any, reset: bool) -> Data:
-        slots = Slots(self.layer, self.use_rep)
-        if is_views(X) or is_annotated(X):
-            if reset:
-                data = read(X, mask, self.id_column, slots=slots)
-                self.n_features_in_ = sum(view.shape[1] for view in data.views)
-                if hasattr(self, "feature_names_in_"):
-                    del self.feature_names_in_
-            else:
-                features = {name: self._model.features(name) for name in self.view_names_}
-                known = Known(self.view_names_, features)
-                data = read(X, mask, self.id_column, known, slots).without_empty_views()
-            return data.settle_unseen(self.handle_unseen)
-        refuse_one(X, self.view_names_ if not reset and self.view_slices is None else ("",))
-        slots.check({"X": X})
-        X, ids, index = split_ids(X, self.id_column)
-        check_numbers(X, "X", self.id_column)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
-        names = None if ids is None else own_names(ids, index)
-        data = from_slices(X, self.view_slices, getattr(self, "feature_names_in_", None), names, mask)
-        if not reset:
-            data = data.without_empty_views()
-        return data.settle_unseen(self.handle_unseen)
+        return data_of(self, X, mask, reset)
 
     def _place(self, X: Any, mask: Any) -> tuple[Data, NDArray[np.float64], NDArray[np.int64]]:
         """New instances with their rows of V and their clusters."""

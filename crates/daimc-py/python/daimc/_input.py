@@ -6,16 +6,30 @@ import warnings
 from collections.abc import Hashable, ItemsView, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from daimc._data import Data, Names, alike, join_names, own_names, row_numbers
 from daimc._mask import apply_mask
 from daimc._matrix import View, from_matrix
 from daimc._scverse import Slots, is_mudata, read_annotated
-from daimc._tables import is_annotated, is_foreign, is_series, is_table, read_table, refuse_foreign, text_of
+from daimc._tables import (
+    check_numbers,
+    is_annotated,
+    is_foreign,
+    is_series,
+    is_table,
+    read_table,
+    refuse_foreign,
+    split_ids,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from daimc._estimator import DAIMC
 
 
 @dataclass
@@ -67,6 +81,33 @@ def refuse_one(X: Any, known: Sequence[str] = ("",)) -> None:
         raise TypeError(
             "X is an AnnData, which is one view: give several, such as {'rna': adata, 'protein': other}, or a MuData"
         )
+
+
+def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool) -> Data:
+    """What an estimator is given: as it is for a fit (`reset`), or as the fitted model has it."""
+    slots = Slots(estimator.layer, estimator.use_rep)
+    if is_views(X) or is_annotated(X):
+        if reset:
+            data = read(X, mask, estimator.id_column, slots=slots)
+            estimator.n_features_in_ = sum(view.shape[1] for view in data.views)
+            if hasattr(estimator, "feature_names_in_"):
+                del estimator.feature_names_in_
+        else:
+            features = {name: estimator._model.features(name) for name in estimator.view_names_}
+            known = Known(estimator.view_names_, features)
+            data = read(X, mask, estimator.id_column, known, slots).without_empty_views()
+        return data.settle_unseen(estimator.handle_unseen)
+    refuse_one(X, estimator.view_names_ if not reset and estimator.view_slices is None else ("",))
+    slots.check({"X": X})
+    X, ids, index = split_ids(X, estimator.id_column)
+    check_numbers(X, "X", estimator.id_column)
+    accepted = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    X = validate_data(estimator, X, reset=reset, **accepted)
+    names = None if ids is None else own_names(ids, index)
+    data = from_slices(X, estimator.view_slices, getattr(estimator, "feature_names_in_", None), names, mask)
+    if not reset:
+        data = data.without_empty_views()
+    return data.settle_unseen(estimator.handle_unseen)
 
 
 def read(
