@@ -1,6 +1,7 @@
 //! A fit, as Python has it: the model and the instances that it was fitted to.
 
 use daimc::{Accuracy, Contributions, Ids, Matrix};
+use daimc_report::Report;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -295,5 +296,45 @@ impl Model {
             Ok(total)
         };
         py.detach(|| pool.install(misfit)).map_err(raise)
+    }
+    /// `Σ w‖x − U v‖²` of the fit.
+    #[getter]
+    fn loss(&self) -> f64 {
+        self.0.objective.loss
+    }
+
+    /// The page about this fit and the data that it was fitted to; beside it what tells whether they are: `Σ‖x − U v‖²` and
+    /// `Σ‖x‖²`. `classes` has the true class of each instance, if it is known; `provenance` is a JSON object.
+    #[allow(clippy::too_many_arguments)] // They are the arguments of a Python function.
+    fn report(
+        &self,
+        py: Python<'_>,
+        parts: Vec<ViewInput<'_>>,
+        joined: bool,
+        classes: Option<Vec<Option<String>>>,
+        title: Option<String>,
+        provenance: &str,
+        threads: usize,
+    ) -> PyResult<(String, f64, f64)> {
+        let provenance =
+            serde_json::from_str(provenance).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let data = Data::borrow(&parts, joined)?;
+        let pool = pool(threads)?;
+        let page = || {
+            let (views, _) = data.views()?;
+            let explanation = self.0.explain(&views)?;
+            let mut report = Report::new(&views, &self.0).explanation(&explanation).provenance(&provenance);
+            if let Some(classes) = &classes {
+                report = report.truth(classes);
+            }
+            if let Some(title) = title {
+                report = report.title(title);
+            }
+            Ok((report.render()?, explanation))
+        };
+        let (page, explanation) = py.detach(|| pool.install(page)).map_err(raise)?;
+        let residuals = || explanation.residuals.iter().flatten();
+        let error = residuals().map(|residual| residual.error).sum();
+        Ok((page, error, residuals().map(|residual| residual.square).sum()))
     }
 }

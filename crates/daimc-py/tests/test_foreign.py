@@ -70,21 +70,70 @@ def test_what_is_said_to_be_given_is_taken(easy):
     )
 
 
-def test_an_anndata_is_told_what_to_do(easy):
+def test_a_baseline_is_not_given_one_view(easy):
     anndata = pytest.importorskip("anndata")
-    one, other = tables(easy[0])
-    with pytest.raises(TypeError, match=r"X is an AnnData, which is one view: .*adata.to_df\(\).*MuData"):
-        DAIMC(4).fit(anndata.AnnData(one))
-    with pytest.raises(TypeError, match="X is an AnnData"):
-        baselines.Baseline("single", 4).fit(anndata.AnnData(one))
-    parts = {"rna": anndata.AnnData(one).to_df(), "protein": anndata.AnnData(other).to_df()}
-    assert DAIMC(4, random_state=0).fit(parts).ids_.tolist() == one.index.tolist()
+    one, other = (anndata.AnnData(table) for table in tables(easy[0]))
+    with pytest.raises(TypeError, match="X is an AnnData, which is one view: .*MuData"):
+        baselines.Baseline("single", 4).fit(one)
+    assert len(baselines.Baseline("single", 4).fit({"rna": one, "protein": other}).labels_) == len(easy[1])
 
 
 @pytest.mark.parametrize("make", [iter, lambda views: (view for view in views), lambda views: dict(enumerate(views)).values()])
 def test_views_that_can_be_read_but_once_are_refused(easy, make):
     with pytest.raises(TypeError, match=r"not a list of views: give list\(X\)"):
         DAIMC(4).fit(make(easy[0]))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda views: dict(enumerate(views)).items(), r"X is a dict_items, .*: give dict\(X\)"),
+        (lambda views: {1, 2}, "X is a set, which has no order"),
+        (lambda views: [iter(views[0]), views[1]], "view 'view0' is a .*, which can be read but once: make an array of it"),
+        (lambda views: {"a": (row for row in views[0])}, "view 'a' is a generator, which can be read but once"),
+    ],
+)
+def test_what_is_no_list_of_matrices_is_told_what_to_give(easy, make, words):
+    with pytest.raises(TypeError, match=words):
+        DAIMC(4).fit(make(easy[0]))
+
+
+def test_a_lazy_frame_is_to_be_collected(easy):
+    lazy = pl.DataFrame(easy[0][0]).lazy()
+    for X in (lazy, [lazy, lazy], {"a": lazy}):
+        with pytest.raises(TypeError, match=r"is a polars.LazyFrame, which has not been read: give its collect\(\)"):
+            DAIMC(4).fit(X)
+    DAIMC(4).fit([lazy.collect()])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_ids_is_to_be_named(easy, library):
+    frame = pd.DataFrame(easy[0][0]).rename(columns=str).assign(patient=[f"p{i}" for i in range(300)])
+    frame = frame if library == "pandas" else pl.from_pandas(frame)
+    for X in (frame, [frame, frame], {"a": frame}):
+        with pytest.raises(TypeError, match="column 'patient'.*if it has the IDs of instances, name it: id_column='patient'"):
+            DAIMC(4).fit(X)
+        assert DAIMC(4, id_column="patient", random_state=0).fit(X).ids_[1] == "p1"
+
+
+def test_polars_beside_tables_with_ids(easy):
+    one, other = tables(easy[0])
+    with pytest.raises(ValueError, match="view 'b' has no IDs, but view 'a' does: .*; id_column= names the column"):
+        DAIMC(4).fit({"a": one, "b": pl.from_pandas(other)})
+
+
+def test_one_instance_is_one_row_of_each_view(easy):
+    views, _ = easy
+    model = DAIMC(4, random_state=0).fit(views)
+    for X in (views[0][0], [views[0][0], views[0][1]], views[0]):
+        with pytest.raises(TypeError, match=r"X is one matrix, but the model has 2 views .*x.reshape\(1, -1\)"):
+            model.predict(X)
+    for X in ([view[0] for view in views], {"view0": views[0][0]}):
+        with pytest.raises(ValueError, match=r"view 'view0': expected a matrix, .*reshape\(1, -1\) one row"):
+            model.predict(X)
+    assert model.predict([view[0].reshape(1, -1) for view in views]).shape == (1,)
+    with pytest.raises(ValueError, match=r"reshape\(1, -1\)"):
+        DAIMC(4, random_state=0).fit(views[0]).predict(views[0][0])
 
 
 def masks(mask):
@@ -189,14 +238,19 @@ def test_gaps_are_made_in_views_only(easy):
 
 def test_the_warning_of_missingness_points_to_the_fit():
     from daimc import MissingnessWarning
-    from daimc._warnings import _warn_missingness
+    from daimc._warnings import warn_of_fit
+
+    class Found:
+        converged = True
+        missingness = (0.5, 0.01, "clusters follow missingness")
+        significance = None
 
     class Model:
         def fit(self):
             self._fit()
 
         def _fit(self):
-            _warn_missingness("clusters follow missingness")
+            warn_of_fit(Found(), stacklevel=4)
 
     with pytest.warns(MissingnessWarning, match="^clusters follow missingness$") as caught:
         Model().fit()

@@ -17,6 +17,7 @@ def cluster(first: NDArray[np.float32], second: NDArray[np.float64]) -> NDArray[
     stability: list[NDArray[np.float64]] | None = model.feature_stability_
     said: NDArray[np.float64] = model.contributions([first, None])
     assert best >= 0 and rows.shape[1] == 10 and stability is None and said.shape[1] == 2
+    model.report("report.html", [first, second], title="Clusters")
     return model.labels_
 
 
@@ -32,6 +33,10 @@ def choose(views: dict[str, NDArray[Any]]) -> NDArray[np.int64]:
     number: int = found.n_clusters
     assert best >= 0 and number > 1 and found.confidence <= 1
     return found.estimator.fit_predict(views)
+
+
+def cells(adata: Any) -> DAIMC:
+    return DAIMC(n_clusters=10, layer="log1p", use_rep={"protein": "X_pca"}, key_added=None).fit(adata)
 
 
 def load() -> Any:

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from daimc._estimator import DAIMC as DAIMC
     from daimc._select import Selection as Selection
     from daimc._simulate import simulate_missing as simulate_missing
+    from daimc._warnings import CountsWarning as CountsWarning
     from daimc._warnings import MissingnessWarning as MissingnessWarning
     from daimc._warnings import SignificanceWarning as SignificanceWarning
 
 __all__ = [
+    "CountsWarning",
     "DAIMC",
     "MissingnessWarning",
     "Selection",
@@ -36,6 +38,7 @@ __version__ = _version("daimc")
 _MODULES = {"baselines", "datasets", "metrics", "plots"}
 _HOMES = {
     "DAIMC": "daimc._estimator",
+    "CountsWarning": "daimc._warnings",
     "MissingnessWarning": "daimc._warnings",
     "SignificanceWarning": "daimc._warnings",
     "Selection": "daimc._select",

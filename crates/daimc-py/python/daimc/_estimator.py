@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from daimc import _daimc
-from daimc._data import Data, array_of, own_names
+from daimc._data import Data, array_of
 from daimc._impute import complete
-from daimc._input import Known, from_slices, is_mudata, is_views, read, refuse_one, warn_of_ids
+from daimc._input import data_of, warn_of_ids
 from daimc._mask import refuse_mask_as_y
 from daimc._progress import Progress, logger
+from daimc._report import page_of
+from daimc._scverse import Slots, annotate, is_mudata, warn_of_counts
 from daimc._select import Selection, select
 from daimc._settings import clusters_of, seed_of, threads_of
-from daimc._tables import split_ids
-from daimc._warnings import SignificanceWarning, _warn_missingness
+from daimc._tables import is_annotated
+from daimc._warnings import warn_of_fit
 
 #: Options of a fit by their names here, with their names in the file of a model.
 OPTIONS = dict(_daimc.options())
@@ -97,6 +98,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     id_column : str, default=None
         Where views are DataFrames: the column with the IDs of instances. By default the index of pandas. It is no feature,
         and `view_slices` does not count it.
+    layer : str or dict, default=None
+        Where X is an AnnData or a MuData: the layer that is the view, for every modality or by modality. By default `.X`.
+    use_rep : str or dict, default=None
+        The same for a key of `.obsm`, such as "X_pca".
+    key_added : str, default="daimc"
+        Under which name a fit writes its results into an AnnData or a MuData; see the notes. `None`: it leaves it as it is.
     handle_unseen : {"error", "keep"}, default="error"
         What becomes of an instance that no view shows: it is an error, or it is kept in its place without a cluster. Its
         label is then -1, its confidence 0, and its rows of `embedding_` and `contributions_` are NaN, as are those that
@@ -174,8 +181,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     Notes
     -----
     X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or polars
-    DataFrames, whose rows are joined by ID; a MuData, which a fit gives `.obs["daimc"]`, `.obs["daimc_confidence"]` and
-    `.obsm["X_daimc"]`; or one matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
+    DataFrames, whose rows are joined by ID; a MuData, each modality of which is a view; an AnnData, which is one view; or one
+    matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
     A `numpy.memmap` is read where it lies, and in a dictionary the name of a `.npy` file stands for its array, mapped:
     data that do not fit into memory are not copied.
     Missing is a row of NaN, an ID that a table does not have, or what `mask` says. A row of an array or a DataFrame may also be NaN
@@ -183,6 +190,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     cells, since what it does not store is zero: NaN in part of a row is an error there.
     Tables of other libraries (Dask, Modin, cuDF, Spark, pyarrow, xarray) are refused: as arrays they would lose their IDs.
     After `set_output(transform="pandas")` the DataFrames that come out have the index of the tables.
+
+    A fit writes into the AnnData or MuData that it is given: clusters to `.obs["daimc"]`, confidence to
+    `.obs["daimc_confidence"]`, V to `.obsm["X_daimc"]`, contributions to `.obsm["daimc_contributions"]`, the weights of features to
+    `.varm["daimc_weights"]` (of each modality, where features are those of `.var`), and options, scalings with their reasons and
+    the version to `.uns["daimc"]`. `predict` and its kin find features by their names there: others are passed over.
+    Raw counts are told by a `CountsWarning`.
 
     A `SignificanceWarning` tells that the clusters are no clearer than chance, a `MissingnessWarning` that they go together with
     which views show an instance.
@@ -226,6 +239,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         assess: bool | None = None,
         view_slices: Any = None,
         id_column: str | None = None,
+        layer: str | dict[str, str] | None = None,
+        use_rep: str | dict[str, str] | None = None,
+        key_added: str | None = "daimc",
         handle_unseen: str = "error",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -252,6 +268,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.assess = assess
         self.view_slices = view_slices
         self.id_column = id_column
+        self.layer = layer
+        self.use_rep = use_rep
+        self.key_added = key_added
         self.handle_unseen = handle_unseen
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -361,7 +380,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         from X alone, and stay within the range that a feature has there: give new instances together with those of the
         fit. In a view that shows fewer than eight instances there is the reconstruction alone.
 
-        What is there comes out as it is. The result is of the form of X: a list, a dictionary, a MuData or one matrix, and
+        What is there comes out as it is. The result is of the form of X: a list, a dictionary, an AnnData, a MuData or one matrix, and
         DataFrames where X has DataFrames. Rows stand in the order of `instance_ids(X)`; a view that is absent in X comes out
         whole.
 
@@ -385,7 +404,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """
         data, latent, _ = self._place(X, mask)
         threads = threads_of(self.n_jobs)
-        filled, error = complete(self._model, X, data, latent, self.view_slices, self.id_column, threads)
+        slots = Slots(self.layer, self.use_rep)
+        filled, error = complete(self._model, X, data, latent, self.view_slices, self.id_column, slots, threads)
         return (filled, error) if return_error else filled
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None) -> float:
@@ -424,12 +444,35 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         check_is_fitted(self)
         self._model.save(path)
 
+    def report(
+        self, path: str | PathLike[str], X: Any = None, truth: Any = None, title: str | None = None, *, mask: Any = None
+    ) -> None:
+        """Writes the page about the clusters that `daimc fit` also writes: one HTML file, which needs no other.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        X : views
+            The data of the fit, which a model does not keep. Other data are an error.
+        truth : array-like of shape (n_samples,) or Series, default=None
+            Known classes, in the order of `labels_`, to compare the clusters with; those of a Series are found by ID. `None` and NaN
+            are not known.
+        title : str, default=None
+            The title of the page.
+        mask : as in `fit`
+            Which views show which instances.
+        """
+        check_is_fitted(self)
+        page = page_of(self, X, truth, title, mask)
+        Path(path).write_text(page, encoding="utf-8")
+
     @classmethod
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
         """Reads a model that `save` or `daimc fit` wrote.
 
-        What is no option of the fit is not in the file: give `view_slices`, `id_column`, `handle_unseen`, `n_jobs` as
-        `params`.
+        What is no option of the fit is not in the file: give `view_slices`, `id_column`, `layer`, `use_rep`, `handle_unseen`,
+        `n_jobs` as `params`.
         """
         model = _daimc.Model.load(path)
         stored = json.loads(model.options)
@@ -480,20 +523,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             self.n_iter_,
             self.objective_,
         )
-        if not self.converged_:
-            warnings.warn(
-                f"not converged after {self.n_iter_} iterations, clusters may still change: raise max_iter",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        *_, missingness = model.missingness
-        if missingness is not None:
-            _warn_missingness(missingness)
-        *_, unclear = model.significance or (None,)
-        if unclear is not None:
-            warnings.warn(unclear, SignificanceWarning, stacklevel=3)
-        if is_mudata(X):
-            self._annotate(X, data)
+        warn_of_fit(model, stacklevel=4)
+        if is_mudata(X) or is_annotated(X):
+            warn_of_counts(self, data, stacklevel=4)
+            if self.key_added is not None:
+                annotate(X, self, data)
         return data
 
     def _options(self) -> tuple[dict[str, Any], NDArray[np.float64] | None]:
@@ -505,31 +539,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return {name: value for name, value in options.items() if value is not None}, start
 
     def _read(self, X: Any, mask: Any, reset: bool) -> Data:
-        if is_views(X):
-            if reset:
-                data = read(X, mask, self.id_column)
-                self.n_features_in_ = sum(view.shape[1] for view in data.views)
-                if hasattr(self, "feature_names_in_"):
-                    del self.feature_names_in_
-            else:
-                features = {name: self._model.features(name) for name in self.view_names_}
-                data = read(X, mask, self.id_column, Known(self.view_names_, features)).without_empty_views()
-            return data.settle_unseen(self.handle_unseen)
-        refuse_one(X)
-        X, ids, index = split_ids(X, self.id_column)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
-        names = None if ids is None else own_names(ids, index)
-        data = from_slices(X, self.view_slices, getattr(self, "feature_names_in_", None), names, mask)
-        if not reset:
-            data = data.without_empty_views()
-        return data.settle_unseen(self.handle_unseen)
+        return data_of(self, X, mask, reset)
 
     def _place(self, X: Any, mask: Any) -> tuple[Data, NDArray[np.float64], NDArray[np.int64]]:
         """New instances with their rows of V and their clusters."""
@@ -580,21 +590,6 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.missing_cells_ = [model.missing_cells(view) for view in self.view_names_]
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
-
-    def _annotate(self, mudata: Any, data: Data) -> None:
-        place = {text: row for row, text in enumerate(data.names.texts or []) if data.seen[row]}
-        rows = np.array([place.get(str(name), -1) for name in mudata.obs_names])
-        here = rows >= 0
-        labels = np.full(len(rows), None, dtype=object)
-        labels[here] = self.labels_[rows[here]].astype(str)
-        confidence = np.full(len(rows), np.nan)
-        confidence[here] = self.confidence_[rows[here]]
-        embedding = np.full((len(rows), self.embedding_.shape[1]), np.nan)
-        embedding[here] = self.embedding_[rows[here]]
-        mudata.obs["daimc"] = labels
-        mudata.obs["daimc"] = mudata.obs["daimc"].astype("category")
-        mudata.obs["daimc_confidence"] = confidence
-        mudata.obsm["X_daimc"] = embedding
 
     @property
     def _n_features_out(self) -> int:

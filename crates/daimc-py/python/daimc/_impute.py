@@ -11,13 +11,21 @@ from scipy import sparse
 
 from daimc import _daimc
 from daimc._data import Data
-from daimc._input import columns_of, is_mudata, is_views
+from daimc._input import columns_of, is_views
 from daimc._matrix import View
-from daimc._tables import is_pandas, is_polars, split_ids
+from daimc._scverse import Slots, filled_annotated, filled_mudata, is_mudata
+from daimc._tables import is_annotated, is_pandas, is_polars, split_ids
 
 
 def complete(
-    model: _daimc.Model, X: Any, data: Data, latent: NDArray[np.float64], slices: Any, id_column: str | None, threads: int
+    model: _daimc.Model,
+    X: Any,
+    data: Data,
+    latent: NDArray[np.float64],
+    slices: Any,
+    id_column: str | None,
+    slots: Slots,
+    threads: int,
 ) -> tuple[Any, dict[str, dict[str, float]]]:
     """X with its missing rows and cells filled in, for instances with these rows of V, which are NaN where no view shows them.
 
@@ -28,16 +36,17 @@ def complete(
     errors: dict[str, dict[str, float]] = {}
     for name in model.views:
         whole[name], errors[name] = _whole(model, name, given.get(name), data, latent, threads)
-    return _in_the_form_of(X, model, data, whole, slices, id_column), errors
+    return _in_the_form_of(X, model, data, whole, slices, id_column, slots), errors
 
 
 def _in_the_form_of(
-    X: Any, model: _daimc.Model, data: Data, whole: dict[str, Any], slices: Any, id_column: str | None
+    X: Any, model: _daimc.Model, data: Data, whole: dict[str, Any], slices: Any, id_column: str | None, slots: Slots
 ) -> Any:
+    if is_annotated(X) or is_mudata(X):
+        features = {name: model.features(name) for name in whole}
+        return (filled_annotated if is_annotated(X) else filled_mudata)(X, whole, features, data, slots)
     if not is_views(X):
         return _one_matrix(X, data, whole, slices, id_column)
-    if is_mudata(X):
-        return _mudata(X, model, data, whole)
     if isinstance(X, Mapping):
         likes = {name: X.get(name) for name in model.views}
     else:
@@ -76,23 +85,6 @@ def _whole(
         return stacked[order], errors
     # In the type of the view: what is there is there to the last bit.
     return made.astype(view.values.dtype), errors
-
-
-def _mudata(X: Any, model: _daimc.Model, data: Data, whole: dict[str, Any]) -> Any:
-    """A MuData whose views show every instance, with the annotations that X has."""
-    import pandas
-
-    annotated = type(next(iter(X.mod.values())))
-    index = pandas.Index([str(name) for name in data.names.given])
-    views = {}
-    for name, rows in whole.items():
-        own = X.mod.get(name)
-        if own is None:
-            names = model.features(name) or [str(number) for number in range(rows.shape[1])]
-            views[name] = annotated(rows, obs=pandas.DataFrame(index=index), var=pandas.DataFrame(index=names))
-        else:
-            views[name] = annotated(rows, obs=own.obs.reindex(index), var=own.var.copy(), uns=dict(own.uns))
-    return type(X)(views)
 
 
 def _like(like: Any, rows: Any, features: list[str] | None, data: Data, id_column: str | None) -> Any:

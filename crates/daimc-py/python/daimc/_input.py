@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Hashable, ItemsView, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
-from daimc._data import Data, Names, alike, join_names, row_numbers
+from daimc._data import Data, Names, alike, join_names, own_names, row_numbers
 from daimc._mask import apply_mask
 from daimc._matrix import View, from_matrix
-from daimc._tables import is_annotated, is_foreign, is_series, is_table, read_table, refuse_foreign, text_of
+from daimc._scverse import Slots, is_mudata, read_annotated
+from daimc._tables import (
+    check_numbers,
+    is_annotated,
+    is_foreign,
+    is_series,
+    is_table,
+    read_table,
+    refuse_foreign,
+    split_ids,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from daimc._estimator import DAIMC
 
 
 @dataclass
@@ -34,6 +48,10 @@ def is_views(X: Any) -> bool:
         return True
     if isinstance(X, (Iterator, ValuesView)):
         raise TypeError(f"X is a {type(X).__name__}, not a list of views: give list(X)")
+    if isinstance(X, ItemsView):
+        raise TypeError(f"X is a {type(X).__name__}, not a dictionary of views: give dict(X)")
+    if isinstance(X, Set):
+        raise TypeError(f"X is a {type(X).__name__}, which has no order: give a list or a dictionary of views")
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         return any(_is_view(part) for part in X)
     if isinstance(X, (str, PathLike)) or (isinstance(X, (list, tuple)) and any(isinstance(x, (str, PathLike)) for x in X)):
@@ -51,24 +69,58 @@ def _is_view(part: Any) -> bool:
     return part is None or is_table(part) or is_series(part) or is_foreign(part) or _dimensions(part) > 1
 
 
-def is_mudata(X: Any) -> bool:
-    module = sys.modules.get("mudata")
-    return module is not None and isinstance(X, module.MuData)
-
-
-def refuse_one(X: Any) -> None:
-    """Refuses what is no matrix but would pass for one."""
+def refuse_one(X: Any, known: Sequence[str] = ("",)) -> None:
+    """Refuses what is no matrix but would pass for one, and one matrix where a model `known` by its views has several."""
     refuse_foreign(X, "X")
+    if len(known) > 1:
+        raise TypeError(
+            f"X is one matrix, but the model has {len(known)} views ({', '.join(known)}): give a list or a dictionary of "
+            "views; one instance is one row of each, as x.reshape(1, -1)"
+        )
     if is_annotated(X):
         raise TypeError(
-            "X is an AnnData, which is one view: give several, such as {'rna': adata.to_df(), 'protein': other.to_df()}, "
-            "or a MuData; adata.to_df() alone is one matrix, which view_slices cuts into views"
+            "X is an AnnData, which is one view: give several, such as {'rna': adata, 'protein': other}, or a MuData"
         )
 
 
-def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | None = None) -> Data:
-    """Views from a list, a dictionary or a MuData."""
-    parts = _by_name(X.mod if is_mudata(X) else X, known)
+def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool) -> Data:
+    """What an estimator is given: as it is for a fit (`reset`), or as the fitted model has it."""
+    slots = Slots(estimator.layer, estimator.use_rep)
+    if is_views(X) or is_annotated(X):
+        if reset:
+            data = read(X, mask, estimator.id_column, slots=slots)
+            estimator.n_features_in_ = sum(view.shape[1] for view in data.views)
+            if hasattr(estimator, "feature_names_in_"):
+                del estimator.feature_names_in_
+        else:
+            features = {name: estimator._model.features(name) for name in estimator.view_names_}
+            known = Known(estimator.view_names_, features)
+            data = read(X, mask, estimator.id_column, known, slots).without_empty_views()
+        return data.settle_unseen(estimator.handle_unseen)
+    refuse_one(X, estimator.view_names_ if not reset and estimator.view_slices is None else ("",))
+    slots.check({"X": X})
+    X, ids, index = split_ids(X, estimator.id_column)
+    check_numbers(X, "X", estimator.id_column)
+    accepted = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    X = validate_data(estimator, X, reset=reset, **accepted)
+    names = None if ids is None else own_names(ids, index)
+    data = from_slices(X, estimator.view_slices, getattr(estimator, "feature_names_in_", None), names, mask)
+    if not reset:
+        data = data.without_empty_views()
+    return data.settle_unseen(estimator.handle_unseen)
+
+
+def read(
+    X: Any,
+    mask: Any = None,
+    id_column: str | None = None,
+    known: Known | None = None,
+    slots: Slots = Slots(),  # noqa: B008
+) -> Data:
+    """Views from a list, a dictionary, a MuData or an AnnData, which is one view."""
+    alone = is_annotated(X)
+    parts = _by_name([X] if alone else X.mod if is_mudata(X) else X, known)
+    slots.check(parts)
     views: list[View] = []
     given: list[Sequence[Hashable]] = []
     indexes: list[Any] = []
@@ -76,10 +128,19 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
         if isinstance(part, (str, PathLike)):
             part = _mapped(part, name)
         refuse_foreign(part, f"view '{name}'")
+        if isinstance(part, Iterator):
+            raise TypeError(
+                f"view '{name}' is a {type(part).__name__}, which can be read but once: make an array of it, such as "
+                "numpy.array(list(rows))"
+            )
         if not is_table(part):
             views.append(from_matrix(part, name))
             continue
-        table = read_table(part, name, id_column, known.features[name] if known else None)
+        features = known.features[name] if known else None
+        if is_annotated(part):
+            table = read_annotated(part, name, slots, features)
+        else:
+            table = read_table(part, name, id_column, features)
         view = from_matrix(table.matrix, name)
         view.features = table.features
         if table.ids is not None:
@@ -87,6 +148,11 @@ def read(X: Any, mask: Any = None, id_column: str | None = None, known: Known | 
             given.append(table.ids)
             indexes.append(table.index)
         views.append(view)
+    if alone:  # nothing is joined, so IDs need not tell instances apart
+        names = own_names(given[0], indexes[0])
+        views[0].ids = names.texts
+        apply_mask(mask, views, False)
+        return Data(views, names)
     joined = any(view.ids is not None for view in views)
     _check_alignment(views, joined)
     names = join_names(views, given, indexes) if joined else row_numbers(views[0].shape[0])
@@ -229,8 +295,9 @@ def _check_alignment(views: list[View], joined: bool) -> None:
     for view in views:
         if joined and view.ids is None:
             other = next(view.name for view in views if view.ids is not None)
+            hint = "" if view.features is None else "; id_column= names the column that has them"
             raise ValueError(
-                f"view '{view.name}' has no IDs, but view '{other}' does: give every view as a table with IDs"
+                f"view '{view.name}' has no IDs, but view '{other}' does: give every view as a table with IDs{hint}"
             )
         if not joined and view.shape[0] != first.shape[0]:
             hint = "; id_column= names a column of IDs to join by" if view.features is not None else ""

@@ -1,4 +1,4 @@
-"""Tables with named columns and IDs: pandas, polars and the modalities of a MuData. None of them is imported here.
+"""Tables with named columns and IDs: pandas and polars. Neither is imported here.
 Tables of other libraries are refused, since as arrays they would lose their IDs without a word.
 """
 
@@ -77,6 +77,8 @@ def refuse_foreign(X: Any, what: str) -> None:
     if not is_foreign(X):
         return
     kind = f"{type(X).__module__.split('.')[0]}.{type(X).__name__}"
+    if hasattr(type(X), "collect_schema"):
+        raise TypeError(f"{what} is a {kind}, which has not been read: give its collect(), with id_column= if it has IDs")
     conversion = next((name for name in _CONVERSIONS if hasattr(type(X), name)), None)
     advice = "a pandas or polars DataFrame" if conversion is None else f"its {conversion}()"
     lazy = ", which reads all of it into memory" if conversion in ("toPandas", "compute", "collect") else ""
@@ -103,24 +105,16 @@ def split_ids(X: Any, id_column: str | None, what: str = "X") -> tuple[Any, Sequ
 
 def read_table(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
     """The table of a view; `known` are the columns that a model was fitted to, whatever their order here."""
-    if is_annotated(X):
-        if known is not None:
-            X = X[:, _in_order([str(feature) for feature in X.var_names], name, known)]
-        return Table(X.X, [str(feature) for feature in X.var_names], list(X.obs_names), X.obs_names)
-    return (_pandas if is_pandas(X) else _polars)(X, name, id_column, known)
+    return (read_pandas if is_pandas(X) else _polars)(X, name, id_column, known)
 
 
-def _pandas(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
+def read_pandas(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
     X, ids, index = split_ids(X, id_column, f"view '{name}'")
     features = [str(column) for column in X.columns]
     if known is not None and features != known:
-        X = X.iloc[:, _in_order(features, name, known)]
+        X = X.iloc[:, in_order(features, name, known)]
         features = known
-    for number, (feature, dtype) in enumerate(zip(features, X.dtypes)):
-        if dtype == object:
-            _check_objects(X.iloc[:, number].to_numpy(), name, feature, ids)
-        elif dtype.kind not in "fiub":
-            raise TypeError(_not_numbers(name, feature, dtype))
+    check_numbers(X, f"view '{name}'", id_column)
     if any(not isinstance(dtype, np.dtype) for dtype in X.dtypes):
         matrix = X.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
@@ -131,47 +125,65 @@ def _pandas(X: Any, name: str, id_column: str | None, known: list[str] | None) -
 def _polars(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
     X, ids, _ = split_ids(X, id_column, f"view '{name}'")
     if known is not None:
-        X = X.select([X.columns[i] for i in _in_order(X.columns, name, known)])
-    for feature, dtype in X.schema.items():
-        if not dtype.is_numeric() and str(dtype) != "Boolean":
-            raise TypeError(_not_numbers(name, feature, dtype))
+        X = X.select([X.columns[i] for i in in_order(X.columns, name, known)])
+    check_numbers(X, f"view '{name}'", id_column)
     return Table(X.to_numpy(), list(X.columns), ids)
 
 
-def _not_numbers(name: str, feature: str, dtype: Any) -> str:
+def check_numbers(X: Any, what: str, id_column: str | None) -> None:
+    """Refuses a table with a column that has no numbers, by its name."""
+    if is_polars(X):
+        for feature, dtype in X.schema.items():
+            if not dtype.is_numeric() and str(dtype) != "Boolean":
+                raise TypeError(_not_numbers(what, feature, dtype, id_column))
+    elif is_pandas(X):
+        for number, (feature, dtype) in enumerate(zip(X.columns, X.dtypes)):
+            if dtype == object:
+                _check_objects(X.iloc[:, number], what, feature, id_column)
+            elif dtype.kind not in "fiub":
+                raise TypeError(_not_numbers(what, feature, dtype, id_column))
+
+
+def _not_numbers(what: str, feature: Any, dtype: Any, id_column: str | None) -> str:
     return (
-        f"view '{name}', column '{feature}' has dtype {dtype}, which are not numbers: leave the column out, or make numbers "
-        "of it, such as a column of 0 and 1 for each category"
+        f"{what}, column '{feature}' has dtype {dtype}, which are not numbers: leave the column out, or make numbers "
+        f"of it, such as a column of 0 and 1 for each category{_of_ids(feature, id_column)}"
     )
 
 
-def _check_objects(column: Any, name: str, feature: str, ids: Any) -> None:
-    """Refuses a column of objects of which one is not a number, by its name."""
+def _check_objects(column: Any, what: str, feature: Any, id_column: str | None) -> None:
+    """Refuses a column of objects of which one is not a number."""
     for row, value in enumerate(column):
         if not is_number(value):
             raise TypeError(
-                f"view '{name}', row {row} (instance '{ids[row]}'), column '{feature}': {value!r} is not a number; "
-                "pandas.to_numeric makes numbers of text"
+                f"{what}, row {row} (instance '{column.index[row]}'), column '{feature}': {value!r} is not a number; "
+                f"pandas.to_numeric makes numbers of text{_of_ids(feature, id_column)}"
             )
 
 
-def _in_order(features: list[str], name: str, known: list[str]) -> list[int]:
-    """Where the columns of the model stand in a table."""
+def _of_ids(feature: Any, id_column: str | None) -> str:
+    return f"; if it has the IDs of instances, name it: id_column={feature!r}" if id_column is None else ""
+
+
+def in_order(features: list[str], name: str, known: list[str], kind: str = "column", more: bool = False) -> list[int]:
+    """Where the columns of the model stand in a table, which may have `more` than these."""
     if features == known:
         return list(range(len(known)))
     place = {feature: number for number, feature in enumerate(features)}
     if len(place) < len(features):
-        twice = next(feature for number, feature in enumerate(features) if place[feature] != number)
-        raise ValueError(
-            f"view '{name}' has several columns '{twice}', and its columns are not those of the model in their order: "
-            "which is which cannot be told"
-        )
+        wanted = set(known if more else features)
+        for number, feature in enumerate(features):
+            if place[feature] != number and feature in wanted:
+                raise ValueError(
+                    f"view '{name}' has several {kind}s '{feature}', and its {kind}s are not those of the model in their "
+                    "order: which is which cannot be told"
+                )
     absent = [feature for feature in known if feature not in place]
     if absent:
-        raise ValueError(f"view '{name}' lacks column '{absent[0]}' of the model ({len(absent)} in all)")
-    if len(features) > len(known):
+        raise ValueError(f"view '{name}' lacks {kind} '{absent[0]}' of the model ({len(absent)} in all)")
+    if len(features) > len(known) and not more:
         strange = next(feature for feature in features if feature not in set(known))
-        raise ValueError(f"view '{name}' has a column '{strange}' that the model does not have; leave it out")
+        raise ValueError(f"view '{name}' has a {kind} '{strange}' that the model does not have; leave it out")
     return [place[feature] for feature in known]
 
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["MissingnessWarning", "SignificanceWarning"]
+from sklearn.exceptions import ConvergenceWarning
+
+from daimc import _daimc
+
+__all__ = ["CountsWarning", "MissingnessWarning", "SignificanceWarning"]
+
+
+class CountsWarning(UserWarning):
+    """An AnnData or a MuData holds raw counts, and how they are scaled was left to the fit.
+
+    Cells of which more molecules were read are larger in every feature. For gene expression `scanpy.pp.normalize_total` and
+    `scanpy.pp.log1p` take that away; a `scale` of your own choice ends the warning.
+    """
 
 
 class MissingnessWarning(UserWarning):
@@ -23,6 +35,14 @@ class SignificanceWarning(UserWarning):
     """
 
 
-def _warn_missingness(message: str, stacklevel: int = 4) -> None:
-    """Warns that clusters follow missingness, at the line that called `fit`, which is two calls above by default."""
-    warnings.warn(message, MissingnessWarning, stacklevel=stacklevel)
+def warn_of_fit(model: _daimc.Model, stacklevel: int) -> None:
+    """Warns of what a fit has to say against its own result."""
+    if not model.converged:
+        message = f"not converged after {len(model.history)} iterations, clusters may still change: raise max_iter"
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+    *_, missingness = model.missingness
+    if missingness is not None:
+        warnings.warn(missingness, MissingnessWarning, stacklevel=stacklevel)
+    *_, unclear = model.significance or (None,)
+    if unclear is not None:
+        warnings.warn(unclear, SignificanceWarning, stacklevel=stacklevel)

@@ -1,4 +1,8 @@
-"""Pictures of data and models, with matplotlib. Each function draws on `ax`, or on a new one, and returns it."""
+"""Pictures of data and models, with matplotlib. Each function draws on `ax`, or on a new one, and returns it.
+
+Long names are shortened in the middle, and legends stand beside the axes. So that nothing is cut off where a figure is saved, its
+layout becomes matplotlib's "constrained" one, unless it has a layout already.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,52 @@ from daimc._input import is_views, read
 
 __all__ = ["contributions", "convergence", "embedding", "features", "missingness", "selection"]
 
+#: Characters of a name, combinations of views and entries of a legend that are shown, at most.
+_LONGEST, _COMBINATIONS, _ENTRIES = 30, 30, 100
 
-def _axes(ax: Any, **size: Any) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'daimc[plots]'") from error
-    return pyplot.subplots(**size)[1]
+#: Entries of a legend that stand below each other.
+_COLUMN = 20
+
+_BLUE = "#3b6ea5"
+
+#: With ten colours, enough to tell a hundred clusters apart.
+_MARKERS = "os^Dv<>pPX"
+
+
+def _axes(ax: Any, width: float = 6.4, height: float = 4.8) -> Any:
+    """The axes to draw on: new ones of this size in inches, where none are given."""
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("plots need matplotlib: pip install 'daimc[plots]'") from error
+        return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    figure = ax.figure.canvas.figure  # also where the axes are in a part of it
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+    return ax
+
+
+def _short(name: Any) -> str:
+    """A name on one line, shortened in the middle; its dollars are no mathematics, and no underscore hides it."""
+    text = " ".join(str(name).split())
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2 - 1]}…{text[-_LONGEST // 2 :]}"
+    return (" " + text if text.startswith("_") else text).replace("$", r"\$")
+
+
+def _legend_size(names: list[str]) -> tuple[float, float]:
+    """What a legend takes, in inches."""
+    columns = -(-len(names) // _COLUMN)
+    longest = max(map(len, names), default=0)
+    return columns * (0.5 + 0.09 * longest), 0.5 + 0.2 * min(len(names), _COLUMN)
+
+
+def _legend(ax: Any, handles: list[Any], names: list[str], **options: Any) -> None:
+    """A legend to the right of the axes."""
+    columns = -(-len(names) // _COLUMN)
+    place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+    ax.legend(handles, names, ncols=columns, fontsize="small", **place, **options)
 
 
 def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: Any = None) -> Any:
@@ -30,23 +71,47 @@ def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: A
     shown = np.column_stack([data.rows(view) >= 0 for view in data.views])
     patterns, counts = np.unique(shown, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    names = [view.name for view in data.views]
-    ax = _axes(ax, figsize=(6, 0.6 + 0.3 * len(order)))
-    labels = ["  ".join(name if there else "·" * len(name) for name, there in zip(names, patterns[i])) for i in order]
-    bars = ax.barh(np.arange(len(order)), counts[order], color="#3b6ea5")
+    names = [_short(view.name) for view in data.views]
+    most, rest = order[:_COMBINATIONS], order[_COMBINATIONS:]
+    wide = sum(len(name) + 2 for name in names) > 2 * _LONGEST
+    labels = [(_dots if wide else _words)(names, patterns[i]) for i in most]
+    sizes = counts[most].tolist()
+    if len(rest):
+        labels.append(f"{len(rest)} others")
+        sizes.append(int(counts[rest].sum()))
+    beside, below = _legend_size(names) if wide else (0.0, 0.0)
+    left = 0.1 * max(map(len, labels))
+    ax = _axes(ax, max(6.0, 3.5 + left) + beside, max(1.2 + 0.3 * len(labels), below + 1.0))
+    bars = ax.barh(np.arange(len(labels)), sizes, color=_BLUE)
     ax.bar_label(bars, padding=3)
-    ax.set_yticks(np.arange(len(order)), labels, family="monospace")
+    ax.margins(x=0.12)  # for the numbers beside the bars
+    ax.set_yticks(np.arange(len(labels)), labels, family="monospace")
     ax.invert_yaxis()
     ax.set_xlabel("instances")
     ax.set_title("Which views show which instances")
+    if wide:
+        from matplotlib.lines import Line2D
+
+        numbered = [f"{number}. {name}" for number, name in enumerate(names, 1)]
+        _legend(ax, [Line2D([], [], linestyle="") for _ in names], numbered, title="from left to right", handlelength=0)
     return ax
+
+
+def _words(names: list[str], shown: NDArray[np.bool_]) -> str:
+    return "  ".join(name if there else "·" * len(name) for name, there in zip(names, shown))
+
+
+def _dots(names: list[str], shown: NDArray[np.bool_]) -> str:
+    """A dot for each view, in fives."""
+    dots = "".join("●" if there else "○" for there in shown)
+    return " ".join(dots[start : start + 5] for start in range(0, len(names), 5))
 
 
 def convergence(model: Any, *, ax: Any = None) -> Any:
     """The objective after each iteration."""
     ax = _axes(ax)
     history = model.objective_history_
-    ax.plot(np.arange(1, len(history) + 1), history, marker=".", color="#3b6ea5")
+    ax.plot(np.arange(1, len(history) + 1), history, marker=".", color=_BLUE)
     ax.set_xlabel("iteration")
     ax.set_ylabel("objective")
     return ax
@@ -54,7 +119,6 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
 
 def embedding(model: Any, labels: Any = None, *, ax: Any = None) -> Any:
     """The rows of V, scaled to length 1, along their first two principal axes; coloured by cluster or by `labels`."""
-    ax = _axes(ax)
     seen = ~np.isnan(model.embedding_).any(axis=1)
     given = np.asarray(model.labels_ if labels is None else labels)
     if len(given) != len(seen):
@@ -63,12 +127,18 @@ def embedding(model: Any, labels: Any = None, *, ax: Any = None) -> Any:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0, lengths, 1.0)
     plane = _plane(rows - rows.mean(axis=0))
-    names, codes = np.unique(given[seen], return_inverse=True)
-    for code, name in enumerate(names):
+    kinds, codes = np.unique(given[seen], return_inverse=True)
+    names = [_short(kind) for kind in kinds]
+    named = len(names) <= _ENTRIES
+    beside, below = _legend_size(names) if named else (0.0, 0.0)
+    ax = _axes(ax, 5.6 + beside, max(4.8, below + 0.6))
+    dots = []
+    for code in range(len(names)):
         own = plane[codes == code]
-        ax.scatter(own[:, 0], own[:, 1], s=6, label=str(name), color=_colour(code))
-    if len(names) <= 20:
-        ax.legend(markerscale=2, fontsize="small", title="cluster" if labels is None else None)
+        marker = _MARKERS[code // 10 % len(_MARKERS)]
+        dots.append(ax.scatter(own[:, 0], own[:, 1], s=10, marker=marker, color=f"C{code % 10}", linewidths=0))
+    if named:
+        _legend(ax, dots, names, markerscale=2, title="cluster" if labels is None else None)
     ax.set_xlabel("first axis")
     ax.set_ylabel("second axis")
     return ax
@@ -82,12 +152,12 @@ def features(model: Any, view: str | None = None, n: int = 20, *, ax: Any = None
     relevance = model.feature_relevance_[model.view_names_.index(view)]
     best = np.argsort(-relevance, kind="stable")[:n]
     names = model.feature_names(view)
-    ax = _axes(ax, figsize=(6, 0.8 + 0.22 * len(best)))
-    ax.barh(np.arange(len(best)), relevance[best], color="#3b6ea5")
-    ax.set_yticks(np.arange(len(best)), [names[feature] for feature in best])
+    ax = _axes(ax, 7.0, 1.2 + 0.22 * len(best))
+    ax.barh(np.arange(len(best)), relevance[best], color=_BLUE)
+    ax.set_yticks(np.arange(len(best)), [_short(names[feature]) for feature in best])
     ax.invert_yaxis()
     ax.set_xlabel("relevance (length of the row of B)")
-    ax.set_title(f"Features of '{view}'")
+    ax.set_title(f"Features of '{_short(view)}'")
     return ax
 
 
@@ -102,10 +172,15 @@ def contributions(model: Any, *, ax: Any = None) -> Any:
         shown = ~np.isnan(own)
         counts = shown.sum(axis=0)
         means[row, counts > 0] = np.where(shown, own, 0.0).sum(axis=0)[counts > 0] / counts[counts > 0]
-    ax = _axes(ax, figsize=(1.5 + 0.8 * means.shape[1], 1 + 0.3 * len(clusters)))
+    names = [_short(name) for name in model.view_names_]
+    longest = max(map(len, names))
+    slanted = longest > 8
+    below = 0.07 * longest if slanted else 0.2
+    ax = _axes(ax, max(5.0, 2.5 + 0.6 * len(names) + below), max(2.5, 1.2 + 0.25 * len(clusters) + below))
     image = ax.imshow(means, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
     ax.figure.colorbar(image, ax=ax, label="mean contribution")
-    ax.set_xticks(np.arange(means.shape[1]), model.view_names_)
+    slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+    ax.set_xticks(np.arange(len(names)), names, **slant)
     ax.set_yticks(np.arange(len(clusters)), [str(cluster) for cluster in clusters])
     ax.set_ylabel("cluster")
     ax.set_title("What each view says for the clusters")
@@ -114,23 +189,24 @@ def contributions(model: Any, *, ax: Any = None) -> Any:
 
 def selection(found: Any, *, ax: Any = None) -> Any:
     """What `DAIMC.select` judged each number of clusters by, with standard errors; a line marks the recommended one."""
-    ax = _axes(ax)
+    ax = _axes(ax, 7.6)
     columns = found.candidates
+    bars = {}
     styles = {"stability": ("#009e73", "s", 0.5), "explained": ("#d55e00", "^", 0.5), "score": ("#3b6ea5", "o", 1.0)}
     for name, (colour, marker, alpha) in styles.items():
         if np.isnan(columns[name]).all():
             continue  # no instance is seen in two views
         errors = columns[f"{name}_error"]
-        ax.errorbar(
-            columns["n_clusters"], columns[name], errors, color=colour, marker=marker, alpha=alpha, capsize=3, label=name
+        bars[name] = ax.errorbar(
+            columns["n_clusters"], columns[name], errors, color=colour, marker=marker, alpha=alpha, capsize=3
         )
     if found.n_clusters > 1:
         ax.axvline(found.n_clusters, color="0.6", linestyle=":", zorder=0)
-    ax.set_xticks(columns["n_clusters"])
+    ax.set_xticks(columns["n_clusters"][:: -(-len(columns["n_clusters"]) // 20)])
     ax.set_xlabel("number of clusters")
     several = f"{found.n_clusters} clusters, by {found.confidence:.0%} of the bootstrap samples"
     ax.set_title(several if found.n_clusters > 1 else "one cluster: nothing to separate")
-    ax.legend(fontsize="small")
+    _legend(ax, list(bars.values()), list(bars))
     return ax
 
 
@@ -141,9 +217,3 @@ def _plane(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
     plane = rows @ axes
     return plane if plane.shape[1] == 2 else np.column_stack([plane, np.zeros(len(plane))])
-
-
-def _colour(code: int) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps["tab20" if code < 20 else "hsv"](code % 20 if code < 20 else (code * 0.618) % 1.0)
