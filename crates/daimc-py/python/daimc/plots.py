@@ -197,9 +197,8 @@ def selection(found: Any, *, ax: Any = None) -> Any:
         if np.isnan(columns[name]).all():
             continue  # no instance is seen in two views
         errors = columns[f"{name}_error"]
-        bars[name] = ax.errorbar(
-            columns["n_clusters"], columns[name], errors, color=colour, marker=marker, alpha=alpha, capsize=3
-        )
+        style = {"color": colour, "marker": marker, "alpha": alpha, "capsize": 3, "label": name}
+        bars[name] = ax.errorbar(columns["n_clusters"], columns[name], errors, **style)
     if found.n_clusters > 1:
         ax.axvline(found.n_clusters, color="0.6", linestyle=":", zorder=0)
     ax.set_xticks(columns["n_clusters"][:: -(-len(columns["n_clusters"]) // 20)])
