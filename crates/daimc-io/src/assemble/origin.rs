@@ -121,19 +121,18 @@ pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
 /// What would make the instances of a view those of another.
 fn way_out(tables: &[(String, Table)], odd: usize) -> String {
     let ids = |v: usize| tables[v].1.ids.iter().flatten().map(String::as_str).collect::<HashSet<_>>();
-    for (turned, (name, table)) in tables.iter().enumerate().filter(|(_, (_, table))| !table.transposed) {
+    // Of two tables of which each could be the turned one, the other way round, more titles tell.
+    let turned = (0..tables.len()).filter(|&v| !tables[v].1.transposed).map(|turned| {
         let others = (0..tables.len()).filter(|&v| v != turned && (turned == odd || v == odd)).map(ids);
-        let named = |ids: HashSet<&str>| {
-            table.features.iter().flatten().filter(|title| ids.contains(title.as_str())).count()
-        };
-        let columns = others.map(named).max().unwrap_or(0);
-        if columns > 0 {
-            let name = plain(name);
-            return format!(
-                "{columns} columns of {} have the IDs of instances for titles: add --transpose={name}",
-                table.place()
-            );
-        }
+        let titles = || tables[turned].1.features.iter().flatten();
+        let named = |ids: HashSet<&str>| titles().filter(|title| ids.contains(title.as_str())).count();
+        (others.map(named).max().unwrap_or(0), turned)
+    });
+    if let Some((columns, turned)) = turned.max().filter(|(columns, _)| *columns > 0) {
+        let (name, place) = (plain(&tables[turned].0), tables[turned].1.place());
+        return format!(
+            "{columns} columns of {place} have the IDs of instances for titles: add --transpose={name}"
+        );
     }
     let table = &tables[odd].1;
     let listed: Vec<Vec<String>> =

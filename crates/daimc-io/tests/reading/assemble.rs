@@ -133,6 +133,11 @@ fn views_without_a_common_id_are_refused_with_examples() {
         "a.csv: no common IDs: the view 'a' has no instance in common with another; here IDs are like 'x', 'y', 'z', in \
          b.csv like 'g1'; 2 columns of b.csv have the IDs of instances for titles: add --transpose=b"
     );
+    let (a, d) = (folder.file("a.csv", "id,p\nx,1\ny,3\n"), folder.file("d.csv", "gene,x,y\np,7,8\n"));
+    assert!(
+        refused(&[("a", a), ("d", d)])
+            .ends_with("2 columns of d.csv have the IDs of instances for titles: add --transpose=d")
+    );
     let (a, c) = (folder.file("a.csv", "id,p\nx,1\n"), folder.file("c.csv", "id,r\nu,7\n"));
     assert_eq!(
         refused(&[("a", a), ("c", c)]),
