@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::data::{in_folder, read_once, utf8};
 use crate::failure::{Failure, Result};
-use crate::ids::IdOptions;
+use crate::ids::{self, IdOptions};
 use crate::results::field;
 use crate::summary;
 
@@ -63,21 +63,14 @@ impl ClinicalOptions {
     }
 
     /// Reads the table, if there is one, and joins it to the instances by ID.
-    pub fn read(&self, views: &Views<'_>, ids: &IdOptions) -> Result<Option<Clinical>> {
+    pub fn read(&self, views: &Views<'_>, options: &IdOptions) -> Result<Option<Clinical>> {
         let Some(path) = self.path() else { return Ok(None) };
-        let table = daimc_io::read_attributes(&path, &ids.matching()?)?;
+        let table = daimc_io::read_attributes(&path, &options.matching()?)?;
         let id = |i| views.ids().get(i);
         let rows: Vec<Option<usize>> = (0..views.instances()).map(|i| table.position(&id(i))).collect();
         let matched = rows.iter().flatten().count();
         if matched == 0 {
-            let near = daimc_io::near(&[(0..views.instances()).map(id).collect(), table.ids.clone()]);
-            let near = near.map_or_else(String::new, |near| format!("; with {near}, {} are", near.shared[1]));
-            return Err(Failure::Data(format!(
-                "{}: none of its IDs is among those of the views: {} here, {} there{near}",
-                path.display(),
-                quoted(table.ids.first().map_or("", String::as_str)),
-                quoted(&id(0))
-            )));
+            return Err(ids::none_known(&path, &table.ids, views));
         }
         let column = |(title, values): (&String, &Vec<Option<String>>)| {
             let values = rows.iter().map(|row| values[(*row)?].clone()).collect();

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use daimc::text::quoted;
+use daimc::{Ids, Views};
 use daimc_io::{IdMap, Matching, Pattern};
 use serde::{Deserialize, Serialize};
 
@@ -99,4 +101,19 @@ impl IdOptions {
         }
         Ok(())
     }
+}
+
+/// Says of a table about instances that it has none of those of the views, and what would join them.
+pub fn none_known(path: &Path, listed: &[String], views: &Views<'_>) -> Failure {
+    let id = |i| views.ids().get(i);
+    let numbered = matches!(views.ids(), Ids::Numbers(_));
+    let hint = if numbered { " (the views have no IDs, so their rows are numbered from 0)" } else { "" };
+    let near = daimc_io::near(&[(0..views.instances()).map(id).collect(), listed.to_vec()]);
+    let near = near.map_or_else(String::new, |near| format!("; with {near}, {} are", near.shared[1]));
+    Failure::Data(format!(
+        "{}: none of its IDs is among those of the views{hint}: {} here, {} there{near}",
+        path.display(),
+        quoted(listed.first().map_or("", String::as_str)),
+        quoted(&id(0))
+    ))
 }

@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 
+use daimc::Views;
 use daimc::metrics::{self, Scores};
-use daimc::text::quoted;
-use daimc::{Ids, Views};
 use daimc_io::Column;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Result};
-use crate::ids::IdOptions;
+use crate::failure::Result;
+use crate::ids::{self, IdOptions};
 
 /// The class of each instance, as far as it is known.
 #[derive(Default)]
@@ -22,25 +21,16 @@ pub struct Truth {
 
 impl Truth {
     /// Reads classes from a column of a table, `FILE[::COLUMN]`, and joins them to the instances by ID.
-    pub fn read(place: &str, views: &Views<'_>, ids: &IdOptions) -> Result<Self> {
+    pub fn read(place: &str, views: &Views<'_>, options: &IdOptions) -> Result<Self> {
         let Column { path, column } = place.parse()?;
-        let labels = daimc_io::read_labels(&path, column.as_deref(), &ids.matching()?)?;
+        let labels = daimc_io::read_labels(&path, column.as_deref(), &options.matching()?)?;
         let id = |i| views.ids().get(i);
         let classes: Vec<Option<String>> =
             (0..views.instances()).into_par_iter().map(|i| labels.get(&id(i)).map(str::to_owned)).collect();
         if classes.iter().any(Option::is_some) {
             return Ok(Self { classes, sha256: labels.sha256 });
         }
-        let numbered = matches!(views.ids(), Ids::Numbers(_));
-        let hint = if numbered { " (the views have no IDs, so their rows are numbered from 0)" } else { "" };
-        let near = daimc_io::near(&[(0..views.instances()).map(id).collect(), labels.ids.clone()]);
-        let near = near.map_or_else(String::new, |near| format!("; with {near}, {} are", near.shared[1]));
-        Err(Failure::Data(format!(
-            "{}: none of its IDs is among those of the views{hint}: {} here, {} there{near}",
-            path.display(),
-            quoted(labels.ids.first().map_or("", String::as_str)),
-            quoted(&id(0))
-        )))
+        Err(ids::none_known(&path, &labels.ids, views))
     }
 
     /// How well clusters agree with the classes, over the instances whose class is known.
