@@ -1,6 +1,6 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test test-all python browser bench docs lint licences audit fuzz package
+.PHONY: test test-all python wheel static recipe browser bench docs lint licences audit fuzz package
 
 REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
 
@@ -10,7 +10,7 @@ test: browser target/venv/ready
 
 # With the studies: tests that repeat others of their file on many more data.
 test-all: test
-	cargo test --workspace --all-features --test fits --test experiments studies:: -- --ignored
+	cargo test --workspace --all-features --test fits --test experiments --test methods studies:: -- --ignored
 
 # The Python package: the wheel is built as the tests are, and installed in a new virtual environment, and tested as it is
 # installed.
@@ -29,6 +29,34 @@ python: target/venv/ready
 		../../$(PYTHON) -m mypy --package daimc && \
 		../../$(PYTHON) -m mypy tests/typed.py && \
 		../../$(PYTHON) -m mypy.stubtest daimc._daimc
+
+# The wheel that people install. It runs with glibc 2.28 and later, as RHEL 8 has: zig links against the symbols of that version,
+# whatever is installed here. Then it is checked, installed into a new virtual environment, and used there.
+# `make wheel TARGET=aarch64-unknown-linux-gnu` is for ARM, where Rust's standard library for that target is installed
+# (`rustup target add`): the wheel is then checked but not used. This has not been tried yet.
+TARGET ?= x86_64-unknown-linux-gnu
+TOOLS := target/wheel-tools/bin
+wheel: target/wheel-tools/ready
+	rm -rf target/wheels-release
+	PATH="$(abspath $(TOOLS)):$$PATH" maturin build --release --zig --compatibility manylinux_2_28 --target $(TARGET) \
+		--manifest-path crates/daimc-py/Cargo.toml --out target/wheels-release
+	$(TOOLS)/python packaging/check_wheel.py target/wheels-release/daimc-*.whl
+
+# The program as one file that needs no libraries, for any Linux of the architecture, where Rust's standard library for MUSL is installed
+# (`rustup target add`). ARM is aarch64-unknown-linux-musl. This has not been tried yet.
+MUSL ?= x86_64-unknown-linux-musl
+static: target/wheel-tools/ready
+	PATH="$(abspath $(TOOLS)):$$PATH" cargo zigbuild --release --package daimc-cli --target $(MUSL)
+	ls -l target/$(MUSL)/release/daimc
+
+# The recipe for conda-forge and bioconda: parsed, and rendered for every platform.
+recipe: target/wheel-tools/ready
+	$(TOOLS)/python packaging/conda/check.py
+
+target/wheel-tools/ready: packaging/requirements.txt
+	python3 -m venv target/wheel-tools
+	$(TOOLS)/pip install --quiet --requirement packaging/requirements.txt
+	touch $@
 
 # The libraries that write the files which the readers are tested on.
 target/venv/ready: $(REQUIREMENTS)

@@ -50,6 +50,7 @@ impl Annotated {
             clusters: fitted.model.options.clusters,
             confidence: &fitted.confidence,
             latent: &fitted.latent,
+            map: fitted.map.as_ref(),
         };
         let mut failed = None;
         let written = folder.write(self.name, |out| {

@@ -25,8 +25,8 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
 
-    /// A table of IDs and true classes; `::COLUMN` names the column where there are several, as in `clinical.csv::stage`. No
-    /// method sees it
+    /// A table of IDs and true classes; `::COLUMN` names the column if there are several, as in `clinical.csv::stage`. Not used by
+    /// any method
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: String,
 
@@ -35,18 +35,18 @@ pub struct Arguments {
     clusters: Option<usize>,
 
     /// Methods, separated by commas [default: all but the last four]: daimc, daimc-plain (without neighbourhoods), daimc-paper,
-    /// wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed (neighbourhoods by one way
-    /// alone), pca-spectral, nemo. Two-view methods run on every pair; where a method has several settings, the table shows the
-    /// best by the classes and says so
+    /// wsnmf, multinmf, pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed (a single neighbourhood method
+    /// each), pca-spectral, nemo. Two-view methods run on every pair; where a method has several settings, the table shows the best
+    /// according to the true classes and says so
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
 
-    /// Shares of the instances of each view that are removed from it, one experiment each, separated by commas; 0 leaves the
-    /// data as they are, and every instance keeps a view
+    /// Shares of instances to remove from each view, one experiment each, separated by commas; 0 leaves the data as they are, and
+    /// every instance keeps at least one view
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0")]
     missing: Vec<f64>,
 
-    /// Seeds, from 0; each is a mask and a start
+    /// Number of seeds, from 0; each determines a mask and a start
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     seeds: u64,
 

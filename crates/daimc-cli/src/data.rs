@@ -21,15 +21,15 @@ use crate::progress::{self, Level, Spooling};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV or GCT, also compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx,
-    /// .ods, .h5ad, 10x .h5 or folder), or `-` for standard input; `::VARIABLE` picks an array in a container, as in
-    /// `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is one view for each modality. Repeat for
-    /// each view
+    /// A view: its name and its file (CSV, TSV or GCT, optionally compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet,
+    /// .feather, .xlsx, .ods, .h5ad, 10x .h5 or folder), or `-` for standard input; `::VARIABLE` selects an array in a container,
+    /// as in `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is one view for each modality.
+    /// Repeat for each view
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub view: Vec<String>,
 
-    /// A table of IDs and, for each view by name, 1 where it shows the instance and 0 where it is to be hidden
+    /// A table of IDs with a column for each view by name: 1 if the instance is present in the view, 0 if it is to be hidden
     /// [default: nothing is hidden]
     #[arg(long, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,18 +40,19 @@ pub struct Data {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transpose: Option<Which>,
 
-    /// Files have no IDs in their first column: instances are told by row; for some views only: `--no-ids=rna` [default: no]
+    /// Files have no IDs in their first column: instances are identified by row number; for some views only: `--no-ids=rna`
+    /// [default: no]
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ids: Option<Which>,
 
-    /// Columns that are left out of tables (text, spreadsheets, Parquet, Feather) wherever a view has them, by their titles, whatever
-    /// they hold: `--drop Symbol,Chr` [default: none]
+    /// Columns to drop from tables (text, spreadsheets, Parquet, Feather), by name, in every view that has them:
+    /// `--drop Symbol,Chr` [default: none]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop: Vec<String>,
 
-    /// What decimals of text are written with, `.` or `,` [default: .]
+    /// Decimal separator in text files, `.` or `,` [default: .]
     #[arg(long, value_name = "SIGN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decimal: Option<Decimal>,
@@ -60,24 +61,24 @@ pub struct Data {
     #[serde(flatten)]
     pub ids: IdOptions,
 
-    /// Let a view have no instance in common with another; otherwise IDs that never meet are taken for a mistake
+    /// Allow a view to have no instance in common with another; otherwise IDs that never match are treated as a mistake
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_disjoint: bool,
 
-    /// What to do with a row in which some values are missing: `model` to work with those that are there, `error`, or `mean` to
-    /// fill in the mean of the feature [default: model]
+    /// What to do with a row in which some values are missing: `model` to use those that are present, `error`, or `mean` to fill in
+    /// the mean of the feature [default: model]
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nan: Option<Nan>,
 
-    /// Type of the values: `f32`, `f64`, or `auto` for that of the file, f64 for text [default: auto]
+    /// Type of the values: `f32`, `f64`, or `auto` for the type in the file, f64 for text [default: auto]
     #[arg(long, value_name = "TYPE", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
 
-    /// Memory that may be used, such as `500MB` or `16GB`: data that do not fit are read from disk while they are worked
-    /// on, where they lie (.npy, uncompressed .npz) or from temporary files without a name [default: what is free]
+    /// Memory limit, such as `500MB` or `16GB`: data that do not fit are read from disk in every pass, in place (.npy, uncompressed
+    /// .npz) or from unnamed temporary files [default: free memory]
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
@@ -201,7 +202,12 @@ impl Data {
     /// Reads the files and joins them. Data that do not fit into memory stay on disk, with spool files in `folder` for those
     /// that cannot be read where they lie.
     pub fn load(&self, folder: &Path, level: Level) -> Result<Loaded> {
-        self.join(self.allow_disjoint, Some((folder, level)), |_, table| Ok(table))
+        self.join(self.allow_disjoint, Some(Spooling::new(folder, level)), |_, table| Ok(table))
+    }
+
+    /// The same for a look at the data: the SHA-256 of files is not worked out.
+    pub fn look(&self, folder: &Path, level: Level) -> Result<Loaded> {
+        self.join(self.allow_disjoint, Some(Spooling::new(folder, level).unhashed()), |_, table| Ok(table))
     }
 
     /// Reads the files, all of them into memory, and joins them.
@@ -210,40 +216,41 @@ impl Data {
     }
 
     /// Reads the files of new instances, changes each table (given the name of its view), and joins them. No two of them
-    /// need be of the same instances.
+    /// need be of the same instances, and nobody asks for the SHA-256 of the files.
     pub fn load_new(
         &self,
         folder: &Path,
         level: Level,
         change: impl Fn(&str, Table) -> Result<Table>,
     ) -> Result<Loaded> {
-        self.join(true, Some((folder, level)), change)
+        self.join(true, Some(Spooling::new(folder, level).unhashed()), change)
     }
 
     fn join(
         &self,
         apart: bool,
-        spool: Option<(&Path, Level)>,
+        spooling: Option<Spooling>,
         change: impl Fn(&str, Table) -> Result<Table>,
     ) -> Result<Loaded> {
         let start = Instant::now();
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
-        let (mut from_disk, (tables, inputs)) = match spool {
+        let level = spooling.as_ref().map_or(Level::Normal, |spooling| spooling.level);
+        let (mut from_disk, (tables, inputs)) = match spooling {
             None => (None, self.read()?),
-            Some((folder, level)) => {
+            Some(spooling) => {
                 let sizes = self.sizes()?;
                 let from_disk = memory::too_large(&sizes);
                 let read = match from_disk {
-                    Some(_) => self.spool(folder, level),
-                    None => self.read_or_spool(folder, &sizes, level),
+                    Some(_) => self.spool(&spooling),
+                    None => self.read_or_spool(&spooling, &sizes),
                 };
+                spooling.finish();
                 (from_disk, read?)
             }
         };
         if tables.iter().any(|(_, table)| matches!(table.cells, Cells::Stored(_))) {
             from_disk.get_or_insert_with(|| memory::FROM_DISK.into());
         }
-        let level = spool.map_or(Level::Normal, |(_, level)| level);
         for (name, table) in &tables {
             table
                 .remarks
@@ -296,21 +303,18 @@ impl Data {
         })
     }
 
-    /// Reads the files, all of whose values stay on disk, with spool files in a folder.
-    fn spool(&self, folder: &Path, level: Level) -> Result<(Tables, Vec<Input>)> {
+    /// Reads the files, all of whose values stay on disk.
+    fn spool(&self, spooling: &Spooling) -> Result<(Tables, Vec<Input>)> {
         progress::listen();
-        let spooling = Spooling::new(level);
-        let read = self.read_with(|Location { name, path, variable }| {
-            let disk = spooling.disk(folder, name);
+        self.read_with(|Location { name, path, variable }| {
+            let disk = spooling.disk(name);
             Ok(daimc_io::read_stored(path, variable.as_deref(), self.reading(name), &disk)?)
-        });
-        spooling.finish();
-        read
+        })
     }
 
     /// Reads the files, which should fit into memory; values that turn out not to stay on disk. What comes through pipes shares
     /// the memory that files of these sizes leave.
-    fn read_or_spool(&self, folder: &Path, sizes: &[Size], level: Level) -> Result<(Tables, Vec<Input>)> {
+    fn read_or_spool(&self, spooling: &Spooling, sizes: &[Size]) -> Result<(Tables, Vec<Input>)> {
         let pipes = sizes.iter().filter(|size| size.bytes == 0).count().max(1);
         let left = memory::left(sizes) / pipes as u64;
         let names = self.names()?;
@@ -319,13 +323,10 @@ impl Data {
                 names.iter().zip(sizes).find(|(name, _)| *name == view).map_or(0, |(_, size)| size.bytes);
             own.saturating_add(left)
         };
-        let spooling = Spooling::new(level);
         let read = self.read_with(|Location { name, path, variable }| {
-            let (how, disk) = (self.reading(name), spooling.disk(folder, name));
+            let (how, disk) = (self.reading(name), spooling.disk(name));
             Ok(daimc_io::read_within(path, variable.as_deref(), how, &disk, most(name))?)
-        });
-        spooling.finish();
-        let read = read?;
+        })?;
         // Readers into memory do not hear who asks to stop.
         if progress::interrupted() {
             return Err(daimc_io::Error::Interrupted.into());

@@ -16,11 +16,12 @@ use crate::folder::{self, Folder};
 use crate::progress::Level;
 use crate::results::Beside;
 use crate::summary::Summary;
+use crate::tables::Format;
 use crate::truth::{self, Truth};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Share of the instances that is removed from every view, at random [0 to 0.8]
+    /// Share of instances to remove from every view, at random [0 to 0.8]
     #[arg(long, default_value_t = 0.5, value_name = "SHARE")]
     missing: f64,
 
@@ -28,11 +29,11 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     seed: u64,
 
-    /// Options of the fit: `default`, or `paper` for the published algorithm
+    /// Preset of the fit: `default`, or `paper` for the published algorithm
     #[arg(long, default_value = "default", value_parser = ["default", "paper"], hide_possible_values = true)]
     preset: String,
 
-    /// Threads to use; the result does not depend on them [default: all]
+    /// Number of threads; the result does not depend on it [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
@@ -48,8 +49,8 @@ pub struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Write the data to a folder instead, complete, as files to try the other commands on: a table for each view, and
-    /// truth.tsv; `daimc simulate` makes gaps
+    /// Write the complete data to a folder instead, to try the other commands on: a table for each view, and truth.tsv;
+    /// `daimc simulate` removes instances
     #[arg(long, value_name = "DIR", conflicts_with_all = ["missing", "seed", "preset", "title", "output", "json"])]
     files: Option<PathBuf>,
 
@@ -82,6 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if preset == "paper" {
         fit = fit.preset(Preset::Paper);
     }
+    let fit = fit.map(true);
     let truth =
         Truth { classes: classes.iter().map(|class| Some(class.to_string())).collect(), ..Truth::default() };
     let start = Instant::now();
@@ -93,7 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     let beside = Beside { truth: Some(&truth), clinical: None, title: Some(title), annotated: None };
-    fit::write(folder, &views, &model, beside, Embedding::Auto, &mut summary)?;
+    fit::write(folder, &views, &model, beside, (Format::Tsv, Embedding::Auto), &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;
         return fit::done(&model, output);

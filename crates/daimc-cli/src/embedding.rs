@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Result;
 use crate::folder::Folder;
 use crate::results;
+use crate::tables::Format;
 
 /// The format of the embedding.
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,7 @@ pub enum Embedding {
     Auto,
     Tsv,
     Npy,
+    Parquet,
     None,
 }
 
@@ -25,28 +27,33 @@ const TEXT_MOST: usize = 100_000;
 
 const TSV: &str = "embedding.tsv";
 const NPY: &str = "embedding.npy";
+const PARQUET: &str = "embedding.parquet";
 
 impl Embedding {
-    /// Writes V in this format; what an earlier result has in another one does not stay.
-    pub fn write(self, folder: &mut Folder, fitted: &Fit) -> Result<()> {
-        let own = self.file(fitted.labels.len());
+    /// Writes V in this format, or in that of the other tables; what an earlier result has in another one does not stay.
+    pub fn write(self, folder: &mut Folder, fitted: &Fit, tables: Format) -> Result<()> {
+        let (ids, latent) = (&fitted.ids, &fitted.latent);
+        let own = self.file(fitted.labels.len(), tables);
         match own {
-            Some(TSV) => folder.write(TSV, |out| results::embedding(out, &fitted.ids, &fitted.latent))?,
-            Some(name) => folder.write(name, |out| results::embedding_as_npy(out, &fitted.latent))?,
+            Some(TSV) => folder.write(TSV, |out| results::embedding(out, ids, latent))?,
+            Some(PARQUET) => folder.write(PARQUET, |out| crate::tables::embedding(ids, latent).write(out))?,
+            Some(name) => folder.write(name, |out| results::embedding_as_npy(out, latent))?,
             None => {}
         }
-        for other in [TSV, NPY].into_iter().filter(|name| Some(*name) != own) {
+        for other in [TSV, NPY, PARQUET].into_iter().filter(|name| Some(*name) != own) {
             folder.leave_out(other)?;
         }
         Ok(())
     }
 
     /// The file, if there is to be one.
-    fn file(self, instances: usize) -> Option<&'static str> {
+    fn file(self, instances: usize, tables: Format) -> Option<&'static str> {
         match self {
+            Self::Auto if tables == Format::Parquet => Some(PARQUET),
             Self::Auto if instances <= TEXT_MOST => Some(TSV),
             Self::Auto | Self::Npy => Some(NPY),
             Self::Tsv => Some(TSV),
+            Self::Parquet => Some(PARQUET),
             Self::None => None,
         }
     }
@@ -58,10 +65,18 @@ mod tests {
 
     #[test]
     fn text_becomes_an_array_beyond_a_hundred_thousand_instances() {
-        assert_eq!(Embedding::Auto.file(100_000), Some("embedding.tsv"));
-        assert_eq!(Embedding::Auto.file(100_001), Some("embedding.npy"));
-        assert_eq!(Embedding::Tsv.file(100_001), Some("embedding.tsv"));
-        assert_eq!(Embedding::Npy.file(1), Some("embedding.npy"));
-        assert_eq!(Embedding::None.file(1), None);
+        let file = |embedding: Embedding, instances: usize| embedding.file(instances, Format::Tsv);
+        assert_eq!(file(Embedding::Auto, 100_000), Some("embedding.tsv"));
+        assert_eq!(file(Embedding::Auto, 100_001), Some("embedding.npy"));
+        assert_eq!(file(Embedding::Tsv, 100_001), Some("embedding.tsv"));
+        assert_eq!(file(Embedding::Npy, 1), Some("embedding.npy"));
+        assert_eq!(file(Embedding::None, 1), None);
+    }
+
+    #[test]
+    fn it_is_as_the_other_tables_unless_something_else_is_asked_for() {
+        assert_eq!(Embedding::Auto.file(1, Format::Parquet), Some("embedding.parquet"));
+        assert_eq!(Embedding::Tsv.file(1, Format::Parquet), Some("embedding.tsv"));
+        assert_eq!(Embedding::Parquet.file(1, Format::Tsv), Some("embedding.parquet"));
     }
 }

@@ -10,18 +10,18 @@ use daimc_io::Column;
 use crate::data::{read_once, utf8};
 use crate::failure::{Failure, Result};
 use crate::ids::IdOptions;
+use crate::tables::Format;
 use crate::terminal::tell;
 use crate::truth;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The clusters: the folder of a fit, its labels.tsv, or any table of IDs and labels; `::COLUMN` names the column where there are
-    /// several
+    /// The clusters: the folder of a fit, its labels.tsv or .parquet, or any table of IDs and labels; `::COLUMN` names the column
+    /// if there are several
     #[arg(value_name = "LABELS[::COLUMN]", value_parser = utf8())]
     labels: String,
 
-    /// The classes: a table of IDs and classes; `::COLUMN` names the column where there are several, as in
-    /// `clinical.csv::stage`
+    /// The true classes: a table of IDs and classes; `::COLUMN` names the column if there are several, as in `clinical.csv::stage`
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: String,
 
@@ -37,12 +37,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { labels, truth, ids, json } = arguments;
     let (mut found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
     // Who names the folder of a fit means its clusters.
-    let inside = found.path.join("labels.tsv");
-    if inside.is_file() {
+    crate::folder::settle(&found.path)?;
+    let inside = [Format::Tsv, Format::Parquet].map(|format| found.path.join(format.file("labels")));
+    if let Some(inside) = inside.into_iter().find(|inside| inside.is_file()) {
         found.path = inside;
     }
     read_once([found.path.as_path(), known.path.as_path()])?;
-    crate::folder::settle(&found.path)?;
     let (path, truth) = (found.path.display(), known.path.display());
     let matching = ids.matching()?;
     let labels = daimc_io::read_labels(&found.path, found.column.as_deref(), &matching)?;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use daimc::ErrorKind;
+use daimc::text::plain;
+use daimc::{Error, ErrorKind};
 
 use crate::terminal::tell;
 
@@ -65,10 +66,45 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<daimc::Error> for Failure {
-    fn from(error: daimc::Error) -> Self {
-        Self::new(error.kind(), error.to_string())
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let text = match &error {
+            Error::Option { option: name, value, reason }
+            | Error::Unsuitable { what: name, value, reason } => {
+                option(name).map(|option| format!("{option} {}: {reason}", plain(value)))
+            }
+            _ => None,
+        };
+        Self::new(error.kind(), text.unwrap_or_else(|| error.to_string()))
     }
+}
+
+/// The option of the command line that an option of the library is set by.
+fn option(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "add_view" => "--add-view",
+        "alpha" => "--alpha",
+        "batch" => "--batch",
+        "beta" => "--beta",
+        "clusters" => "-k",
+        "hidden" => "--hidden",
+        "initialisation" => "--init",
+        "latent" => "--latent",
+        "max_iterations" => "--max-iter",
+        "memory_factor" => "--memory-factor",
+        "neighbours" => "--neighbours",
+        "neighbours_budget" => "--neighbours-budget",
+        "penalty" => "--penalty",
+        "preset" => "--preset",
+        "resamples" => "--resamples",
+        "runs" => "--runs",
+        "scale" => "--scale",
+        "solver" => "--solver",
+        "tolerance" => "--tol",
+        "top_features" => "--top-features",
+        "view_weights" => "--view-weights",
+        _ => return None,
+    })
 }
 
 impl From<daimc_io::Error> for Failure {
@@ -81,5 +117,45 @@ impl From<daimc_io::Error> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::output("standard output", &error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::option;
+
+    #[test]
+    fn options_of_the_library_are_told_as_options_that_there_are() {
+        let command = crate::Arguments::command();
+        let long = |argument: &clap::Arg| argument.get_long().map(|name| format!("--{name}"));
+        let known: Vec<String> = ["fit", "select", "update"]
+            .iter()
+            .flat_map(|name| command.find_subcommand(name).unwrap().get_arguments())
+            .flat_map(|argument| {
+                long(argument).into_iter().chain(argument.get_short().map(|name| format!("-{name}")))
+            })
+            .collect();
+        let of_fit = serde_json::to_value(daimc::Daimc::new(2).options()).unwrap();
+        let names: Vec<&str> = of_fit.as_object().unwrap().keys().map(String::as_str).collect();
+        for name in names.into_iter().chain(["add_view", "batch", "hidden", "memory_factor", "resamples"]) {
+            // These cannot be set from the command line, or have no value that is wrong.
+            let none = [
+                "equal_weight",
+                "passes",
+                "restarts",
+                "latent_scale",
+                "settle",
+                "consolidate",
+                "assess",
+                "map",
+                "seed",
+            ];
+            match option(name) {
+                Some(told) => assert!(known.iter().any(|own| own == told), "{told}"),
+                None => assert!(none.contains(&name) || name == "view_scales", "{name}"),
+            }
+        }
     }
 }

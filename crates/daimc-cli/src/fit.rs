@@ -23,9 +23,11 @@ use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
 use crate::memory;
-use crate::progress::{Level, Progress};
+use crate::online;
+use crate::progress::{Level, Line, Progress};
 use crate::results::{self, Beside};
 use crate::summary::{self, Summary};
+use crate::tables::{self, Format};
 use crate::truth::{self, Truth};
 
 #[derive(Args)]
@@ -34,8 +36,9 @@ pub struct Arguments {
     #[command(flatten)]
     pub options: Options,
 
-    /// Folder for the results: labels.tsv, embedding.tsv or .npy (V), contributions.tsv (what each view says for each
-    /// instance's cluster), features.tsv (what each feature says for each cluster, and in which share of the runs it leads it),
+    /// Folder for the results: labels.tsv, map.tsv (coordinates of each instance on the report's map), embedding.tsv or .npy (V),
+    /// contributions.tsv (how strongly each view supports each instance's cluster), features.tsv (the weight of each feature for
+    /// each cluster, and the share of runs in which it leads the cluster; these five as .parquet with --format parquet),
     /// model.safetensors, summary.json, report.html; with --clinical, clinical.tsv and survival.tsv
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -44,8 +47,8 @@ pub struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Take options from a TOML file with the names of these options as keys, or from the summary.json of another fit;
-    /// what the command line says comes first
+    /// Read options from a TOML file with the names of these options as keys, or from the summary.json of another fit; the command
+    /// line takes precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -53,11 +56,11 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Tell nothing on standard error but errors
+    /// Print nothing but errors on standard error
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Tell more: the scaling of each view, the use of neighbourhoods and every iteration
+    /// Print more: the scaling of each view, the use of neighbourhoods and every iteration
     #[arg(short, long)]
     verbose: bool,
 }
@@ -66,16 +69,22 @@ pub struct Arguments {
 const LISTED: usize = 5;
 
 /// The files of a result, and those that it takes the place of.
-const FILES: [&str; 12] = [
+pub const FILES: [&str; 18] = [
     "labels.tsv",
+    "labels.parquet",
+    "map.tsv",
+    "map.parquet",
     "annotated.h5ad",
     "annotated.h5mu",
     "clinical.tsv",
     "survival.tsv",
     "embedding.tsv",
     "embedding.npy",
+    "embedding.parquet",
     "contributions.tsv",
+    "contributions.parquet",
     "features.tsv",
+    "features.parquet",
     "report.html",
     "summary.json",
     "model.safetensors",
@@ -94,31 +103,32 @@ pub struct Options {
     #[serde(alias = "k", skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
 
-    /// Where the other options start from: `default`, or `paper` for the published algorithm [default: default]
+    /// Defaults of the other options: `default`, or `paper` for the published algorithm [default: default]
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = by_name(Preset::ALL, Preset::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
 
-    /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit; for one
-    /// view only: `--scale rna=log`. `auto` tries min-max-unit and unit on a sample, of logarithms where values are
-    /// heavy-tailed (log, log-unit); sparse counts are scaled by tf-idf. May be repeated [default: auto]
+    /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit; for one view only:
+    /// `--scale rna=log`. `auto` tries min-max-unit and unit on a sample (log and log-unit where values are heavy-tailed); sparse
+    /// counts are scaled by tf-idf. May be repeated [default: auto]
     #[arg(long, value_name = "[VIEW=]SCALE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,
 
-    /// Use only so many features of each view, those of largest variance (of logarithms, where these are taken) [default: all]
+    /// Use only this number of features of each view, those with the largest variance (of the logarithms, where these are taken)
+    /// [default: all]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_features: Option<usize>,
 
-    /// What alpha and beta are measured by: `published`, `relative` to the data (beta, from 0 to 1, then really leaves
-    /// features out), or `auto`: relative, and chosen by the prediction of hidden rows [default: published]
+    /// Scale of alpha and beta: `published`, `relative` to the data (beta, from 0 to 1, then actually drops features), or `auto`:
+    /// relative, and chosen by the prediction of hidden rows [default: published]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Penalty::ALL, Penalty::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty: Option<Penalty>,
 
-    /// How much the views count: `equal`, or `learned` from how well the other views predict hidden rows of a view, so that
-    /// a view of noise hardly counts [default: equal]
+    /// Weights of the views: `equal`, or `learned` from how well the other views predict hidden rows of a view, so that a noisy
+    /// view has little weight [default: equal]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(ViewWeights::ALL, ViewWeights::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view_weights: Option<ViewWeights>,
@@ -133,22 +143,22 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
 
-    /// Columns of the shared representation [default: the number of clusters]
+    /// Number of columns of the shared representation [default: the number of clusters]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latent: Option<usize>,
 
-    /// Iterations, at most [default: 100; paper 30]
+    /// Maximum number of iterations [default: 100; paper 30]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iter: Option<usize>,
 
-    /// Stop when the objective changes by less than this share [default: 1e-4]
+    /// Stop when the relative change of the objective is below this threshold [default: 1e-4]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tol: Option<f64>,
 
-    /// How the representation starts: `aligned` or `paper` [default: aligned; paper paper]
+    /// How the representation is initialised: `aligned` or `paper` [default: aligned; paper paper]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Initialisation::ALL, Initialisation::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<Initialisation>,
@@ -158,49 +168,75 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver: Option<Solver>,
 
-    /// Fits from so many starts that are combined into one clustering; the instances they agree on are the surer ones, and
-    /// features.tsv and the report tell the stability of the features [default: 1]
+    /// Number of runs, from different starts, that are combined into one clustering; confidence is higher where they agree, and
+    /// features.tsv and the report show the stability of the features [default: 1]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<usize>,
 
-    /// Whether it is used who is near whom in each view: `off`, `refine` (clusters are cut from the graph of neighbours),
-    /// `embed` (each view becomes the eigenvectors of its graph) or `auto` (a vote, weighted by how well neighbours in single
-    /// views predict the clusters; `off` beyond 200 000 instances) [default: auto; paper off]
+    /// Use of nearest neighbours within each view: `off`, `refine` (clusters are cut from the kNN graph), `embed` (each view is
+    /// replaced by the eigenvectors of its kNN graph) or `auto` (a vote, weighted by how well neighbours in single views predict
+    /// the clusters, within --neighbours-budget) [default: auto; paper off]
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Neighbours::ALL, Neighbours::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
 
-    /// Leave out the comparison of the clusters with those of permuted and of resampled data. Clusters stay the same;
-    /// confidence is then the bare margin
+    /// Processor time that neighbourhoods may take with `--neighbours auto`, in seconds of one core; methods that would take longer
+    /// are skipped [default: ten times that of the fit without them, at least 60]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours_budget: Option<f64>,
+
+    /// Skip the comparison of the clusters with those of permuted and of resampled data. Clusters stay the same; confidence is then
+    /// the plain margin
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_assess: bool,
 
-    /// Seed of every random draw [default: 0]
+    /// Learn in a single pass from data that are too large to be read repeatedly: the first batch is fitted, every later one
+    /// updates the model; finally the data are read once more and all instances are assigned to clusters. Only labels.tsv,
+    /// features.tsv, model.safetensors and summary.json are written
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub online: bool,
+
+    /// Number of instances in a batch with --online; data that stay on disk are loaded batch by batch [default: 100000]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+
+    /// Random seed [default: 0]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 
-    /// Threads to use; the result does not depend on them [default: all]
+    /// Number of threads; the result does not depend on it [default: all]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
 
-    /// Format of the shared representation: `tsv` with IDs and six significant digits, `npy` (float32, a row for each line of
-    /// labels.tsv), `none`, or `auto`: tsv up to 100 000 instances, npy beyond [default: auto]
+    /// Format of the tables of labels, V, contributions and features: `tsv`, or `parquet` (IDs as text, zstd), which pandas, polars
+    /// and R read in a fraction of the time [default: tsv]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+
+    /// Format of the shared representation, if different from that of the other tables: `tsv` with IDs and six significant digits,
+    /// `npy` (float32, a row for each line of labels.tsv), `parquet` (float32, with IDs), `none`, or `auto`: as --format, but npy
+    /// instead of tsv beyond 100 000 instances [default: auto]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
 
-    /// Write annotated.h5ad or annotated.h5mu too: a copy of the one such file that all views are of, with the column `daimc` of
-    /// clusters and `daimc_confidence` in obs, and V as `X_daimc` in obsm, to go on with in scanpy or muon
+    /// Also write annotated.h5ad or annotated.h5mu: a copy of the single file that all views come from, with clusters as `daimc`
+    /// and their confidence as `daimc_confidence` in obs, V as `X_daimc` and the map as `X_daimc_map` in obsm, for further work in
+    /// scanpy or muon
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub annotate: bool,
 
-    /// A table of IDs and true classes: adds metrics, and a comparison to the report; `::COLUMN` names the column where
-    /// there are several, as in `clinical.csv::stage`. The fit does not see it
+    /// A table of IDs and true classes: adds metrics, and a comparison to the report; `::COLUMN` names the column if there are
+    /// several, as in `clinical.csv::stage`. Not used by the fit
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<String>,
@@ -261,6 +297,7 @@ impl Options {
         fit = with(fit, self.seed, Daimc::seed);
         fit = with(fit, self.init, Daimc::initialisation);
         fit = with(fit, self.neighbours, Daimc::neighbours);
+        fit = with(fit, self.neighbours_budget, Daimc::neighbours_budget);
         if self.no_assess {
             fit = fit.assess(false);
         }
@@ -363,8 +400,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let earlier = config.as_deref().map(inputs_of).unwrap_or_default();
     let options = config.as_deref().map_or_else(|| Ok(options.clone()), |path| options.over(path))?;
     crate::use_threads(options.threads)?;
-    let fit = options.fit()?;
+    let fit = options.fit()?.map(true);
     options.check_names()?;
+    online::check(&options)?;
     if let Some(truth) = &options.truth {
         options.data.check_truth(truth)?;
     }
@@ -380,7 +418,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
 
     options.data.memory.as_deref().map_or(Ok(()), memory::limit)?;
-    memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
+    if !options.online {
+        memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
+    }
     let loaded = options.data.load(&output, level)?;
     level.tell(&loaded.account);
     loaded.from_disk.iter().for_each(|why| level.tell(why));
@@ -390,7 +430,10 @@ pub fn run(arguments: Arguments) -> Result<()> {
             level.tell(format!("{} has changed since the fit that is repeated", input.path.display()));
         }
     }
-    memory::check(&loaded, fit.options())?;
+    if options.online {
+        return online::run(&options, &fit.map(false), &loaded, folder, level, json);
+    }
+    let fit = memory::check(&loaded, fit, level)?;
     let truth =
         options.truth.as_ref().map(|path| Truth::read(path, &loaded.views, &options.data.ids)).transpose()?;
     let clinical = options.clinical.read(&loaded.views, &options.data.ids)?;
@@ -405,14 +448,16 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     summary.clinical = findings.as_ref().map(Findings::to_json).transpose()?;
-    let embedding = options.embedding.unwrap_or_default();
+    let formats = (options.format.unwrap_or_default(), options.embedding.unwrap_or_default());
     let beside = Beside {
         truth: truth.as_ref(),
         clinical: findings.as_ref(),
         title: options.title.as_deref(),
         annotated: annotated.as_ref().map(|own| (own, output.as_path())),
     };
-    write(folder, &loaded.views, &fitted, beside, embedding, &mut summary)?;
+    let line = Line::new(level, "writing the results and the report");
+    write(folder, &loaded.views, &fitted, beside, formats, &mut summary)?;
+    drop(line);
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", summary.text()?)?;
@@ -448,7 +493,7 @@ pub fn cluster(
     truth: Option<&Truth>,
     level: Level,
 ) -> Result<(Fit, Option<Scores>)> {
-    let progress = Progress::new(fit.options().max_iterations, fit.options().runs, level);
+    let progress = Progress::new(fit.options(), level);
     let fitted = progress.watch(fit).fit_with(views, |iteration| progress.each(iteration));
     progress.finish();
     let fitted = fitted?;
@@ -554,18 +599,34 @@ pub fn write(
     views: &Views<'_>,
     fitted: &Fit,
     beside: Beside<'_>,
-    embedding: Embedding,
+    (format, embedding): (Format, Embedding),
     summary: &mut Summary,
 ) -> Result<()> {
     let start = Instant::now();
     let explanation = fitted.explain(views)?;
-    folder
-        .write("labels.tsv", |out| results::labels(out, &fitted.ids, &fitted.labels, &fitted.confidence))?;
-    embedding.write(&mut folder, fitted)?;
-    folder.write("contributions.tsv", |out| {
-        results::contributions(out, &fitted.model, &fitted.ids, &fitted.labels, &explanation.contributions)
-    })?;
-    folder.write("features.tsv", |out| results::features(out, &fitted.model))?;
+    let Fit { ids, labels, confidence, model, map, .. } = fitted;
+    let contributions = &explanation.contributions;
+    format.write(
+        &mut folder,
+        "labels",
+        |out| results::labels(out, ids, labels, confidence),
+        || tables::labels(ids, labels, confidence),
+    )?;
+    match map {
+        Some(map) => {
+            format.write(&mut folder, "map", |out| results::map(out, ids, map), || tables::map(ids, map))?;
+        }
+        // The fit was interrupted before.
+        None => ["map.tsv", "map.parquet"].into_iter().try_for_each(|file| folder.leave_out(file))?,
+    }
+    embedding.write(&mut folder, fitted, format)?;
+    format.write(
+        &mut folder,
+        "contributions",
+        |out| results::contributions(out, model, ids, labels, contributions),
+        || tables::contributions(model, ids, labels, contributions),
+    )?;
+    format.write(&mut folder, "features", |out| results::features(out, model), || tables::features(model))?;
     if let Some(findings) = beside.clinical {
         folder.write("clinical.tsv", |out| findings.write(out))?;
         if let Some(survival) = &findings.survival {

@@ -60,11 +60,11 @@ impl Destination {
     }
 
     /// Writes the content.
-    pub fn write(&mut self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    pub fn write(&mut self, content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
         let written = if let Some(file) = &mut self.file {
             file.write(content)
         } else {
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
             content(&mut out).and_then(|()| out.flush())
         };
         written.map_err(|error| Failure::output(&self.name, &error))

@@ -15,12 +15,12 @@ use crate::failure::{Failure, Result};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct IdOptions {
-    /// Compare only so many characters at the start of IDs, such as 12 for the patient in a TCGA barcode [default: all]
+    /// Compare only this number of characters at the start of IDs, such as 12 for the patient in a TCGA barcode [default: all]
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_prefix: Option<usize>,
 
-    /// Compare only what a regular expression matches in IDs, or its first group: `'^[^_]+'` for what comes before a `_`
+    /// Compare only the part of IDs that a regular expression matches, or its first group: `'^[^_]+'` for the part before a `_`
     /// [default: all]
     #[arg(long, value_name = "REGEX")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,18 +31,18 @@ pub struct IdOptions {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
 
-    /// Take `-`, `.`, `_`, `:`, `/` and blanks in IDs for the same
+    /// Treat `-`, `.`, `_`, `:`, `/` and spaces in IDs as the same character
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_separators: bool,
 
-    /// A table with the columns `view`, `id` and `instance` that says which instance each ID of a view is of
+    /// A table with the columns `view`, `id` and `instance` that maps each ID of a view to its instance
     #[arg(long, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
 
-    /// What to do with two rows of a view that are of the same instance: `error`, `first` to take the first, or `mean`
-    /// [default: error]
+    /// What to do if several rows of a view belong to the same instance: `error`, `first` to take the first, or `mean` [default:
+    /// error]
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Duplicates>,

@@ -16,6 +16,7 @@ use crate::folder::{Folder, settle, spare_inputs};
 use crate::progress::Level;
 use crate::results;
 use crate::simulate::file_name;
+use crate::tables::{self, Format};
 
 #[derive(Args)]
 #[command(after_help = "Example: the missing rows and values of two tables, by the model of their fit\n\n  \
@@ -30,33 +31,37 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
 
-    /// Folder for the tables: NAME.tsv for each view of the model, with a row for every instance
+    /// Folder for the tables: NAME.tsv (or .parquet) for each view of the model, with a row for every instance
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Write only what was missing: NAME.tsv is then a long table of id, feature, value
+    /// Write only what was missing: each table is then in long format, with the columns id, feature, value
     #[arg(long)]
     only_gaps: bool,
+
+    /// Format of the tables: `tsv`, or `parquet` (IDs as text, values in the precision of the view, zstd)
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, default_value = "tsv")]
+    format: Format,
 
     /// Replace files in a folder that is not empty
     #[arg(long)]
     force: bool,
 
-    /// Threads to use; the result does not depend on them [default: all]
+    /// Number of threads; the result does not depend on it [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
-    /// Print what was filled in as JSON
+    /// Print a summary of what was imputed as JSON
     #[arg(long)]
     json: bool,
 
-    /// Tell nothing on standard error but errors
+    /// Print nothing but errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { model, data, output, only_gaps, force, threads, json, quiet } = arguments;
+    let Arguments { model, data, output, only_gaps, format, force, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
     let paths = data.paths()?;
@@ -66,7 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let model = results::model(&path)?;
     let files = files(&model, output)?;
     for file in &files {
-        spare_inputs(&output.join(file), paths.iter().map(PathBuf::as_path).chain([path.as_path()]))?;
+        spare_inputs(
+            &output.join(format.file(file)),
+            paths.iter().map(PathBuf::as_path).chain([path.as_path()]),
+        )?;
     }
     let loaded = data.load_new(&std::env::temp_dir(), level, |view, table| align(view, table, &model))?;
     level.tell(&loaded.account);
@@ -78,12 +86,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let imputed = model.imputed(views, &own.name, &latent)?;
         let given = views.schema().views().find(|view| view.name() == own.name);
         let single = given.is_some_and(|view| matches!(view.layout(), Layout::DenseF32 | Layout::SparseF32));
-        folder.write(file, |out| {
-            if *only_gaps {
-                return results::gaps(out, ids, own, &imputed, single);
-            }
-            results::table(out, ids, own, &imputed.values, single)
+        let values = &imputed.values;
+        folder.write(&format.file(file), |out| match (format, only_gaps) {
+            (Format::Tsv, true) => results::gaps(out, ids, own, &imputed, single),
+            (Format::Tsv, false) => results::table(out, ids, own, values, single),
+            (Format::Parquet, true) => tables::gaps(ids, own, &imputed, single).write(out),
+            (Format::Parquet, false) => tables::table(ids, own, values, single).write(out),
         })?;
+        folder.leave_out(&format.other().file(file))?;
         told.push(Told {
             view: own.name.clone(),
             given: given.is_some(),
@@ -106,11 +116,11 @@ struct Told {
     held_out: [Option<Accuracy>; 2],
 }
 
-/// The file of each view.
+/// The table of each view.
 fn files(model: &Model, output: &Path) -> Result<Vec<String>> {
     let mut files: Vec<String> = Vec::new();
     for view in &model.views {
-        let file = format!("{}.tsv", file_name(&view.name));
+        let file = file_name(&view.name);
         if files.contains(&file) {
             let reason = "would be written twice: fit with views of other names";
             return Err(Failure::Usage(format!("{}: {reason}", output.join(file).display())));

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::Args;
-use daimc::Views;
 use daimc::estimate::{Cost, Estimate, Shape};
-use daimc::text::{list, plain};
+use daimc::text::{duration, list, plain};
+use daimc::{Neighbours, Source, Views};
 use serde_json::{Value, json};
 
-use crate::data::{Data, Input, Loaded};
+use crate::data::{Data, Loaded};
 use crate::failure::{Failure, Result};
 use crate::progress::Level;
 
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(short = 'k', long, value_name = "K", default_value_t = 10)]
     clusters: usize,
 
-    /// Threads to use for reading, and in the estimate [default: all]
+    /// Number of threads for reading, and assumed in the estimate [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
@@ -40,11 +40,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if *clusters == 0 {
         return Err(Failure::Usage("-k 0: there must be at least one cluster".into()));
     }
-    let loaded = data.load(&std::env::temp_dir(), Level::Normal)?;
+    let loaded = data.look(&std::env::temp_dir(), Level::Normal)?;
     let combinations = combinations(&loaded.views);
     let estimate = estimate(&loaded, *clusters);
     // As in a fit by default.
-    let included = loaded.from_disk.is_none() && Estimate::includes_neighbours(loaded.views.instances());
+    let included = estimate.used != Neighbours::Off;
     let mut fit = cost(&estimate, included);
     fit.bytes += copies(&loaded);
     if loaded.from_disk.is_some() {
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let neighbours = estimate.neighbours;
     let mut out = io::stdout().lock();
     if *json {
-        writeln!(out, "{:#}", to_json(&loaded, &combinations, fit, (included, neighbours)))?;
+        writeln!(out, "{:#}", to_json(&loaded, &combinations, fit, &estimate))?;
         return Ok(());
     }
     let n = loaded.views.instances();
@@ -111,12 +111,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     )?;
     if let Some(why) = &loaded.from_disk {
         writeln!(out, "{why}.")?;
-    } else if !included {
+    }
+    let (megabytes, time) = (neighbours.bytes / 1e6, duration(neighbours.seconds));
+    if included {
         writeln!(
             out,
-            "With neighbourhoods (--neighbours refine), {:.1} MB and {} more.",
-            neighbours.bytes / 1e6,
-            duration(neighbours.seconds)
+            "Neighbourhoods take {megabytes:.1} MB and {time} of it; --neighbours off leaves them out."
+        )?;
+    } else {
+        writeln!(
+            out,
+            "Neighbourhoods are left out: they would take {megabytes:.1} MB and {time} more (--neighbours refine)."
         )?;
     }
     Ok(())
@@ -140,7 +145,7 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
 
 /// What a fit takes, its data included.
 pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
-    let Estimate { data, mut fit, neighbours } = *estimate;
+    let Estimate { data, mut fit, neighbours, .. } = *estimate;
     fit.bytes += data;
     if with_neighbours {
         fit.bytes += neighbours.bytes;
@@ -151,14 +156,7 @@ pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
 
 /// What the parts of a fit will take.
 pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
-    let shape = |(view, input): (usize, &Input)| Shape {
-        present: loaded.account.views[view].present,
-        features: input.shape[1],
-        entries: input.entries,
-        value: if input.values.ends_with("f32") { 4 } else { 8 },
-        sparse: input.values.starts_with("sparse"),
-    };
-    let shapes: Vec<Shape> = loaded.inputs.iter().enumerate().map(shape).collect();
+    let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
     Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
 }
 
@@ -171,21 +169,13 @@ pub fn copies(loaded: &Loaded) -> f64 {
     lacking.map(|(input, _)| input.bytes as f64).sum()
 }
 
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => "less than a second".into(),
-        s if s < 90.0 => format!("{s:.0} seconds"),
-        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
-        s => format!("{:.1} hours", s / 3600.0),
-    }
-}
-
 fn to_json(
     loaded: &Loaded,
     combinations: &[(Vec<String>, usize)],
     fit: Cost,
-    (included, neighbours): (bool, Cost),
+    &Estimate { neighbours, used, .. }: &Estimate,
 ) -> Value {
+    let included = used != Neighbours::Off;
     let views = loaded.inputs.iter().zip(&loaded.account.views).map(|(input, account)| {
         json!({
             "name": input.name, "path": input.path, "features": input.shape[1], "values": input.values,
@@ -205,7 +195,7 @@ fn to_json(
         "estimate": {
             "memory_bytes": fit.bytes.round(), "seconds": fit.seconds,
             "neighbours": {
-                "included": included, "memory_bytes": neighbours.bytes.round(), "seconds": neighbours.seconds,
+                "included": included, "used": used, "memory_bytes": neighbours.bytes.round(), "seconds": neighbours.seconds,
             },
         },
     })

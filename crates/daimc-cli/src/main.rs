@@ -22,6 +22,7 @@ mod ids;
 mod impute;
 mod inspect;
 mod memory;
+mod online;
 mod predict;
 mod progress;
 mod report;
@@ -31,22 +32,24 @@ mod select;
 mod shell;
 mod simulate;
 mod summary;
+mod tables;
 mod terminal;
 mod truth;
+mod update;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use failure::{Failure, Result};
 
-/// Clusters instances that are seen through several views, each of which misses some of them
+/// Clusters instances described by several views, each of which lacks some of the instances
 #[derive(Parser)]
 #[command(
     name = "daimc",
     version,
     arg_required_else_help = true,
     max_term_width = 120,
-    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data.\n\
+    after_help = "Exit codes: 0 success, 1 failed or interrupted, 2 wrong usage, 3 bad data.\n\
                   Start with `daimc demo`; then `daimc fit --view rna=rna.tsv --view prot=prot.csv -k 10 -o out`."
 )]
 struct Arguments {
@@ -56,35 +59,39 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Cluster the embedded Digit data with half of every view missing; nothing to prepare
+    /// Cluster the built-in Digit data with half of every view missing; needs no input files
     Demo(demo::Arguments),
-    /// Cluster the instances of your files; writes labels, features, the model and a report
+    /// Cluster the instances in your files; write labels, features, the model and a report
     Fit(Box<fit::Arguments>),
-    /// Recommend a number of clusters: stability and prediction of hidden rows, with a plot
+    /// Recommend a number of clusters by stability and by prediction of hidden rows, with a plot
     Select(select::Arguments),
-    /// Show what is missing where, and the memory and time that a fit will take
+    /// Show what is missing where, and estimate the memory and time of a fit
     Inspect(inspect::Arguments),
-    /// Place new instances, from whichever views they have, with the model of a fit
+    /// Assign new instances to the clusters of a fitted model, from whichever views they have
     Predict(predict::Arguments),
-    /// Fill in rows and values that are missing, with the model of a fit; tells how far off they are
+    /// Update a model with new instances, assign them to clusters, and report how far the model moved
+    Update(update::Arguments),
+    /// Impute missing rows and values with a fitted model, and estimate the error
     Impute(impute::Arguments),
     /// Compare clusters with true classes: AC, NMI, ARI, purity, F
     Evaluate(evaluate::Arguments),
-    /// Remove instances from views at random: writes mask.tsv and incomplete copies
+    /// Remove instances from views at random; write mask.tsv and incomplete copies
     Simulate(simulate::Arguments),
-    /// Run every method on the same data and masks, against true classes: a table, plots, and every run
+    /// Run several methods on the same data and masks and compare them with true classes; write a table, plots and every run
     Compare(compare::Arguments),
-    /// Repeat the tables and figures of the DAIMC paper, or judge a default on many data sets; every method on the same masks
+    /// Reproduce the tables and figures of the DAIMC paper, or evaluate the default on many data sets; every method on the same
+    /// masks
     Reproduce(reproduce::Arguments),
-    /// Make the report of a fit again, for instance with a truth that was not known then
+    /// Regenerate the report of a fit, for instance with true classes that were not known before
     Report(report::Arguments),
     /// Print the completions for a shell
     Completions(shell::Completions),
-    /// Print the manual, of the program or of a command, in the format of man
+    /// Print the manual page of the program or of a command, in man format
     Man(shell::Man),
 }
 
 fn main() -> ExitCode {
+    survive_file_limits();
     let arguments = Arguments::try_parse().unwrap_or_else(|error| hints::with_tip(error).exit());
     let outcome = match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
@@ -92,6 +99,7 @@ fn main() -> ExitCode {
         Command::Select(arguments) => select::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Update(arguments) => update::run(&arguments),
         Command::Impute(arguments) => impute::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
@@ -102,6 +110,17 @@ fn main() -> ExitCode {
         Command::Man(arguments) => shell::man(&arguments),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
+/// From now on, a write beyond what `ulimit -f` allows is an error like any other. Without a handler the signal ends the program
+/// without a word, and what it has begun to write stays.
+fn survive_file_limits() {
+    #[cfg(unix)]
+    {
+        use signal_hook::{consts::SIGXFSZ, flag};
+        // Nobody looks at the flag: the write itself fails. Where no handler can be set, all is as before.
+        let _ = flag::register(SIGXFSZ, std::sync::Arc::default());
+    }
 }
 
 /// From now on, all work is done by so many threads; where no number is given, by one for each processor.

@@ -1,11 +1,13 @@
 //! Memory: what may be used, and whether a fit will find enough of it.
 
-use daimc::{Neighbours, Options, Source};
+use daimc::estimate::Effort;
+use daimc::{Daimc, Neighbours, Options, Source};
 use daimc_io::Size;
 
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
 use crate::inspect;
+use crate::progress::Level;
 
 /// From now on no more memory is used than `--memory` says.
 pub fn limit(size: &str) -> Result<()> {
@@ -64,27 +66,37 @@ pub fn size(bytes: f64) -> String {
     if bytes < 1e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
 }
 
-/// Fails before a fit begins that would end for want of memory, whose end nobody could be told of.
-pub fn check(loaded: &Loaded, options: &Options) -> Result<()> {
-    let few = loaded.views.instances() <= Neighbours::AUTO_MOST && loaded.views.memory().is_some();
-    let with_neighbours = match options.neighbours {
-        Neighbours::Off => false,
-        Neighbours::Auto => few,
-        _ => true,
-    };
-    // The data are there already.
-    let estimate = inspect::estimate(loaded, options.clusters);
-    let copies = inspect::copies(loaded);
-    let needed = inspect::cost(&estimate, with_neighbours).bytes - estimate.data + copies;
-    match daimc_io::memory::available() {
-        Some(available) if needed > available as f64 => Err(Failure::Failed(format!(
-            "the fit needs about {:.0} MB of memory beside the data, but {:.0} MB can be had: free or allow more (ulimit, the \
-             limit of the container, --memory), read the data as --precision f32, or use fewer threads (--threads)",
-            needed / 1e6,
-            available as f64 / 1e6
-        ))),
-        _ => Ok(()),
+/// Fails before a fit begins that would end for want of memory, whose end nobody could be told of. Where it is up to the fit
+/// whether neighbourhoods are used and there is no memory for them, they are switched off.
+pub fn check(loaded: &Loaded, fit: Daimc, level: Level) -> Result<Daimc> {
+    let Some(available) = daimc_io::memory::available().map(|bytes| bytes as f64) else { return Ok(fit) };
+    let Options { clusters, neighbours, neighbours_budget, .. } = *fit.options();
+    let mut estimate = inspect::estimate(loaded, clusters);
+    if let Some(budget) = neighbours_budget {
+        estimate.used = Effort::new(loaded.views.schema(), clusters).affords(budget);
     }
+    // The data are there already.
+    let copies = inspect::copies(loaded);
+    let needed = |with| inspect::cost(&estimate, with).bytes - estimate.data + copies;
+    let auto = neighbours == Neighbours::Auto;
+    let wanted = if auto { estimate.used != Neighbours::Off } else { neighbours != Neighbours::Off };
+    if auto && wanted && needed(true) > available && needed(false) <= available {
+        level.tell(format!(
+            "neighbourhoods are not used: they would take about {} of memory beside the data, and {} can be had",
+            size(needed(true)),
+            size(available)
+        ));
+        return Ok(fit.neighbours(Neighbours::Off));
+    }
+    if needed(wanted) > available {
+        return Err(Failure::Failed(format!(
+            "the fit needs about {} of memory beside the data, but {} can be had: free or allow more (ulimit, the limit of the \
+             container, --memory), read the data as --precision f32, or use fewer threads (--threads)",
+            size(needed(wanted)),
+            size(available)
+        )));
+    }
+    Ok(fit)
 }
 
 /// Bytes of a size such as `16GB`; units are decimal, and may be left out.

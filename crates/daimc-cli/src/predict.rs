@@ -10,6 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::folder::{Destination, settle, spare_inputs};
 use crate::progress::Level;
 use crate::results;
+use crate::tables::{self, Format};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -23,11 +24,15 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// File for what each view says for each instance's cluster, as contributions.tsv of a fit
+    /// File for how strongly each view supports each instance's cluster, like contributions.tsv of a fit
     #[arg(long, value_name = "FILE")]
     contributions: Option<PathBuf>,
 
-    /// Threads to use; the result does not depend on them [default: all]
+    /// Format of the files: `tsv`, or `parquet` (IDs as text, zstd) [default: from the extension of --output, else tsv]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, conflicts_with = "json")]
+    format: Option<Format>,
+
+    /// Number of threads; the result does not depend on it [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
@@ -35,13 +40,13 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Tell nothing on standard error but errors
+    /// Print nothing but errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { model, data, output, contributions, threads, json, quiet } = arguments;
+    let Arguments { model, data, output, contributions, format, threads, json, quiet } = arguments;
     crate::use_threads(*threads)?;
     let level = Level::new(*quiet, false);
     let full = |path: &Option<PathBuf>| path.as_deref().map(std::path::absolute).and_then(Result::ok);
@@ -49,6 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let told = "--output and --contributions name the same file; give each its own";
         return Err(Failure::Usage(told.into()));
     }
+    let format_of = |file: &Option<PathBuf>| format.unwrap_or_else(|| Format::of(file.as_deref()));
     for output in output.iter().chain(contributions) {
         let paths = data.paths()?;
         spare_inputs(output, paths.iter().map(PathBuf::as_path).chain([model.as_path()]))?;
@@ -65,13 +71,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let ids = loaded.views.ids();
     if let Some(told) = &mut told {
         let found = model.contributions_of(&loaded.views, &place.labels)?;
-        told.write(|out| results::contributions(out, &model, ids, &place.labels, &found))?;
+        told.write(|out| match format_of(contributions) {
+            Format::Tsv => results::contributions(out, &model, ids, &place.labels, &found),
+            Format::Parquet => tables::contributions(&model, ids, &place.labels, &found).write(out),
+        })?;
     }
-    out.write(|out| {
-        if !json {
-            return results::labels(out, ids, &place.labels, &place.confidence);
-        }
-        results::labels_as_json(out, ids, &place.labels, &place.confidence)
+    let (labels, confidence) = (&place.labels, &place.confidence);
+    out.write(|out| match format_of(output) {
+        _ if *json => results::labels_as_json(out, ids, labels, confidence),
+        Format::Tsv => results::labels(out, ids, labels, confidence),
+        Format::Parquet => tables::labels(ids, labels, confidence).write(out),
     })?;
     told.map_or(Ok(()), Destination::finish)?;
     out.finish()

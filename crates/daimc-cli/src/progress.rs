@@ -1,17 +1,21 @@
 //! Progress on standard error, and the request to stop.
 
-use std::io::IsTerminal;
+mod convergence;
+mod line;
+
+use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
+use convergence::Convergence;
 use daimc::text::quoted;
-use daimc::{Daimc, Iteration, Stop};
+use daimc::{Daimc, Iteration, Options, Stop};
 use daimc_io::Disk;
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+pub use line::{Done, Line, Pace, clock};
 
+use crate::digits;
 use crate::memory::size;
 use crate::terminal::tell;
 
@@ -70,69 +74,83 @@ pub fn request() -> &'static Stop {
     &STOP
 }
 
-/// Shows the iterations of a fit, and ends it when the user asks.
+/// Shows how far a fit is, and ends it when the user asks.
 pub struct Progress {
-    bar: Option<ProgressBar>,
+    line: Arc<Line>,
     level: Level,
-    most: usize,
-    runs: usize,
+    options: Options,
+    /// How each run goes; iterations begin with the first of them.
+    runs: Mutex<(Option<Pace>, HashMap<usize, Convergence>)>,
 }
 
 impl Progress {
-    /// For so many runs of at most so many iterations.
-    pub fn new(most: usize, runs: usize, level: Level) -> Self {
+    /// Of a fit with these options.
+    pub fn new(options: &Options, level: Level) -> Self {
         listen();
-        let bar = (level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = "{elapsed_precise} [{bar:30}] {msg}";
-            let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(most.saturating_mul(runs) as u64).with_style(style.progress_chars("=> "))
-        });
-        if let Some(bar) = &bar {
-            bar.set_message("starting");
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        Self { bar, level, most, runs }
+        let line = Arc::new(Line::new(level, "starting"));
+        Self { line, level, options: options.clone(), runs: Mutex::default() }
     }
 
     /// The same fit, which tells what it does beside its iterations and ends wherever it is when the user asks.
     pub fn watch(&self, fit: &Daimc) -> Daimc {
-        let (bar, level) = (self.bar.clone(), self.level);
-        fit.clone().stop(&STOP).stages(move |stage| match &bar {
-            Some(bar) => bar.set_message(stage.to_string()),
-            None => level.detail(stage),
+        let (line, level) = (Arc::clone(&self.line), self.level);
+        let pace = Mutex::new(Pace::begin());
+        fit.clone().stop(&STOP).stages(move |stage, share| {
+            if share > 0.0 {
+                line.show(stage.to_string(), lock(&pace).at(share));
+                return;
+            }
+            *lock(&pace) = Pace::begin();
+            line.show(stage.to_string(), Done::default());
+            if !line.is_shown() {
+                level.detail(stage);
+            }
         })
     }
 
     pub fn each(&self, iteration: &Iteration) -> ControlFlow<()> {
         let Iteration { run, number, objective, change, .. } = iteration;
-        let run_of = if self.runs > 1 { format!("run {run} of {}, ", self.runs) } else { String::new() };
-        if let Some(bar) = &self.bar {
-            let most = self.most;
-            // Runs go on side by side.
-            bar.inc(1);
-            bar.set_message(format!(
-                "{run_of}iteration {number} of at most {most}  J = {:.6}  at most {:#} left",
-                objective.total,
-                HumanDuration(bar.eta())
-            ));
+        let Options { runs, max_iterations, tolerance, .. } = self.options;
+        let run_of = if runs > 1 { format!("run {run} of {runs}, ") } else { String::new() };
+        let told = format!("{run_of}iteration {number}");
+        if self.line.is_shown() {
+            let (begun, courses) = &mut *lock(&self.runs);
+            let pace = *begun.get_or_insert_with(Pace::begin);
+            let course = courses.entry(*run).or_insert_with(|| Convergence::new(tolerance, max_iterations));
+            change.iter().for_each(|change| course.add(*change));
+            // Runs go on side by side, and the others will be like those that have begun.
+            let expected: Vec<f64> = courses.values().filter_map(Convergence::expected).collect();
+            let done: usize = courses.values().map(Convergence::done).sum();
+            let all = runs as f64 * expected.iter().sum::<f64>() / expected.len() as f64;
+            let done =
+                if expected.is_empty() { Done::default() } else { pace.at((done as f64 / all).min(1.0)) };
+            self.line.show(format!("{told}, J = {}", short(objective.total)), done);
         } else {
             let change = change.map_or_else(String::new, |change| format!(", change {change:.1e}"));
-            self.level.detail(format!("{run_of}iteration {number}: J = {:.6}{change}", objective.total));
+            self.level.detail(format!("{told}: J = {}{change}", short(objective.total)));
         }
         ControlFlow::Continue(())
     }
 
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.line.finish();
     }
 }
 
-/// Shows how far data are that are not kept in memory, and ends that when the user asks.
+/// A number with as many digits as the tolerance leaves it.
+fn short(number: f64) -> String {
+    let mut text = Vec::new();
+    digits::significant(&mut text, number);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// How data are read that may not fit into memory: with spool files in a folder. Shows how far they are, and ends that when the
+/// user asks.
 pub struct Spooling {
-    level: Level,
-    bar: Arc<OnceLock<Option<ProgressBar>>>,
+    folder: PathBuf,
+    hashed: bool,
+    pub level: Level,
+    line: Arc<Line>,
     views: Mutex<Vec<Arc<Spooled>>>,
 }
 
@@ -147,21 +165,26 @@ struct Spooled {
 const LINE: u64 = 1_000_000_000;
 
 impl Spooling {
-    pub fn new(level: Level) -> Self {
-        Self { level, bar: Arc::default(), views: Mutex::default() }
+    pub fn new(folder: &Path, level: Level) -> Self {
+        let line = Arc::new(Line::new(level, "reading"));
+        Self { folder: folder.to_owned(), hashed: true, level, line, views: Mutex::default() }
     }
 
-    /// Spool files of a view, in a folder.
-    pub fn disk(&self, folder: &Path, view: &str) -> Disk {
-        let (level, bar) = (self.level, Arc::clone(&self.bar));
+    /// The same, where nobody asks for the SHA-256 of the files.
+    pub fn unhashed(self) -> Self {
+        Self { hashed: false, ..self }
+    }
+
+    /// Spool files of a view.
+    pub fn disk(&self, view: &str) -> Disk {
+        let (level, line) = (self.level, Arc::clone(&self.line));
         let name = quoted(view).to_string();
         let view = Arc::new(Spooled { name, read: AtomicU64::new(0), ordered: AtomicU64::new(0) });
         lock(&self.views).push(Arc::clone(&view));
-        Disk::new(folder).stop(&STOP).progress(move |progress| {
-            let bar = bar.get_or_init(|| {
-                listen();
-                spinner(level)
-            });
+        let disk = Disk::new(&self.folder).stop(&STOP);
+        let disk = if self.hashed { disk } else { disk.unhashed() };
+        disk.progress(move |progress| {
+            listen();
             let (sum, more, what) = match progress {
                 daimc_io::Progress::Ordered(more) => (&view.ordered, more, "bringing into order"),
                 daimc_io::Progress::Read(more) => (&view.read, more, "reading"),
@@ -169,19 +192,17 @@ impl Spooling {
             };
             let before = sum.fetch_add(more, Ordering::Relaxed);
             let told = || format!("{what} view {}: {}", view.name, size((before + more) as f64));
-            match bar {
-                Some(bar) => bar.set_message(told()),
-                None if before / LINE < (before + more) / LINE => level.detail(told()),
-                None => {}
+            if line.is_shown() {
+                line.show(told(), Done::default());
+            } else if before / LINE < (before + more) / LINE {
+                level.detail(told());
             }
         })
     }
 
     /// All are read.
     pub fn finish(&self) {
-        if let Some(Some(bar)) = self.bar.get() {
-            bar.finish_and_clear();
-        }
+        self.line.finish();
         for view in lock(&self.views).drain(..) {
             let [read, ordered] = [&view.read, &view.ordered].map(|sum| sum.load(Ordering::Relaxed));
             if read > 0 {
@@ -190,16 +211,6 @@ impl Spooling {
             }
         }
     }
-}
-
-fn spinner(level: Level) -> Option<ProgressBar> {
-    (level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
-        let style = ProgressStyle::with_template("{elapsed_precise} {msg}");
-        let bar =
-            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar
-    })
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

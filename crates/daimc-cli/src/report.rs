@@ -19,11 +19,11 @@ use crate::truth::Truth;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The folder of the fit; its files of data must still be where they were
+    /// The folder of the fit; its input files must still be where they were
     folder: PathBuf,
 
-    /// A table of IDs and true classes to compare with; `::COLUMN` names the column where there are several, as in
-    /// `clinical.csv::stage` [default: that of the fit, if it had one]
+    /// A table of IDs and true classes to compare with; `::COLUMN` names the column if there are several, as in
+    /// `clinical.csv::stage` [default: that of the fit, if any]
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: Option<String>,
 

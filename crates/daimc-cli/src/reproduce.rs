@@ -32,10 +32,10 @@ use plan::{Experiment, Wishes};
 #[command(
     after_help = "Example: daimc reproduce 3sources --data DIR --seeds 10 -o out",
     mut_arg("output", |own| own.value_name("OUT").help(
-        "Folder for results.tsv (a row per run), table.md, plots and reproduce.html; what is finished there is not run again"
+        "Folder for results.tsv (a row per run), table.md, plots and reproduce.html; runs recorded there are not repeated"
     )),
     mut_arg("threads", |own| own.help(
-        "Threads to use, one fit on each; the results do not depend on them [default: all]"
+        "Number of threads, one fit on each; the results do not depend on it [default: all]"
     )),
     mut_arg("json", |own| own.help("Print the tables as JSON"))
 )]
@@ -50,24 +50,24 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Seeds, from 0; each is a mask, the same for all methods, and a start
+    /// Number of seeds, from 0; each determines a mask, the same for all methods, and a start
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     seeds: u64,
 
     /// Methods, separated by commas [default: all of the experiment but the last four; for panel daimc, its routes and the fast
-    /// ones]: daimc-plain (the default without neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf,
-    /// multinmf, pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed, pca-spectral, nemo. Two-view methods
-    /// run on every pair; the best by the classes is shown
+    /// ones]: daimc-plain (the default without neighbourhoods), daimc-paper, and where methods are compared daimc, wsnmf, multinmf,
+    /// pvc, img, mic, omvc, opimc, single, concatenation, daimc-refine, daimc-embed, pca-spectral, nemo. Two-view methods run on
+    /// every pair; the best according to the true classes is shown
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
 
-    /// Data sets of panel, separated by commas [default: all that are there]: digit, 3sources, wikipedia, flowers17, newsgroups,
-    /// reuters, brca, nci60, nutrimouse, acc, fashion, planted, or one of planted, such as planted-junk
+    /// Data sets of panel, separated by commas [default: all that are available]: digit, 3sources, wikipedia, flowers17,
+    /// newsgroups, reuters, brca, nci60, nutrimouse, acc, fashion, planted, or one of planted, such as planted-junk
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     sets: Vec<String>,
 
-    /// Beside the fixed settings, try all of the grid and show the best by the classes in columns of their own, as in the
-    /// paper
+    /// In addition to the fixed settings, try the whole grid and show the best according to the true classes in separate columns,
+    /// as in the paper
     #[arg(long)]
     search: bool,
 
@@ -77,8 +77,9 @@ pub struct Arguments {
     grid: Option<PathBuf>,
 
     /// Scaling of all views for all methods: none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit
-    /// [default: rows of length 1, for Digit and in panel for what is no counts after features to 0 … 1; the default preset of
-    /// daimc chooses for itself, pca-spectral, in panel concatenation, and nemo but for the counts of panel standardise features]
+    /// [default: rows scaled to length 1, after features are scaled to 0 … 1 for Digit and, in panel, for data other than counts;
+    /// exceptions: the default preset of daimc chooses for itself, and pca-spectral, concatenation in panel, and nemo except for
+    /// the counts of panel standardise features]
     #[arg(long, value_name = "SCALE")]
     scale: Option<String>,
 

@@ -62,10 +62,21 @@ pub fn embedding(out: &mut (impl Write + ?Sized), ids: &Ids, latent: &Matrix) ->
     write!(out, "id")?;
     (1..=latent.columns()).try_for_each(|k| write!(out, "\tv{k}"))?;
     writeln!(out)?;
-    blocks::write(out, latent.rows(), 1 + latent.columns(), |range, out| {
+    rows(out, ids, latent)
+}
+
+/// `map.tsv`: id, x, y with six significant digits.
+pub fn map(out: &mut (impl Write + ?Sized), ids: &Ids, map: &Matrix) -> io::Result<()> {
+    writeln!(out, "id\tx\ty")?;
+    rows(out, ids, map)
+}
+
+/// The ID and the row of each instance, with six significant digits.
+fn rows(out: &mut (impl Write + ?Sized), ids: &Ids, rows: &Matrix) -> io::Result<()> {
+    blocks::write(out, rows.rows(), 1 + rows.columns(), |range, out| {
         for i in range {
             push_id(out, ids, i);
-            for value in latent.row(i) {
+            for value in rows.row(i) {
                 out.push(b'\t');
                 digits::significant(out, *value);
             }

@@ -9,29 +9,28 @@ use std::str::FromStr;
 
 use clap::Args;
 use daimc::select::{Candidate, Estimate, Select, Selection};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
 use crate::data::Data;
 use crate::failure::{Failure, Result};
 use crate::fit;
 use crate::folder::{Folder, spare_inputs};
-use crate::progress::{self, Level};
+use crate::progress::{self, Done, Level, Line, Pace};
 
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     data: Data,
 
-    /// Numbers of clusters to choose among, the last included: `2..12`
+    /// Numbers of clusters to choose from, including the last: `2..12`
     #[arg(short = 'k', long, value_name = "FROM..TO")]
     clusters: Numbers,
 
-    /// How often the data are resampled, with a fit for each number of clusters
+    /// Number of resamples, each fitted with every number of clusters
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     resamples: usize,
 
-    /// How much a resample hides: of what an instance is seen in beyond one view, this share [default: 0.5]
+    /// Share of an instance's views that a resample hides, not counting the one view that is always kept [default: 0.5]
     #[arg(long, value_name = "SHARE")]
     hidden: Option<f64>,
 
@@ -39,15 +38,15 @@ pub struct Arguments {
     #[arg(long, value_name = "[VIEW=]SCALE")]
     scale: Vec<String>,
 
-    /// Fits from so many starts that are combined, for each resample [default: 1]
+    /// Number of runs, from different starts, that are combined for each resample [default: 1]
     #[arg(long, value_name = "NUMBER")]
     runs: Option<usize>,
 
-    /// Seed of every random draw [default: 0]
+    /// Random seed [default: 0]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// Folder for selection.tsv (a row for each number of clusters) and select.html (the same as plots)
+    /// Folder for selection.tsv (a row for each number of clusters) and select.html (the same results as plots)
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -55,7 +54,7 @@ pub struct Arguments {
     #[arg(long, requires = "output")]
     force: bool,
 
-    /// Threads to use; the result does not depend on them [default: all]
+    /// Number of threads; the result does not depend on it [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
@@ -63,7 +62,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Tell nothing on standard error but errors
+    /// Print nothing but errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
@@ -116,20 +115,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     level.tell(&loaded.account);
 
     progress::listen();
-    let bar = ProgressBar::new(0);
-    if level == Level::Quiet {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    let style = "{elapsed_precise} [{bar:30}] {pos} of {len} fits  about {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style.progress_chars("=> "));
-    }
+    let (line, pace) = (Line::new(level, "starting"), Pace::begin());
+    let each_number = arguments.clusters.0.clone().count();
     let selection = select.run_with(&loaded.views, |step| {
-        bar.set_length(step.of as u64);
-        bar.set_position(step.done as u64);
+        let done = pace.at(step.done as f64 / step.of as f64);
+        // More clusters take longer: one resample with all of them tells how long.
+        let left = done.left.filter(|_| step.done >= each_number);
+        line.show(format!("{} of {} fits", step.done, step.of), Done { left, ..done });
         ControlFlow::Continue(())
     });
-    bar.finish_and_clear();
+    drop(line);
     let selection = selection?;
 
     if let Some(mut folder) = folder {

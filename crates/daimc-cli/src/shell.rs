@@ -21,7 +21,7 @@ pub fn completions(arguments: &Completions) -> Result<()> {
 
 #[derive(Args)]
 pub struct Man {
-    /// The command whose page is wanted [default: the program]
+    /// The command to describe [default: the program]
     command: Option<String>,
 }
 

@@ -18,16 +18,16 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
 
-    /// Share of its instances that is removed from every view, 0 to 1; for one view only: `--missing rna=0.3`. Every
-    /// instance keeps at least one view
+    /// Share of instances to remove from every view, 0 to 1; for one view only: `--missing rna=0.3`. Every instance keeps at least
+    /// one view
     #[arg(long, value_name = "[VIEW=]SHARE", required = true)]
     missing: Vec<String>,
 
-    /// Folder for mask.tsv and the incomplete copies, NAME.tsv, or NAME.mtx with its names beside it for sparse views
+    /// Folder for mask.tsv and the incomplete copies, NAME.tsv, or for sparse views NAME.mtx with the names in separate files
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Seed of what is removed
+    /// Random seed
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
 

@@ -79,7 +79,7 @@ impl Summary {
             timings: json!({
                 "read": read, "prepare": timings.prepare, "initialise": timings.initialise,
                 "iterate": timings.iterate, "assign": timings.assign,
-                "neighbours": timings.neighbours, "write": 0.0,
+                "neighbours": timings.neighbours, "map": timings.map, "write": 0.0,
             }),
             peak_memory_bytes: peak_memory(),
             metrics: None,

@@ -23,7 +23,7 @@ pub struct OutputFile {
 ///
 /// # Errors
 /// When it cannot be written, or `content` fails.
-pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub fn write(path: &Path, content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> io::Result<()> {
     let mut file = OutputFile::begin(path)?;
     file.write(content)?;
     file.finish()
@@ -59,7 +59,10 @@ impl OutputFile {
     ///
     /// # Errors
     /// When it cannot be written, or `content` fails.
-    pub fn write(&mut self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    pub fn write(
+        &mut self,
+        content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+    ) -> io::Result<()> {
         let Some(out) = &mut self.out else { return Ok(()) };
         let mut out = BufWriter::with_capacity(1 << 18, out);
         content(&mut out)?;

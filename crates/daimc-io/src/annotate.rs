@@ -25,10 +25,12 @@ pub struct Annotation<'a> {
     pub confidence: &'a [f64],
     /// The representation.
     pub latent: &'a Matrix,
+    /// Where each instance is on the map, if there is one.
+    pub map: Option<&'a Matrix>,
 }
 
 /// Writes a copy of an `.h5ad` or `.h5mu` file to which are added the columns `KEY` and `KEY_confidence` of `obs` and the array
-/// `X_KEY` of `obsm`. Rows are found by ID, as `matching` says; those of other instances have no cluster, and NaN. What has one of
+/// `X_KEY` of `obsm`, with the map `X_KEY_map`. Rows are found by ID, as `matching` says; those of other instances have no cluster, and NaN. What has one of
 /// these names already is replaced. The copy is made in `folder`, in a file that is gone afterwards.
 ///
 /// # Errors
@@ -64,7 +66,7 @@ pub fn annotate(
 }
 
 fn write(target: &Path, annotation: &Annotation<'_>, rows: &[Option<usize>]) -> Result<(), hdf5_pure::Error> {
-    let Annotation { key, labels, confidence, latent, clusters, .. } = annotation;
+    let Annotation { key, labels, confidence, latent, map, clusters, .. } = annotation;
     let file = File::open_rw(target)?;
     let root = file.root();
     let obs = root.group("obs")?;
@@ -102,10 +104,6 @@ fn write(target: &Path, annotation: &Annotation<'_>, rows: &[Option<usize>]) -> 
         encode_array(array, "array");
     })?;
     obs.set_attr("column-order", AttrValue::VarLenStringArray(order))?;
-    let absent = vec![f64::NAN; latent.columns()];
-    let row = |row: &Option<usize>| row.map_or(&absent[..], |row| latent.row(row));
-    let values: Vec<f64> = rows.iter().flat_map(row).copied().collect();
-    let name = format!("X_{key}");
     let obsm = match root.group("obsm") {
         Ok(obsm) => obsm,
         Err(_) => root.create_group_with("obsm", |group| {
@@ -114,13 +112,19 @@ fn write(target: &Path, annotation: &Annotation<'_>, rows: &[Option<usize>]) -> 
             });
         })?,
     };
-    if obsm.dataset(&name).is_ok() {
-        obsm.delete(&name)?;
+    for (name, found) in [(format!("X_{key}"), Some(*latent)), (format!("X_{key}_map"), *map)] {
+        if obsm.dataset(&name).is_ok() {
+            obsm.delete(&name)?;
+        }
+        let Some(found) = found else { continue };
+        let absent = vec![f64::NAN; found.columns()];
+        let row = |row: &Option<usize>| row.map_or(&absent[..], |row| found.row(row));
+        let values: Vec<f64> = rows.iter().flat_map(row).copied().collect();
+        obsm.create_dataset(&name, |array| {
+            array.with_f64_data(&values).with_shape(&[rows.len() as u64, found.columns() as u64]);
+            encode_array(array, "array");
+        })?;
     }
-    obsm.create_dataset(&name, |array| {
-        array.with_f64_data(&values).with_shape(&[rows.len() as u64, latent.columns() as u64]);
-        encode_array(array, "array");
-    })?;
     file.commit()
 }
 

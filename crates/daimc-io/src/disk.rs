@@ -28,12 +28,13 @@ pub(crate) use sort::Sorter;
 pub(crate) use sparse::{Numbers, Sparse};
 pub(crate) use spool::Spool;
 
-/// Where spool files are made, who is told how far they are, and who can end it.
+/// Where spool files are made, who is told how far they are, who can end it, and whether files are hashed.
 #[derive(Clone)]
 pub struct Disk {
     folder: PathBuf,
     stop: Stop,
     listener: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    pub(crate) hashed: bool,
 }
 
 /// How many more bytes of a table are done.
@@ -50,7 +51,7 @@ impl Disk {
     /// Spool files are made in a folder.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), stop: Stop::new(), listener: None }
+        Self { folder: folder.into(), stop: Stop::new(), listener: None, hashed: true }
     }
 
     /// Ends reading when the switch is set, with [`Error::Interrupted`].
@@ -63,6 +64,12 @@ impl Disk {
     #[must_use]
     pub fn progress(self, listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..self }
+    }
+
+    /// Nobody will ask for the SHA-256 of files, which is then empty. It takes longer to work out than plain numbers take to read.
+    #[must_use]
+    pub fn unhashed(self) -> Self {
+        Self { hashed: false, ..self }
     }
 
     /// Tells how far it is, unless it is to end.

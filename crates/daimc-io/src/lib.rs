@@ -57,6 +57,7 @@ pub use input::sha256;
 pub use labels::{Labels, read_labels};
 pub use location::{Column, Location};
 pub use matrix_market::companions;
+pub use parquet::{Values, write_parquet};
 pub use size::{Size, expected};
 pub use table::{Cells, Csr, Table};
 
@@ -122,7 +123,7 @@ pub fn read_stored(
     how: Reading,
     disk: &Disk,
 ) -> Result<(Table, String)> {
-    let mut file = Opened::new(path, true)?;
+    let mut file = Opened::new(path, disk.hashed)?;
     if !Format::of(&file.place.path, file.start()).is_text() {
         file.land(disk, 0)?;
     }
@@ -141,7 +142,7 @@ pub fn read_within(
     disk: &Disk,
     most: u64,
 ) -> Result<(Table, String)> {
-    let mut file = Opened::new(path, true)?;
+    let mut file = Opened::new(path, disk.hashed)?;
     let on_disk = file.length().is_some();
     if !on_disk && !Format::of(&file.place.path, file.start()).is_text() {
         // Beside what came there is the table that is made of it.

@@ -4,11 +4,13 @@ mod checked;
 mod column;
 mod groups;
 mod pages;
+mod write;
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use self::column::Chunks;
+pub use self::write::{Values, write_parquet};
 use crate::disk::Keep;
 use crate::frame::{self, Column, Frame};
 use crate::input::{Opened, Random};

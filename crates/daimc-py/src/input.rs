@@ -93,6 +93,13 @@ impl<'a> Data<'a> {
     }
 }
 
+impl Data<'_> {
+    /// The views, of some of more instances.
+    pub fn part(&self) -> daimc::Result<Views<'_>> {
+        Views::part(self.parts.iter().map(Slices::view).collect::<daimc::Result<Vec<_>>>()?)
+    }
+}
+
 impl Slices<'_> {
     fn view(&self) -> daimc::Result<View<'_>> {
         let (rows, features) = self.shape;

@@ -6,8 +6,10 @@ mod error;
 mod fit;
 mod input;
 mod model;
+mod online;
 mod options;
 mod select;
+mod shard;
 mod tools;
 mod watch;
 
@@ -21,9 +23,13 @@ mod _daimc {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
+    use super::online::update;
+    #[pymodule_export]
     use super::options::{options, resolve};
     #[pymodule_export]
     use super::select::select;
+    #[pymodule_export]
+    use super::shard::{Shard, drive, leaves, merge};
     #[pymodule_export]
     use super::tools::{digit, matching, missing, scores, synthetic};
 }

@@ -112,6 +112,12 @@ impl Model {
         array(py, self.0.latent.clone())
     }
 
+    /// Where each instance is on the map, if there is one.
+    #[getter]
+    fn map<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.0.map.clone().map(|map| array(py, map)).transpose()
+    }
+
     /// U of a view.
     fn basis<'py>(&self, py: Python<'py>, view: &str) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array(py, self.0.model.view(view).map_err(raise)?.basis.clone())

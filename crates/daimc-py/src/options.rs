@@ -10,32 +10,37 @@ use crate::error::raise;
 type Set = fn(Daimc, &Setting<'_, '_>) -> PyResult<Daimc>;
 
 /// In the order in which they are set: a preset comes before what it would overwrite.
-const OPTIONS: &[(&str, &str, Set)] = &[
-    ("preset", "preset", |fit, value| Ok(fit.preset(value.choice(Preset::ALL, Preset::name)?))),
-    ("penalty", "penalty", |fit, value| Ok(fit.penalty(value.choice(Penalty::ALL, Penalty::name)?))),
-    ("view_weights", "view_weights", |fit, value| {
-        Ok(fit.view_weights(value.choice(ViewWeights::ALL, ViewWeights::name)?))
-    }),
-    ("neighbours", "neighbours", |fit, value| {
-        Ok(fit.neighbours(value.choice(Neighbours::ALL, Neighbours::name)?))
-    }),
-    ("assess", "assess", |fit, value| Ok(fit.assess(value.get("True or False")?))),
-    ("n_components", "latent", |fit, value| Ok(fit.latent(value.get("a whole number")?))),
-    ("alpha", "alpha", |fit, value| Ok(fit.alpha(value.get("a number")?))),
-    ("beta", "beta", |fit, value| Ok(fit.beta(value.get("a number")?))),
-    ("scale", "scale", scale),
-    ("top_features", "top_features", |fit, value| Ok(fit.top_features(value.get("a whole number")?))),
-    ("equal_weight", "equal_weight", |fit, value| Ok(fit.equal_weight(value.get("True or False")?))),
-    ("init", "initialisation", |fit, value| {
-        Ok(fit.initialisation(value.choice(Initialisation::ALL, Initialisation::name)?))
-    }),
-    ("solver", "solver", |fit, value| Ok(fit.solver(value.choice(Solver::ALL, Solver::name)?))),
-    ("passes", "passes", |fit, value| Ok(fit.passes(value.get("a whole number")?))),
-    ("max_iter", "max_iterations", |fit, value| Ok(fit.max_iterations(value.get("a whole number")?))),
-    ("tol", "tolerance", |fit, value| Ok(fit.tolerance(value.get("a number")?))),
-    ("n_init", "restarts", |fit, value| Ok(fit.restarts(value.get("a whole number")?))),
-    ("runs", "runs", |fit, value| Ok(fit.runs(value.get("a whole number")?))),
-];
+const OPTIONS: &[(&str, &str, Set)] =
+    &[
+        ("preset", "preset", |fit, value| Ok(fit.preset(value.choice(Preset::ALL, Preset::name)?))),
+        ("penalty", "penalty", |fit, value| Ok(fit.penalty(value.choice(Penalty::ALL, Penalty::name)?))),
+        ("view_weights", "view_weights", |fit, value| {
+            Ok(fit.view_weights(value.choice(ViewWeights::ALL, ViewWeights::name)?))
+        }),
+        ("neighbours", "neighbours", |fit, value| {
+            Ok(fit.neighbours(value.choice(Neighbours::ALL, Neighbours::name)?))
+        }),
+        ("neighbours_budget", "neighbours_budget", |fit, value| {
+            Ok(fit.neighbours_budget(value.get("a number")?))
+        }),
+        ("assess", "assess", |fit, value| Ok(fit.assess(value.get("True or False")?))),
+        ("map", "map", |fit, value| Ok(fit.map(value.get("True or False")?))),
+        ("n_components", "latent", |fit, value| Ok(fit.latent(value.get("a whole number")?))),
+        ("alpha", "alpha", |fit, value| Ok(fit.alpha(value.get("a number")?))),
+        ("beta", "beta", |fit, value| Ok(fit.beta(value.get("a number")?))),
+        ("scale", "scale", scale),
+        ("top_features", "top_features", |fit, value| Ok(fit.top_features(value.get("a whole number")?))),
+        ("equal_weight", "equal_weight", |fit, value| Ok(fit.equal_weight(value.get("True or False")?))),
+        ("init", "initialisation", |fit, value| {
+            Ok(fit.initialisation(value.choice(Initialisation::ALL, Initialisation::name)?))
+        }),
+        ("solver", "solver", |fit, value| Ok(fit.solver(value.choice(Solver::ALL, Solver::name)?))),
+        ("passes", "passes", |fit, value| Ok(fit.passes(value.get("a whole number")?))),
+        ("max_iter", "max_iterations", |fit, value| Ok(fit.max_iterations(value.get("a whole number")?))),
+        ("tol", "tolerance", |fit, value| Ok(fit.tolerance(value.get("a number")?))),
+        ("n_init", "restarts", |fit, value| Ok(fit.restarts(value.get("a whole number")?))),
+        ("runs", "runs", |fit, value| Ok(fit.runs(value.get("a whole number")?))),
+    ];
 
 /// The option's name in Python.
 pub fn in_python(library: &'static str) -> &'static str {

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// How often signals are looked for while nothing is reported.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The line from the work to Python, for news of one kind: the arguments of a function.
 pub struct Watch<'a, News> {

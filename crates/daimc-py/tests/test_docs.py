@@ -53,7 +53,7 @@ def test_the_gallery_runs(example, tmp_path):
 def test_every_public_name_is_documented():
     import inspect
 
-    for module in (daimc, daimc.metrics, daimc.datasets, daimc.plots, daimc.baselines):
+    for module in (daimc, daimc.metrics, daimc.datasets, daimc.plots, daimc.baselines, daimc.shards):
         assert module.__doc__
         for name in module.__all__:
             thing = getattr(module, name)
@@ -69,10 +69,11 @@ def test_every_parameter_is_documented():
             assert re.search(rf"^    {name} : ", estimator.__doc__, flags=re.M), name
 
 
-def test_the_example_of_the_estimator_is_true():
+def test_the_examples_in_docstrings_are_true():
     import doctest
 
-    from daimc import _estimator
+    from daimc import _estimator, shards
 
-    assert doctest.testmod(_estimator).attempted > 0
-    assert doctest.testmod(_estimator).failed == 0
+    for module in (_estimator, shards):
+        found = doctest.testmod(module)
+        assert found.attempted > 0 and found.failed == 0

@@ -2,9 +2,11 @@
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,15 @@ def test_the_wheel_is_tested_and_not_the_source():
 def test_only_numpy_and_scikit_learn_are_required():
     required = [line for line in importlib.metadata.requires("daimc") if "extra ==" not in line]
     assert sorted(line.split(">")[0] for line in required) == ["numpy", "scikit-learn"]
+
+
+def test_the_extras_that_are_named_exist():
+    here = Path(__file__).parents[1]
+    texts = [here / "README.md", *here.glob("docs/*.md"), *here.glob("python/daimc/*.py")]
+    lists = [names for text in texts for names in re.findall(r"daimc\[([\w,]+)\]", text.read_text())]
+    named = {name for names in lists for name in names.split(",")}
+    assert named >= {"plots", "frames", "anndata", "mudata"}
+    assert named <= set(importlib.metadata.metadata("daimc").get_all("Provides-Extra"))
 
 
 def test_it_works_without_what_is_optional():

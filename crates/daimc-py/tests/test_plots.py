@@ -29,6 +29,7 @@ class Fitted:
         self.view_names_ = [named(view) for view in range(views)]
         self.labels_ = np.arange(n) % clusters
         self.embedding_ = np.eye(clusters)[self.labels_] + rng.random((n, clusters))
+        self.map_ = 8 * rng.random((clusters, 2))[self.labels_] + rng.random((n, 2))
         self.contributions_ = rng.uniform(-1, 1, (n, views))
         self.feature_relevance_ = [rng.random(50) for _ in range(views)]
         self.objective_history_ = 1e-7 * np.arange(clusters, 0, -1)
@@ -56,6 +57,7 @@ PICTURES = {
     "missingness": lambda clusters, views, ax: plots.missingness(missing(views), ax=ax),
     "convergence": lambda clusters, views, ax: plots.convergence(Fitted(clusters, views), ax=ax),
     "embedding": lambda clusters, views, ax: plots.embedding(Fitted(clusters, views), ax=ax),
+    "pca": lambda clusters, views, ax: plots.embedding(Fitted(clusters, views), kind="pca", ax=ax),
     "classes": lambda clusters, views, ax: plots.embedding(
         Fitted(clusters, views), [named(i % clusters) for i in range(400)], ax=ax
     ),
@@ -130,3 +132,21 @@ def test_rare_combinations_are_counted_together():
 def test_a_picture_of_a_fit():
     data = datasets.make_views(60, 3, [4, 5], random_state=0)
     assert_whole(plots.embedding(DAIMC(3, random_state=0, assess=False).fit(data.views)))
+
+
+def points(ax):
+    return np.vstack([dots.get_offsets() for dots in ax.collections])
+
+
+def test_the_map_is_shown_where_there_is_one():
+    model = Fitted(2, 1)
+    order = np.argsort(model.labels_, kind="stable")
+    np.testing.assert_array_equal(points(plots.embedding(model)), model.map_[order])
+    pca = points(plots.embedding(model, kind="pca"))
+    assert not np.allclose(pca, model.map_[order])
+    model.map_ = None
+    np.testing.assert_array_equal(points(plots.embedding(model)), pca)
+    with pytest.raises(ValueError, match="has no map: fit it with map=True, or take kind='pca'"):
+        plots.embedding(model, kind="map")
+    with pytest.raises(ValueError, match="kind = 'umap': must be 'map' or 'pca'"):
+        plots.embedding(model, kind="umap")

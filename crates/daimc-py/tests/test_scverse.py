@@ -54,6 +54,7 @@ def test_an_anndata_is_one_view_and_gets_the_results(adata, easy):
     assert adata.obs["daimc"].cat.categories.tolist() == ["0", "1", "2", "3"]
     np.testing.assert_array_equal(adata.obs["daimc_confidence"], model.confidence_)
     np.testing.assert_array_equal(adata.obsm["X_daimc"], model.embedding_)
+    np.testing.assert_array_equal(adata.obsm["X_daimc_map"], model.map_)
     assert adata.obsm["daimc_contributions"].columns.tolist() == model.view_names_
     np.testing.assert_array_equal(adata.varm["daimc_weights"], model.feature_weights("view0"))
     account = adata.uns["daimc"]

@@ -93,6 +93,29 @@ const showOnMap = (() => {
   }
   paint();
 
+  // Where points and names are: as they were drawn, by the layout of the graph, and in the plane of V.
+  const names = [...svg.querySelector(".names").children];
+  const plane = new Uint16Array(bytes(map.plane).buffer);
+  const positions = {
+    layout: [points, names].map((nodes) => nodes.map((node) => [node.getAttribute("x"), node.getAttribute("y")])),
+    plane: [points.map((_, i) => [plane[2 * i] / 10, plane[2 * i + 1] / 10]), map.names],
+  };
+  // From left to right.
+  let order = [];
+  const arrange = (by) => {
+    [points, names].forEach((nodes, kind) => nodes.forEach((node, i) => {
+      const [x, y] = positions[by][kind][i];
+      node.setAttribute("x", x);
+      node.setAttribute("y", y);
+    }));
+    for (const part of all("[data-position]")) part.toggleAttribute("hidden", part.dataset.position !== by);
+    order = points.map((_, i) => i).sort((a, b) => points[a].getAttribute("x") - points[b].getAttribute("x"));
+  };
+  for (const input of all("input[name=position]")) {
+    input.addEventListener("change", () => arrange(input.value));
+    if (input.checked) arrange(input.value);
+  }
+
   let shown = null;
   const describe = (i) => {
     const lines = about.facts(i);
@@ -116,7 +139,6 @@ const showOnMap = (() => {
   svg.addEventListener("pointerover", (event) => show(number.get(event.target) ?? null));
   svg.addEventListener("pointerleave", () => show(null));
   svg.addEventListener("blur", () => show(null));
-  const order = points.map((_, i) => i).sort((a, b) => points[a].getAttribute("x") - points[b].getAttribute("x"));
   svg.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (event.key === "Escape") show(null);

@@ -33,7 +33,7 @@ pub use contributions::{Contribution, Evidence, ViewEvidence};
 pub use course::{Course, Term};
 pub use features::{Features, Leader, ViewFeatures};
 pub use instances::Instances;
-pub use map::Map;
+pub use map::{Map, Projection};
 pub use pca::Plane;
 pub use presence::{Combination, Presence, ViewPresence};
 pub use reconstruction::{Reconstruction, ViewError};
@@ -57,7 +57,7 @@ pub struct Figures {
     pub course: Course,
     /// The instances that the page knows one by one.
     pub instances: Instances,
-    /// V in two dimensions.
+    /// The instances in two dimensions.
     pub map: Map,
     /// The clusters, one by one.
     pub clusters: Clusters,
@@ -106,7 +106,7 @@ impl Figures {
             presence: Presence::of(schema),
             cells: cells::of(fit),
             course: Course::of(fit),
-            map: Map::of(fit, &members, &instances),
+            map: Map::of(fit, &members, &instances)?,
             instances,
             evidence: Evidence::of(fit, contributions),
             values: Values::of(source, fit, &features, &members)?,

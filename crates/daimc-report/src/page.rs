@@ -54,7 +54,7 @@ fn sections(
         Section::new("instances", "Single instances", instances::section(figures)),
         Section::new("clusters", "Clusters", clusters::section(figures) + &silhouettes::figure(figures)),
         Section::new("features", "Features that tell clusters apart", features::section(figures)),
-        Section::new("contributions", "What each view says for the clusters", heat::contributions(figures)),
+        Section::new("contributions", "Contribution of each view", heat::contributions(figures)),
         Section::new("truth", "Clusters and true classes", truth.unwrap_or_default()),
         Section::new("clinical", "Clinical data", clinical.map(clinical::section).unwrap_or_default()),
         Section::new("missing", "What is missing where", presence::section(figures)),
@@ -116,7 +116,7 @@ pub(crate) fn page(
 fn subtitle(figures: &Figures) -> String {
     let summary = &figures.summary;
     format!(
-        "{} in {}, seen through {} with {}",
+        "{} in {}, described by {} with {}",
         counted(summary.instances, "instance"),
         counted(summary.clusters, "cluster"),
         counted(summary.views, "view"),
@@ -151,7 +151,7 @@ fn headline(figures: &Figures) -> String {
         (
             "Instances",
             count(summary.instances),
-            format!("{} seen in every view", count(figures.presence.complete)),
+            format!("{} present in every view", count(figures.presence.complete)),
         ),
         ("Views", count(summary.views), counted(summary.features, "feature")),
         (

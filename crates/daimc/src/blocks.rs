@@ -47,6 +47,16 @@ impl Blocks {
         (0..parts).map(|part| edge(part)..edge(part + 1)).collect()
     }
 
+    /// The first instance that is held.
+    pub fn first(&self) -> usize {
+        self.first
+    }
+
+    /// The number of all instances.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
     /// The number of instances that are held.
     pub fn instances(&self) -> usize {
         self.instances

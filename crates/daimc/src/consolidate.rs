@@ -19,7 +19,8 @@ use crate::options::Options;
 use crate::scale::Scaling;
 use crate::scan::Scan;
 use crate::shard::{Cpu, Shard, VStep};
-use crate::source::Buffer;
+use crate::source::{Buffer, Rows};
+use crate::statistics::Statistics;
 use crate::steps::latent::Solver;
 use crate::subset::Subset;
 use crate::sweep::Sweep;
@@ -37,23 +38,29 @@ pub(crate) fn consolidate(
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Descent, Matrix)> {
-    watch.tell(&Stage::Consolidate);
-    let labels = clusters(sweep, options, v)?;
+    watch.begin(Stage::Consolidate);
+    let rows = Place::rows(v)?;
+    let rows = Scan::new(&rows, sweep.scan.stop());
+    let (lens, centres) = clusters(&sweep.scan, &sweep.lenses, &rows, options)?;
+    let found = kmeans::assign(&rows, 0, &lens, &centres)?;
+    let labels: Vec<usize> = found.labels.into_iter().map(|label| label as usize).collect();
     from_clusters(sweep, options, restart(&labels, options.clusters))
 }
 
-/// The clusters to start again from.
-fn clusters(sweep: &Sweep<'_>, options: &Options, v: &Matrix) -> Result<Vec<usize>> {
-    let stop = sweep.scan.stop();
-    let rows = Place::rows(v)?;
-    let rows = Scan::new(&rows, stop);
-    let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
-    let lens = Lens::new(&rows, 0, scaling.clone())?;
-    let first = Place::first(v, &rows, &lens, options)?;
-    let candidates = kmeans::candidates(&rows, &lens, &options.kmeans(first.as_ref(), stop))?;
-    let best = if candidates.len() > 1 { clearest(sweep, options, v, &scaling, &candidates)? } else { 0 };
-    let found = kmeans::assign(&rows, 0, &lens, &candidates[best])?;
-    Ok(found.labels.into_iter().map(|label| label as usize).collect())
+/// The clusters to start again from: how rows of V are seen, and the centres among them.
+pub(crate) fn clusters(
+    scan: &Scan<'_>,
+    lenses: &[Lens],
+    rows: &Scan<'_>,
+    options: &Options,
+) -> Result<(Lens, Matrix)> {
+    let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
+    let lens = Lens::new(rows, 0, scaling.clone())?;
+    let first = Place::first(rows, &lens, options)?;
+    let mut candidates = kmeans::candidates(rows, &lens, &options.kmeans(first.as_ref(), scan.stop()))?;
+    let several = candidates.len() > 1;
+    let best = if several { clearest(scan, lenses, options, rows, &scaling, &candidates)? } else { 0 };
+    Ok((lens, candidates.swap_remove(best)))
 }
 
 /// One iteration from a V that stands for clusters, and V made optimal for the bases that it gives: two passes over the data.
@@ -65,7 +72,21 @@ pub(crate) fn from_clusters(
     let stop = sweep.scan.stop();
     let mut shard = Cpu::of(sweep.clone());
     let statistics = shard.start(v, stop)?;
-    let mut descent = Descent::new(options, sweep.sums_of_squares(), Bases::Fitted, statistics)?;
+    let mut descent = settled(&mut shard, options, sweep.sums_of_squares(), statistics, stop)?;
+    let mut v = shard.into_latent();
+    descent.apply_scale(&mut v);
+    Ok((descent, v))
+}
+
+/// The same with whoever holds the rows, from the statistics of such a V. The scale is then still to be applied.
+pub(crate) fn settled(
+    shard: &mut dyn Shard,
+    options: &Options,
+    squares: Vec<f64>,
+    statistics: Statistics,
+    stop: &Stop,
+) -> Result<Descent> {
+    let mut descent = Descent::new(options, squares, Bases::Fitted, statistics)?;
     let Options { solver, passes, .. } = *options;
     if solver == Solver::Coordinate {
         let statistics = shard.sweep(descent.solve()?, VStep::Settle { after: Some(passes) }, stop)?;
@@ -73,11 +94,9 @@ pub(crate) fn from_clusters(
     } else {
         let statistics = shard.sweep(descent.solve()?, VStep::Update { solver, passes }, stop)?;
         descent.absorb(statistics)?;
-        settle(&mut shard, &mut descent, stop)?;
+        settle(shard, &mut descent, stop)?;
     }
-    let mut v = shard.into_latent();
-    descent.apply_scale(&mut v);
-    Ok((descent, v))
+    Ok(descent)
 }
 
 /// Makes V optimal for the bases, from zero, as new instances will get it: where the optimum is not unique, the same one.
@@ -88,23 +107,24 @@ pub(crate) fn settle(shard: &mut dyn Shard, descent: &mut Descent, stop: &Stop) 
 
 /// The candidate whose clusters are clearest after one iteration from them.
 fn clearest(
-    sweep: &Sweep<'_>,
+    scan: &Scan<'_>,
+    lenses: &[Lens],
     options: &Options,
-    v: &Matrix,
+    latent: &Scan<'_>,
     scaling: &Scaling,
     candidates: &[Matrix],
 ) -> Result<usize> {
-    let (scan, stop) = (&sweep.scan, sweep.scan.stop());
+    let stop = scan.stop();
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     rng.set_stream(u64::MAX / 2);
     let chosen = kmeans::sample_instances(scan.source(), kmeans::sample_size(options.clusters), &mut rng);
-    let mut buffers: Vec<Buffer> = sweep.lenses.iter().map(|_| Buffer::default()).collect();
+    let mut buffers: Vec<Buffer> = lenses.iter().map(|_| Buffer::default()).collect();
     let some = Subset::pick(scan, &chosen, &mut buffers)?;
     let some = Scan::new(&some, stop);
     let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
-    let lenses = sweep.lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+    let lenses = lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
     let sweep = Arc::new(Sweep::new(some, lenses, options.latent));
-    let rows = Matrix::from_fn(chosen.len(), v.columns(), |i, k| v[(chosen[i] as usize, k)]);
+    let rows = rows_of(latent, &chosen)?;
     // Of many clusters a candidate's own are a good start, and others are dear.
     let restarts = if options.clusters > kmeans::FEW { 1 } else { options.restarts };
     let own = Options { restarts, ..options.clone() };
@@ -119,16 +139,34 @@ fn clearest(
     Ok((1..clarities.len()).fold(0, |best, other| if better(best, other) { other } else { best }))
 }
 
+/// The rows of V of some instances.
+fn rows_of(latent: &Scan<'_>, instances: &[u32]) -> Result<Matrix> {
+    let (mut buffer, columns) = (Buffer::default(), latent.schema().view(0).features());
+    let block = latent.pick(0, instances, &mut buffer)?;
+    let mut rows = Matrix::zeros(instances.len(), columns);
+    if let Rows::DenseF64(values) = block.rows {
+        for (i, row) in (0..instances.len()).filter_map(|i| Some((i, block.index.row(i)?))) {
+            rows.row_mut(i).copy_from_slice(&values[row * columns..(row + 1) * columns]);
+        }
+    }
+    Ok(rows)
+}
+
 /// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration.
 pub(crate) fn restart(labels: &[usize], clusters: usize) -> Matrix {
-    let mut v = Matrix::zeros(labels.len(), clusters);
-    let mut sizes = vec![0.0; clusters];
-    labels.iter().for_each(|&label| sizes[label] += 1.0);
-    let floor = FLOOR * labels.len() as f64;
+    let mut sizes = vec![0; clusters];
+    labels.iter().for_each(|&label| sizes[label] += 1);
+    restart_some(labels, &sizes)
+}
+
+/// The same of some instances, where so many are in each cluster in all.
+pub(crate) fn restart_some(labels: &[usize], sizes: &[usize]) -> Matrix {
+    let mut v = Matrix::zeros(labels.len(), sizes.len());
+    let floor = FLOOR * sizes.iter().sum::<usize>() as f64;
     for (i, &label) in labels.iter().enumerate() {
         for (k, value) in v.row_mut(i).iter_mut().enumerate() {
             let own = if k == label { 1.0 } else { 0.0 };
-            *value = (own + FLOOR) / (sizes[k] + floor);
+            *value = (own + FLOOR) / (sizes[k] as f64 + floor);
         }
     }
     v

@@ -48,6 +48,8 @@ pub struct Descent {
     /// `Σ_j w_j ‖x_j‖²` of each view.
     squares: Vec<f64>,
     totals: Totals,
+    /// What the bases were solved from, at their scale.
+    basis_totals: Totals,
 }
 
 /// The bases that a descent starts from.
@@ -106,7 +108,8 @@ impl Descent {
         });
         let alphas = alphas.collect();
         let factors = Factors { bases, scale };
-        Ok(Self { options: options.clone(), factors, alignments, alphas, squares, totals })
+        let basis_totals = totals.clone();
+        Ok(Self { options: options.clone(), factors, alignments, alphas, squares, totals, basis_totals })
     }
 
     /// U (Eq. 14) and B (Eq. 26) of every view, for the V that was last swept.
@@ -115,6 +118,7 @@ impl Descent {
     /// When a system of equations has no solution.
     pub fn solve(&mut self) -> Result<&Factors> {
         let Options { penalty, beta, .. } = self.options;
+        self.basis_totals.clone_from(&self.totals);
         let views = self.factors.bases.par_iter_mut().zip(&mut self.alignments).zip(&self.alphas);
         let given = self.totals.gram.par_iter().zip(&self.totals.cross);
         views.zip(given).try_for_each(|(((own, aligned), alpha), (gram, cross))| {
@@ -137,6 +141,7 @@ impl Descent {
     pub fn absorb(&mut self, statistics: Statistics) -> Result<Objective> {
         self.totals = self.taken(statistics)?;
         self.factors.scale = normalise::normalise(&mut self.factors.bases, &mut self.totals);
+        normalise::rescale(&mut self.basis_totals, &self.factors.scale);
         self.checked()
     }
 
@@ -198,8 +203,13 @@ impl Descent {
 
     /// Applies the scale that the last iteration has left to V, which is then that of these bases.
     pub fn apply_scale(&mut self, v: &mut Matrix) {
-        v.scale_columns(&self.factors.scale);
-        self.factors.scale.fill(1.0);
+        v.scale_columns(&self.take_scale());
+    }
+
+    /// The scale that is still to be applied to V by whoever holds it.
+    pub(crate) fn take_scale(&mut self) -> Vec<f64> {
+        let one = vec![1.0; self.factors.scale.len()];
+        std::mem::replace(&mut self.factors.scale, one)
     }
 
     /// The bases, and the scale of V.
@@ -212,6 +222,11 @@ impl Descent {
     #[must_use]
     pub fn alignments(&self) -> &[Matrix] {
         &self.alignments
+    }
+
+    /// The statistics that the bases were solved from, at the scale of the bases.
+    pub(crate) fn basis_totals(&self) -> &Totals {
+        &self.basis_totals
     }
 
     /// The bases and the alignments.

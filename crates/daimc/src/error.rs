@@ -267,6 +267,26 @@ pub enum Error {
         reason: String,
     },
 
+    /// A model without the statistics that an update starts from.
+    #[error(
+        "the model cannot be updated, because it does not have the statistics of its data: it was written by an earlier version, or \
+         fitted to rows that several processes hold; fit again, with this version and in one process"
+    )]
+    NotUpdatable,
+
+    /// An instance that the model has learnt from already.
+    #[error(
+        "the model has already learnt from instance {}; {count} such instance(s) in all: leave them out, or give them IDs of \
+         their own",
+        quoted(id)
+    )]
+    LearntBefore {
+        /// The instance's ID.
+        id: String,
+        /// How many instances of the batch it has learnt from.
+        count: usize,
+    },
+
     /// A model file cannot be read.
     #[error("not a model that this version can read: {reason}")]
     ModelFile {
@@ -336,6 +356,8 @@ impl Error {
             | Self::UnknownView { .. }
             | Self::LengthMismatch { .. }
             | Self::EmptyInput { .. }
+            | Self::NotUpdatable
+            | Self::LearntBefore { .. }
             | Self::ModelFile { .. } => ErrorKind::Data,
             Self::Threads { .. } | Self::NoConvergence { .. } | Self::Io { .. } | Self::Read { .. } => {
                 ErrorKind::Failed

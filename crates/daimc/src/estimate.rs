@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::kernel::dense;
 use crate::kmeans::{FEW, sample_size, starts};
 use crate::neighbours::Neighbours;
-use crate::{Daimc, Options};
+use crate::{Daimc, Options, Schema, ViewOf};
 
 /// The shape of a view.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,74 @@ pub struct Estimate {
     pub data: f64,
     /// A fit without neighbourhoods.
     pub fit: Cost,
-    /// What [neighbourhoods](Daimc::neighbours) add to it.
+    /// What neighbourhoods add to it: those that `used` names, or [`Neighbours::Refine`] where these are none.
     pub neighbours: Cost,
+    /// What [`Neighbours::Auto`] makes of its budget.
+    pub used: Neighbours,
+}
+
+/// The processor time of a fit, in seconds of one core that does 20 Gflop/s. It follows from the shape of the data alone, so that
+/// what is decided by it is the same on every machine and for any number of threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Without neighbourhoods.
+    pub fit: f64,
+    /// What [`Neighbours::Refine`] adds.
+    pub refine: f64,
+    /// What all routes of [`Neighbours::Auto`] add.
+    pub auto: f64,
+    /// What comparing every pair adds, where most neighbours are not found otherwise.
+    pub all_pairs: f64,
+}
+
+/// Operations that a core does in a second.
+const NOMINAL: f64 = 2e10;
+
+/// The budget of neighbourhoods: in units of the fit without them, and in seconds at least.
+const TIMES: f64 = 10.0;
+const AT_LEAST: f64 = 60.0;
+
+impl Effort {
+    /// Of a fit of this many clusters to these data.
+    #[must_use]
+    pub fn new(schema: &Schema, clusters: usize) -> Self {
+        let shapes: Vec<Shape> = schema.views().map(Shape::from).collect();
+        Plan::new(schema.instances(), &shapes, clusters, 1).effort()
+    }
+
+    /// The processor time that neighbourhoods may take by default.
+    #[must_use]
+    pub fn budget(&self) -> f64 {
+        AT_LEAST.max(TIMES * self.fit)
+    }
+
+    /// What neighbourhoods used so add to the fit.
+    pub(crate) fn of(&self, neighbours: Neighbours) -> f64 {
+        match neighbours {
+            Neighbours::Off => 0.0,
+            Neighbours::Auto => self.auto,
+            Neighbours::Refine | Neighbours::Embed => self.refine,
+        }
+    }
+
+    /// What [`Neighbours::Auto`] does with so much processor time: all routes, the first of them, or none.
+    #[must_use]
+    pub fn affords(&self, budget: f64) -> Neighbours {
+        match () {
+            () if self.auto <= budget => Neighbours::Auto,
+            () if self.refine <= budget => Neighbours::Refine,
+            () => Neighbours::Off,
+        }
+    }
+}
+
+impl From<ViewOf<'_>> for Shape {
+    fn from(view: ViewOf<'_>) -> Self {
+        let (sparse, bytes) = (!view.layout().is_dense(), view.layout().bytes());
+        // A sparse value has its column with it.
+        let value = if sparse { bytes - 4 } else { bytes };
+        Self { present: view.present(), features: view.features(), entries: view.entries(), value, sparse }
+    }
 }
 
 /// Iterations of a fit and of one start of k-means in a view, by experience.
@@ -65,12 +131,12 @@ const LINKS: f64 = 16.0;
 const PRODUCTS: f64 = 100.0;
 
 /// Directions along which neighbours of many instances are looked for, and bytes of what an instance knows of others meanwhile.
-const FOLLOWED: f64 = 256.0;
-const LISTED: f64 = 1200.0;
+const FOLLOWED: f64 = 128.0;
+const LISTED: f64 = 700.0;
 
 /// Dimensions in which views are asked about clusters, and passes over the data in which they are.
 const DIMENSIONS: f64 = 64.0;
-const ASKED: f64 = 14.0;
+const ASKED: f64 = 7.0;
 
 /// Passes over d × K numbers in the U and B steps of one iteration, in one of k-means, and over as many as there are
 /// dimensions when those are found.
@@ -79,8 +145,9 @@ const LLOYD_PASSES: f64 = 4.0;
 const SPACE_PASSES: f64 = 30.0;
 
 /// Operations of a dense product in single precision, of many vectors with rows that are in the cache, that take as long as
-/// one of another kind: of a sweep, of a sparse product (more where features are too many for the cache), of small
+/// one of another kind: of a distance in descent, of a sweep, of a sparse product (more where features are too many for the cache), of small
 /// matrices, of the V step, of distances between rows of V, of a product with a graph, and of a pass over numbers.
+const FOLLOW: f64 = 3.0;
 const SWEEP: f64 = 2.0;
 const SPARSE: f64 = 5.0;
 const CACHED: f64 = 2e4;
@@ -97,6 +164,31 @@ impl Estimate {
     /// What a default fit of this many clusters to views of these shapes takes on so many threads.
     #[must_use]
     pub fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
+        let plan = Plan::new(instances, views, clusters, threads);
+        let effort = plan.effort();
+        let used = effort.affords(effort.budget());
+        let pace = NOMINAL / (threads as f64 * rate());
+        let neighbours = if used == Neighbours::Auto {
+            Cost { bytes: plan.auto.bytes, seconds: pace * effort.auto }
+        } else {
+            Cost { bytes: plan.refine.bytes, seconds: pace * effort.refine }
+        };
+        let data = views.iter().map(Shape::bytes).sum::<f64>() + PROGRAM;
+        let fit = Cost { bytes: plan.fit.bytes, seconds: pace * effort.fit };
+        Self { data, fit, neighbours, used }
+    }
+}
+
+/// What each part takes, operations in place of seconds.
+struct Plan {
+    fit: Cost,
+    refine: Cost,
+    auto: Cost,
+    all_pairs: f64,
+}
+
+impl Plan {
+    fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
         let work = Work {
             n: instances as f64,
             k: clusters as f64,
@@ -107,7 +199,6 @@ impl Estimate {
             held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
         };
         let Options { passes, .. } = *Daimc::new(clusters).options();
-        let data = views.iter().map(Shape::bytes).sum::<f64>() + PROGRAM;
         let fit = work.fit(views, passes as f64);
         // The eigenvectors of each view's graph are views of as many features as there are clusters.
         let embedded: Vec<Shape> = views
@@ -121,20 +212,23 @@ impl Estimate {
             })
             .collect();
         let again = work.fit(&embedded, passes as f64);
-        let own = work.neighbours(views);
+        let (search, cut) = (search(views), work.cut(views));
         let rows: f64 = embedded.iter().map(Shape::bytes).sum();
+        let lists = work.lists(views);
         // What the fit took before is not all given back.
-        let beyond = own.bytes.max(rows + again.bytes) + work.lists(views);
-        let operations = work.threads * rate();
-        let time = |cost: Cost| Cost { seconds: cost.seconds / operations, ..cost };
-        let neighbours = Cost { bytes: beyond, seconds: own.seconds + again.seconds };
-        Self { data, fit: time(fit), neighbours: time(neighbours) }
+        let refine =
+            Cost { bytes: search.bytes.max(cut.bytes) + lists, seconds: search.seconds + cut.seconds };
+        let auto = Cost {
+            bytes: search.bytes.max(cut.bytes).max(rows + again.bytes) + lists,
+            seconds: refine.seconds + cut.seconds + work.graphs(views) + again.seconds,
+        };
+        let pairs = |view: &Shape| 2.0 * view.price() * view.per_row() * Neighbours::all_pairs(view.present);
+        Self { fit, refine, auto, all_pairs: views.iter().map(pairs).sum() }
     }
 
-    /// Whether a fit uses neighbourhoods by default.
-    #[must_use]
-    pub fn includes_neighbours(instances: usize) -> bool {
-        instances <= Neighbours::AUTO_MOST
+    fn effort(&self) -> Effort {
+        let [fit, refine, auto] = [self.fit, self.refine, self.auto].map(|cost| cost.seconds / NOMINAL);
+        Effort { fit, refine, auto, all_pairs: self.all_pairs / NOMINAL }
     }
 }
 
@@ -142,6 +236,13 @@ impl Shape {
     fn bytes(&self) -> f64 {
         let index = if self.sparse { 4 } else { 0 };
         (self.entries * (self.value + index)) as f64
+    }
+
+    /// What it takes to find the directions in which its rows are longest.
+    fn directions(&self) -> f64 {
+        let d = self.features as f64;
+        let width = DIMENSIONS.min(d);
+        if d > DIMENSIONS { SMALL * 8.0 * d * width * width + SPACE_PASSES * PASS * d * width } else { 0.0 }
     }
 
     /// Values of a row.
@@ -209,36 +310,46 @@ impl Work {
         self.n * (80.0 + 12.0 * LINKS) * views.len() as f64
     }
 
-    /// The search in every view, the eigenvectors of its graph and of the fused one, and what the views are asked.
-    fn neighbours(&self, views: &[Shape]) -> Cost {
+    /// The cut of the fused graph: eigenvectors and clusters of them three times, and twice what the views are asked.
+    fn cut(&self, views: &[Shape]) -> Cost {
         let Self { n, k, held, .. } = *self;
         let vectors = 1.25 * k + 4.0;
         let (mut operations, mut bytes) = (3.0 * self.cluster(n), 16.0 * n * vectors + 24.0 * n * k);
         for view in views {
             let (d, value, entries) = (view.features as f64, view.value as f64, view.entries as f64);
             let width = DIMENSIONS.min(d);
-            // Beyond some instances rows are followed in single precision, along so many directions.
-            let exact = view.present <= Neighbours::EXACT;
-            let followed = d.min(FOLLOWED);
-            let compare = if exact { 2.0 * view.price() * view.per_row() } else { 3.0 * followed };
-            operations += compare * Neighbours::pairs(view.present)
-                + ASKED * 2.0 * SWEEP * view.price() * entries * width;
-            if d > DIMENSIONS {
-                operations += SMALL * 8.0 * d * width * width + SPACE_PASSES * PASS * d * width;
-            }
-            let search = match exact {
-                true if view.sparse => 16e6,
-                true => 64.0 * d * (16.0 + value),
-                false => view.present as f64 * (4.0 * followed + LISTED),
-            };
-            bytes = bytes.max(search).max(d * width * (24.0 + held * value));
+            operations += ASKED * 2.0 * SWEEP * view.price() * entries * width + view.directions();
+            bytes = bytes.max(d * width * (24.0 + held * value));
         }
-        // One graph for each view, and three times the fused one.
-        let links = n * LINKS * views.len() as f64;
-        operations += 4.0 * GRAPH * 2.0 * PRODUCTS * links * vectors;
-        operations += 4.0 * SMALL * 8.0 * 12.0 * n * vectors * vectors;
-        Cost { bytes, seconds: operations }
+        Cost { bytes, seconds: operations + 3.0 * self.graphs(views) }
     }
+
+    /// The leading eigenvectors of the graphs of all views, or of the fused one, which has as many links.
+    fn graphs(&self, views: &[Shape]) -> f64 {
+        let vectors = 1.25 * self.k + 4.0;
+        let links = self.n * LINKS * views.len() as f64;
+        GRAPH * 2.0 * PRODUCTS * links * vectors + SMALL * 8.0 * 12.0 * self.n * vectors * vectors
+    }
+}
+
+/// The search for neighbours in every view.
+fn search(views: &[Shape]) -> Cost {
+    let (mut operations, mut bytes) = (0.0, 0.0_f64);
+    for view in views {
+        let (d, value) = (view.features as f64, view.value as f64);
+        // Beyond some instances rows are followed in single precision, along so many directions.
+        let exact = view.present <= Neighbours::EXACT;
+        let followed = d.min(FOLLOWED);
+        let compare = if exact { 2.0 * view.price() * view.per_row() } else { FOLLOW * followed };
+        operations += compare * Neighbours::pairs(view.present) + view.directions();
+        let search = match exact {
+            true if view.sparse => 16e6,
+            true => 64.0 * d * (16.0 + value),
+            false => view.present as f64 * (4.0 * followed + LISTED),
+        };
+        bytes = bytes.max(search);
+    }
+    Cost { bytes, seconds: operations }
 }
 
 /// Operations of a dense product in single precision that one thread does in a second, measured in a few milliseconds.
@@ -270,13 +381,29 @@ mod tests {
     #[test]
     fn more_of_anything_takes_more() {
         let cost = |n: usize, d: usize, k: usize| {
-            let Estimate { data, fit, neighbours } = Estimate::new(n, &[shape(n, d, n * d, false)], k, 2);
+            let Estimate { data, fit, neighbours, .. } = Estimate::new(n, &[shape(n, d, n * d, false)], k, 2);
             (data + fit.bytes + neighbours.bytes, fit.bytes)
         };
         let (all, fit) = cost(2000, 100, 10);
         for (more, more_fit) in [cost(4000, 100, 10), cost(2000, 1000, 10), cost(2000, 100, 30)] {
             assert!(more > all && more_fit > fit);
         }
+    }
+
+    #[test]
+    fn more_time_affords_more_routes() {
+        let schema = |n| {
+            let view = crate::ViewSchema::new("x", 128, crate::Layout::DenseF32);
+            Schema::new(crate::Ids::Numbers(n), vec![view]).unwrap()
+        };
+        let small = Effort::new(&schema(2000), 10);
+        assert_eq!(small.affords(small.budget()), Neighbours::Auto);
+        assert_eq!(small.budget(), AT_LEAST);
+        let large = Effort::new(&schema(3_000_000), 10);
+        assert!(large.refine < large.auto && large.budget() > AT_LEAST, "{large:?}");
+        assert_eq!(large.affords(large.auto), Neighbours::Auto);
+        assert_eq!(large.affords(large.refine), Neighbours::Refine);
+        assert_eq!(large.affords(0.9 * large.refine), Neighbours::Off);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod chance;
 mod compare;
+mod elsewhere;
 mod fitted;
 mod resampled;
 mod run;
@@ -11,18 +12,21 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::consolidate::{from_clusters, restart};
 use crate::descent::Bases;
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
+use crate::layout;
 use crate::lens::Lens;
 use crate::missingness::Missingness;
-use crate::model::{Model, Place, ViewModel, mean_rows};
-use crate::neighbours::{self, Decision, Found, Neighbours};
+use crate::model::{Model, Place, ViewModel};
+use crate::neighbours::{self, Decision, Found, Graph, Neighbours, References};
 use crate::numbering;
+use crate::online::{self, Learnt, Retained};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
-use crate::prepared::Prepared;
+use crate::prepared::{MissingCells, Prepared};
 use crate::scale::{Alternatives, Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
@@ -249,12 +253,30 @@ impl Daimc {
         self
     }
 
+    /// The processor time that neighbourhoods may take with [`Neighbours::Auto`], in seconds of one core; by default ten times
+    /// that of the fit without them, and at least a minute. What they would take is estimated from the shape of the data
+    /// ([`Effort`](crate::estimate::Effort)), so that the decision is the same on every machine.
+    #[must_use]
+    pub fn neighbours_budget(mut self, seconds: f64) -> Self {
+        self.options.neighbours_budget = Some(seconds);
+        self
+    }
+
     /// Whether clusters are compared with those of permuted data ([`Fit::significance`]) and of parts of the data
     /// ([`Model::reproducibility`], by which confidence is tempered) once they are found (default yes). It takes 17 quick fits
     /// to a sample of a few hundred instances, most of the time of a fit to small data; the clusters do not depend on it.
     #[must_use]
     pub fn assess(mut self, assess: bool) -> Self {
         self.options.assess = assess;
+        self
+    }
+
+    /// Whether a map of the instances is laid out once the clusters are found ([`Fit::map`], default no): a layout in two
+    /// dimensions of the graph that the clusters were cut from, or, where neighbourhoods were not used, of the graph of the nearest
+    /// rows of V. The clusters do not depend on it.
+    #[must_use]
+    pub fn map(mut self, map: bool) -> Self {
+        self.options.map = map;
         self
     }
 
@@ -281,9 +303,10 @@ impl Daimc {
         self
     }
 
-    /// Calls `each` when work begins that may take long and is no iteration.
+    /// Calls `each` when work begins that may take long and is no iteration, and, where its amount is known, as it goes on: with
+    /// the share of it that is done, from 0 to 1.
     #[must_use]
-    pub fn stages(mut self, each: impl Fn(&Stage) + Send + Sync + 'static) -> Self {
+    pub fn stages(mut self, each: impl Fn(&Stage, f64) + Send + Sync + 'static) -> Self {
         self.watch.listener = Some(Arc::new(each));
         self
     }
@@ -370,21 +393,30 @@ impl Daimc {
         let scan = given.as_source(&prepared);
         let scalings = self.scalings(&scan, &observed)?;
         let mut fit = self.clone();
+        fit.options.map &= result;
         if self.options.penalty == Penalty::Auto {
-            self.watch.tell(&Stage::Penalty);
+            let watch = self.watch.begin(Stage::Penalty);
             let Options { penalty, alpha, beta, .. } =
-                *tune::penalty(&self.scaled_by(&given, &scalings), &given)?.options();
+                *tune::penalty(&self.scaled_by(&given, &scalings), &given, &watch)?.options();
             fit = fit.penalty(penalty).alpha(alpha).beta(beta);
         }
         let others = rejected(&observed, &scalings);
         let lenses = fit.prepare(&given, &scan, scalings)?;
         let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
+        if result && !stop.is_set() {
+            chance::if_it_can_be_had(online::observe(
+                &given.as_source(&prepared),
+                &mut found.model,
+                &found.latent,
+            ))?;
+        }
         if result && self.options.assess {
             let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
             let scan = given.as_source(&prepared);
             if let Some(sampled) = fit.sampled(&scan, &scalings, others.as_deref())? {
                 found.significance = fit.significance(&sampled, &stop)?;
-                found.model.reproducibility = fit.reproducibility(&sampled, &found.labels, &stop)?;
+                let own: Vec<usize> = sampled.instances.iter().map(|&i| found.labels[i as usize]).collect();
+                found.model.reproducibility = fit.reproducibility(&sampled, &own, &stop)?;
                 found.confidence = confidence(found.confidence, found.model.reproducibility);
             }
             if stop.is_set() {
@@ -428,11 +460,20 @@ impl Daimc {
         timings.neighbours += clock.lap();
         // What was found is told, whoever wants to stop now.
         let to_the_end = Stop::new();
+        let (mut references, mut graph) = (None, None);
         let (latent_scaling, centres, mut place) = match found {
             None => numbering::of_place(Place::by_columns(v, options, &to_the_end)?),
-            Some(Found { mut labels, confidence }) => {
+            Some(Found { mut labels, confidence, directions, graph: found }) => {
+                graph = found;
                 // Before the bases are fitted to them: columns of V follow the clusters.
                 numbering::by_size(&mut labels, options.clusters);
+                let Options { clusters, seed, .. } = *options;
+                let (scan, watch) = (&sweep.scan, self.watch.within(stop));
+                references =
+                    match References::new(scan, &sweep.lenses, directions, &labels, clusters, seed, &watch) {
+                        Err(Error::Interrupted) => None,
+                        made => Some(made?),
+                    };
                 match from_clusters(&sweep, options, restart(&labels, options.clusters)) {
                     // The bases are still those of the V before.
                     Err(Error::Interrupted) => {}
@@ -441,9 +482,12 @@ impl Daimc {
                 Place::given(v, options, labels, confidence)?
             }
         };
+        timings.assign += clock.lap();
+        let map = self.laid_out(graph, &place.latent, stop)?;
+        timings.map += clock.lap();
         let cancelled = stop.is_set();
-        let passes = sweep.scan.passes();
-        let objective = descent.objective();
+        let (passes, objective) = (sweep.scan.passes(), descent.objective());
+        let retained = Retained::new(&descent, &sweep);
         let (bases, alignments) = descent.into_parts();
         let (mut runs, mut stability) = (Vec::new(), None);
         if let Some(found) = several {
@@ -458,36 +502,26 @@ impl Daimc {
         let Course { history, outcome, .. } = courses.swap_remove(chosen);
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
-        let mut stability = stability.map(Vec::into_iter);
-        let (mut views, mut missing_cells) = (Vec::new(), Vec::new());
-        let learnt = sweep.lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
-        for (view, (((lens, observed), basis), alignment)) in learnt {
-            views.push(ViewModel {
-                name: source.name(view).into(),
-                feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
-                basis,
-                alignment,
-                preparation: observed.preparation,
-                scaling: lens.scaling.clone(),
-                stability: stability.as_mut().and_then(Iterator::next),
-            });
-            missing_cells.push(observed.missing);
-        }
+        let (views, missing_cells) = learnt(&sweep, observed, bases, alignments, stability);
         let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
         let model = Model {
             options: options.clone(),
             views,
             latent_scaling,
+            retained: Some(retained.of_clusters(options, &centres, &sizes)),
             centres,
             means,
             sizes,
             reproducibility: None,
+            references,
         };
         let fit = Fit {
             model,
             missing_cells,
             ids: source.schema().ids().clone(),
+            learnt: Learnt::default(),
             latent: place.latent,
+            map,
             labels: place.labels,
             confidence: place.confidence,
             neighbours: decision,
@@ -501,6 +535,22 @@ impl Daimc {
             timings,
         };
         Ok((fit, source.schema().clone()))
+    }
+
+    /// The map, if it is wanted and there is time for it.
+    fn laid_out(&self, graph: Option<Graph>, latent: &Matrix, stop: &Stop) -> Result<Option<Matrix>> {
+        if !self.options.map {
+            return Ok(None);
+        }
+        let (seed, watch) = (self.options.seed, self.watch.within(stop));
+        let map = match graph {
+            Some(graph) => layout::of_graph(&graph, latent, seed, &watch),
+            None => layout::of_latent(latent, seed, &watch),
+        };
+        match map {
+            Err(Error::Interrupted) => Ok(None),
+            map => map.map(Some),
+        }
     }
 
     /// How each view may be scaled, and what is missing in it.
@@ -523,8 +573,7 @@ impl Daimc {
             (Some(known), _) => known.clone(),
             (None, ViewWeights::Equal) => return Ok(lenses),
             (None, ViewWeights::Learned) => {
-                self.watch.tell(&Stage::ViewWeights);
-                importance::learn(&resolved, given)?
+                importance::learn(&resolved, given, &self.watch.begin(Stage::ViewWeights))?
             }
         };
         lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
@@ -572,6 +621,31 @@ impl Daimc {
         let statistics = sweep.gather(&mut v, sweep.scan.stop())?;
         Ok(Start { v, statistics, bases: Bases::Fitted })
     }
+}
+
+/// What belongs to each view of the model, and the cells that are missing in it.
+fn learnt(
+    sweep: &Sweep<'_>,
+    observed: Vec<Observed>,
+    bases: Vec<Matrix>,
+    alignments: Vec<Matrix>,
+    stability: Option<Vec<Matrix>>,
+) -> (Vec<ViewModel>, Vec<MissingCells>) {
+    let (source, mut stability) = (sweep.scan.source(), stability.map(Vec::into_iter));
+    let views = sweep.lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
+    let learnt = views.map(|(view, (((lens, observed), basis), alignment))| {
+        let model = ViewModel {
+            name: source.name(view).into(),
+            feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
+            basis,
+            alignment,
+            preparation: observed.preparation,
+            scaling: lens.scaling.clone(),
+            stability: stability.as_mut().and_then(Iterator::next),
+        };
+        (model, observed.missing)
+    });
+    learnt.unzip()
 }
 
 /// The scalings that were not taken, where there were two to choose from; those of other views are as they are. `None` if there

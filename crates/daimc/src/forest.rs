@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
 /// What can be summed up: the share of some leaves of the tree, and of those to their right.
 pub(crate) trait Merge {
     /// Adds the share of the leaves to the right.
@@ -11,7 +15,7 @@ pub(crate) trait Merge {
 /// Sums over some leaves of a tree, as far as they could be added up: for each whole subtree its root. Numbers are added only
 /// where the tree says, so that the sum over all leaves is the same to the last bit however they were shared out and in
 /// whatever order the shares arrive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Forest<T> {
     leaves: usize,
     /// By the height of the subtree and its number from the left.
@@ -65,6 +69,30 @@ impl<T: Merge> Forest<T> {
         (1 << height >= self.leaves).then_some(sums)
     }
 
+    /// The sum over all leaves; `empty` if there is none.
+    ///
+    /// # Errors
+    /// When the share of some leaves is not there.
+    pub fn sum(self, empty: T) -> Result<T> {
+        let none = self.leaves == 0;
+        self.whole().or(none.then_some(empty)).ok_or_else(|| Error::Unsuitable {
+            what: "sums",
+            value: "a share".into(),
+            reason: "the share of some instances has not been merged".into(),
+        })
+    }
+
+    /// The sum over the leaves that are there; `empty` if there is none.
+    pub fn share(self, empty: T) -> T {
+        let mut roots: Vec<_> = self.roots.into_iter().collect();
+        roots.sort_by_key(|((height, number), _)| number << height);
+        let merged = roots.into_iter().map(|(_, sums)| sums).reduce(|mut left, right| {
+            left.merge(right);
+            left
+        });
+        merged.unwrap_or(empty)
+    }
+
     pub fn leaves(&self) -> usize {
         self.leaves
     }
@@ -98,8 +126,18 @@ mod tests {
         {
             let mut forest = Forest::new(leaves);
             (0..leaves).for_each(|leaf| assert!(forest.plant(0, leaf, letter(leaf))));
+            assert_eq!(forest.clone().share(String::new()), expected);
             assert_eq!(forest.whole().unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_share_is_the_sum_over_the_leaves_that_are_there() {
+        let mut forest = Forest::new(8);
+        assert_eq!(forest.clone().share("none".into()), "none");
+        [6, 1, 4, 5].into_iter().for_each(|leaf| assert!(forest.plant(0, leaf, letter(leaf))));
+        assert_eq!(forest.clone().share(String::new()), "((b(ef))g)");
+        assert!(forest.whole().is_none());
     }
 
     proptest! {

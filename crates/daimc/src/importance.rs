@@ -15,6 +15,7 @@ use crate::kmeans::sample;
 use crate::scan::Scan;
 use crate::source::{Buffer, Source};
 use crate::subset::Subset;
+use crate::watch::Watch;
 use crate::{Daimc, Result};
 
 /// The second time the first importances are in force, so that junk has not taken part in finding the clusters.
@@ -48,12 +49,13 @@ pub(crate) fn sampled(source: &dyn Source, seed: u64) -> Vec<u32> {
 
 /// The importance of each view, from [`LEAST`] to 1. All are 1 where nothing can be said: there is one view, no instance
 /// is seen in two, or nothing is explained. A fit that is stopped gets what the last whole round found.
-pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>) -> Result<Vec<f64>> {
+pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>, watch: &Watch) -> Result<Vec<f64>> {
     let mut importance = vec![1.0; scan.schema().len()];
     let options = fit.options();
     let instances = sampled(scan.source(), options.seed);
     let mut buffers: Vec<Buffer> = importance.iter().map(|_| Buffer::default()).collect();
     let part = Subset::pick(scan, &instances, &mut buffers)?;
+    let tried = watch.pieces((ROUNDS * HIDINGS) as usize);
     for round in 0..ROUNDS {
         let mut shares = vec![(0.0, 0.0); importance.len()];
         for hiding in 0..HIDINGS {
@@ -71,6 +73,7 @@ pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>) -> Result<Vec<f64>> {
                 *sum += share.unwrap_or(0.0);
                 *count += f64::from(u8::from(share.is_some()));
             }
+            tried();
         }
         let known = |(sum, count): &(f64, f64)| (*count > 0.0).then(|| sum / count);
         let best = shares.iter().filter_map(known).fold(0.0, f64::max);

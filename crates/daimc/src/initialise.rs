@@ -13,6 +13,7 @@ use crate::scan::{Piece, Scan};
 use crate::source::{Buffer, MISSING};
 use crate::statistics::Statistics;
 use crate::sweep::Sweep;
+use crate::views::index;
 use crate::{Matrix, Result};
 
 /// How a fit starts.
@@ -41,15 +42,26 @@ pub(crate) struct Start {
     pub bases: Bases,
 }
 
+/// What the first V is made of: k-means has clustered each view by itself, and the clusters of the views were matched.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Votes {
+    views: Vec<Clustered>,
+    /// As published: missing rows were filled.
+    fill: bool,
+}
+
 /// The clusters that k-means finds in one view.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Clustered {
     centres: Matrix,
-    /// The label of every instance, [`MISSING`] where the view does not show it, if k-means has seen all of them.
-    labels: Option<Vec<u32>>,
+    /// The instances that the view shows and their labels, if k-means has seen all of them.
+    seen: Option<(Vec<u32>, Vec<u32>)>,
     /// What is written for an instance that the view does not show.
     missing: u32,
     present: usize,
     importance: f64,
+    /// The column of V of each label.
+    target: Vec<usize>,
 }
 
 /// Clusters each view by itself and makes the first V of the labels, in one pass over the data.
@@ -59,46 +71,68 @@ pub(crate) fn initialise(
     restarts: usize,
     seed: u64,
 ) -> Result<Start> {
-    let (scan, latent) = (&sweep.scan, sweep.latent());
-    let plan = Plan { clusters: latent, restarts, seed, first: None, stop: scan.stop() };
-    let fill = how == Initialisation::Paper;
-    let views = (0..sweep.lenses.len())
-        .map(|view| cluster(scan, view, &sweep.lenses[view], &plan, fill))
-        .collect::<Result<Vec<_>>>()?;
-    let targets = match how {
-        Initialisation::Aligned if views.len() > 1 => {
-            matched(latent, &views, &overlaps(sweep, &views, seed)?)
+    let votes = Votes::gather(how, &sweep.scan, &sweep.lenses, sweep.latent(), restarts, seed)?;
+    let mut v = Matrix::zeros(sweep.scan.instances(), sweep.latent());
+    let statistics = votes.begin(sweep, &mut v)?;
+    Ok(Start { v, statistics, bases: votes.into_bases() })
+}
+
+impl Votes {
+    /// K-means in each view, on a sample of its rows, and the matching.
+    pub fn gather(
+        how: Initialisation,
+        scan: &Scan<'_>,
+        lenses: &[Lens],
+        latent: usize,
+        restarts: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let plan = Plan { clusters: latent, restarts, seed, first: None, stop: scan.stop() };
+        let fill = how == Initialisation::Paper;
+        let own = lenses.iter().enumerate();
+        let mut views =
+            own.map(|(view, lens)| cluster(scan, view, lens, &plan, fill)).collect::<Result<Vec<_>>>()?;
+        if how == Initialisation::Aligned && views.len() > 1 {
+            let targets = matched(latent, &views, &overlaps(scan, lenses, latent, &views, seed)?);
+            views.iter_mut().zip(targets).for_each(|(view, target)| view.target = target);
         }
-        Initialisation::Aligned | Initialisation::Paper => vec![(0..latent).collect(); views.len()],
-    };
-    let mut v = Matrix::zeros(scan.instances(), latent);
-    let labels: Vec<Labels<'_>> =
-        views.iter().zip(&sweep.lenses).map(|(view, lens)| view.labels(lens)).collect();
-    let share = 1.0 / views.len() as f64;
-    let statistics = sweep.begin(&mut v, |piece, v| {
-        for (view, ((labels, own), target)) in labels.iter().zip(&views).zip(&targets).enumerate() {
-            let vote = if fill { share } else { own.importance };
-            labels.each(piece, view, |i, label| v[i * latent + target[label as usize]] += vote);
-        }
-        for row in v.chunks_exact_mut(latent) {
-            let total = if fill { 1.0 } else { row.iter().sum::<f64>().max(1.0) };
-            row.iter_mut().for_each(|vote| *vote = *vote / total + FLOOR);
-        }
-        Ok(())
-    })?;
-    let permuted = |(view, target): (Clustered, &Vec<usize>)| {
-        let mut basis = Matrix::zeros(view.centres.rows(), latent);
-        for f in 0..basis.rows() {
-            for (k, &to) in target.iter().enumerate() {
-                basis[(f, to)] = view.centres[(f, k)];
+        Ok(Self { views, fill })
+    }
+
+    /// Makes the first V of the instances that are here.
+    pub fn begin(&self, sweep: &Sweep<'_>, v: &mut Matrix) -> Result<Statistics> {
+        let (latent, first) = (sweep.latent(), sweep.scan.blocks().first());
+        let labels: Vec<Labels<'_>> =
+            self.views.iter().zip(&sweep.lenses).map(|(view, lens)| view.labels(lens)).collect();
+        let share = 1.0 / self.views.len() as f64;
+        sweep.begin(v, |piece, v| {
+            for (view, (labels, own)) in labels.iter().zip(&self.views).enumerate() {
+                let vote = if self.fill { share } else { own.importance };
+                labels
+                    .each(piece, first, view, |i, label| v[i * latent + own.target[label as usize]] += vote);
             }
-        }
-        basis
-    };
-    drop(labels);
-    let bases = views.into_iter().zip(&targets).map(permuted).collect();
-    let bases = if fill { Bases::Given(bases) } else { Bases::Normalised(bases) };
-    Ok(Start { v, statistics, bases })
+            for row in v.chunks_exact_mut(latent) {
+                let total = if self.fill { 1.0 } else { row.iter().sum::<f64>().max(1.0) };
+                row.iter_mut().for_each(|vote| *vote = *vote / total + FLOOR);
+            }
+            Ok(())
+        })
+    }
+
+    /// The bases to begin with: the matched centres.
+    pub fn into_bases(self) -> Bases {
+        let permuted = |view: Clustered| {
+            let mut basis = Matrix::zeros(view.centres.rows(), view.target.len());
+            for f in 0..basis.rows() {
+                for (k, &to) in view.target.iter().enumerate() {
+                    basis[(f, to)] = view.centres[(f, k)];
+                }
+            }
+            basis
+        };
+        let bases = self.views.into_iter().map(permuted).collect();
+        if self.fill { Bases::Given(bases) } else { Bases::Normalised(bases) }
+    }
 }
 
 /// K-means in one view. With `fill` the missing rows take part as copies of the mean.
@@ -108,7 +142,9 @@ fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: boo
     let present = scan.schema().view(view).present();
     let sampled = kmeans::sample(scan.source(), view, kmeans::sample_size(plan.clusters), &mut rng);
     let mut buffer = Buffer::default();
-    let mut points = Points::new(scan, view, lens, &sampled, &mut buffer)?;
+    let block = scan.pick(view, &sampled, &mut buffer)?;
+    let own = lens.of_rows(&block, sampled.len());
+    let mut points = Points::of(&own, block, 0..sampled.len());
     let missing = scan.instances() - present;
     if fill && missing > 0 {
         let share = sampled.len() as f64 / present as f64;
@@ -117,37 +153,45 @@ fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: boo
     }
     let found = points.cluster(&Plan { seed: plan.seed.wrapping_add(view as u64), ..*plan })?;
     let missing = if fill { found.extra_label } else { MISSING };
-    let labels = (sampled.len() == present).then(|| {
-        let mut labels = vec![missing; scan.instances()];
-        sampled.iter().zip(&found.labels).for_each(|(&i, label)| labels[i as usize] = *label);
-        labels
-    });
-    Ok(Clustered { centres: found.centres, labels, missing, present, importance: lens.scaling.importance })
+    let (importance, target) = (lens.scaling.importance, (0..plan.clusters).collect());
+    let seen = (sampled.len() == present).then_some((sampled, found.labels));
+    Ok(Clustered { centres: found.centres, seen, missing, present, importance, target })
 }
 
 /// How the label of an instance in a view is told.
 enum Labels<'a> {
-    Known(&'a [u32]),
+    Known { instances: &'a [u32], labels: &'a [u32], missing: u32 },
     Nearest { centres: Centres<'a>, missing: u32 },
 }
 
 impl Clustered {
     fn labels<'a>(&'a self, lens: &'a Lens) -> Labels<'a> {
-        match &self.labels {
-            Some(labels) => Labels::Known(labels),
-            None => Labels::Nearest { centres: Centres::new(lens, &self.centres), missing: self.missing },
+        let missing = self.missing;
+        match &self.seen {
+            Some((instances, labels)) => Labels::Known { instances, labels, missing },
+            None => Labels::Nearest { centres: Centres::new(lens, &self.centres), missing },
         }
     }
 }
 
+/// The label of an instance that k-means has seen, or that of those that it has not.
+fn known(instances: &[u32], labels: &[u32], missing: u32, instance: usize) -> u32 {
+    instances.binary_search(&index(instance)).map_or(missing, |at| labels[at])
+}
+
 impl Labels<'_> {
-    /// Calls `each` with the number within the block and the label of every instance that has one in a view.
-    fn each(&self, piece: &Piece<'_>, view: usize, mut each: impl FnMut(usize, u32)) {
+    /// Calls `each` with the number within the block and the label of every instance that has one in a view. `first` is the
+    /// first instance that is here.
+    fn each(&self, piece: &Piece<'_>, first: usize, view: usize, mut each: impl FnMut(usize, u32)) {
         let start = piece.instances.start;
         match self {
-            Self::Known(labels) => {
-                let labels = labels[piece.instances.clone()].iter().enumerate();
-                labels.filter(|(_, label)| **label != MISSING).for_each(|(i, label)| each(i, *label));
+            Self::Known { instances, labels, missing } => {
+                for (i, instance) in piece.instances.clone().enumerate() {
+                    let label = known(instances, labels, *missing, first + instance);
+                    if label != MISSING {
+                        each(i, label);
+                    }
+                }
             }
             Self::Nearest { centres, missing } => {
                 let block = &piece.blocks[view];
@@ -183,25 +227,32 @@ impl Overlaps {
 }
 
 /// Compares the labels of the views, of all instances or of a seeded sample.
-fn overlaps(sweep: &Sweep<'_>, views: &[Clustered], seed: u64) -> Result<Overlaps> {
-    let (scan, latent) = (&sweep.scan, sweep.latent());
+fn overlaps(
+    scan: &Scan<'_>,
+    lenses: &[Lens],
+    latent: usize,
+    views: &[Clustered],
+    seed: u64,
+) -> Result<Overlaps> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(COMPARED_STREAM);
-    let known = views.iter().all(|view| view.labels.is_some());
-    let limit = if known { scan.instances() } else { kmeans::sample_size(latent) };
+    let all_seen = views.iter().all(|view| view.seen.is_some());
+    let limit = if all_seen { scan.instances() } else { kmeans::sample_size(latent) };
     let chosen = kmeans::sample_instances(scan.source(), limit, &mut rng);
     let mut of_views = Vec::with_capacity(views.len());
-    for (view, (own, lens)) in views.iter().zip(&sweep.lenses).enumerate() {
-        if let Some(labels) = &own.labels {
-            of_views.push(chosen.iter().map(|&i| labels[i as usize]).collect());
+    for (view, (own, lens)) in views.iter().zip(lenses).enumerate() {
+        if let Some((instances, labels)) = &own.seen {
+            let label = |&i: &u32| known(instances, labels, own.missing, i as usize);
+            of_views.push(chosen.iter().map(label).collect());
             continue;
         }
         let mut buffer = Buffer::default();
         let block = scan.pick(view, &chosen, &mut buffer)?;
-        let row = |(n, i): (usize, &u32)| Some((*i as usize, block.index.row(n)?));
-        let rows: Vec<(usize, usize)> = chosen.iter().enumerate().filter_map(row).collect();
+        let rows: Vec<(usize, usize)> =
+            (0..chosen.len()).filter_map(|n| Some((n, block.index.row(n)?))).collect();
         let mut found = Vec::with_capacity(rows.len());
-        let centres = Centres::new(lens, &own.centres);
+        let lens = lens.of_rows(&block, chosen.len());
+        let centres = Centres::new(&lens, &own.centres);
         centres.compare(&block, &rows, &mut Scratch::default(), |_, label, _, _| found.push(label));
         let mut found = found.into_iter();
         let label = |n| block.index.row(n).and_then(|_| found.next()).unwrap_or(MISSING);

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::kernel::Scalar;
 use crate::kmeans::{self, Plan};
 use crate::lens::Lens;
+use crate::neighbours;
 use crate::prepared::{Preparation, Prepared};
 use crate::scan::{Scan, off_the_pool};
 use crate::source::{Block, Buffer, Memory, Rows};
@@ -13,6 +14,7 @@ use crate::{Daimc, Fit, Iteration, Matrix, Place, Result, Scale, Scaling, Source
 pub use crate::eigen::leading as leading_eigenvectors;
 pub use crate::kernel::aligned::Aligned;
 pub use crate::kernel::sparse;
+pub use crate::layout::LAID_OUT;
 pub use crate::linalg::{
     SMALLEST_EIGENVALUE, column_squares, lift, product, product_transposed, symmetric_eigen,
     transposed_product,
@@ -83,6 +85,22 @@ pub fn kmeans(rows: &Matrix, clusters: usize, restarts: usize, seed: u64) -> Res
     let centres = kmeans::centres(&rows, &lens, &plan)?;
     let labels = kmeans::assign(&rows, 0, &lens, &centres)?.labels;
     Ok((labels.into_iter().map(|label| label as usize).collect(), centres))
+}
+
+/// The nearest others of each instance of a view as it is, `count` for each (`u32::MAX` where there are fewer), and the share of
+/// the true ones among them, where that is estimated.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub fn nearest(source: &dyn Source, view: usize, count: usize, seed: u64) -> Result<(Vec<u32>, Option<f64>)> {
+    let scan = Scan::new(source, &Stop::default());
+    let lens = Lens::new(&scan, view, Scaling::fit(&scan, view, Scale::None)?)?;
+    let found = neighbours::nearest_in(&scan, view, &lens, count, seed)?;
+    let of = |i: usize| {
+        let near = found.of(i).map(|(other, _)| other as u32);
+        near.chain(std::iter::repeat(u32::MAX)).take(count)
+    };
+    Ok(((0..source.instances()).flat_map(of).collect(), found.recall()))
 }
 
 /// A fit for another number of clusters and another seed, without a test of missingness, on the current rayon pool if the

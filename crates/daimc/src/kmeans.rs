@@ -2,18 +2,23 @@
 //! Rows are seen through a [`Lens`], so scaled data are clustered without being written, sparse rows as they are.
 
 mod bounds;
+mod leading;
 mod lloyd;
 mod points;
 mod starts;
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use crate::distributed::Request;
+use crate::forest::{Forest, Merge};
 use crate::lens::{FromCentre, Lens, Scratch, Targets};
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, MISSING, Source};
 use crate::{Matrix, Result};
 
+pub(crate) use leading::{ColumnTotals, leaders, of_columns};
 pub(crate) use points::Points;
 pub(crate) use starts::{FEW, Plan, starts};
 
@@ -51,7 +56,8 @@ pub(crate) fn sample_instances(source: &dyn Source, limit: usize, rng: &mut impl
     thin((0..crate::views::index(source.instances())).collect(), limit, rng)
 }
 
-fn thin(mut numbers: Vec<u32>, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
+/// At most `limit` of some numbers, in increasing order: all of them, or a seeded sample.
+pub(crate) fn thin(mut numbers: Vec<u32>, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
     if numbers.len() > limit {
         for i in 0..limit {
             let j = rng.random_range(i..numbers.len());
@@ -92,7 +98,9 @@ pub(crate) fn candidates(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Resul
     rng.set_stream(u64::MAX);
     let chosen = sample(scan.source(), 0, sample_size(plan.clusters), &mut rng);
     let mut buffer = Buffer::default();
-    let points = Points::new(scan, 0, lens, &chosen, &mut buffer)?;
+    let block = scan.pick(0, &chosen, &mut buffer)?;
+    let lens = lens.of_rows(&block, chosen.len());
+    let points = Points::of(&lens, block, 0..chosen.len());
     let mut runs = points.cluster_all(&Plan { seed: plan.seed.wrapping_sub(1), ..*plan }, |_, _| true)?;
     runs.dedup_by(|b, a| b.inertia - a.inertia <= SAME * a.inertia);
     Ok(runs.into_iter().map(|run| run.centres).collect())
@@ -106,13 +114,18 @@ pub(crate) fn centres(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<M
     let mut centres = candidates(scan, lens, plan)?.swap_remove(0);
     if scan.instances() > sample_size(plan.clusters) {
         let mut labels = Vec::new();
-        for _ in 0..REFINEMENTS {
-            let before = std::mem::take(&mut labels);
-            let pass = pass(scan, 0, lens, &centres, true)?;
-            pass.move_centres(lens, &mut centres);
-            labels = pass.labels;
-            let moved = labels.iter().zip(&before).filter(|(a, b)| a != b).count();
-            if !before.is_empty() && moved * 1000 < labels.len() {
+        for round in 0..REFINEMENTS {
+            let (members, moved) = match scan.holders() {
+                Some((holders, _)) => {
+                    let first = round == 0;
+                    holders
+                        .ask(Request::Refine { lens: lens.parts(), centres: centres.clone(), first })?
+                        .try_into()?
+                }
+                None => refine(scan, lens, &centres, &mut labels)?,
+            };
+            members.sum(Members::default())?.move_centres(lens, &mut centres);
+            if round > 0 && moved * 1000 < scan.instances() {
                 break;
             }
         }
@@ -120,49 +133,105 @@ pub(crate) fn centres(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<M
     Ok(centres)
 }
 
+/// One of Lloyd's iterations, of the instances that are here: their members by cluster, and how many of them have changed
+/// their cluster since `labels`, which are then the new ones.
+pub(crate) fn refine(
+    scan: &Scan<'_>,
+    lens: &Lens,
+    centres: &Matrix,
+    labels: &mut Vec<u32>,
+) -> Result<(Forest<Members>, usize)> {
+    let (d, count) = (centres.rows(), centres.columns());
+    let nearest = Centres::new(lens, centres);
+    let before = std::mem::replace(labels, Vec::with_capacity(scan.instances()));
+    let members = scan.sum_view(
+        0,
+        || (Members::new(count, d), Vec::new(), Scratch::default()),
+        |piece, (members, labels, scratch)| {
+            let (start, block) = (piece.instances.start, &piece.blocks[0]);
+            labels.resize(piece.instances.len(), MISSING);
+            nearest.compare(block, &piece.shown(), scratch, |at, label, _, _| {
+                labels[at.0 - start] = label;
+                members.add(lens, block, at, label as usize);
+            });
+            Ok(())
+        },
+        || Members::new(count, d),
+        |total, (members, own, _)| {
+            total.absorb(members);
+            labels.append(own);
+        },
+    )?;
+    let moved = labels.iter().zip(&before).filter(|(a, b)| a != b).count();
+    Ok((members, moved))
+}
+
 /// Assigns every instance of a view to its nearest centre.
 pub(crate) fn assign(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix) -> Result<Assignment> {
-    let Pass { labels, confidence, .. } = pass(scan, view, lens, centres, false)?;
-    Ok(Assignment { labels, confidence })
+    let nearest = Centres::new(lens, centres);
+    let mut all = Assignment {
+        labels: Vec::with_capacity(scan.instances()),
+        confidence: Vec::with_capacity(scan.instances()),
+    };
+    scan.pass_view(
+        view,
+        || (Vec::new(), Vec::new(), Scratch::default()),
+        |piece, (labels, confidence, scratch)| {
+            let start = piece.instances.start;
+            labels.resize(piece.instances.len(), MISSING);
+            confidence.resize(piece.instances.len(), 0.0);
+            nearest.compare(&piece.blocks[0], &piece.shown(), scratch, |at, label, distance, distances| {
+                labels[at.0 - start] = label;
+                confidence[at.0 - start] = margin(distances, label, distance);
+            });
+            Ok(())
+        },
+        |(labels, confidence, _)| {
+            all.labels.append(labels);
+            all.confidence.append(confidence);
+        },
+    )?;
+    Ok(all)
 }
 
 /// The mean (in a column of d × K) of the instances of each cluster in view 0, which shows all; zero where there are none.
 pub(crate) fn means(scan: &Scan<'_>, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Matrix> {
-    let mut total = Pass::new(clusters, lens.features(), true);
-    scan.pass_view(
-        0,
-        || Pass::new(clusters, lens.features(), true),
-        |piece, pass| {
-            piece.shown().into_iter().for_each(|at| pass.add(lens, &piece.blocks[0], at, labels[at.0]));
-            Ok(())
-        },
-        |pass| total.absorb(pass),
-    )?;
-    let mut centres = Matrix::zeros(lens.features(), clusters);
-    total.move_centres(lens, &mut centres);
-    Ok(centres)
+    members(scan, lens, labels, clusters)?
+        .sum(Members::default())
+        .map(|members| members.means(lens, clusters))
 }
 
-/// What is known after the instances (all of them, or a block) have been compared with the centres.
-#[derive(Default)]
-struct Pass {
-    labels: Vec<u32>,
-    confidence: Vec<f64>,
-    /// Of each cluster: Σ of the values as stored, of the row factors, and the number of members.
+/// The members of each cluster in view 0, which shows all instances, leaf by leaf.
+pub(crate) fn members(
+    scan: &Scan<'_>,
+    lens: &Lens,
+    labels: &[usize],
+    clusters: usize,
+) -> Result<Forest<Members>> {
+    scan.sum_view(
+        0,
+        || Members::new(clusters, lens.features()),
+        |piece, members| {
+            piece.shown().into_iter().for_each(|at| members.add(lens, &piece.blocks[0], at, labels[at.0]));
+            Ok(())
+        },
+        || Members::new(clusters, lens.features()),
+        Members::absorb,
+    )
+}
+
+/// Sums over the members of each cluster: of the values as stored, of the row factors, and of the members themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Members {
     sums: Matrix,
     factors: Vec<f64>,
     counts: Vec<f64>,
 }
 
-impl Pass {
-    fn new(clusters: usize, features: usize, sum: bool) -> Self {
-        let clusters = if sum { clusters } else { 0 };
-        Self {
-            sums: Matrix::zeros(clusters, features),
-            factors: vec![0.0; clusters],
-            counts: vec![0.0; clusters],
-            ..Self::default()
-        }
+impl Members {
+    fn new(clusters: usize, features: usize) -> Self {
+        let zeros = vec![0.0; clusters];
+        Self { sums: Matrix::zeros(clusters, features), factors: zeros.clone(), counts: zeros }
     }
 
     /// Adds an instance to the sums of its cluster.
@@ -172,16 +241,21 @@ impl Pass {
         lens.add_row(block, at, 1.0, self.sums.row_mut(cluster));
     }
 
-    /// Takes over what a block has found, and clears it.
+    /// Takes over the sums of a block, and clears them.
     fn absorb(&mut self, block: &mut Self) {
         fn add(into: &mut [f64], from: &mut [f64]) {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += std::mem::take(from));
         }
-        self.labels.append(&mut block.labels);
-        self.confidence.append(&mut block.confidence);
         add(self.sums.values_mut(), block.sums.values_mut());
         add(&mut self.factors, &mut block.factors);
         add(&mut self.counts, &mut block.counts);
+    }
+
+    /// The mean of each cluster, in a column.
+    pub fn means(&self, lens: &Lens, clusters: usize) -> Matrix {
+        let mut centres = Matrix::zeros(lens.features(), clusters);
+        self.move_centres(lens, &mut centres);
+        centres
     }
 
     /// Moves each centre to the mean of its members; one without members stays.
@@ -194,6 +268,12 @@ impl Pass {
                 centres[(f, k)] = value / self.counts[k];
             }
         }
+    }
+}
+
+impl Merge for Members {
+    fn merge(&mut self, mut right: Self) {
+        self.absorb(&mut right);
     }
 }
 
@@ -226,37 +306,6 @@ impl<'a> Centres<'a> {
             });
         }
     }
-}
-
-/// Compares every instance of a view with the centres, block by block; with `sum` the members of each cluster are
-/// added up, without it the confidence is worked out.
-fn pass(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix, sum: bool) -> Result<Pass> {
-    let (instances, d, count) = (scan.instances(), centres.rows(), centres.columns());
-    let centres = Centres::new(lens, centres);
-    let mut total = Pass::new(count, d, sum);
-    total.labels.reserve_exact(instances);
-    total.confidence.reserve_exact(if sum { 0 } else { instances });
-    scan.pass_view(
-        view,
-        || (Pass::new(count, d, sum), Scratch::default()),
-        |piece, (pass, scratch)| {
-            let start = piece.instances.start;
-            pass.labels.resize(piece.instances.len(), MISSING);
-            pass.confidence.resize(if sum { 0 } else { piece.instances.len() }, 0.0);
-            let block = &piece.blocks[0];
-            centres.compare(block, &piece.shown(), scratch, |at, label, distance, distances| {
-                pass.labels[at.0 - start] = label;
-                if sum {
-                    pass.add(lens, block, at, label as usize);
-                } else {
-                    pass.confidence[at.0 - start] = margin(distances, label, distance);
-                }
-            });
-            Ok(())
-        },
-        |(pass, _)| total.absorb(pass),
-    )?;
-    Ok(total)
 }
 
 /// How clear the choice of a cluster is, from 0 (two are equally near) to 1.

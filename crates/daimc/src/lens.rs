@@ -32,7 +32,7 @@ use crate::{Error, Layout, Result};
 pub(crate) use distances::{FromCentre, Targets};
 pub(crate) use holes::padded;
 pub(crate) use lanes::{Members, Right};
-use norms::Norms;
+pub(crate) use norms::{Limits, Norms, Parts};
 pub(crate) use products::{CrossSums, Operand, Scratch, Total, Touched};
 pub(crate) use queries::{MOST as MOST_QUERIES, Queries};
 
@@ -79,8 +79,7 @@ impl Lens {
     pub fn fit(scan: &Scan<'_>, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
         // A weight that is still to come may bring rows of any length into range.
         let (mut lens, norms) = Self::look(scan, view, scaling, equal_weight)?;
-        let lengths = lens.factors.iter().filter(|factor| **factor > 0.0).map(|factor| 1.0 / factor);
-        let (count, sum) = lengths.fold((0.0, 0.0), |(count, sum), length| (count + 1.0, sum + length));
+        let (count, sum) = norms.lengths;
         if count > 0.0 && (sum / count).is_finite() {
             lens.scaling.length = sum / count;
         }
@@ -111,34 +110,38 @@ impl Lens {
         Self::look(scan, view, scaling, false).map(|(lens, _)| lens)
     }
 
-    fn look(scan: &Scan<'_>, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
-        let (features, layout) = (scan.schema().view(view).features(), scan.layout(view));
-        let square_of_zero = square_of_zero(&scaling);
-        let mut lens = Self {
+    /// A view of which no row was seen yet.
+    fn blank(scaling: Scaling, layout: Layout, features: usize) -> Self {
+        Self {
+            square_of_zero: square_of_zero(&scaling),
             scaling,
             layout,
             features,
             factors: Vec::new(),
             by_row: false,
             centre: Vec::new(),
-            square_of_zero,
             sum_squares: 0.0,
             bytes: 0,
             lacks_cells: false,
-        };
-        let limit = match layout {
+        }
+    }
+
+    fn look(scan: &Scan<'_>, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
+        let (features, layout) = (scan.schema().view(view).features(), scan.layout(view));
+        let mut lens = Self::blank(scaling, layout, features);
+        let scaled = match layout {
             _ if any_length => f64::MAX.sqrt(),
             Layout::DenseF32 | Layout::SparseF32 => longest::<f32>(),
             Layout::DenseF64 | Layout::SparseF64 => longest::<f64>(),
         };
         // Products of sparse rows are taken as they are stored.
-        let stored_limit = match layout {
+        let stored = match layout {
             Layout::DenseF32 | Layout::DenseF64 => f64::INFINITY,
             Layout::SparseF32 => longest::<f32>(),
             Layout::SparseF64 => longest::<f64>(),
         };
         lens.centre = lens.pilot(scan, view)?;
-        let mut norms = lens.norms(scan, view, (limit, stored_limit))?;
+        let (factors, norms) = lens.norms(scan, view, Limits { scaled, stored })?;
         if let Some(row) = norms.refused(any_length) {
             return Err(not_finite(scan, view, row)?.unwrap_or_else(|| Error::TooLarge {
                 view: scan.schema().view_name(view).into(),
@@ -146,7 +149,7 @@ impl Lens {
                 id: scan.schema().ids().get(row),
             }));
         }
-        lens.factors = std::mem::take(&mut norms.factors);
+        lens.factors = factors;
         lens.sum_squares = norms.squares.value(1.0);
         lens.bytes = norms.bytes;
         lens.lacks_cells = norms.lacks_cells;
@@ -178,6 +181,11 @@ impl Lens {
         let offset = norms.from_centre.root() < norms.squares.root() / tolerable_shift::<T>().sqrt();
         let extreme = self.is_extreme::<T>(norms.smallest, norms.largest);
         (self.is_far::<T>(), offset, extreme)
+    }
+
+    /// μ, if all scaled rows are near to a point as seen from the origin; else nothing.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
     }
 
     /// Bytes that the view stores per row, on average.

@@ -33,12 +33,14 @@
 
 mod blocks;
 mod choice;
+mod cluster_sums;
 mod combine;
 mod confidence;
 mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;
 mod descent;
+mod distributed;
 mod eigen;
 mod error;
 pub mod estimate;
@@ -52,6 +54,7 @@ mod initialise;
 pub mod internal;
 mod kernel;
 mod kmeans;
+mod layout;
 mod lens;
 mod linalg;
 mod machine;
@@ -61,6 +64,7 @@ mod missingness;
 mod model;
 mod neighbours;
 mod numbering;
+mod online;
 mod options;
 mod parallel;
 mod patterns;
@@ -86,6 +90,7 @@ mod views;
 mod watch;
 
 pub use descent::{Bases, Descent, Factors};
+pub use distributed::{Ask, gather_place, merge_replies, reset, serve};
 pub use error::{Error, ErrorKind, Result};
 pub use explain::{Contributions, Explanation, Residual};
 pub use fit::{Daimc, Fit, Iteration, Outcome, Run, Timings};
@@ -94,7 +99,8 @@ pub use kernel::Scalar;
 pub use matrix::Matrix;
 pub use missingness::{Concentration, Missingness};
 pub use model::{Accuracy, Gap, Imputed, Misfit, Model, Place, Shares, ViewModel};
-pub use neighbours::{Decision, Neighbours};
+pub use neighbours::{Decision, Neighbours, References};
+pub use online::{Drift, Learnt, Online, Retained, StreamProgress, Streamed, Update};
 pub use options::{Options, Penalty, Preset, ViewWeights};
 pub use prepared::{MissingCells, Preparation, Prepared};
 pub use scale::{Scale, Scaling};

@@ -5,6 +5,7 @@
 //! by the data; that they go together can.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -68,19 +69,33 @@ impl Default for Missingness {
 impl Missingness {
     /// Compares clusters with presence patterns.
     pub(crate) fn of(schema: &Schema, labels: &[usize], clusters: usize, seed: u64) -> Self {
-        let patterns = patterns(schema);
+        let some = |chosen: &[usize]| Ok::<_, Infallible>(chosen.iter().map(|&i| labels[i]).collect());
+        let Ok(found) =
+            Self::asked(schema, clusters, seed, some, || Ok(Lacking::of(schema, labels, clusters)));
+        found
+    }
+
+    /// The same, where the clusters of some instances, and what all lack, have to be asked for.
+    pub(crate) fn asked<E>(
+        schema: &Schema,
+        clusters: usize,
+        seed: u64,
+        labels_of: impl FnOnce(&[usize]) -> Result<Vec<usize>, E>,
+        lacking: impl FnOnce() -> Result<Lacking, E>,
+    ) -> Result<Self, E> {
+        let (patterns, instances) = (patterns(schema), schema.instances());
         let kinds = patterns.iter().max().map_or(0, |last| *last as usize + 1);
         if kinds < 2 {
-            return Self::default();
+            return Ok(Self::default());
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(u64::MAX / 3);
-        let chosen: Vec<usize> = if labels.len() > SAMPLE {
-            (0..SAMPLE).map(|_| rng.random_range(0..labels.len())).collect()
+        let chosen: Vec<usize> = if instances > SAMPLE {
+            (0..SAMPLE).map(|_| rng.random_range(0..instances)).collect()
         } else {
-            (0..labels.len()).collect()
+            (0..instances).collect()
         };
-        let labels_of: Vec<usize> = chosen.iter().map(|&i| labels[i]).collect();
+        let labels_of = labels_of(&chosen)?;
         let patterns_of: Vec<u32> = chosen.iter().map(|&i| patterns[i]).collect();
         let of = |patterns: &[u32]| information(&labels_of, clusters, patterns, kinds);
         let own = of(&patterns_of);
@@ -99,11 +114,11 @@ impl Missingness {
             .collect();
         // Sums of the same cells in another order differ in their last bits.
         let as_large = permuted.iter().filter(|other| **other >= own - 1e-12).count();
-        Self {
+        Ok(Self {
             information: own - permuted.iter().sum::<f64>() / PERMUTATIONS as f64,
             p_value: (1 + as_large) as f64 / (1 + PERMUTATIONS) as f64,
-            most: most(schema, labels, clusters),
-        }
+            most: lacking()?.most(schema),
+        })
     }
 
     /// Whether clusters and missingness go together so far that people should know.
@@ -179,35 +194,58 @@ fn information(labels: &[usize], clusters: usize, patterns: &[u32], kinds: usize
     sum
 }
 
-fn most(schema: &Schema, labels: &[usize], clusters: usize) -> Option<Concentration> {
-    // How many instances of each cluster there are of which `counts` is true.
-    let count = |counts: &(dyn Fn(usize) -> bool + Sync)| {
-        let of_block = |(block, labels): (usize, &[usize])| {
-            let mut sizes = vec![0_usize; clusters];
-            let counted = labels.iter().enumerate().filter(|(i, _)| counts(block * BLOCK + i));
-            counted.for_each(|(_, &label)| sizes[label] += 1);
-            sizes
+/// How many instances there are of each cluster, and how many of them each view misses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lacking {
+    sizes: Vec<usize>,
+    by_view: Vec<Vec<usize>>,
+}
+
+impl Lacking {
+    pub fn of(schema: &Schema, labels: &[usize], clusters: usize) -> Self {
+        // How many instances of each cluster there are of which `counts` is true.
+        let count = |counts: &(dyn Fn(usize) -> bool + Sync)| {
+            let of_block = |(block, labels): (usize, &[usize])| {
+                let mut sizes = vec![0_usize; clusters];
+                let counted = labels.iter().enumerate().filter(|(i, _)| counts(block * BLOCK + i));
+                counted.for_each(|(_, &label)| sizes[label] += 1);
+                sizes
+            };
+            let sum = |mut a: Vec<usize>, b: Vec<usize>| {
+                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+                a
+            };
+            labels.par_chunks(BLOCK).enumerate().map(of_block).reduce(|| vec![0; clusters], sum)
         };
-        let sum = |mut a: Vec<usize>, b: Vec<usize>| {
-            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-            a
-        };
-        labels.par_chunks(BLOCK).enumerate().map(of_block).reduce(|| vec![0; clusters], sum)
-    };
-    let sizes = count(&|_| true);
-    let mut found: Option<Concentration> = None;
-    for view in 0..schema.len() {
-        let lacking = count(&|i| !schema.view(view).shows(i));
-        let overall = lacking.iter().sum::<usize>() as f64 / labels.len() as f64;
-        for cluster in (0..clusters).filter(|k| sizes[*k] >= LEAST) {
-            let in_cluster = lacking[cluster] as f64 / sizes[cluster] as f64;
-            let own = Concentration { cluster, view: schema.view_name(view).into(), in_cluster, overall };
-            if found.as_ref().is_none_or(|most| own.difference() > most.difference()) {
-                found = Some(own);
-            }
+        let by_view = schema.views().map(|view| count(&|i| !view.shows(i))).collect();
+        Self { sizes: count(&|_| true), by_view }
+    }
+
+    /// Those of other instances, too.
+    pub fn add(&mut self, other: &Self) {
+        let own = self.by_view.iter_mut().chain([&mut self.sizes]);
+        for (own, other) in own.zip(other.by_view.iter().chain([&other.sizes])) {
+            own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
         }
     }
-    found
+
+    /// The cluster that differs most from all instances.
+    fn most(&self, schema: &Schema) -> Option<Concentration> {
+        let Self { sizes, by_view } = self;
+        let all = sizes.iter().sum::<usize>() as f64;
+        let mut found: Option<Concentration> = None;
+        for (view, lacking) in by_view.iter().enumerate() {
+            let overall = lacking.iter().sum::<usize>() as f64 / all;
+            for cluster in (0..sizes.len()).filter(|k| sizes[*k] >= LEAST) {
+                let in_cluster = lacking[cluster] as f64 / sizes[cluster] as f64;
+                let own = Concentration { cluster, view: schema.view_name(view).into(), in_cluster, overall };
+                if found.as_ref().is_none_or(|most| own.difference() > most.difference()) {
+                    found = Some(own);
+                }
+            }
+        }
+        found
+    }
 }
 
 #[cfg(test)]

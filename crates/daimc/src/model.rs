@@ -4,14 +4,14 @@ mod impute;
 mod misfit;
 mod store;
 
-use crate::blocks::block_size;
 use crate::confidence::confidence;
 use crate::explain::leaders;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
+use crate::neighbours::{References, Said};
+use crate::online::Retained;
 use crate::options::Options;
-use crate::parallel::ordered;
 use crate::prepared::{Preparation, Prepared};
 use crate::scale::Scaling;
 use crate::scan::{Scan, off_the_pool};
@@ -24,8 +24,9 @@ use crate::{Error, Matrix, Result, Stop, View, ViewOf, Views};
 pub use impute::{Accuracy, Gap, Imputed, Shares};
 pub use misfit::Misfit;
 
-/// What a fit has learnt: places new instances, explains where they are put, and reconstructs what they lack. It knows
-/// nothing of single instances: those that it was fitted to are in the [`Fit`](crate::Fit).
+/// What a fit has learnt: places new instances, explains where they are put, and reconstructs what they lack. Of single
+/// instances it knows what [`references`](Self::references) hold, without their IDs; those that it was fitted to are in the
+/// [`Fit`](crate::Fit).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Model {
@@ -46,6 +47,12 @@ pub struct Model {
     /// four fifths of a sample. `None` where there were too few instances to tell, or the fit was stopped. Confidence is made of
     /// it.
     pub reproducibility: Option<f64>,
+    /// Instances of the fit whose clusters new ones are compared with, where neighbours had a say in them: all, or a sample of
+    /// 10 000. [`Model::place`] does without where there are none.
+    pub references: Option<References>,
+    /// What it keeps of the instances that it has learnt from, so that it can be [updated](crate::Online); `None` in files of
+    /// earlier versions.
+    pub retained: Option<Retained>,
 }
 
 /// The part of a model that belongs to one view.
@@ -114,39 +121,6 @@ pub struct Place {
     pub confidence: Vec<f64>,
 }
 
-/// The mean row of V of each cluster, one per column, and the clusters' sizes.
-pub(crate) fn mean_rows(latent: &Matrix, labels: &[usize], clusters: usize) -> (Matrix, Vec<usize>) {
-    let (instances, columns) = (labels.len(), latent.columns());
-    let mut means = Matrix::zeros(columns, clusters);
-    let mut sizes = vec![0; clusters];
-    let block = block_size(instances);
-    let added = ordered(
-        (0..instances).step_by(block),
-        || (Matrix::zeros(clusters, columns), vec![0; clusters]),
-        |start, (sums, counts)| {
-            sums.values_mut().fill(0.0);
-            counts.fill(0);
-            for i in start..(start + block).min(instances) {
-                let label = labels[i];
-                counts[label] += 1;
-                let sum = sums.row_mut(label).iter_mut();
-                sum.zip(latent.row(i)).for_each(|(sum, value)| *sum += value);
-            }
-            Ok(())
-        },
-        |(sums, counts)| {
-            sizes.iter_mut().zip(counts).for_each(|(size, count)| *size += *count);
-            for (label, sum) in sums.iter_rows().enumerate() {
-                sum.iter().enumerate().for_each(|(k, value)| means[(k, label)] += value);
-            }
-        },
-    );
-    let Ok::<(), std::convert::Infallible>(()) = added;
-    let factors: Vec<f64> = sizes.iter().map(|&size: &usize| 1.0 / size.max(1) as f64).collect();
-    means.scale_columns(&factors);
-    (means, sizes)
-}
-
 impl Place {
     /// The rows of V as data.
     pub(crate) fn rows(v: &Matrix) -> Result<Views<'_>> {
@@ -165,28 +139,47 @@ impl Place {
         Ok(Self { latent: v, labels, confidence })
     }
 
+    /// Puts instances where their neighbours are. The margin is that between the two most likely clusters.
+    fn follow(&mut self, said: &Said) {
+        for (i, row) in said.posterior.iter_rows().enumerate() {
+            let best = |without: Option<usize>| {
+                let others = row.iter().enumerate().filter(|(k, _)| Some(*k) != without);
+                others.fold((0, 0.0), |best, (k, share)| if *share > best.1 { (k, *share) } else { best })
+            };
+            let (first, share) = best(None);
+            if share > 0.0 {
+                self.labels[i] = first;
+                self.confidence[i] = share - best(Some(first)).1;
+            }
+            if let Some(label) = said.same[i].filter(|label| *label != first) {
+                self.labels[i] = label;
+                self.confidence[i] = (row[label] - share).max(0.0);
+            }
+        }
+    }
+
     /// Clusters rows: how they are scaled for it, the centres, and where the rows are.
     pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
-        Self::cluster_from(v, options, stop, |_, _, _| Ok(None))
+        Self::cluster_from(v, options, stop, |_, _| Ok(None))
     }
 
     /// As [`Place::cluster`], of rows of V, whose columns stand for clusters; see [`Place::first`].
     pub(crate) fn by_columns(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
-        Self::cluster_from(v, options, stop, |v, rows, lens| Self::first(v, rows, lens, options))
+        Self::cluster_from(v, options, stop, |rows, lens| Self::first(rows, lens, options))
     }
 
     fn cluster_from(
         v: Matrix,
         options: &Options,
         stop: &Stop,
-        first: impl FnOnce(&Matrix, &Scan<'_>, &Lens) -> Result<Option<Matrix>>,
+        first: impl FnOnce(&Scan<'_>, &Lens) -> Result<Option<Matrix>>,
     ) -> Result<(Scaling, Matrix, Self)> {
         let (scaling, centres) = {
             let rows = Self::rows(&v)?;
             let rows = Scan::new(&rows, stop);
             let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
             let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let first = first(&v, &rows, &lens)?;
+            let first = first(&rows, &lens)?;
             let centres = kmeans::centres(&rows, &lens, &options.kmeans(first.as_ref(), stop))?;
             (scaling, centres)
         };
@@ -197,30 +190,12 @@ impl Place {
     /// The centres of the clusters that the columns of V stand for: a start for k-means, where clusters are
     /// more than [`kmeans::FEW`] and other starts therefore fewer. An instance belongs to the column in which it
     /// stands out most, entries being measured by what is usual in their column.
-    pub(crate) fn first(
-        v: &Matrix,
-        rows: &Scan<'_>,
-        lens: &Lens,
-        options: &Options,
-    ) -> Result<Option<Matrix>> {
+    pub(crate) fn first(rows: &Scan<'_>, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
         let clusters = options.clusters;
-        if v.columns() != clusters || clusters <= kmeans::FEW {
+        if lens.features() != clusters || clusters <= kmeans::FEW {
             return Ok(None);
         }
-        let (mut sums, mut squares) = (vec![0.0; clusters], vec![0.0; clusters]);
-        for row in v.iter_rows() {
-            for ((sum, square), value) in sums.iter_mut().zip(&mut squares).zip(row) {
-                *sum += value;
-                *square += value * value;
-            }
-        }
-        let usual: Vec<f64> = sums.iter().zip(&squares).map(|(sum, square)| square / sum).collect();
-        let leading = |row: &[f64]| {
-            let shares = row.iter().zip(&usual).map(|(value, usual)| value / usual).enumerate();
-            shares.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(k, _)| k)
-        };
-        let labels: Vec<usize> = v.iter_rows().map(leading).collect();
-        kmeans::means(rows, lens, &labels, clusters).map(Some)
+        kmeans::of_columns(rows, lens).map(Some)
     }
 
     /// Rows of V whose clusters are known: how they are scaled, the means of the clusters, and where the rows are.
@@ -310,17 +285,39 @@ impl Model {
         let prepared = self.prepare(source)?;
         let scan = Scan::new(&prepared, &Stop::default());
         let (places, lenses) = self.lenses(&scan)?;
+        self.latent_rows(scan, &places, lenses)
+    }
+
+    fn latent_rows(&self, scan: Scan<'_>, places: &[usize], lenses: Vec<Lens>) -> Result<Matrix> {
         let bases: Vec<Matrix> = places.iter().map(|&place| self.views[place].basis.clone()).collect();
         Sweep::new(scan, lenses, self.options.latent).place(&bases)
     }
 
-    /// Places new instances: their rows of V, clusters and confidence.
+    /// Places new instances: their rows of V, clusters and confidence. If neighbours had a say in the clusters of the fit, they
+    /// have it here: the cluster is the one that the nearest [references](Self::references) in the views of an instance make most
+    /// likely, and an instance whose rows are those of a reference is in its cluster. Otherwise it is the one whose centre is
+    /// nearest to the row of V.
     ///
     /// # Errors
     /// As [`Model::transform`].
     pub fn place(&self, source: &dyn Source) -> Result<Place> {
-        let mut place =
-            Place::new(self.transform(source)?, &self.latent_scaling, &self.centres, &Stop::default())?;
+        off_the_pool(source, || self.place_here(source))
+    }
+
+    fn place_here(&self, source: &dyn Source) -> Result<Place> {
+        let prepared = self.prepare(source)?;
+        let scan = Scan::new(&prepared, &Stop::default());
+        let (places, lenses) = self.lenses(&scan)?;
+        let clusters = self.options.clusters;
+        let said = match &self.references {
+            Some(references) => Some(references.ask(&scan, &lenses, &places, clusters)?),
+            None => None,
+        };
+        let latent = self.latent_rows(scan, &places, lenses)?;
+        let mut place = Place::new(latent, &self.latent_scaling, &self.centres, &Stop::default())?;
+        if let Some(said) = said {
+            place.follow(&said);
+        }
         place.confidence = confidence(place.confidence, self.reproducibility);
         Ok(place)
     }

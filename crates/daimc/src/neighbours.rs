@@ -12,12 +12,15 @@ mod descend;
 mod evidence;
 mod graph;
 mod join;
+mod lists;
 mod project;
+mod references;
 mod search;
 
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
+use crate::estimate::Effort;
 use crate::missingness::Missingness;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
@@ -26,14 +29,17 @@ use crate::scale::Scale;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
-use crate::text::list;
+use crate::text::{self, list};
 use crate::watch::{Stage, Watch};
-use crate::{Daimc, Error, Matrix, Result, View, Views};
+use crate::{Daimc, Matrix, Result, View, Views};
 use anchors::Anchors;
+pub(crate) use descend::mix;
 use evidence::Evidence;
-use graph::Graph;
-use search::EXACT;
+pub(crate) use graph::Graph;
+pub use references::References;
+pub(crate) use references::{Said, ViewReferences};
 pub(crate) use search::Nearest;
+use search::{EXACT, Search};
 
 /// Neighbours of each instance in each view.
 const NEIGHBOURS: usize = 10;
@@ -62,8 +68,8 @@ pub enum Neighbours {
     /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
     Embed,
     /// A vote of three ways to clusters: V alone, [`Refine`](Self::Refine), and the same with links weighted by the V of both
-    /// the views and their eigenvectors. Each has as much weight as neighbours in single views predict its clusters. V alone
-    /// beyond [`Neighbours::AUTO_MOST`] instances, and if the columns of V are not the clusters.
+    /// the views and their eigenvectors. Each has as much weight as neighbours in single views predict its clusters. Ways that
+    /// would take more than the [budget](Daimc::neighbours_budget) are left out; V alone if the columns of V are not the clusters.
     Auto,
 }
 
@@ -74,14 +80,16 @@ impl Neighbours {
     /// [`Decision::recall`].
     pub const EXACT: usize = EXACT;
 
-    /// Instances up to which [`Neighbours::Auto`] looks for neighbours.
-    pub const AUTO_MOST: usize = 200_000;
-
     /// Pairs that are compared in a view that shows so many instances, roughly: what a search costs is these times
     /// the features.
     #[must_use]
     pub fn pairs(instances: usize) -> f64 {
         search::pairs(instances)
+    }
+
+    /// Pairs that are compared in addition where descent finds too few.
+    pub(crate) fn all_pairs(instances: usize) -> f64 {
+        search::all_pairs(instances)
     }
 }
 
@@ -109,17 +117,15 @@ impl Default for Decision {
 pub(crate) struct Found {
     pub labels: Vec<usize>,
     pub confidence: Vec<f64>,
+    /// The directions in which the rows of each view are longest, unless it shows nobody.
+    pub directions: Vec<Option<Matrix>>,
+    /// The fused graph of the views, where a map of it is wanted.
+    pub graph: Option<Graph>,
 }
 
-impl Found {
-    fn by(self, by: Neighbours) -> Route {
-        Route { by, labels: self.labels, confidence: self.confidence }
-    }
-}
-
-impl From<Place> for Found {
-    fn from(Place { labels, confidence, .. }: Place) -> Self {
-        Self { labels, confidence }
+impl Route {
+    fn new(by: Neighbours, Place { labels, confidence, .. }: Place) -> Self {
+        Self { by, labels, confidence }
     }
 }
 
@@ -133,8 +139,8 @@ struct Graphs<'a> {
 }
 
 impl<'a> Graphs<'a> {
-    fn new(sweep: &'a Sweep<'a>, options: &'a Options, watch: &'a Watch) -> Result<Self> {
-        let nearest = nearest(sweep, options, watch)?;
+    fn new(sweep: &'a Sweep<'a>, options: &'a Options, thorough: bool, watch: &'a Watch) -> Result<Self> {
+        let nearest = nearest(sweep, options, thorough, watch)?;
         let importance = sweep.lenses.iter().map(|lens| lens.scaling.importance).collect();
         Ok(Self { scan: &sweep.scan, options, watch, nearest, importance })
     }
@@ -177,11 +183,17 @@ impl<'a> Graphs<'a> {
 }
 
 /// The neighbours of each instance in each view.
-pub(crate) fn nearest(sweep: &Sweep<'_>, options: &Options, watch: &Watch) -> Result<Vec<Nearest>> {
+pub(crate) fn nearest(
+    sweep: &Sweep<'_>,
+    options: &Options,
+    thorough: bool,
+    watch: &Watch,
+) -> Result<Vec<Nearest>> {
     let scan = &sweep.scan;
+    let search = Search { count: NEIGHBOURS, seed: options.seed, thorough };
     let find = |(view, lens)| {
-        watch.tell(&Stage::Search { view: scan.schema().view_name(view).into() });
-        search::nearest(scan, view, lens, NEIGHBOURS, options.seed, watch)
+        let watch = watch.begin(Stage::Search { view: scan.schema().view_name(view).into() });
+        search::nearest(scan, view, lens, search, &watch)
     };
     sweep.lenses.iter().enumerate().map(find).collect()
 }
@@ -192,8 +204,19 @@ pub(crate) struct Explored {
     pub routes: Vec<Route>,
     /// The neighbours in each view, as far as they were looked for.
     pub nearest: Vec<Nearest>,
+    /// The directions in which the rows of each view are longest, as far as routes were found.
+    pub directions: Vec<Option<Matrix>>,
+    /// The fused graph of the views, where a map of it is wanted.
+    pub graph: Option<Graph>,
     /// Why there are no routes, or fewer than asked for.
     pub refusal: Option<String>,
+}
+
+impl Explored {
+    /// No routes but that of V, if any.
+    fn without(routes: Vec<Route>, nearest: Vec<Nearest>, refusal: Option<String>) -> Self {
+        Self { routes, nearest, directions: Vec::new(), graph: None, refusal }
+    }
 }
 
 /// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
@@ -206,14 +229,15 @@ pub(crate) fn clusters(
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
-    let Explored { routes, nearest, refusal } = explore(sweep, options, v, watch)?;
+    let Explored { routes, nearest, directions, graph, refusal } = explore(sweep, options, v, watch)?;
     let recall: Vec<f64> = nearest.iter().filter_map(Nearest::recall).collect();
     if routes.iter().all(|route| route.by == Neighbours::Off) {
         let reason = refusal.unwrap_or_else(|| Decision::default().reason);
         return Ok((None, Decision { used: Neighbours::Off, reason, recall }));
     }
     if let [route] = &routes[..] {
-        let found = Found { labels: route.labels.clone(), confidence: route.confidence.clone() };
+        let Route { labels, confidence, .. } = route.clone();
+        let found = Found { labels, confidence, directions, graph };
         return Ok((Some(found), Decision { used: route.by, reason: "asked for".into(), recall }));
     }
     let graphs: Vec<&Nearest> = nearest.iter().collect();
@@ -231,7 +255,8 @@ pub(crate) fn clusters(
     if let Some(refusal) = refusal {
         reason = format!("{reason}; {refusal}");
     }
-    Ok((Some(Found { labels, confidence }), Decision { used: Neighbours::Auto, reason, recall }))
+    let found = Found { labels, confidence, directions, graph };
+    Ok((Some(found), Decision { used: Neighbours::Auto, reason, recall }))
 }
 
 /// Finds clusters in every way that the options ask for.
@@ -242,100 +267,116 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
     let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
     let asked = options.neighbours;
     if asked == Neighbours::Off {
-        return Ok(Explored { routes: Vec::new(), nearest: Vec::new(), refusal: None });
+        return Ok(Explored::without(Vec::new(), Vec::new(), None));
     }
-    if let Some(reason) = unsuitable(source, options)? {
-        return Ok(Explored { routes: Vec::new(), nearest: Vec::new(), refusal: Some(reason) });
+    let Plan { ways, thorough, mut refusal } = Plan::new(source, options);
+    if ways == Neighbours::Off {
+        return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
     }
-    let graphs = Graphs::new(sweep, options, watch)?;
+    let graphs = Graphs::new(sweep, options, thorough, watch)?;
     let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
     if lost < LEAST_RECALL {
         let refusal =
             format!("only {:.0} % of the neighbours in one of the views would have been found", 100.0 * lost);
-        return Ok(Explored { routes: Vec::new(), nearest: graphs.nearest, refusal: Some(refusal) });
+        return Ok(Explored::without(Vec::new(), graphs.nearest, Some(refusal)));
     }
     // A copy of V goes with the place: it is not kept.
-    let Place { labels, confidence, .. } = Place::by_columns(v.clone(), options, &watch.stop)?.2;
-    let plain = Route { by: Neighbours::Off, labels, confidence };
+    let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?.2);
     let filled = (0..options.clusters).filter(|cluster| plain.labels.contains(cluster)).count();
     if filled < options.clusters {
         // Whom a graph would tell apart are equal, or nearly so.
         let refusal = Some(format!("V fills {filled} of {} clusters", options.clusters));
-        return Ok(Explored { routes: vec![plain], nearest: graphs.nearest, refusal });
+        return Ok(Explored::without(vec![plain], graphs.nearest, refusal));
     }
-    let mut routes = Vec::new();
-    if asked == Neighbours::Embed {
-        let found = Found::from(Place::cluster(graphs.embed()?, options, &watch.stop)?.2);
-        routes.push(found.by(Neighbours::Embed));
-    } else {
+    let watch = &watch.begin(Stage::Cut);
+    let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
+    let fuse = || {
         let trust = graphs.trust(&plain.labels);
-        let fused = Graph::fused(source, &graphs.nearest, &trust, watch)?;
-        let lack = lack(source, &trust);
-        watch.tell(&Stage::Cut);
-        let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
-        let found = cut(&fused, &lack, &[v], &evidence, options, watch)?;
-        routes.push(found.by(Neighbours::Refine));
-        if asked == Neighbours::Auto {
-            let found = cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?;
-            routes.push(found.by(Neighbours::Auto));
+        Ok((Graph::fused(source, &graphs.nearest, &trust, watch)?, lack(source, &trust)))
+    };
+    let (mut routes, mut graph) = (Vec::new(), None);
+    if asked == Neighbours::Embed {
+        if options.map {
+            graph = Some(fuse()?.0);
         }
+        let place = Place::cluster(graphs.embed()?, options, &watch.stop)?.2;
+        routes.push(Route::new(Neighbours::Embed, place));
+    } else {
+        let (fused, lack) = fuse()?;
+        let place = cut(&fused, &lack, &[v], &evidence, options, watch)?;
+        routes.push(Route::new(Neighbours::Refine, place));
+        if ways == Neighbours::Auto {
+            let place = cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?;
+            routes.push(Route::new(Neighbours::Auto, place));
+        }
+        graph = options.map.then_some(fused);
     }
     let of = |labels: &[usize]| Missingness::of(source.schema(), labels, options.clusters, options.seed);
     let before = of(&plain.labels);
     let found = routes.len();
     routes.retain(|route| !of(&route.labels).exceeds(&before));
-    let refusal = (routes.len() < found).then(|| {
-        "clusters of the graph of neighbours that follow which views instances have, where those of V do not, were left out"
-            .to_string()
-    });
+    if routes.len() < found {
+        let left_out = "clusters of the graph of neighbours that follow which views instances have, where those of V do not, \
+                        were left out";
+        refusal = Some(refusal.map_or(left_out.into(), |refusal| format!("{refusal}; {left_out}")));
+    }
     if asked == Neighbours::Auto || routes.is_empty() {
         routes.insert(0, plain);
     }
-    Ok(Explored { routes, nearest: graphs.nearest, refusal })
+    let directions = evidence.into_directions();
+    Ok(Explored { routes, nearest: graphs.nearest, directions, graph, refusal })
 }
 
 /// The nearest others of each instance in one view.
-#[cfg(test)]
 pub(crate) fn nearest_in(
     scan: &Scan<'_>,
     view: usize,
     lens: &crate::lens::Lens,
     count: usize,
+    seed: u64,
 ) -> Result<Nearest> {
-    search::nearest(scan, view, lens, count, 0, &Watch::default())
+    search::nearest(scan, view, lens, Search { count, seed, thorough: true }, &Watch::default())
 }
 
-/// Why neighbourhoods are of no use here, if so.
-///
-/// # Errors
-/// When they were asked for and cannot be had.
-fn unsuitable(source: &dyn Source, options: &Options) -> Result<Option<String>> {
-    let n = source.instances();
-    let auto = options.neighbours == Neighbours::Auto;
-    if options.clusters < 2 || options.clusters == n {
-        return Ok(Some("there is nothing to choose with one cluster, or with one for each instance".into()));
+/// The ways to clusters that are taken.
+struct Plan {
+    /// `Auto` stands for all, `Refine` and `Embed` for one beside V alone.
+    ways: Neighbours,
+    /// Whether every pair may be compared where most neighbours are not found otherwise.
+    thorough: bool,
+    /// Why others are not.
+    refusal: Option<String>,
+}
+
+impl Plan {
+    fn new(source: &dyn Source, options: &Options) -> Self {
+        let none =
+            |reason: &str| Self { ways: Neighbours::Off, thorough: false, refusal: Some(reason.into()) };
+        if options.clusters < 2 || options.clusters == source.instances() {
+            return none("there is nothing to choose with one cluster, or with one for each instance");
+        }
+        if options.neighbours != Neighbours::Auto {
+            return Self { ways: options.neighbours, thorough: true, refusal: None };
+        }
+        if options.latent != options.clusters {
+            return none("the latent dimension is not the number of clusters");
+        }
+        let effort = Effort::new(source.schema(), options.clusters);
+        let budget = options.neighbours_budget.unwrap_or_else(|| effort.budget());
+        let ways = effort.affords(budget);
+        let beyond = |seconds| {
+            let (time, budget) = (text::duration(seconds), text::duration(budget));
+            format!("take {time} of processor time, and the budget is {budget}")
+        };
+        let refusal = match ways {
+            Neighbours::Off => Some(format!("they would {}", beyond(effort.refine))),
+            Neighbours::Refine => {
+                Some(format!("embed was left out: with it they would {}", beyond(effort.auto)))
+            }
+            _ => None,
+        };
+        Self { ways, thorough: effort.of(ways) + effort.all_pairs <= budget, refusal }
     }
-    if auto && options.latent != options.clusters {
-        return Ok(Some("the latent dimension is not the number of clusters".into()));
-    }
-    if auto && n > Neighbours::AUTO_MOST {
-        return Ok(Some(format!(
-            "it would take several times as long as the fit itself to {n} instances; `auto` goes to {} instances, `refine` to any number",
-            Neighbours::AUTO_MOST
-        )));
-    }
-    if source.memory().is_some() {
-        return Ok(None);
-    }
-    let reason = "the rows are not in memory, where they would have to be compared";
-    if auto {
-        return Ok(Some(reason.into()));
-    }
-    Err(Error::Unsuitable {
-        what: "neighbours",
-        value: options.neighbours.to_string(),
-        reason: format!("{reason}; use `off`, or allow more memory"),
-    })
 }
 
 /// Cuts the fused graph, its links weighted by the given rows, of which the first are V; then, for some rounds, by the
@@ -348,7 +389,7 @@ fn cut(
     evidence: &Evidence<'_>,
     options: &Options,
     watch: &Watch,
-) -> Result<Found> {
+) -> Result<Place> {
     let Options { clusters, seed, .. } = *options;
     let mut weighted = fused.weighted(along, POWER);
     let mut anchors = Anchors::new(&along[..1], lack)?;
@@ -356,7 +397,7 @@ fn cut(
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
         drop((weighted, anchors));
-        let labels = Found::from(Place::cluster(rows.clone(), options, &watch.stop)?.2).labels;
+        let labels = Place::cluster(rows.clone(), options, &watch.stop)?.2.labels;
         let said = evidence.of(&labels, clusters, watch)?;
         weighted = fused.weighted(&[&rows, &said], POWER);
         anchors = Anchors::new(&[along[0], &said], lack)?;
@@ -364,7 +405,7 @@ fn cut(
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
     }
     drop((weighted, anchors));
-    Ok(Found::from(Place::cluster(rows, options, &watch.stop)?.2))
+    Ok(Place::cluster(rows, options, &watch.stop)?.2)
 }
 
 /// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,
@@ -434,7 +475,7 @@ mod tests {
         let lens =
             Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::None).unwrap(), true)
                 .unwrap();
-        let nearest = search::nearest(&Scan::of(&source), 0, &lens, 5, 0, &Watch::default()).unwrap();
+        let nearest = nearest_in(&Scan::of(&source), 0, &lens, 5, 0).unwrap();
         // Clusters that have something to do with the data, and some that have not.
         let truth = data.truth();
         let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();

@@ -16,12 +16,24 @@ pub(crate) fn by_size(labels: &mut [usize], clusters: usize) -> Vec<usize> {
         sizes[label] += 1;
         first[label] = first[label].min(i);
     }
-    let mut order: Vec<usize> = (0..clusters).collect();
-    order.sort_by_key(|&cluster| (Reverse(sizes[cluster]), first[cluster]));
-    let mut numbers = vec![0; clusters];
-    order.iter().enumerate().for_each(|(number, &cluster)| numbers[cluster] = number);
+    let order = order(&sizes, &first);
+    let numbers = numbers(&order);
     labels.iter_mut().for_each(|label| *label = numbers[*label]);
     order
+}
+
+/// The clusters by size, given their sizes and the first instance of each.
+pub(crate) fn order(sizes: &[usize], first: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&cluster| (Reverse(sizes[cluster]), first[cluster]));
+    order
+}
+
+/// The number of each cluster in an order.
+pub(crate) fn numbers(order: &[usize]) -> Vec<usize> {
+    let mut numbers = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(number, &cluster)| numbers[cluster] = number);
+    numbers
 }
 
 /// Numbers clusters and their centres by size.
@@ -31,7 +43,7 @@ pub(crate) fn of_place((scaling, centres, mut place): (Scaling, Matrix, Place)) 
 }
 
 /// The columns of a matrix, one for each cluster, in the order of the clusters.
-fn columns(matrix: &Matrix, order: &[usize]) -> Matrix {
+pub(crate) fn columns(matrix: &Matrix, order: &[usize]) -> Matrix {
     Matrix::from_fn(matrix.rows(), order.len(), |row, number| matrix[(row, order[number])])
 }
 

@@ -119,9 +119,16 @@ pub struct Options {
     /// Whether and how neighbourhoods are used, where the number of clusters is that of the columns of V.
     #[serde(default)]
     pub neighbours: Neighbours,
+    /// The processor time that neighbourhoods may take where it is up to the fit whether they are used, in seconds; `None`: ten
+    /// times that of the fit without them, at least a minute. See [`Effort`](crate::estimate::Effort).
+    #[serde(default)]
+    pub neighbours_budget: Option<f64>,
     /// Whether clusters are compared with those of permuted and of resampled data.
     #[serde(default = "yes")]
     pub assess: bool,
+    /// Whether a map of the instances is laid out.
+    #[serde(default)]
+    pub map: bool,
     /// Seed of every random draw.
     pub seed: u64,
 }
@@ -168,7 +175,9 @@ impl Options {
             consolidate: !paper,
             runs: 1,
             neighbours: if paper { Neighbours::Off } else { Neighbours::Auto },
+            neighbours_budget: None,
             assess: true,
+            map: false,
             seed: 0,
         }
     }
@@ -228,6 +237,14 @@ impl Options {
             if value == 0 {
                 return bad(option, "0".into(), "must be at least 1".into());
             }
+        }
+        if let Some(budget) = self.neighbours_budget.filter(|budget| !(*budget >= 0.0 && budget.is_finite()))
+        {
+            return bad(
+                "neighbours_budget",
+                budget.to_string(),
+                "must be a number of seconds, zero or more".into(),
+            );
         }
         if self.runs > 1 && self.latent != self.clusters {
             let reason = "only one where the latent dimension is not the number of clusters";

@@ -146,7 +146,7 @@ mod tests {
         let scan = Scan::of(&source);
         let of = |view| {
             let lens = Lens::fit(&scan, view, Scaling::fit(&scan, view, Scale::None).unwrap(), true).unwrap();
-            nearest_in(&scan, view, &lens, 5).unwrap()
+            nearest_in(&scan, view, &lens, 5, 0).unwrap()
         };
         (0..source.len()).map(of).collect()
     }

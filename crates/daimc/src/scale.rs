@@ -15,6 +15,7 @@ use crate::scan::Scan;
 use crate::text::quoted;
 use crate::{Error, Result};
 use columns::Columns;
+pub(crate) use columns::{ColumnSums, Measure};
 use tails::Tails;
 
 /// How a view is scaled. Statistics are taken from its present rows only.
@@ -80,7 +81,7 @@ impl Scale {
 }
 
 /// The scaling of a view as it was fitted; applied again to new data.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Scaling {
     /// What was applied; never [`Scale::Auto`].

@@ -10,6 +10,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::blocks::Blocks;
+use crate::distributed::{Holders, Table};
+use crate::forest::{Forest, Merge};
 use crate::parallel::ordered;
 use crate::source::{Block, Buffer, Memory, Source};
 use crate::{Error, Layout, Result, Schema, Stop};
@@ -39,6 +41,8 @@ pub(crate) struct Scan<'a> {
     stop: Stop,
     /// How often the rows of a view were read from the first to the last.
     views_read: AtomicUsize,
+    /// Who is asked for sums over the rows, where others hold them.
+    elsewhere: Option<(&'a dyn Holders, Table)>,
 }
 
 /// A block of instances and their rows in the views of a pass.
@@ -74,13 +78,23 @@ impl<'a> Scan<'a> {
 
     /// The rows of a source that are part of more.
     pub fn part(source: &'a dyn Source, blocks: Blocks, stop: &Stop) -> Self {
-        Self { source, blocks, stop: stop.clone(), views_read: AtomicUsize::new(0) }
+        Self { source, blocks, stop: stop.clone(), views_read: AtomicUsize::new(0), elsewhere: None }
+    }
+
+    /// Rows that others hold. Single ones are fetched; sums over all are theirs to make.
+    pub fn elsewhere(source: &'a dyn Source, holders: &'a dyn Holders, table: Table, stop: &Stop) -> Self {
+        Self { elsewhere: Some((holders, table)), ..Self::new(source, stop) }
+    }
+
+    /// Who makes sums over the rows, if others hold them, and which of their rows these are.
+    pub fn holders(&self) -> Option<(&'a dyn Holders, Table)> {
+        self.elsewhere
     }
 
     /// The same rows in another form, whose passes are counted on.
     pub fn as_source<'b>(&self, source: &'b dyn Source) -> Scan<'b> {
         let views_read = AtomicUsize::new(self.views_read.load(Ordering::Relaxed));
-        Scan { source, blocks: self.blocks, stop: self.stop.clone(), views_read }
+        Scan { source, blocks: self.blocks, stop: self.stop.clone(), views_read, elsewhere: None }
     }
 
     pub fn source(&self) -> &'a dyn Source {
@@ -167,6 +181,28 @@ impl<'a> Scan<'a> {
     ) -> Result<()> {
         let work = |piece: Piece<'_>, (), accumulator: &mut A| work(piece, accumulator);
         self.pass(view..view + 1, std::iter::repeat(()), new, work, |_, accumulator| merge(accumulator))
+    }
+
+    /// As [`Scan::pass_view`]. What the blocks of a leaf contribute is added up in their order by `absorb`, and the leaves are
+    /// added along their tree, so that parts of the instances give the same sums as all of them.
+    pub fn sum_view<A: Send, T: Merge + Send>(
+        &self,
+        view: usize,
+        new: impl Fn() -> A + Sync,
+        work: impl Fn(Piece<'_>, &mut A) -> Result<()> + Sync,
+        leaf: impl Fn() -> T + Send + Sync,
+        mut absorb: impl FnMut(&mut T, &mut A) + Send,
+    ) -> Result<Forest<T>> {
+        let mut forest = Forest::new(self.blocks.leaves());
+        let mut sums = leaf();
+        let work = |piece: Piece<'_>, (), accumulator: &mut A| work(piece, accumulator);
+        self.pass(view..view + 1, std::iter::repeat(()), new, work, |start, accumulator| {
+            absorb(&mut sums, accumulator);
+            if let Some(number) = self.blocks.ends_leaf(start) {
+                forest.plant(0, number, std::mem::replace(&mut sums, leaf()));
+            }
+        })?;
+        Ok(forest)
     }
 
     /// The rows of a few successive instances, read at once by whoever asks.

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::source::MISSING;
 use crate::{Error, Ids, Result};
 
@@ -39,7 +41,7 @@ pub struct ViewSchema {
 }
 
 /// How the rows of a view are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Layout {
     /// Dense, single precision.
     DenseF32,
@@ -70,7 +72,7 @@ impl Layout {
 }
 
 /// Which instances a view shows: a bit for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
     bits: Vec<u64>,
     present: usize,
@@ -88,7 +90,7 @@ impl Presence {
         Self { bits, present }
     }
 
-    fn shows(&self, instance: usize) -> bool {
+    pub(crate) fn shows(&self, instance: usize) -> bool {
         self.bits.get(instance / 64).is_some_and(|bits| bits >> (instance % 64) & 1 == 1)
     }
 }
@@ -223,15 +225,17 @@ impl ViewOf<'_> {
         self.present() == self.instances
     }
 
-    /// The bytes of a row, on average; of a sparse view of which nothing is known, as if a tenth were stored.
+    /// The values that are stored; of a sparse view of which nothing is known, a tenth of all.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        let all = self.present() * self.view.features;
+        if self.view.layout.is_dense() { all } else { self.view.stored.unwrap_or(all / 10) }
+    }
+
+    /// The bytes of a row, on average.
     #[must_use]
     pub fn bytes_per_row(&self) -> usize {
-        let values = match self.view.stored {
-            _ if self.view.layout.is_dense() => self.view.features,
-            Some(stored) => stored / self.present().max(1),
-            None => self.view.features / 10,
-        };
-        values * self.view.layout.bytes()
+        self.entries() / self.present().max(1) * self.view.layout.bytes()
     }
 }
 
@@ -253,6 +257,30 @@ impl Schema {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
+        self.check_part()?;
+        if let Some(view) = self.views().find(|view| view.present() == 0) {
+            return Err(Error::EmptyView { view: view.name.clone() });
+        }
+        if self.views().any(|view| view.is_complete()) {
+            return Ok(());
+        }
+        let instances = self.instances();
+        let words = |word: usize| {
+            let of_view =
+                |view: &ViewSchema| view.presence.as_ref().map_or(0, |presence| presence.bits[word]);
+            self.views.iter().map(of_view).fold(0, |any, bits| any | bits)
+        };
+        let seen: usize = (0..instances.div_ceil(64)).map(|word| words(word).count_ones() as usize).sum();
+        if seen < instances {
+            let unseen = |i: &usize| words(i / 64) >> (i % 64) & 1 == 0;
+            let row = (0..instances).find(unseen).unwrap_or_default();
+            return Err(Error::SeenInNoView { row, id: self.ids.get(row), count: instances - seen });
+        }
+        Ok(())
+    }
+
+    /// As [`Schema::check`], of some of more instances: a view may show none of them, and be sound.
+    pub(crate) fn check_part(&self) -> Result<()> {
         let (instances, limit) = (self.instances(), MISSING as usize - 1);
         if self.views.is_empty() {
             return Err(Error::NoViews);
@@ -285,23 +313,6 @@ impl Schema {
                     presence.bits.len(),
                 );
             }
-            if view.present() == 0 {
-                return Err(Error::EmptyView { view: name() });
-            }
-        }
-        if self.views().any(|view| view.is_complete()) {
-            return Ok(());
-        }
-        let words = |word: usize| {
-            let of_view =
-                |view: &ViewSchema| view.presence.as_ref().map_or(0, |presence| presence.bits[word]);
-            self.views.iter().map(of_view).fold(0, |any, bits| any | bits)
-        };
-        let seen: usize = (0..instances.div_ceil(64)).map(|word| words(word).count_ones() as usize).sum();
-        if seen < instances {
-            let unseen = |i: &usize| words(i / 64) >> (i % 64) & 1 == 0;
-            let row = (0..instances).find(unseen).unwrap_or_default();
-            return Err(Error::SeenInNoView { row, id: self.ids.get(row), count: instances - seen });
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::blocks::Blocks;
 use crate::descent::Factors;
 use crate::lens::Lens;
@@ -45,7 +47,7 @@ pub trait Shard: Send {
     }
 }
 
-fn leading(v: &Matrix, scale: &[f64]) -> Vec<u32> {
+pub(crate) fn leading(v: &Matrix, scale: &[f64]) -> Vec<u32> {
     let of_row = |row: &[f64]| {
         let mut best = (0, f64::NEG_INFINITY);
         for (k, value) in row.iter().zip(scale).map(|(v, scale)| v * scale).enumerate() {
@@ -59,7 +61,7 @@ fn leading(v: &Matrix, scale: &[f64]) -> Vec<u32> {
 }
 
 /// What a sweep does to V.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VStep {
     /// Takes each row nearer to its optimum for the bases.
     Update {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::blocks::Blocks;
@@ -13,11 +15,11 @@ use crate::{Error, Matrix, Result};
 /// [merged](Self::merge); once all are there, [`Descent::absorb`](crate::Descent::absorb) takes the sum. Sums are added along a
 /// tree that depends on the number of instances alone, so that the same instances give the same bits however they were shared
 /// out and in whatever order the shares arrive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistics(pub(crate) Forest<Totals>);
 
 /// Sums over instances.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Totals {
     /// `S_v = Σ_j w_vj v_j v_jᵀ`, K × K, for each view.
@@ -83,6 +85,13 @@ impl Statistics {
         let mut forest = Forest::new(blocks.leaves());
         forest.plant(0, blocks.first_leaf(), totals);
         Ok(Self(forest))
+    }
+
+    /// The sums over all instances, as they are.
+    pub(crate) fn of_all(totals: Totals) -> Self {
+        let mut forest = Forest::new(1);
+        forest.plant(0, 0, totals);
+        Self(forest)
     }
 
     /// Both together.

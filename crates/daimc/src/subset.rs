@@ -38,7 +38,20 @@ impl<'a> Subset<'a> {
     ) -> Result<Self> {
         let views = first..first + buffers.len();
         let blocks = scan.pick_views(views.clone(), instances, buffers)?;
-        let known = scan.schema();
+        Ok(Self::of_blocks(scan.schema(), views, instances, &blocks))
+    }
+
+    /// Successive instances, read at once.
+    pub fn range(scan: &'a Scan<'_>, range: Range<usize>, buffers: &'a mut [Buffer]) -> Result<Self> {
+        let views = 0..buffers.len();
+        let read = |(view, buffer)| scan.read(view, range.clone(), buffer);
+        let blocks = views.clone().zip(buffers).map(read).collect::<Result<Vec<_>>>()?;
+        let instances: Vec<u32> = range.map(crate::views::index).collect();
+        Ok(Self::of_blocks(scan.schema(), views, &instances, &blocks))
+    }
+
+    /// Instances whose rows these blocks hold.
+    fn of_blocks(known: &Schema, views: Range<usize>, instances: &[u32], blocks: &[Block<'a>]) -> Self {
         let of_block = |(view, block): (usize, &Block<'_>)| {
             let known = known.view(view);
             // Where nobody has looked yet, a row may turn out to hold nothing.
@@ -47,7 +60,7 @@ impl<'a> Subset<'a> {
             let row = |i| block.index.row(i).filter(here).map_or(MISSING, crate::views::index);
             (0..instances.len()).map(row).collect()
         };
-        let index: Vec<Vec<u32>> = views.clone().zip(&blocks).map(of_block).collect();
+        let index: Vec<Vec<u32>> = views.clone().zip(blocks).map(of_block).collect();
         let ids = match known.ids() {
             Ids::Numbers(_) => Ids::Names(instances.iter().map(u32::to_string).collect()),
             Ids::Names(names) => Ids::Names(instances.iter().map(|&i| names[i as usize].clone()).collect()),
@@ -62,7 +75,7 @@ impl<'a> Subset<'a> {
             }
         };
         let schema = Schema::unchecked(ids, views.zip(&index).map(view).collect());
-        Ok(Self { schema, rows: blocks.iter().map(|block| (block.rows, block.holes)).collect(), index })
+        Self { schema, rows: blocks.iter().map(|block| (block.rows, block.holes)).collect(), index }
     }
 
     /// The same instances, without what is hidden: for each view, positions among the instances.

@@ -80,6 +80,14 @@ impl<'a> Sweep<'a> {
         Self { scan, lenses, patterns, latent, tile, group }
     }
 
+    /// The same rows for a V with other columns.
+    pub fn with_latent(&self, latent: usize) -> Result<Self> {
+        let scan = self.scan.as_source(self.scan.source());
+        let lens = |(view, lens): (usize, &Lens)| Lens::new(&scan, view, lens.scaling.clone());
+        let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
+        Ok(Self::new(scan, lenses, latent))
+    }
+
     pub fn latent(&self) -> usize {
         self.latent
     }

@@ -41,6 +41,17 @@ pub fn path(text: &str) -> Shown<'_> {
     Shown { text, quotes: false, longest: LONGEST_PATH }
 }
 
+/// A time, as exactly as an estimate deserves.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => "less than a second".into(),
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
+        s => format!("{:.1} hours", s / 3600.0),
+    }
+}
+
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;

@@ -9,6 +9,7 @@ use crate::options::Penalty;
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
+use crate::watch::Watch;
 use crate::{Daimc, Result};
 
 /// The values of α and β to choose among, relative to the data.
@@ -24,7 +25,7 @@ const OTHERWISE: (f64, f64) = (1.0, 0.15);
 
 /// The same fit with [`Penalty::Relative`] and the best α and β: of all pairs that predict hidden rows as well as the best
 /// but for a standard error of the difference, the one that leaves out most features, then the least α.
-pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>) -> Result<Daimc> {
+pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>, watch: &Watch) -> Result<Daimc> {
     let relative = fit.clone().penalty(Penalty::Relative);
     let instances = sampled(scan.source(), fit.options().seed);
     let mut buffers: Vec<Buffer> = (0..scan.schema().len()).map(|_| Buffer::default()).collect();
@@ -32,6 +33,7 @@ pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>) -> Result<Daimc> {
     let pairs: Vec<(f64, f64)> =
         BETAS.iter().rev().flat_map(|&beta| ALPHAS.map(|alpha| (alpha, beta))).collect();
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];
+    let tried = watch.pieces(HIDINGS as usize * pairs.len());
     for hiding in 0..HIDINGS {
         let seed = fit.options().seed.wrapping_sub(1 + hiding);
         let Some(hidden) = Hidden::draw(&part, SHARE, seed) else {
@@ -49,6 +51,7 @@ pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>) -> Result<Daimc> {
             let found = found?;
             let known: Vec<f64> = found.into_iter().flatten().collect();
             shares.push(known.iter().sum::<f64>() / known.len().max(1) as f64);
+            tried();
         }
     }
     let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;

@@ -99,6 +99,19 @@ impl<'a> Views<'a> {
     /// No view, views of different length, a repeated name or ID, IDs that disagree, a view with no instance,
     /// an instance in no view, a value that is infinite, or NaN in a sparse view.
     pub fn new(views: Vec<View<'a>>) -> Result<Self> {
+        Self::aligned(views, false)
+    }
+
+    /// As [`Views::new`], of some of more instances, such as those that a [shard](crate::serve) holds: a view may show none of
+    /// them, and an instance that no view shows is told by whoever sees all.
+    ///
+    /// # Errors
+    /// As [`Views::new`].
+    pub fn part(views: Vec<View<'a>>) -> Result<Self> {
+        Self::aligned(views, true)
+    }
+
+    fn aligned(views: Vec<View<'a>>, part: bool) -> Result<Self> {
         let Some(first) = views.first() else { return Err(Error::NoViews) };
         let instances = first.rows();
         let mut ids = Ids::Numbers(instances);
@@ -136,7 +149,7 @@ impl<'a> Views<'a> {
             });
             Aligned { view, rows, holes: None }
         });
-        Self::checked(aligned.collect(), ids.into())
+        Self::checked(aligned.collect(), ids.into(), part)
     }
 
     /// Views whose rows are told apart by ID: an instance that a view does not list is missing there.
@@ -152,7 +165,7 @@ impl<'a> Views<'a> {
         let (names, rows, account) = join::join(&views)?;
         let aligned =
             views.into_iter().zip(rows).map(|(view, rows)| Aligned { view, rows: Some(rows), holes: None });
-        let joined = Self::checked(aligned.collect(), Ids::Names(names).into())?;
+        let joined = Self::checked(aligned.collect(), Ids::Names(names).into(), false)?;
         Ok((joined, account))
     }
 
@@ -178,14 +191,15 @@ impl<'a> Views<'a> {
                 holes: None,
             }
         });
-        Views::checked(views.collect(), self.schema.shared_ids())
+        Views::checked(views.collect(), self.schema.shared_ids(), false)
     }
 
-    fn checked(views: Vec<Aligned<'a>>, ids: Arc<Ids>) -> Result<Self> {
+    fn checked(views: Vec<Aligned<'a>>, ids: Arc<Ids>, part: bool) -> Result<Self> {
         let instances = ids.len();
         let schema_of =
             |views: &[Aligned<'a>]| views.iter().map(|aligned| aligned.schema(instances)).collect();
-        let schema = Schema::new(ids.clone(), schema_of(&views))?;
+        let sound = |schema: Schema| if part { schema.check_part() } else { schema.check() }.map(|()| schema);
+        let schema = sound(Schema::unchecked(ids.clone(), schema_of(&views)))?;
         let mut checked = Self { views, schema };
         let mut empty = false;
         for v in 0..checked.views.len() {
@@ -200,11 +214,8 @@ impl<'a> Views<'a> {
                 found.empty.into_iter().for_each(|i| rows[i] = MISSING);
             }
         }
-        checked.schema = if empty {
-            Schema::new(ids, schema_of(&checked.views))?
-        } else {
-            Schema::unchecked(ids, schema_of(&checked.views))
-        };
+        let schema = Schema::unchecked(ids, schema_of(&checked.views));
+        checked.schema = if empty { sound(schema)? } else { schema };
         Ok(checked)
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Result, Stop};
 
@@ -24,8 +25,12 @@ pub enum Stage {
     },
     /// Clusters are cut from the graph of neighbours.
     Cut,
+    /// The map of the instances is laid out.
+    Map,
     /// The clusters are compared with those that chance would give.
     Significance,
+    /// It is found out how far parts of the data lead to the same clusters.
+    Reproducibility,
 }
 
 impl fmt::Display for Stage {
@@ -39,24 +44,29 @@ impl fmt::Display for Stage {
                 write!(out, "looking for neighbours in view {}", crate::text::quoted(view))
             }
             Self::Cut => out.write_str("cutting the graph of neighbours"),
+            Self::Map => out.write_str("laying out the map"),
             Self::Significance => out.write_str("comparing with chance"),
+            Self::Reproducibility => out.write_str("fitting parts of the data"),
         }
     }
 }
 
-type Listener = Arc<dyn Fn(&Stage) + Send + Sync>;
+type Listener = Arc<dyn Fn(&Stage, f64) + Send + Sync>;
 
 /// Those who watch a fit: the switch by which they stop it, and who is told of its stages.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
     pub stop: Stop,
     pub listener: Option<Listener>,
+    /// What is being worked on.
+    stage: Option<Stage>,
 }
 
 impl fmt::Debug for Watch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listened = self.listener.is_some();
-        out.debug_struct("Watch").field("stop", &self.stop).field("listened", &listened).finish()
+        let mut shown = out.debug_struct("Watch");
+        shown.field("stop", &self.stop).field("listened", &listened).field("stage", &self.stage).finish()
     }
 }
 
@@ -68,12 +78,26 @@ impl Watch {
 
     /// The same watch, over work that another switch ends.
     pub fn within(&self, stop: &Stop) -> Self {
-        Self { stop: stop.clone(), listener: self.listener.clone() }
+        Self { stop: stop.clone(), ..self.clone() }
     }
 
-    pub fn tell(&self, stage: &Stage) {
-        if let Some(listener) = &self.listener {
-            listener(stage);
+    /// Tells that a stage begins, and returns the watch over it.
+    pub fn begin(&self, stage: Stage) -> Self {
+        let watch = Self { stage: Some(stage), ..self.clone() };
+        watch.reach(0.0);
+        watch
+    }
+
+    /// Tells the share of the stage's work that is done.
+    pub fn reach(&self, share: f64) {
+        if let (Some(listener), Some(stage)) = (&self.listener, &self.stage) {
+            listener(stage, share);
         }
+    }
+
+    /// Counts equal pieces of the stage's work, whichever thread does them.
+    pub fn pieces(&self, of: usize) -> impl Fn() + Sync {
+        let done = AtomicUsize::new(0);
+        move || self.reach((done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / of as f64)
     }
 }

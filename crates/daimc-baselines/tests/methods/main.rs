@@ -1,4 +1,5 @@
 //! The compared methods from outside.
 
 mod nmf;
+mod online;
 mod pairs;

@@ -9,11 +9,11 @@ use crate::progress::{self, Level};
 
 #[derive(Args)]
 pub struct Course {
-    /// Folder for results.tsv (a row per run), table.md, plots and compare.html; what is finished there is not run again
+    /// Folder for results.tsv (a row per run), table.md, plots and compare.html; runs recorded there are not repeated
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
 
-    /// Threads to use; the results do not depend on them [default: all]
+    /// Number of threads; the results do not depend on it [default: all]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
@@ -21,7 +21,7 @@ pub struct Course {
     #[arg(long)]
     pub json: bool,
 
-    /// Tell nothing on standard error but errors
+    /// Print nothing but errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }

@@ -1,7 +1,6 @@
 //! Runs what is not finished, one fit per thread.
 
 use std::collections::HashMap;
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,13 +8,12 @@ use std::time::{Duration, Instant};
 
 use daimc::metrics::{self, Scores};
 use daimc_baselines::Method;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::ledger::{Cell, Ledger, Row};
 use super::methods::Contender;
 use super::sample::Sample;
 use crate::failure::{Failure, Result};
-use crate::progress::{self, Level};
+use crate::progress::{self, Done, Level, Line, clock};
 
 /// A method on a sample of data.
 pub struct Run<'a> {
@@ -98,7 +96,7 @@ pub fn work(mut runs: Vec<Run<'_>>, ledger: &Ledger, level: Level) -> Result<Vec
             }
         }
     });
-    lock(&pace).bar.finish_and_clear();
+    drop(pace);
     if let Some(failure) = lock(&failed).take() {
         return Err(failure);
     }
@@ -160,9 +158,10 @@ const BETWEEN_LINES: Duration = Duration::from_secs(15);
 
 /// How far the runs are and how long the others will take. Methods differ a thousandfold, so each counts with its own mean.
 struct Pace {
-    bar: ProgressBar,
+    line: Line,
     level: Level,
     workers: usize,
+    runs: usize,
     /// For each method: runs to come, runs done, seconds of these.
     methods: HashMap<String, (usize, usize, f64)>,
     told: Instant,
@@ -170,18 +169,10 @@ struct Pace {
 
 impl Pace {
     fn new(runs: &[Run<'_>], workers: usize, level: Level) -> Self {
-        let bar = ProgressBar::new(runs.len() as u64);
-        if level == Level::Quiet {
-            bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
-        }
-        if let Ok(style) =
-            ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos} of {len} runs  {msg}")
-        {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        let line = Line::new(level, "starting");
         let mut methods: HashMap<String, (usize, usize, f64)> = HashMap::new();
         runs.iter().for_each(|run| methods.entry(run.cell.method.clone()).or_default().0 += 1);
-        Self { bar, level, workers, methods, told: Instant::now() }
+        Self { line, level, workers, runs: runs.len(), methods, told: Instant::now() }
     }
 
     fn done(&mut self, method: &str, time: Duration) {
@@ -190,32 +181,23 @@ impl Pace {
             *done += 1;
             *seconds += time.as_secs_f64();
         }
-        self.bar.set_message(format!("about {} left", clock(self.left())));
-        self.bar.inc(1);
-        if !std::io::stderr().is_terminal() && self.told.elapsed() >= BETWEEN_LINES {
+        let (done, left) = (self.methods.values().map(|method| method.1).sum::<usize>(), self.left());
+        let told = format!("{done} of {} runs", self.runs);
+        if self.line.is_shown() {
+            self.line.show(told, Done { share: Some(done as f64 / self.runs as f64), left });
+        } else if self.told.elapsed() >= BETWEEN_LINES {
             self.told = Instant::now();
-            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
-            self.level.tell(format!("{done} of {all} runs, about {} left", clock(self.left())));
+            let left = left.map_or_else(String::new, |left| format!(", about {} left", clock(left)));
+            self.level.tell(told + &left);
         }
     }
 
-    /// Seconds until all is done; a method that has not finished a run yet counts as the mean of the others.
-    fn left(&self) -> f64 {
-        let all = self.methods.values().fold((0, 0.0), |sum, method| (sum.0 + method.1, sum.1 + method.2));
-        let of = |&(left, done, seconds): &(usize, usize, f64)| {
-            let mean = if done > 0 { seconds / done as f64 } else { all.1 / (all.0.max(1)) as f64 };
-            left as f64 * mean
+    /// Seconds until all is done, once every method has finished a run.
+    fn left(&self) -> Option<f64> {
+        let of = |&(left, done, seconds): &(usize, usize, f64)| match done {
+            0 => None,
+            done => Some(left as f64 * seconds / done as f64),
         };
-        self.methods.values().map(of).sum::<f64>() / self.workers as f64
-    }
-}
-
-/// Seconds as people say them.
-pub fn clock(seconds: f64) -> String {
-    let whole = seconds.ceil() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+        Some(self.methods.values().map(of).sum::<Option<f64>>()? / self.workers as f64)
     }
 }

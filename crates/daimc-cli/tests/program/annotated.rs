@@ -70,6 +70,8 @@ def check(before, after, out):
     assert np.allclose(after.obs["daimc_confidence"], labels["confidence"].reindex(after.obs_names), atol=1e-5)
     v = pd.read_csv(f"{out}/embedding.tsv", sep="\t", index_col="id").reindex(after.obs_names)
     assert np.allclose(after.obsm["X_daimc"], v, rtol=1e-4, atol=1e-6)
+    places = pd.read_csv(f"{out}/map.tsv", sep="\t", index_col="id").reindex(after.obs_names)
+    assert np.allclose(after.obsm["X_daimc_map"], places, rtol=1e-4, atol=1e-6)
     old = [c for c in after.obs.columns if not c.startswith("daimc")]
     pd.testing.assert_frame_equal(after.obs[old], before.obs[old])
 one, new = ad.read_h5ad("one.h5ad"), ad.read_h5ad("a/annotated.h5ad")

@@ -192,3 +192,29 @@ fn files_that_are_read_are_not_written() {
     assert!(folder.bad(2, "demo --files .").contains("--force"));
     assert_eq!((folder.text("a.tsv"), folder.text("b.csv")), before);
 }
+
+#[test]
+fn options_are_named_as_on_the_command_line() {
+    let folder = Folder::small();
+    for (option, value) in [
+        ("--top-features", "0"),
+        ("--latent", "0"),
+        ("--runs", "0"),
+        ("--max-iter", "0"),
+        ("--tol", "-1"),
+        ("--alpha", "nan"),
+        ("--beta", "-2"),
+        ("--scale", "big"),
+    ] {
+        let told = folder.bad(2, &format!("fit --view a=a.tsv -k 2 -o out {option} {value}"));
+        assert!(told.starts_with(option) && !told.contains('_') && !told.contains(" = "), "{told}");
+    }
+    let told = folder.bad(3, "fit --view a=a.tsv -k 13 -o out");
+    assert!(told.starts_with("-k 13: "), "{told}");
+    let told = folder.bad(2, "fit --view a=a.tsv -k 2 --latent 3 --runs 2 -o out");
+    assert!(told.starts_with("--runs 2: "), "{told}");
+    let told = folder.bad(2, "select --view a=a.tsv -k 2..3 --resamples 1");
+    assert!(told.starts_with("--resamples 1: "), "{told}");
+    let told = folder.bad(2, "select --view a=a.tsv -k 2..3 --hidden 2");
+    assert!(told.starts_with("--hidden 2: "), "{told}");
+}

@@ -92,7 +92,7 @@ fn rows_on_disk_may_lack_values_too() {
     let output = folder.run(&format!("{fit} --memory 70MB -o disk"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.contains("rows are read from disk"), "{said}");
-    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+    for file in ["labels.tsv", "map.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
         assert!(folder.text(&format!("memory/{file}")) == folder.text(&format!("disk/{file}")), "{file}");
     }
     let (memory, disk) = (folder.json("memory/summary.json"), folder.json("disk/summary.json"));

@@ -115,7 +115,7 @@ fn no_byte_of_a_result_depends_on_the_threads() {
     };
     for format in ["tsv", "npy"] {
         let expected = files(1, format);
-        assert_eq!(expected.len(), 4);
+        assert_eq!(expected.len(), 5);
         for threads in [2, 7] {
             let found = files(threads, format);
             assert!(found == expected, "{format} on {threads} threads");

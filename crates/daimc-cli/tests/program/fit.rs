@@ -3,11 +3,12 @@
 use crate::common::{Folder, python};
 
 const FIT: &str = "fit --view a=a.tsv --view b=b.csv -k 2 -o out";
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "contributions.tsv",
     "embedding.tsv",
     "features.tsv",
     "labels.tsv",
+    "map.tsv",
     "model.safetensors",
     "report.html",
     "summary.json",
@@ -30,6 +31,12 @@ fn a_fit_writes_the_promised_files_and_nothing_else() {
     let embedding = folder.text("out/embedding.tsv");
     assert_eq!(embedding.lines().next(), Some("id\tv1\tv2"));
     assert_eq!(embedding.lines().count(), 13);
+    let map = folder.text("out/map.tsv");
+    assert_eq!(map.lines().next(), Some("id\tx\ty"));
+    let ids = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&map), ids(&embedding));
     let features = folder.text("out/features.tsv");
     assert_eq!(features.lines().next(), Some("view\tfeature\tcluster\tweight\tstability"));
     assert_eq!(features.lines().count(), 1 + 2 * (3 + 2));
@@ -106,7 +113,7 @@ fn a_configuration_or_a_summary_repeats_a_fit() {
     );
     folder.good("fit --config run.toml -o again");
     folder.good("fit --config out/summary.json -o third");
-    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+    for file in ["labels.tsv", "map.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
         assert_eq!(folder.text(&format!("again/{file}")), folder.text(&format!("out/{file}")));
         assert_eq!(folder.text(&format!("third/{file}")), folder.text(&format!("out/{file}")));
     }
@@ -154,7 +161,9 @@ fn threads_do_not_change_the_labels() {
     let fit = "fit --view m/fac.tsv --view m/zer.tsv --view m/kar.tsv -k 10 -q";
     folder.good(&format!("{fit} -o one --threads 1"));
     folder.good(&format!("{fit} -o four --threads 4"));
-    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv", "model.safetensors"] {
+    for file in
+        ["labels.tsv", "map.tsv", "embedding.tsv", "contributions.tsv", "features.tsv", "model.safetensors"]
+    {
         let read = |run: &str| std::fs::read(folder.path(&format!("{run}/{file}"))).unwrap();
         // The model also holds its timings.
         assert!(file == "model.safetensors" || read("one") == read("four"), "{file}");

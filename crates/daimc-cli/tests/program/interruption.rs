@@ -109,7 +109,7 @@ fn a_fit_that_is_killed_leaves_no_output() {
     // What it leaves is hidden, counts as nothing, and is gone after the next fit.
     assert_eq!(folder.list("out"), [".daimc-partial"]);
     folder.good("fit --view zer.tsv -k 10 -o out --max-iter 2 -q");
-    assert_eq!(folder.list("out").len(), 7);
+    assert_eq!(folder.list("out").len(), 8);
     assert!(folder.list(".").into_iter().filter(|name| name != "out").eq(before));
 }
 

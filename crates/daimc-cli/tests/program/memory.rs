@@ -66,7 +66,7 @@ fn what_does_not_fit_is_read_from_disk_with_the_same_results() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.contains("rows are read from disk"), "{said}");
     assert!(said.contains("passes over the data"), "{said}");
-    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+    for file in ["labels.tsv", "map.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
         assert!(folder.text(&format!("memory/{file}")) == folder.text(&format!("disk/{file}")), "{file}");
     }
     assert_eq!(folder.list("memory"), folder.list("disk"));
@@ -111,7 +111,7 @@ fn what_comes_through_a_pipe_goes_to_disk_where_it_does_not_fit() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.contains("rows are read from disk"), "{said}");
     assert!(said.contains("view 'a': 48 MB read"), "{said}");
-    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+    for file in ["labels.tsv", "map.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
         assert!(folder.text(&format!("memory/{file}")) == folder.text(&format!("disk/{file}")), "{file}");
     }
     assert_eq!(folder.list("memory"), folder.list("disk"));

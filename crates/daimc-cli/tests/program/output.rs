@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use crate::common::Folder;
 
 const FIT: &str = "fit --view a=a.tsv --view b=b.csv -q";
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "contributions.tsv",
     "embedding.tsv",
     "features.tsv",
     "labels.tsv",
+    "map.tsv",
     "model.safetensors",
     "report.html",
     "summary.json",
@@ -279,7 +280,7 @@ fn whole(folder: &Folder, references: &[(u64, Folder)]) -> Option<u64> {
     assert_eq!(names, FILES);
     let clusters = folder.json("out/summary.json")["clusters"].as_u64().unwrap();
     let (_, reference) = references.iter().find(|(known, _)| *known == clusters).unwrap();
-    for file in ["labels.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
+    for file in ["labels.tsv", "map.tsv", "embedding.tsv", "contributions.tsv", "features.tsv"] {
         assert_eq!(folder.text(&format!("out/{file}")), reference.text(&format!("out/{file}")), "{file}");
     }
     let model = fs::read(folder.path("out/model.safetensors")).unwrap();
@@ -454,4 +455,20 @@ fn a_report_is_not_put_beside_a_result_that_is_being_replaced() {
     drop(held);
     folder.good("report out");
     assert_eq!(folder.list("out"), FILES);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_a_sentence_and_leaves_nothing() {
+    let folder = Folder::small();
+    let before = folder.list(".");
+    let mut shell = Command::new("bash");
+    // Blocks of 1024 bytes: no report is so small.
+    shell.arg("-c").arg("ulimit -f 8; $DAIMC fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    shell.env("DAIMC", assert_cmd::cargo::cargo_bin!("daimc")).current_dir(folder.path(""));
+    let output = shell.output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let last = told.lines().last().unwrap();
+    assert!(last.starts_with("daimc: out/") && last.contains("cannot be written: File too large"), "{told}");
+    assert_eq!(folder.list("."), before);
 }

@@ -38,7 +38,7 @@ fn a_standard_error_that_is_closed_or_full_does_not_end_a_fit() {
         let output = shell(&folder, &format!("$DAIMC {FIT} --truth truth.csv {way}"));
         assert_eq!(output.status.code(), Some(0), "{number}: {way}");
         assert_eq!(folder.labels("out/labels.tsv").len(), 12, "{way}");
-        assert_eq!(folder.list("out").len(), 7, "{way}");
+        assert_eq!(folder.list("out").len(), 8, "{way}");
         assert_eq!(folder.list(".").len(), 4, "{way}: {:?}", folder.list("."));
     }
 }
@@ -65,7 +65,7 @@ fn a_closed_standard_output_costs_no_result() {
     for (name, arguments) in [("out", FIT), ("demo", "demo -o demo --threads 2")] {
         let output = shell(&folder, &format!("$DAIMC {arguments} | true; exit ${{PIPESTATUS[0]}}"));
         assert_eq!(output.status.code(), Some(0), "{arguments}");
-        assert_eq!(folder.list(name).len(), 7, "{arguments}");
+        assert_eq!(folder.list(name).len(), 8, "{arguments}");
     }
 }
 

@@ -1,4 +1,4 @@
-"""Clusters instances that are seen through several views, where each view misses some of them.
+"""Clusters instances described by several views, where each view lacks some of the instances.
 
 >>> from daimc import DAIMC
 >>> labels = DAIMC(n_clusters=10, random_state=0).fit_predict([X1, X2, X3])  # doctest: +SKIP
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from daimc import datasets as datasets
     from daimc import metrics as metrics
     from daimc import plots as plots
+    from daimc import shards as shards
     from daimc._estimator import DAIMC as DAIMC
+    from daimc._online import Update as Update
     from daimc._select import Selection as Selection
     from daimc._simulate import simulate_missing as simulate_missing
     from daimc._warnings import CountsWarning as CountsWarning
@@ -26,22 +28,25 @@ __all__ = [
     "MissingnessWarning",
     "Selection",
     "SignificanceWarning",
+    "Update",
     "baselines",
     "datasets",
     "metrics",
     "plots",
+    "shards",
     "simulate_missing",
 ]
 __version__ = _version("daimc")
 
 # What takes time to import, scikit-learn above all, is imported when it is first asked for.
-_MODULES = {"baselines", "datasets", "metrics", "plots"}
+_MODULES = {"baselines", "datasets", "metrics", "plots", "shards"}
 _HOMES = {
     "DAIMC": "daimc._estimator",
     "CountsWarning": "daimc._warnings",
     "MissingnessWarning": "daimc._warnings",
     "SignificanceWarning": "daimc._warnings",
     "Selection": "daimc._select",
+    "Update": "daimc._online",
     "simulate_missing": "daimc._simulate",
 }
 

@@ -11,20 +11,51 @@ from daimc._matrix import View
 
 __all__ = [
     "Model",
+    "Shard",
     "baseline",
     "baseline_options",
     "digit",
+    "drive",
     "fit",
+    "leaves",
     "matching",
+    "merge",
     "missing",
     "options",
     "resolve",
     "scores",
     "select",
     "synthetic",
+    "update",
 ]
 
 _Each: TypeAlias = Callable[[int, int, float, float, float], object]
+
+@final
+class Shard:
+    def __new__(cls, parts: Sequence[View], first: int, total: int, threads: int) -> Shard: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    def answer(self, number: int, request: bytes, setup: list[tuple[int, bytes]]) -> bytes: ...
+    @property
+    def instances(self) -> int: ...
+    def place(
+        self, request: bytes, setup: list[tuple[int, bytes]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]: ...
+
+def drive(
+    instances: int,
+    clusters: int,
+    seed: int,
+    options: dict[str, Any],
+    threads: int,
+    ask: Callable[[int, bytes, list[int]], bytes],
+    each: _Each | None,
+) -> tuple[Model, bytes]: ...
+def leaves(instances: int) -> list[int]: ...
+def merge(one: bytes, other: bytes) -> bytes: ...
 
 @final
 class Model:
@@ -46,6 +77,8 @@ class Model:
     def confidence(self) -> NDArray[np.float64]: ...
     @property
     def latent(self) -> NDArray[np.float64]: ...
+    @property
+    def map(self) -> NDArray[np.float64] | None: ...
     @property
     def objective(self) -> float: ...
     @property
@@ -112,6 +145,22 @@ def select(
     threads: int,
     each: Callable[[int, int], object] | None,
 ) -> tuple[str, list[str]]: ...
+def update(
+    model: Model,
+    parts: Sequence[View],
+    joined: bool,
+    named: bool,
+    memory_factor: float,
+    add_views: list[str],
+    threads: int,
+) -> tuple[
+    Model,
+    NDArray[np.float64],
+    list[tuple[str, float, NDArray[np.float64]]],
+    NDArray[np.int64],
+    list[NDArray[np.int64]],
+    NDArray[np.int64],
+]: ...
 def options() -> list[tuple[str, str]]: ...
 def resolve(clusters: int, seed: int, given: dict[str, Any]) -> str: ...
 def baseline(

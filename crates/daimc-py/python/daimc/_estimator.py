@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from copy import copy
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from daimc import _daimc
+from daimc._dask import client_of, is_dask
 from daimc._data import Data, array_of
 from daimc._impute import complete
 from daimc._input import data_of, warn_of_ids
 from daimc._mask import refuse_mask_as_y
+from daimc._online import update
 from daimc._progress import Progress, logger
 from daimc._report import page_of
 from daimc._scverse import Slots, annotate, is_mudata, warn_of_counts
@@ -34,171 +37,195 @@ OPTIONS = dict(_daimc.options())
 class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Doubly aligned incomplete multi-view clustering.
 
-    One matrix V ≥ 0 with a row for each instance is shared by all views; a view shows x ≈ U v. The bases U of the views
-    are aligned by a regression whose coefficients B are sparse in features.
+    All views share one matrix V ≥ 0 with a row v for each instance; each view is modelled as x ≈ U v. The bases U of
+    the views are aligned by a regression whose coefficients B are sparse in features.
 
-    Where a parameter is `None`, the preset decides.
+    If a parameter is `None`, the preset determines its value.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters.
     n_components : int, default=None
-        Columns of V; as many as clusters by default.
+        The number of columns of V; by default, the number of clusters.
     preset : {"default", "paper"}, default="default"
-        Where the other options start from; "paper" is the published algorithm.
+        Defaults of the other options; "paper" is the published algorithm.
     alpha : float, default=None
         Weight of the alignment of the bases.
     beta : float, default=None
         Weight of the sparsity of B.
     scale : str or dict, default=None
         How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit", "tf-idf",
-        "log" (of 1 + x, then as "min-max-unit") or "log-unit".
-        "auto", the default, tries "min-max-unit" and "unit" on a sample of the instances and takes the one whose clusters
-        neighbours in single views predict better, of logarithms where dense values are not negative and
-        heavy-tailed; sparse counts are scaled by "tf-idf". A dictionary
-        says it for some views by name, and under the key `None` for all others.
+        "log" (of 1 + x, then as "min-max-unit") or "log-unit". "auto", the default, tries "min-max-unit" and "unit"
+        on a sample of the instances and takes the one whose clusters are predicted better by neighbours in single
+        views. Dense non-negative values that are heavy-tailed are log-transformed first; sparse counts are scaled by
+        "tf-idf". A dictionary sets the scaling of some views by name and, under the key `None`, of all others.
     top_features : int, default=None
-        Only so many features of each view are used, those of largest variance (of logarithms, where these are taken). By
-        default all are.
+        Use only this number of features of each view, those with the largest variance (of the logarithms, where these
+        are taken). By default all features are used.
     equal_weight : bool, default=None
-        Whether views are brought to equal weight after scaling.
+        Whether views are given equal weight after scaling.
     init : {"aligned", "paper"} or array of shape (n_samples, n_components), default=None
-        How V starts.
+        How V is initialised.
     solver : {"coordinate", "multiplicative"}, default=None
         How V is updated.
     passes : int, default=None
-        Passes of the solver over a row in one iteration, at most.
+        Maximum number of passes of the solver over a row in one iteration.
     max_iter : int, default=None
-        Iterations, at most.
+        Maximum number of iterations.
     tol : float, default=None
-        The fit has converged when the objective changes by less than this share.
+        The fit has converged when the relative change of the objective is below this threshold.
     n_init : int, default=None
-        Starts of each k-means.
+        Number of initialisations of each k-means.
     runs : int, default=None
-        Fits from so many starts that are combined into one clustering. `confidence_` is then higher where they agree,
-        and `feature_stability_` tells which features do not depend on the start.
+        Number of runs, from different starts, that are combined into one clustering. `confidence_` is then higher
+        where they agree, and `feature_stability_` shows which features do not depend on the start.
     neighbours : {"off", "refine", "embed", "auto"}, default=None
-        Whether it is used who is near whom in each view: "refine" cuts the clusters from the graph of neighbours, "embed"
-        fits to the eigenvectors of each view's graph, "auto" is a vote of V alone and two such cuts, weighted by how well
-        neighbours in single views predict the clusters. By default "auto", and "off" in the paper's preset
-        and beyond 200 000 instances. `neighbours_` says what was done. New instances are placed by their own values alone.
+        Use of nearest neighbours within each view: "refine" cuts the clusters from the kNN graph, "embed" fits to the
+        eigenvectors of each view's kNN graph, "auto" is a vote of V alone and two such cuts, weighted by how well
+        neighbours in single views predict the clusters. By default "auto", and "off" in the paper's preset.
+        `neighbours_` describes what was done. If neighbours were used, `predict` also uses the neighbours of new
+        instances among those of the fit.
+    neighbours_budget : float, default=None
+        The processor time that neighbourhoods may take if `neighbours` is "auto", in seconds of one core. Their cost
+        is estimated from the shape of the data, and methods that would take longer are skipped. By default ten times
+        the time of the fit without them, at least a minute.
     view_weights : {"equal", "learned"}, default=None
-        Whether a view that the other views cannot predict counts less. By default all count alike.
+        Whether a view that the other views cannot predict gets a lower weight. By default all views have equal
+        weight.
     penalty : {"published", "relative", "auto"}, default=None
-        What `alpha` and `beta` are measured by: as published, by the data (`beta` is then a share from 0 to 1 below which
-        features are left out), or chosen by the prediction of hidden rows.
+        The scale of `alpha` and `beta`: as published, relative to the data (`beta` is then a share from 0 to 1 below
+        which features are dropped), or chosen by the prediction of hidden rows.
     assess : bool, default=None
         Whether clusters are compared with those of permuted data (`significance_`) and of parts of the data
-        (`reproducibility_`, by which `confidence_` is tempered), by 17 quick fits to a sample. The labels do not depend on
-        it. By default they are.
+        (`reproducibility_`, by which `confidence_` is tempered), with 17 quick fits to a sample. The labels do not
+        depend on it. By default they are compared.
+    map : bool, default=True
+        Whether to compute a map of the instances (`map_`). The labels do not depend on it.
     view_slices : list or dict, default=None
-        Where X is one matrix: its views, each a slice or a list of columns (numbers or names); a dictionary also names
+        If X is one matrix: its views, each a slice or a list of columns (numbers or names); a dictionary also names
         them. By default the matrix is one view.
     id_column : str, default=None
-        Where views are DataFrames: the column with the IDs of instances. By default the index of pandas. It is no feature,
-        and `view_slices` does not count it.
+        If views are DataFrames: the column with the IDs of instances. By default the pandas index. It is not a
+        feature, and `view_slices` does not count it.
     layer : str or dict, default=None
-        Where X is an AnnData or a MuData: the layer that is the view, for every modality or by modality. By default `.X`.
+        If X is an AnnData or a MuData: the layer to use as the view, for every modality or by modality. By default
+        `.X`.
     use_rep : str or dict, default=None
         The same for a key of `.obsm`, such as "X_pca".
     key_added : str, default="daimc"
-        Under which name a fit writes its results into an AnnData or a MuData; see the notes. `None`: it leaves it as it is.
+        The name under which a fit writes its results into an AnnData or a MuData; see the notes. With `None`, nothing
+        is written.
     handle_unseen : {"error", "keep"}, default="error"
-        What becomes of an instance that no view shows: it is an error, or it is kept in its place without a cluster. Its
-        label is then -1, its confidence 0, and its rows of `embedding_` and `contributions_` are NaN, as are those that
-        `transform`, `contributions` and `impute` return. Nothing else depends on it, and it is not in the file of a model.
+        What to do with an instance that is missing from every view: raise an error, or keep it in its place without a
+        cluster. Its label is then -1, its confidence 0, and its rows of `embedding_`, `map_` and `contributions_` are
+        NaN, as are those that `transform`, `contributions` and `impute` return. Nothing else depends on it, and it is
+        not stored in the model file.
     random_state : int, Generator, RandomState or None, default=None
-        Where every random draw comes from. An integer is the seed that the command line and the Rust library take.
+        The source of randomness. An integer is the same seed as that of the command line and the Rust library.
     n_jobs : int, default=None
-        Threads; `None` and -1 stand for all processors. The result does not depend on them.
+        The number of threads; `None` and -1 mean all processors. The result does not depend on it.
     verbose : bool, default=False
-        Whether a bar shows how far the fit is.
+        Whether to show a progress bar.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each instance; clusters are numbered by size, 0 is the largest. Instances stand in the order of the
-        rows; where views are joined by ID, in the order in which the views first list them, which is the order of the index
-        where all views have the same.
+        The cluster of each instance; clusters are numbered by size, 0 is the largest. Instances are in the order of
+        the rows; if views are joined by ID, in the order in which they first appear in the views, which is the order
+        of the index if all views share it.
     embedding_ : ndarray of shape (n_samples, n_components)
         V.
+    map_ : ndarray of shape (n_samples, 2) or None
+        A map of the instances, as in UMAP: a layout of the graph that the clusters were cut from, in which instances
+        that are close to each other in the views and in V attract, and all others repel each other; of the kNN graph
+        of the rows of V if neighbourhoods were not used. Distances between separate clusters mean little. `None` with
+        `map=False`, after `partial_fit` or a fit with Dask or MPI, and for files of versions without maps.
     confidence_ : ndarray of shape (n_samples,)
-        How sure each instance's cluster is, from 0 to 1: an estimate of the share of fits to resampled data in which the instance
-        stays with its cluster.
+        The confidence in each instance's cluster, from 0 to 1: an estimate of the share of fits to resampled data in
+        which the instance stays with its cluster.
     basis_, alignment_ : list of ndarray of shape (n_features of the view, n_components)
         U and B of each view.
     feature_relevance_ : list of ndarray of shape (n_features of the view,)
-        How much each feature matters: the length of its row of B.
+        The relevance of each feature: the norm of its row of B.
     feature_stability_ : list of ndarray of shape (n_features of the view, n_clusters), or None
-        The share of the runs in which each feature leads each cluster: in which it is among those of largest absolute weight
-        (`feature_weights`), a twentieth of the view's features but at least ten and at most half, on the same side, for
-        or against. `None` if there was but one run.
+        The share of runs in which each feature leads each cluster, that is, is among those with the largest absolute
+        weights (`feature_weights`), a twentieth of the view's features but at least ten and at most half, with the
+        same sign. `None` if there was only one run.
     contributions_ : ndarray of shape (n_samples, n_views)
-        What each view says for the cluster of each instance, from -1 to 1; NaN where the view does not show the instance. The
-        evidence of a view is how much nearer the instance's row is to what the model expects of its own cluster than to what
-        it expects of the strongest other cluster, in squared distance after scaling; the contribution is the view's share
-        of it. Below zero, the view speaks against the cluster. Without their signs, the contributions of an instance sum
-        to 1, unless no view says anything: then they are 0. Not there after `load`, which has no data: see the method `contributions`.
+        How strongly each view supports the cluster of each instance, from -1 to 1; NaN where the instance is missing
+        from the view. The evidence of a view is how much closer the instance's row is to what the model expects of
+        its own cluster than to what it expects of the strongest other cluster, in squared distance after scaling; the
+        contribution is the view's share of it. A negative value is evidence against the cluster. The absolute
+        contributions of an instance sum to 1, unless no view has any evidence: then they are 0. Not available after
+        `load`, which has no data: see the method `contributions`.
     objective_ : float
-        The objective of the result.
+        The final value of the objective.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each iteration.
     n_iter_ : int
-        Iterations that were run.
+        The number of iterations.
     converged_ : bool
-        Whether the objective came to rest, or at least the clusters: where `max_iter` was reached, no more than one in 200
+        Whether the objective converged, or at least the clusters: if `max_iter` was reached, no more than one in 200
         instances changed its largest column of V during the last fifth of the iterations.
     neighbours_ : tuple of str
-        What was made of the neighbourhoods, and why.
+        How neighbourhoods were used, and why.
     missingness_ : dict
-        How far the clusters go together with which views instances have: `information`, the mutual information of the two
-        in nats less its mean over permutations of the presence patterns, and `p_value`, the share of the permutations that
-        have as much. Where they go together so far that it matters, `fit` gives a :class:`MissingnessWarning`.
+        How strongly the clusters are associated with which views instances have: `information`, the mutual
+        information of the two in nats minus its mean over permutations of the presence patterns, and `p_value`, the
+        share of permutations with at least as much. If the association is strong enough to matter, `fit` issues a
+        :class:`MissingnessWarning`.
     significance_ : dict or None
-        Whether the clusters are clearer than chance: `agreement`, how far neighbours in single views agree on the clusters
-        of a sample (0 to 1), `by_chance`, the same where every feature is permuted, and `deviation`, the standard deviation of
-        that. `fit` gives a :class:`SignificanceWarning` where the agreement is less than 3.5 of these beyond chance. None
-        where there are fewer than five samples for a cluster.
+        Whether the clusters are clearer than chance: `agreement`, how well neighbours in single views agree on the
+        clusters of a sample (0 to 1), `by_chance`, the same with every feature permuted, and `deviation`, its
+        standard deviation. `fit` issues a :class:`SignificanceWarning` if the agreement is less than 3.5 standard
+        deviations above chance. None if there are fewer than five samples per cluster.
     reproducibility_ : float or None
-        How far parts of the data lead to the same clusters: the mean share of samples that stay where they are in quick fits to
-        four fifths of a subsample. `confidence_` is made of it and of how clear the cluster of each sample is.
+        How reproducible the clusters are from parts of the data: the mean share of samples that keep their cluster in
+        quick fits to four fifths of a subsample. `confidence_` combines it with how clear the cluster of each sample
+        is.
     missing_cells_ : list of ndarray of shape (n_features of the view,)
-        How many of the instances that each view shows lack each of its features. A feature that all lack takes no part.
+        For each feature, how many of the instances present in the view lack its value. A feature without any value is
+        ignored.
     run_agreement_ : ndarray of shape (runs,)
-        The share of the samples that each of several runs puts where all together do; empty with one run. How far they are
-        apart tells how much the result depends on its start.
+        The share of samples that each of several runs assigns to the same cluster as the combined result; empty with
+        one run. Their spread shows how much the result depends on its start.
     view_names_ : list of str
         The names of the views.
     ids_ : ndarray of shape (n_samples,)
-        The IDs of the instances, in the order of `labels_`: the index of pandas, also where X is one DataFrame, or
-        what `id_column` names; row numbers where none were given.
+        The IDs of the instances, in the order of `labels_`: the pandas index, also if X is one DataFrame, or the
+        column `id_column`; row numbers if none were given.
+    update_ : Update
+        How far the model moved in the last `partial_fit` that was not the first: `drift` and `cluster_drift` by view,
+        `unexplained` and `emerging` instances of the batch, `died` clusters. Not available after a fit.
     seed_ : int
-        The seed that `random_state` came to.
+        The seed derived from `random_state`.
     n_features_in_ : int
-        Features of all views together.
+        The total number of features of all views.
 
     Notes
     -----
-    X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or polars
-    DataFrames, whose rows are joined by ID; a MuData, each modality of which is a view; an AnnData, which is one view; or one
-    matrix with `view_slices`. Matrices are numpy arrays of any order or scipy matrices.
-    A `numpy.memmap` is read where it lies, and in a dictionary the name of a `.npy` file stands for its array, mapped:
-    data that do not fit into memory are not copied.
-    Missing is a row of NaN, an ID that a table does not have, or what `mask` says. A row of an array or a DataFrame may also be NaN
-    in part: the fit counts the cells that are there, and `missing_cells_` how many are not. A sparse matrix has no such
-    cells, since what it does not store is zero: NaN in part of a row is an error there.
-    Tables of other libraries (Dask, Modin, cuDF, Spark, pyarrow, xarray) are refused: as arrays they would lose their IDs.
-    After `set_output(transform="pandas")` the DataFrames that come out have the index of the tables.
+    X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or
+    polars DataFrames, whose rows are joined by ID; a MuData, each modality of which is a view; an AnnData, which is
+    one view; or one matrix with `view_slices`. Matrices are numpy arrays of any memory layout or scipy matrices. A
+    `numpy.memmap` is read in place, and in a dictionary the name of a `.npy` file stands for its memory-mapped array:
+    data that do not fit into memory are not copied. An instance is missing from a view if its row is NaN, if the
+    table does not contain its ID, or if `mask` says so. A row of an array or a DataFrame may also be partly NaN: the
+    fit uses the values that are present, and `missing_cells_` counts those that are not. In a sparse matrix a partly
+    NaN row is an error, since values that are not stored are zero. Dask arrays and DataFrames are clustered without
+    being gathered, if there is a client of dask.distributed; see `fit`. Tables of other libraries (Modin, cuDF,
+    Spark, pyarrow, xarray) are rejected: as arrays they would lose their IDs. After `set_output(transform="pandas")`
+    the resulting DataFrames have the index of the tables.
 
-    A fit writes into the AnnData or MuData that it is given: clusters to `.obs["daimc"]`, confidence to
-    `.obs["daimc_confidence"]`, V to `.obsm["X_daimc"]`, contributions to `.obsm["daimc_contributions"]`, the weights of features to
-    `.varm["daimc_weights"]` (of each modality, where features are those of `.var`), and options, scalings with their reasons and
-    the version to `.uns["daimc"]`. `predict` and its kin find features by their names there: others are passed over.
-    Raw counts are told by a `CountsWarning`.
+    A fit writes its results into the AnnData or MuData that is passed: clusters to `.obs["daimc"]`, confidence to
+    `.obs["daimc_confidence"]`, V to `.obsm["X_daimc"]`, the map to `.obsm["X_daimc_map"]`, contributions to
+    `.obsm["daimc_contributions"]`, the weights of features to `.varm["daimc_weights"]` (of each modality, where
+    features are those of `.var`), and options, scalings with their reasons and the version to `.uns["daimc"]`.
+    `predict` and similar methods match features by name there; additional ones are ignored. For raw counts a
+    `CountsWarning` is issued.
 
-    A `SignificanceWarning` tells that the clusters are no clearer than chance, a `MissingnessWarning` that they go together with
-    which views show an instance.
+    A `SignificanceWarning` means that the clusters are no clearer than chance, a `MissingnessWarning` that they are
+    associated with which views an instance has.
 
     References
     ----------
@@ -234,9 +261,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         n_init: int | None = None,
         runs: int | None = None,
         neighbours: str | None = None,
+        neighbours_budget: float | None = None,
         view_weights: str | None = None,
         penalty: str | None = None,
         assess: bool | None = None,
+        map: bool = True,
         view_slices: Any = None,
         id_column: str | None = None,
         layer: str | dict[str, str] | None = None,
@@ -263,9 +292,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.n_init = n_init
         self.runs = runs
         self.neighbours = neighbours
+        self.neighbours_budget = neighbours_budget
         self.view_weights = view_weights
         self.penalty = penalty
         self.assess = assess
+        self.map = map
         self.view_slices = view_slices
         self.id_column = id_column
         self.layer = layer
@@ -278,7 +309,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> DAIMC:
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None, client: Any = None, comm: Any = None) -> DAIMC:
         """Clusters the instances of X.
 
         Parameters
@@ -286,23 +317,94 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         X : views
             See the notes of the class.
         y : ignored
-            For scikit-learn. What looks like a mask is refused here.
+            For compatibility with scikit-learn. Anything that looks like a mask is rejected here.
         mask : array of shape (n_samples, n_views), list, dict or DataFrame, default=None
-            `True` where a view shows an instance. A list has a vector for each view, a dictionary one by name. Where views
-            are joined by ID, a DataFrame has IDs as index and views as columns.
+            `True` where an instance is present in a view. A list has a vector for each view, a dictionary one by
+            name. If views are joined by ID, a DataFrame has IDs as index and views as columns.
+        client : dask.distributed.Client, default=None
+            If views are Dask collections: the client of the Dask cluster; by default the current one. Partitions
+            become shards on the workers that hold them, and `labels_`, `embedding_` and `confidence_` are Dask
+            collections.
+        comm : mpi4py.MPI.Comm, default=None
+            Every rank passes its own rows of the same views and receives the results for them. The model is the same
+            on all ranks.
+
+        Notes
+        -----
+        With Dask and MPI neighbourhoods are off, and `contributions_` is not available; several runs, learned view
+        weights, an automatic penalty and an array as `init` raise an error. Everything else is identical to the last
+        bit to one process.
         """
-        self._fit(X, y, mask)
+        self._fit(X, y, mask, client, comm)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.int64]:
+    def fit_predict(
+        self, X: Any, y: Any = None, *, mask: Any = None, client: Any = None, comm: Any = None
+    ) -> NDArray[np.int64]:
         """Clusters the instances of X and returns `labels_`."""
-        self._fit(X, y, mask)
+        self._fit(X, y, mask, client, comm)
         return self.labels_
 
-    def fit_transform(self, X: Any, y: Any = None, *, mask: Any = None) -> NDArray[np.float64]:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, mask: Any = None, client: Any = None, comm: Any = None
+    ) -> NDArray[np.float64]:
         """Clusters the instances of X and returns `embedding_`."""
-        data = self._fit(X, y, mask)
-        return self._framed(self.embedding_, data)
+        data = self._fit(X, y, mask, client, comm)
+        return self.embedding_ if data is None else self._framed(self.embedding_, data)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        mask: Any = None,
+        memory_factor: float = 1.0,
+        add_views: Iterable[str] = (),
+    ) -> DAIMC:
+        """Learns from a batch of new instances, with whichever views they have.
+
+        The first call is a fit. Every later call, including the first after `fit` or `load`, keeps sums over the
+        earlier instances, the scaling of the views and the numbering of the clusters. `labels_`, `embedding_` and all
+        other attributes with a row for each instance then refer to the last batch; use `predict` for earlier ones. A
+        first batch of a few hundred instances is a poor start, which is revised until 200 instances per cluster have
+        been seen.
+
+        Parameters
+        ----------
+        X : views
+            See the notes of the class. As in `predict`, a list has `None` in the place of a view that is absent; a
+            dictionary may leave it out. An ID that the model has already learnt from is an error.
+        y : ignored
+            For compatibility with scikit-learn.
+        mask : array, list, dict or DataFrame, default=None
+            As for `fit`.
+        memory_factor : float, default=1.0
+            Weight of the earlier instances relative to the batch, above 0 and at most 1: with 0.9, instances from ten
+            batches ago count about a third.
+        add_views : iterable of str, default=()
+            Views of X to add that the model has not seen; X is then a dictionary.
+
+        Returns
+        -------
+        DAIMC
+            The estimator, whose `update_` reports how far the model moved.
+
+        Examples
+        --------
+        >>> from daimc import DAIMC, datasets
+        >>> data = datasets.make_views(400, 3, [10, 20], random_state=0)
+        >>> model = DAIMC(3, random_state=0)
+        >>> for start in range(0, 400, 100):
+        ...     batch = {name: rows[start : start + 100] for name, rows in data.views.items()}
+        ...     model = model.partial_fit(batch)
+        >>> len(model.labels_), len(model.predict(data.views))
+        (100, 400)
+        """
+        if hasattr(self, "_model"):
+            update(self, X, y, mask, memory_factor, add_views)
+        else:
+            self._fit(X, y, mask)
+        return self
 
     def select(
         self,
@@ -315,27 +417,29 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     ) -> Selection:
         """Recommends a number of clusters for X, without labels.
 
-        The data are resampled: instances lose some of their views, and a fit sees the rest. The number is recommended
-        whose clusters resamples agree on, and which predict what was hidden from them. The other parameters are those of
-        this estimator, which stays as it is; only `neighbours` is "off" here, and `init` may not be an array.
+        The data are resampled: some views of each instance are hidden, and the rest are fitted. The recommended
+        number is the one whose clusters agree between resamples and predict what was hidden. The other parameters are
+        those of this estimator, which is not changed; only `neighbours` is "off" here, and `init` may not be an
+        array.
 
         Parameters
         ----------
         X : views
             See the notes of the class.
         n_clusters : iterable of int, default=range(2, 13)
-            The numbers to choose among, at least two, each from 2 to below the number of instances.
+            The numbers to choose from, at least two of them, each at least 2 and below the number of instances.
         mask : array, list, dict or DataFrame, default=None
             As for `fit`.
         n_resamples : int, default=10
-            How often the data are resampled, with a fit for each number of clusters.
+            The number of resamples, each fitted with every number of clusters.
         hidden : float, default=0.5
-            How much a resample hides: of what an instance is seen in beyond one view, this share.
+            The share of an instance's views that a resample hides, not counting the one view that is always kept.
 
         Returns
         -------
         Selection
-            `n_clusters` is the recommendation, `estimator` is this estimator with it, ready to be fitted.
+            `n_clusters` is the recommended number, `estimator` is this estimator with that number, ready to be
+            fitted.
 
         Examples
         --------
@@ -355,17 +459,23 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
         A list has `None` in the place of a view that is absent; a dictionary may leave it out.
         """
+        if is_dask(X) and (client := client_of(None)) is not None:
+            labels: NDArray[np.int64] = self._place_lazily(X, mask, client, 1)
+            return labels
         return self._place(X, mask)[2]
 
     def transform(self, X: Any, *, mask: Any = None) -> NDArray[np.float64]:
         """The rows of V of new instances, with the bases fixed."""
+        if is_dask(X) and (client := client_of(None)) is not None:
+            latent: NDArray[np.float64] = self._place_lazily(X, mask, client, 0)
+            return latent
         data, rows, _ = self._place(X, mask)
         return self._framed(rows, data)
 
     def contributions(self, X: Any, *, mask: Any = None) -> NDArray[np.float64]:
-        """What each view says for the clusters of new instances, as `contributions_` does for those of the fit.
+        """How strongly each view supports the clusters of new instances, like `contributions_` for those of the fit.
 
-        An array of instances × `view_names_`, with NaN where X does not show an instance.
+        An array of instances × `view_names_`, with NaN where an instance is missing from a view of X.
         """
         check_is_fitted(self)
         data = self._read(X, mask, reset=False)
@@ -373,34 +483,34 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return data.spread(found, np.nan)
 
     def impute(self, X: Any, *, mask: Any = None, return_error: bool = False) -> Any:
-        """X with what is missing filled in: rows of views, and cells of other rows.
+        """X with missing rows of views, and missing values in other rows, filled in.
 
-        A missing value is a mean of what the nearest instances have, of what those of the same cluster have, and of what the
-        model reconstructs, each counting as much as is best for values of X that are there and were hidden. Values are learnt
-        from X alone, and stay within the range that a feature has there: give new instances together with those of the
-        fit. In a view that shows fewer than eight instances there is the reconstruction alone.
+        A missing value is estimated by a weighted mean of the values of the nearest instances, of those of the same
+        cluster, and of the model's reconstruction, with the weights that are best for held-out values of X. Values
+        are learnt from X alone, and stay within the range of the feature in X: pass new instances together with those
+        of the fit. In a view with fewer than eight instances the reconstruction alone is used.
 
-        What is there comes out as it is. The result is of the form of X: a list, a dictionary, an AnnData, a MuData or one matrix, and
-        DataFrames where X has DataFrames. Rows stand in the order of `instance_ids(X)`; a view that is absent in X comes out
-        whole.
+        Values that are present are not changed. The result has the form of X: a list, a dictionary, an AnnData, a
+        MuData or one matrix, and DataFrames where X has DataFrames. Rows are in the order of `instance_ids(X)`; a
+        view that is absent from X is filled in completely.
 
         Parameters
         ----------
         X : as in `fit`
             The instances.
         mask : as in `fit`
-            Which views show which instances.
+            Which instances are present in which views.
         return_error : bool, default=False
-            Whether to return how good it is, too.
+            Whether to also return an estimate of the error.
 
         Returns
         -------
         filled : of the form of X
             The views.
         error : dict of dict of float
-            With `return_error`. For each view the root mean squared error of `"rows"` and of `"cells"` that were there and were
-            hidden, in standard deviations of each feature (filled in with the mean it is about 1, and more where values are
-            heavy-tailed); NaN where nothing was missing or nothing could be tried.
+            With `return_error`. For each view the root mean squared error of held-out `"rows"` and `"cells"`, in
+            standard deviations of each feature (imputing the mean gives about 1, and more if values are
+            heavy-tailed); NaN if nothing was missing or nothing could be held out.
         """
         data, latent, _ = self._place(X, mask)
         threads = threads_of(self.n_jobs)
@@ -422,12 +532,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return array_of(self._read(X, mask, reset=False).names.given)
 
     def feature_weights(self, view: str) -> NDArray[np.float64]:
-        """What each feature of a view says for each cluster: an array of features × clusters."""
+        """The weight of each feature of a view for each cluster: an array of features × clusters."""
         check_is_fitted(self)
         return self._model.weights(view)
 
     def feature_names(self, view: str) -> list[str]:
-        """The names of a view's features; their numbers where they have none."""
+        """The names of a view's features; their numbers if they have none."""
         check_is_fitted(self)
         names = self._model.features(view)
         return names or [str(number) for number in range(len(self._model.relevance(view)))]
@@ -447,21 +557,21 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def report(
         self, path: str | PathLike[str], X: Any = None, truth: Any = None, title: str | None = None, *, mask: Any = None
     ) -> None:
-        """Writes the page about the clusters that `daimc fit` also writes: one HTML file, which needs no other.
+        """Writes the same report on the clusters as `daimc fit`: one self-contained HTML file.
 
         Parameters
         ----------
         path : path-like
             The file.
         X : views
-            The data of the fit, which a model does not keep. Other data are an error.
+            The data of the fit, which the model does not keep. Passing other data is an error.
         truth : array-like of shape (n_samples,) or Series, default=None
-            Known classes, in the order of `labels_`, to compare the clusters with; those of a Series are found by ID. `None` and NaN
-            are not known.
+            Known classes, in the order of `labels_`, to compare the clusters with; those of a Series are matched by
+            ID. `None` and NaN mean unknown.
         title : str, default=None
             The title of the page.
         mask : as in `fit`
-            Which views show which instances.
+            Which instances are present in which views.
         """
         check_is_fitted(self)
         page = page_of(self, X, truth, title, mask)
@@ -471,8 +581,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
         """Reads a model that `save` or `daimc fit` wrote.
 
-        What is no option of the fit is not in the file: give `view_slices`, `id_column`, `layer`, `use_rep`, `handle_unseen`,
-        `n_jobs` as `params`.
+        Parameters that are not options of the fit are not in the file: pass `view_slices`, `id_column`, `layer`,
+        `use_rep`, `handle_unseen`, `n_jobs` as `params`.
         """
         model = _daimc.Model.load(path)
         stored = json.loads(model.options)
@@ -489,8 +599,24 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     # --- the inside ---------------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, mask: Any) -> Data:
-        """What `fit` and its kin do, one call above it, where warnings point to."""
+    def _fit(self, X: Any, y: Any, mask: Any, client: Any = None, comm: Any = None) -> Data | None:
+        """What `fit` and its kin do, one call above it, where warnings point to. No data where others hold them."""
+        # What an earlier fit or update has left, and not every fit sets.
+        for name in ("contributions_", "update_"):
+            self.__dict__.pop(name, None)
+        if comm is not None:
+            from daimc import _mpi
+
+            _mpi.fit(self, X, mask, comm)
+            if comm.Get_rank() == 0:
+                warn_of_fit(self._model, stacklevel=4)
+            return None
+        if is_dask(X) and (client := client_of(client)) is not None:
+            from daimc import _dask
+
+            _dask.fit(self, X, mask, client)
+            warn_of_fit(self._model, stacklevel=4)
+            return None
         clusters, seed, threads = clusters_of(self.n_clusters), seed_of(self.random_state), threads_of(self.n_jobs)
         options, start = self._options()
         resolved = json.loads(_daimc.resolve(clusters, seed, options))
@@ -548,6 +674,20 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         latent, labels, _ = self._model.place(data.views, data.joined, threads_of(self.n_jobs))
         return data, data.spread(latent, np.nan), data.spread(labels, -1)
 
+    def _place_lazily(self, X: Any, mask: Any, client: Any, what: int) -> Any:
+        """Dask collections of the rows of V of new instances, or of their clusters."""
+        from daimc import _dask
+
+        check_is_fitted(self)
+        return _dask.place(self, X, mask, client, what)
+
+    def _without_instances(self) -> DAIMC:
+        """What places new instances, without what was found for those of the fit."""
+        light = copy(self)
+        for name in ("labels_", "embedding_", "confidence_", "contributions_", "ids_"):
+            light.__dict__.pop(name, None)
+        return light
+
     def _framed(self, rows: NDArray[np.float64], data: Data) -> NDArray[np.float64]:
         """Rows of V with the index of the tables where pandas is wanted: scikit-learn knows that of one DataFrame only."""
         if data.names.index is None or _get_output_config("transform", self)["dense"] != "pandas":
@@ -567,6 +707,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.view_names_ = model.views
         self.labels_: NDArray[np.int64] = spread(model.labels, -1)
         self.embedding_: NDArray[np.float64] = spread(model.latent, np.nan)
+        self.map_: NDArray[np.float64] | None = None if model.map is None else spread(model.map, np.nan)
         self.confidence_: NDArray[np.float64] = spread(model.confidence, 0.0)
         self.basis_ = [model.basis(view) for view in self.view_names_]
         self.alignment_ = [model.alignment(view) for view in self.view_names_]
@@ -593,7 +734,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
+        return int(self.basis_[0].shape[1])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

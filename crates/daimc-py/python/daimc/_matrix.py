@@ -110,10 +110,15 @@ def _sparse(X: Any, name: str) -> View:
         name,
         X,
         (int(X.shape[0]), int(X.shape[1])),
-        np.ascontiguousarray(values),
-        offsets=np.ascontiguousarray(offsets),
-        columns=np.ascontiguousarray(columns),
+        _in_order(values),
+        offsets=_in_order(offsets),
+        columns=_in_order(columns),
     )
+
+
+def _in_order(values: NDArray[Any]) -> NDArray[Any]:
+    """Values one after another, where a processor can read them: those that came over a network may lie anywhere."""
+    return np.require(values, requirements=["C", "A"])
 
 
 def _numbers(X: NDArray[Any], name: str) -> NDArray[Any]:

@@ -129,6 +129,8 @@ def annotate(X: Any, model: DAIMC, data: Data) -> None:
     X.obs[key] = pandas.Categorical.from_codes(codes, [str(cluster) for cluster in clusters])
     X.obs[f"{key}_confidence"] = np.where(labels >= 0, spread(model.confidence_), np.nan)
     X.obsm[f"X_{key}"] = spread(model.embedding_)
+    if model.map_ is not None:
+        X.obsm[f"X_{key}_map"] = spread(model.map_)
     X.obsm[f"{key}_contributions"] = pandas.DataFrame(
         spread(model.contributions_), index=X.obs_names, columns=model.view_names_
     )

@@ -12,26 +12,26 @@ __all__ = ["CountsWarning", "MissingnessWarning", "SignificanceWarning"]
 
 
 class CountsWarning(UserWarning):
-    """An AnnData or a MuData holds raw counts, and how they are scaled was left to the fit.
+    """An AnnData or a MuData holds raw counts, and their scaling was left to the fit.
 
-    Cells of which more molecules were read are larger in every feature. For gene expression `scanpy.pp.normalize_total` and
-    `scanpy.pp.log1p` take that away; a `scale` of your own choice ends the warning.
+    Cells with more sequenced molecules have larger values in every feature. For gene expression,
+    `scanpy.pp.normalize_total` and `scanpy.pp.log1p` correct for that; setting `scale` yourself silences the warning.
     """
 
 
 class MissingnessWarning(UserWarning):
-    """Clusters go together with which views show an instance, more than its values explain.
+    """Clusters are associated with which views an instance has, more than its values explain.
 
-    In real data they may: where a test is ordered for the ill alone, who lacks it is a finding. Where values are missing
-    at random, such clusters are an artefact. `daimc.plots.missingness` shows which views show which instances;
-    `warnings.simplefilter("error", MissingnessWarning)` makes an error of it.
+    In real data this may be a finding: a test may be ordered for ill patients only. If instances are missing at
+    random, such clusters are an artefact. `daimc.plots.missingness` plots which instances are present in which views;
+    `warnings.simplefilter("error", MissingnessWarning)` turns the warning into an error.
     """
 
 
 class SignificanceWarning(UserWarning):
     """The clusters are no clearer than those of the same data with every feature permuted.
 
-    There may be nothing to separate, or not into so many clusters: compare with another `n_clusters`, or with `select`.
+    There may be nothing to separate, or not this many clusters: try another `n_clusters`, or use `select`.
     """
 
 

@@ -1,7 +1,7 @@
-"""Pictures of data and models, with matplotlib. Each function draws on `ax`, or on a new one, and returns it.
+"""Plots of data and models, with matplotlib. Each function draws on `ax`, or on new axes, and returns them.
 
-Long names are shortened in the middle, and legends stand beside the axes. So that nothing is cut off where a figure is saved, its
-layout becomes matplotlib's "constrained" one, unless it has a layout already.
+Long names are shortened in the middle, and legends are placed beside the axes. So that nothing is cut off when a
+figure is saved, it gets matplotlib's "constrained" layout, unless it has a layout already.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _legend(ax: Any, handles: list[Any], names: list[str], **options: Any) -> No
 
 
 def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: Any = None) -> Any:
-    """Which views show which instances: a bar for each combination of views, the most frequent first."""
+    """Which instances are present in which views: a bar for each combination of views, the most frequent first."""
     if not is_views(X):
         raise TypeError("X is one matrix: give a list or a dictionary of views")
     data = read(X, mask, id_column)
@@ -117,16 +117,24 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def embedding(model: Any, labels: Any = None, *, ax: Any = None) -> Any:
-    """The rows of V, scaled to length 1, along their first two principal axes; coloured by cluster or by `labels`."""
+def embedding(model: Any, labels: Any = None, *, kind: str | None = None, ax: Any = None) -> Any:
+    """The instances in two dimensions, coloured by cluster or by `labels`.
+
+    `kind="map"` shows `map_`, the layout of the graph that the clusters were cut from. Points that are close together
+    belong together, but distances between separate clusters mean little. `kind="pca"` shows the rows of V, scaled to
+    length 1, along their first two principal axes. By default the map, if the model has one.
+    """
+    if kind is None:
+        kind = "pca" if model.map_ is None else "map"
+    if kind not in ("map", "pca"):
+        raise ValueError(f"kind = {kind!r}: must be 'map' or 'pca'")
+    if kind == "map" and model.map_ is None:
+        raise ValueError("the model has no map: fit it with map=True, or take kind='pca'")
     seen = ~np.isnan(model.embedding_).any(axis=1)
     given = np.asarray(model.labels_ if labels is None else labels)
     if len(given) != len(seen):
         raise ValueError(f"labels has {len(given)} entries for {len(seen)} instances")
-    rows = model.embedding_[seen]
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = rows / np.where(lengths > 0, lengths, 1.0)
-    plane = _plane(rows - rows.mean(axis=0))
+    plane = model.map_[seen] if kind == "map" else _principal(model.embedding_[seen])
     kinds, codes = np.unique(given[seen], return_inverse=True)
     names = [_short(kind) for kind in kinds]
     named = len(names) <= _ENTRIES
@@ -139,13 +147,18 @@ def embedding(model: Any, labels: Any = None, *, ax: Any = None) -> Any:
         dots.append(ax.scatter(own[:, 0], own[:, 1], s=10, marker=marker, color=f"C{code % 10}", linewidths=0))
     if named:
         _legend(ax, dots, names, markerscale=2, title="cluster" if labels is None else None)
-    ax.set_xlabel("first axis")
-    ax.set_ylabel("second axis")
+    if kind == "map":
+        ax.set_aspect("equal", adjustable="datalim")  # distances are the same in both directions
+        ax.set_xticks([])
+        ax.set_yticks([])
+    else:
+        ax.set_xlabel("first axis")
+        ax.set_ylabel("second axis")
     return ax
 
 
 def features(model: Any, view: str | None = None, n: int = 20, *, ax: Any = None) -> Any:
-    """The features of a view that matter most."""
+    """The most relevant features of a view."""
     view = model.view_names_[0] if view is None else view
     if view not in model.view_names_:
         raise ValueError(f"view '{view}' is not part of the model, which has: {', '.join(model.view_names_)}")
@@ -162,7 +175,7 @@ def features(model: Any, view: str | None = None, n: int = 20, *, ax: Any = None
 
 
 def contributions(model: Any, *, ax: Any = None) -> Any:
-    """What each view contributes to each cluster, on average over the instances that it shows; red speaks against it."""
+    """The mean contribution of each view to each cluster, over the instances present in it; red is evidence against it."""
     if not hasattr(model, "contributions_"):
         raise ValueError("the model was loaded from a file, which has no contributions: fit it")
     clusters = np.unique(model.labels_[model.labels_ >= 0])
@@ -183,12 +196,12 @@ def contributions(model: Any, *, ax: Any = None) -> Any:
     ax.set_xticks(np.arange(len(names)), names, **slant)
     ax.set_yticks(np.arange(len(clusters)), [str(cluster) for cluster in clusters])
     ax.set_ylabel("cluster")
-    ax.set_title("What each view says for the clusters")
+    ax.set_title("Contribution of each view")
     return ax
 
 
 def selection(found: Any, *, ax: Any = None) -> Any:
-    """What `DAIMC.select` judged each number of clusters by, with standard errors; a line marks the recommended one."""
+    """The scores of each number of clusters in `DAIMC.select`, with standard errors; a line marks the recommended one."""
     ax = _axes(ax, 7.6)
     columns = found.candidates
     bars = {}
@@ -209,8 +222,11 @@ def selection(found: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def _plane(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows along their first two principal axes, each turned so that its largest entry is positive."""
+def _principal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows, scaled to length 1, along their first two principal axes, each turned so that its largest entry is positive."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(lengths > 0, lengths, 1.0)
+    rows = rows - rows.mean(axis=0)
     _, axes = np.linalg.eigh(rows.T @ rows)
     axes = axes[:, ::-1][:, :2]
     axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)

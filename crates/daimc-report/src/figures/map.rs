@@ -1,6 +1,8 @@
-//! V in two dimensions.
+//! The instances in two dimensions.
 
-use daimc::Fit;
+use std::borrow::Cow;
+
+use daimc::{Fit, Matrix, Neighbours, Result};
 use serde::Serialize;
 
 use super::instances::Instances;
@@ -8,21 +10,34 @@ use super::latent::scaled_rows;
 use super::pca::Plane;
 use super::sample::stratified;
 
-/// The principal plane of the scaled rows of V, and a sample of the instances in it.
+/// A sample of the instances, by the layout of the kNN graph and by PCA of the scaled rows of V.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Map {
-    /// Where each instance lies.
-    pub points: Vec<[f64; 2]>,
-    /// Who it is: places in [`Instances`].
+    /// Who is drawn: places in [`Instances`].
     pub instances: Vec<usize>,
-    /// The clusters.
+    /// Their clusters.
     pub clusters: Vec<usize>,
-    /// The share of the variance along each axis.
+    /// The layout of the graph.
+    pub layout: Projection,
+    /// Whether that is the graph of neighbours in the views; else that of nearest rows of V.
+    pub of_views: bool,
+    /// The principal plane.
+    pub plane: Projection,
+    /// The share of the variance along each axis of the plane.
     pub shares: [f64; 2],
-    /// The middle of each cluster in the plane; none if it is empty.
-    pub centres: Vec<Option<[f64; 2]>>,
     /// Instances from which the plane was worked out.
     pub plane_from: usize,
+}
+
+/// Where instances and clusters are in two dimensions.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Projection {
+    /// Where each instance is.
+    pub points: Vec<[f64; 2]>,
+    /// The middle of each cluster; none if it is empty.
+    pub centres: Vec<Option<[f64; 2]>>,
 }
 
 /// Points that are drawn, at most.
@@ -33,7 +48,7 @@ const WORK: usize = 4_000_000_000;
 
 impl Map {
     /// `members` are the instances of each cluster; those that are drawn are among `instances`.
-    pub(super) fn of(fit: &Fit, members: &[Vec<usize>], instances: &Instances) -> Self {
+    pub(super) fn of(fit: &Fit, members: &[Vec<usize>], instances: &Instances) -> Result<Self> {
         let clusters = members.len();
         let width = fit.latent.columns();
         let rows = (WORK / (width * width).max(1)).clamp(POINTS, ROWS);
@@ -41,17 +56,30 @@ impl Map {
         let plane = Plane::of(&scaled_rows(fit, &plane_from));
 
         let drawn = stratified(members, POINTS);
-        let points: Vec<[f64; 2]> =
-            scaled_rows(fit, &drawn).iter_rows().map(|row| plane.project(row)).collect();
         let labels: Vec<usize> = drawn.iter().map(|&i| fit.labels[i]).collect();
-        Self {
-            centres: (0..clusters).map(|cluster| middle(&points, &labels, cluster)).collect(),
+        let map: Cow<'_, Matrix> = match &fit.map {
+            Some(map) => Cow::Borrowed(map),
+            None => Cow::Owned(fit.map_of_latent()?),
+        };
+        let laid_out = drawn.iter().map(|&i| [map[(i, 0)], map[(i, 1)]]);
+        let in_plane = scaled_rows(fit, &drawn);
+        let in_plane = in_plane.iter_rows().map(|row| plane.project(row));
+        Ok(Self {
             instances: instances.places(&drawn),
+            layout: Projection::of(laid_out.collect(), &labels, clusters),
+            of_views: fit.map.is_some() && fit.neighbours.used != Neighbours::Off,
+            plane: Projection::of(in_plane.collect(), &labels, clusters),
             shares: plane.shares(),
             plane_from: plane_from.len(),
             clusters: labels,
-            points,
-        }
+        })
+    }
+}
+
+impl Projection {
+    fn of(points: Vec<[f64; 2]>, labels: &[usize], clusters: usize) -> Self {
+        let centres = (0..clusters).map(|cluster| middle(&points, labels, cluster)).collect();
+        Self { points, centres }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn section(clinical: Clinical<'_>) -> String {
         put!(
             out,
             "<p class=lead>{} of {} columns differ between clusters with an adjusted p-value below {LEVEL}. These tests describe \
-             the clusters; they are no proof of an effect, and the clusters were not made with these columns in mind.</p>",
+             the clusters; they do not prove an effect. The fit did not use these columns.</p>",
             count(differ.len()),
             count(tests.len())
         );
@@ -63,7 +63,8 @@ fn table(clinical: Clinical<'_>) -> String {
             Cell::Number(test.effect, score(test.effect)),
         ]);
     }
-    let mut out = table.finish("adjusted by Benjamini and Hochberg; effect is Cramér's V, or ε² for numbers");
+    let mut out =
+        table.finish("adjusted by the Benjamini–Hochberg procedure; effect is Cramér's V, or ε² for numbers");
     let left_out = &clinical.associations.left_out;
     if !left_out.is_empty() {
         put!(out, "<details><summary>{} not tested</summary><ul>", counted(left_out.len(), "column"));

@@ -25,10 +25,10 @@ pub(crate) fn section(figures: &Figures) -> String {
         draw(&drawn)
     );
     if all > DRAWN {
-        put!(out, "The {DRAWN} largest of {all} clusters are drawn; the table has all. ");
+        put!(out, "The {DRAWN} largest of {all} clusters are drawn; the table lists all. ");
     }
     out.push_str(
-        "Boxes hold the middle half of a cluster's instances, whiskers 90% of them; the line is the median, the dot the mean. ",
+        "Boxes span the middle half of a cluster's instances, whiskers 90% of them; the line is the median, the dot the mean. ",
     );
     let agreement = &figures.summary.agreement;
     let runs = agreement.len();
@@ -36,7 +36,7 @@ pub(crate) fn section(figures: &Figures) -> String {
         "Confidence estimates the share of fits to resampled data in which an instance stays with its cluster",
     );
     if let Some(found) = figures.summary.reproducibility {
-        put!(out, "; in quick fits to parts of a sample {:.0}% of the instances stay", 100.0 * found);
+        put!(out, "; in quick fits to parts of a sample {:.0}% of the instances do", 100.0 * found);
     }
     out.push_str(". ");
     if runs > 0 {

@@ -26,7 +26,7 @@ pub(crate) fn section(figures: &Figures) -> String {
     if (reached - course.last).abs() > 1e-9 * reached.abs() {
         put!(
             out,
-            ". The last iteration reached {}; after it, V was made final and the clusters were consolidated",
+            ". The last iteration reached {}; after it, V was finalised and the clusters were consolidated",
             number(reached)
         );
     }

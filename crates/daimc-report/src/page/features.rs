@@ -31,15 +31,15 @@ pub(crate) fn section(figures: &Figures) -> String {
     );
     put!(
         out,
-        "The {} features of largest weight. For all clusters: the length of the feature's row of B. For one cluster: how far \
-         the feature moves an instance towards the cluster's centre, bᵀc/‖c‖; to the left of the line it speaks against the cluster. Press a feature to see how it is distributed.",
+        "The {} features with the largest weights. For all clusters: the norm of the feature's row of B. For one cluster: how far \
+         the feature moves an instance towards the cluster's centre, bᵀc/‖c‖; to the left of the line it is evidence against the cluster. Click a feature to see its distribution.",
         features.top
     );
     if let Some(runs) = features.runs {
         put!(
             out,
             " The share behind a weight is its stability: of the {runs} runs, those in which the feature leads the cluster, that is, is among \
-             the {} of largest weight, on the same side. The model shown is none of them: it was made from all. 100%: the feature does not depend on the start.",
+             the {} with the largest weights, with the same sign. The model shown is not one of the runs, but combines them all. 100%: the feature does not depend on the start.",
             leading(features)
         );
     }

@@ -39,11 +39,11 @@ pub(crate) fn contributions(figures: &Figures) -> String {
         |out, view, cluster| cell(out, of(view, cluster)),
     );
     out.push_str(
-        "</tbody></table></div><figcaption>What each view contributes to the cluster of the instances that it shows, on average, from −1 to 1: its share of \
-         the evidence, that is, of how much nearer an instance is to its own cluster than to the strongest other one (in squared \
-         distance from the row that the model expects, scaled as in the fit). Near zero the view says nothing; below zero, in the other \
-         colour, it speaks against the cluster. An instance that one view alone shows has all from there. Point at a cell for the share of \
-         the instances against whose cluster the view speaks.",
+        "</tbody></table></div><figcaption>What each view contributes to the cluster of the instances present in it, on average, from −1 to 1: its share of \
+         the evidence, that is, of how much closer an instance is to its own cluster than to the strongest other one (in squared \
+         distance from the row that the model expects, scaled as in the fit). Near zero the view is uninformative; below zero, in the other \
+         colour, it is evidence against the cluster. For an instance present in one view only, all evidence comes from that view. Point at a cell for the share of \
+         instances for which the view is evidence against the cluster.",
     );
     left_out(&mut out, figures, views.len());
     out
@@ -70,7 +70,7 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
     out.push_str(
         "</tbody></table></div><figcaption>Share of the squared length of the instances that Uv leaves unexplained, \
          Σ‖x − Uv‖² / Σ‖x‖², where they are present and scaled as in the fit; the stronger the colour, the worse. The variance \
-         explained is 1 − Σ‖x − Uv‖² / Σ‖x − x̄‖², where x̄ is the mean row: what lies beyond the mean.",
+         explained is 1 − Σ‖x − Uv‖² / Σ‖x − x̄‖², where x̄ is the mean row: the share explained beyond the mean.",
     );
     left_out(&mut out, figures, views.len());
     out
@@ -160,7 +160,7 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
     if classes > agreement.classes.len() || clusters > agreement.clusters.len() {
         put!(
             out,
-            " Shown are {} of {} and {} of {}, the largest.",
+            " The largest {} of {} and {} of {} are shown.",
             count(agreement.classes.len()),
             format_args!("{} classes", count(classes)),
             count(agreement.clusters.len()),

@@ -10,14 +10,14 @@ pub(crate) fn section(figures: &Figures) -> String {
     let mut out = String::from(
         "<div class=choosers><label>ID <input type=search id=instance-id autocomplete=off spellcheck=false></label>\
          <div id=instance-matches class=keys aria-live=polite></div></div>\
-         <div id=instance aria-live=polite><p class=empty>Enter an ID, or part of it: its cluster, what each view says for it, and \
-         who is nearest to it in V are told here.</p></div>",
+         <div id=instance aria-live=polite><p class=empty>Enter an ID, or part of it, to see its cluster, what each view \
+         contributes to it, and its nearest neighbours in V.</p></div>",
     );
     if known < all {
         put!(
             out,
-            "<p class=note>This page knows {} of {} instances, a fixed sample in which every cluster has its share; labels.tsv and \
-             contributions.tsv of the fit have all.</p>",
+            "<p class=note>This page contains {} of {} instances, a fixed sample in which every cluster is represented; labels.tsv and \
+             contributions.tsv of the fit contain all.</p>",
             count(known),
             count(all)
         );

@@ -1,22 +1,25 @@
-//! The map of V.
+//! The map of the instances.
 
+use daimc::internal::LAID_OUT;
 use serde_json::{Value, json};
 
 use super::marks::{LEVELS, MARKS, level, mark, swatch};
-use super::text::{count, escape, name, percent, put, shorten};
-use crate::figures::{Figures, Instances, Map};
+use super::text::{base64, count, escape, name, percent, put, shorten};
+use crate::figures::{Figures, Instances, Map, Projection};
 
 const WIDTH: f64 = 760.0;
-/// The map is as high as the plane asks for, within reason.
+/// The map is as high as the layout asks for, within reason.
 const HEIGHT: (f64, f64) = (380.0, 600.0);
 const MARGIN: f64 = 26.0;
 /// Clusters whose numbers are written into the map, at most.
 const NAMED: usize = 40;
+/// From the middle of a number to its baseline.
+const BASELINE: f64 = 6.0;
 
 pub(crate) fn section(figures: &Figures) -> String {
     let (map, instances) = (&figures.map, &figures.instances);
     let mut out = String::from(
-        "<figure data-name=map><div class=map-grid><div><fieldset class=switch><legend>Colour by</legend>",
+        "<figure data-name=map><div class=map-grid><div><div class=switches><fieldset class=switch><legend>Colour by</legend>",
     );
     let mut choices = vec![("cluster", "cluster"), ("confidence", "confidence"), ("views", "views seen")];
     if instances.classes.is_some() {
@@ -26,7 +29,13 @@ pub(crate) fn section(figures: &Figures) -> String {
         let checked = if number == 0 { " checked" } else { "" };
         put!(out, "<label><input type=radio name=colour value={value}{checked}><span>{label}</span></label>");
     }
-    put!(out, "</fieldset><div class=chart>{}</div></div><div class=legends>", draw(map));
+    put!(
+        out,
+        "</fieldset><fieldset class=switch><legend>Position by</legend>\
+         <label><input type=radio name=position value=layout checked><span>neighbours</span></label>\
+         <label><input type=radio name=position value=plane><span>PCA of V</span></label>"
+    );
+    put!(out, "</fieldset></div><div class=chart>{}</div></div><div class=legends>", draw(map));
     put!(out, "<div data-legend=cluster>{}</div>", clusters(figures));
     put!(out, "<div data-legend=confidence hidden>{}</div>", ramp("unclear", "clear"));
     put!(out, "<div data-legend=views hidden>{}</div>", views(figures.summary.views));
@@ -37,53 +46,94 @@ pub(crate) fn section(figures: &Figures) -> String {
     out
 }
 
-/// What the script needs to recolour the map and to say what is under the pointer.
+/// What the script needs to recolour the map, to show it in the plane of V and to say what is under the pointer. Coordinates are
+/// tenths of a pixel.
 pub(crate) fn data(figures: &Figures) -> Value {
-    json!({ "at": figures.map.instances })
+    let map = &figures.map;
+    let frame = Frame::of(&map.plane, Frame::fitted(&map.layout).height);
+    let tenths = |point: &[f64; 2]| {
+        let (x, y) = frame.place(*point);
+        [x, y].map(|pixels| ((10.0 * pixels).round() as u16).to_le_bytes())
+    };
+    let names = names(&map.plane, &frame).into_iter().map(|(_, (x, y))| [x.round(), (y + BASELINE).round()]);
+    json!({
+        "at": map.instances,
+        "plane": base64(map.plane.points.iter().flat_map(tenths).flatten()),
+        "names": names.collect::<Vec<_>>(),
+    })
+}
+
+/// How places become pixels: one scale for both axes, so that distances on the screen are those of the projection.
+struct Frame {
+    scale: f64,
+    /// What is shown in the middle.
+    middle: [f64; 2],
+    height: f64,
+}
+
+impl Frame {
+    /// As high as the projection asks for, within reason.
+    fn fitted(projection: &Projection) -> Self {
+        let own = Self::of(projection, HEIGHT.1);
+        let (bottom, top) = bounds(projection, 1);
+        let height = (own.scale * (top - bottom) + 2.0 * MARGIN).clamp(HEIGHT.0, HEIGHT.1).round();
+        Self { height, ..own }
+    }
+
+    fn of(projection: &Projection, height: f64) -> Self {
+        let ((left, right), (bottom, top)) = (bounds(projection, 0), bounds(projection, 1));
+        let room = |low: f64, high: f64, pixels: f64| (pixels - 2.0 * MARGIN) / (high - low).max(1e-12);
+        let scale = room(left, right, WIDTH).min(room(bottom, top, height));
+        Self { scale, middle: [f64::midpoint(left, right), f64::midpoint(bottom, top)], height }
+    }
+
+    fn place(&self, [x, y]: [f64; 2]) -> (f64, f64) {
+        let x = WIDTH / 2.0 + self.scale * (x - self.middle[0]);
+        (x, self.height / 2.0 - self.scale * (y - self.middle[1]))
+    }
+}
+
+/// The least and the largest coordinate along an axis.
+fn bounds(projection: &Projection, axis: usize) -> (f64, f64) {
+    let values = projection.points.iter().map(|point| point[axis]);
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+}
+
+/// Where the numbers of the clusters stand, if they are not too many.
+fn names(projection: &Projection, frame: &Frame) -> Vec<(usize, (f64, f64))> {
+    if projection.centres.len() > NAMED {
+        return Vec::new();
+    }
+    let centres = projection.centres.iter().enumerate();
+    apart(centres.filter_map(|(cluster, centre)| Some((cluster, frame.place((*centre)?)))).collect())
 }
 
 fn draw(map: &Map) -> String {
-    // One scale for both axes: distances in the map are distances in the plane.
-    let bounds = |axis: usize| {
-        let values = map.points.iter().map(|point| point[axis]);
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
-    };
-    let ((left, right), (bottom, top)) = (bounds(0), bounds(1));
-    let room = |low: f64, high: f64, pixels: f64| (pixels - 2.0 * MARGIN) / (high - low).max(1e-12);
-    let scale = room(left, right, WIDTH).min(room(bottom, top, HEIGHT.1));
-    let height = (scale * (top - bottom) + 2.0 * MARGIN).clamp(HEIGHT.0, HEIGHT.1).round();
-    let place = |[x, y]: [f64; 2]| {
-        let x = WIDTH / 2.0 + scale * (x - f64::midpoint(left, right));
-        let y = height / 2.0 - scale * (y - f64::midpoint(bottom, top));
-        (x, y)
-    };
+    let frame = Frame::fitted(&map.layout);
+    let height = frame.height;
     let mut out = format!(
         "<svg id=map class=map viewBox=\"0 0 {WIDTH} {height}\" role=img tabindex=0 \
-         aria-label=\"Map of {} instances in the two main directions of V; arrow keys step through them\"><g class=points>",
-        count(map.points.len())
+         aria-label=\"Map of {} instances; arrow keys step through them\"><g class=points>",
+        count(map.layout.points.len())
     );
-    for (point, &cluster) in map.points.iter().zip(&map.clusters) {
-        let ((x, y), (colour, shape)) = (place(*point), mark(cluster));
+    for (point, &cluster) in map.layout.points.iter().zip(&map.clusters) {
+        let ((x, y), (colour, shape)) = (frame.place(*point), mark(cluster));
         put!(out, "<use href=\"#m{shape}\" x=\"{x:.1}\" y=\"{y:.1}\" class=k{colour} />");
     }
     out.push_str("</g><g class=names aria-hidden=true>");
-    if map.centres.len() <= NAMED {
-        let centres =
-            map.centres.iter().enumerate().filter_map(|(cluster, centre)| Some((cluster, place((*centre)?))));
-        for (cluster, (x, y)) in apart(centres.collect()) {
-            put!(out, "<text x=\"{x:.1}\" y=\"{:.1}\">{cluster}</text>", y + 6.0);
-        }
+    for (cluster, (x, y)) in names(&map.layout, &frame) {
+        put!(out, "<text x=\"{x:.1}\" y=\"{:.1}\">{cluster}</text>", y + BASELINE);
     }
     put!(
         out,
-        "</g><text class=axis x=\"{:.1}\" y=\"{:.1}\" text-anchor=end>1st direction: {} of the variance →</text>",
+        "</g><g data-position=plane hidden><text class=axis x=\"{:.1}\" y=\"{:.1}\" text-anchor=end>1st direction: {} of the variance →</text>",
         WIDTH - 6.0,
         height - 6.0,
         percent(map.shares[0])
     );
     put!(
         out,
-        "<text class=axis transform=\"translate(20 6) rotate(-90)\" text-anchor=end>2nd direction: {} →</text></svg>",
+        "<text class=axis transform=\"translate(20 6) rotate(-90)\" text-anchor=end>2nd direction: {} →</text></g></svg>",
         percent(map.shares[1])
     );
     out
@@ -168,7 +218,8 @@ fn views(count: usize) -> String {
     if count > LEVELS {
         return ramp("1 view", &format!("{count} views"));
     }
-    let mut out = String::from("<p class=legend-title>Views that show an instance</p><div class=keys>");
+    let mut out =
+        String::from("<p class=legend-title>Views in which an instance is present</p><div class=keys>");
     for seen in 1..=count {
         let share = if count == 1 { 1.0 } else { (seen - 1) as f64 / (count - 1) as f64 };
         put!(out, "<span class=key><i class=\"dot q{}\"></i>{seen}</span>", level(share));
@@ -179,22 +230,41 @@ fn views(count: usize) -> String {
 
 fn note(figures: &Figures) -> String {
     let (map, instances) = (&figures.map, figures.summary.instances);
-    let mut out =
-        String::from("Rows of V, scaled as for clustering, in the plane where they vary most (PCA). ");
-    if map.points.len() < instances {
+    let mut out = String::from("<span data-position=layout>");
+    out.push_str(if map.of_views {
+        "A layout of the graph that the clusters were cut from: instances that are close to each other in the views, and in V, attract \
+         each other, all others repel each other, as in UMAP. "
+    } else {
+        "A layout of the kNN graph of the rows of V: linked instances attract each other, all others repel each other, as in \
+         UMAP. "
+    });
+    out.push_str(
+        "Points that are close together belong together; distances between separate clusters, and their sizes, mean little. ",
+    );
+    if instances > LAID_OUT {
         put!(
             out,
-            "Drawn are {} of {} instances: a fixed sample in which every cluster has its share. ",
-            count(map.points.len()),
+            "A sample of {} was laid out, and the others were placed between the nearest points of the sample. ",
+            count(LAID_OUT)
+        );
+    }
+    out.push_str("</span><span data-position=plane hidden>");
+    out.push_str("Rows of V, scaled as for clustering, in the plane of largest variance (PCA). ");
+    if map.plane_from < instances {
+        put!(out, "The plane was computed from a sample of {}. ", count(map.plane_from));
+    }
+    out.push_str("</span>");
+    if map.clusters.len() < instances {
+        put!(
+            out,
+            "The map shows {} of {} instances: a fixed sample in which every cluster is represented. ",
+            count(map.clusters.len()),
             count(instances)
         );
     }
-    if map.plane_from < instances {
-        put!(out, "The plane is that of a sample of {}. ", count(map.plane_from));
-    }
     if figures.summary.clusters > MARKS {
         out.push_str(
-            "There are more clusters than marks, so some share theirs; point at an instance to be sure. ",
+            "There are more clusters than markers, so some clusters share one; point at an instance to be sure. ",
         );
     }
     out

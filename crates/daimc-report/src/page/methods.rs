@@ -44,11 +44,11 @@ fn paragraph(figures: &Figures, fit: &Fit) -> String {
     put!(out, "; {} of the pairs of instance and view were missing", percent(presence.missing));
     let cells: usize = figures.cells.iter().map(|view| view.cells).sum();
     match cells {
-        0 => out.push_str(", and no cell inside a row was. "),
+        0 => out.push_str(", and no values within rows were missing. "),
         cells => put!(
             out,
-            ", and so {} inside rows, which the loss leaves out. ",
-            if cells == 1 { "was one cell".into() } else { format!("were {} cells", count(cells)) }
+            ", and so {} within rows, which are excluded from the loss. ",
+            if cells == 1 { "was one value".into() } else { format!("were {} values", count(cells)) }
         ),
     }
     out.push_str(&scaling(fit));
@@ -69,7 +69,7 @@ fn paragraph(figures: &Figures, fit: &Fit) -> String {
     );
     let end = match summary.outcome {
         Outcome::Converged => "converged",
-        Outcome::Settled => "reached the limit with clusters at rest",
+        Outcome::Settled => "reached the limit with stable clusters",
         Outcome::Cancelled => "was stopped",
         _ => "reached the limit",
     };
@@ -103,7 +103,7 @@ fn paragraph(figures: &Figures, fit: &Fit) -> String {
     if let Some(share) = fit.model.reproducibility {
         put!(
             out,
-            "In fits to random four fifths of a sample, {} of the instances kept their cluster. ",
+            "In fits to a random four fifths of a sample, {} of the instances kept their cluster. ",
             percent(share)
         );
     }

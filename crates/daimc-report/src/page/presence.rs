@@ -47,8 +47,8 @@ fn cells(figures: &Figures) -> String {
     }
     let all: usize = figures.cells.iter().map(|view| view.cells).sum();
     format!(
-        "<p>Inside rows that show something, {} missing. None was imputed: the fit counts the cells that are there. Features without any value \
-         take no part.</p>{}",
+        "<p>Within rows that have some values, {} missing. None was imputed: the fit uses the values that are present. Features without any value \
+         are ignored.</p>{}",
         if all == 1 { "one cell is".into() } else { format!("{} cells are", count(all)) },
         table.finish("")
     )
@@ -59,20 +59,20 @@ fn instances(figures: &Figures) -> String {
     let (presence, instances) = (&figures.presence, figures.summary.instances);
     if presence.views.len() == 1 {
         return format!(
-            "<p class=empty>There is one view, and it shows all {} instances.</p>",
+            "<p class=empty>There is one view, and it contains all {} instances.</p>",
             count(instances)
         );
     }
     if presence.missing == 0.0 {
         return format!(
-            "<p class=empty>{}: each of the {} views shows all {} instances.</p>",
+            "<p class=empty>{}: each of the {} views contains all {} instances.</p>",
             if figures.cells.is_empty() { "Nothing is missing" } else { "No instance is missing" },
             presence.views.len(),
             count(instances)
         );
     }
     let mut out = format!(
-        "<p class=lead>{} of all pairs of instance and view are missing. {} of {} instances ({}) are seen in every view.</p>",
+        "<p class=lead>{} of all pairs of instance and view are missing. {} of {} instances ({}) are present in every view.</p>",
         percent(presence.missing),
         count(presence.complete),
         count(instances),
@@ -87,7 +87,7 @@ fn instances(figures: &Figures) -> String {
     let per_tile = instances as f64 / presence.bins as f64;
     let width = if per_tile > 1.0 {
         format!(
-            "a column stands for about {} instances and has the stronger colour the more of them are there",
+            "a column stands for about {} instances; the stronger its colour, the more of them are present",
             count(per_tile.round() as usize)
         )
     } else {
@@ -106,7 +106,7 @@ fn instances(figures: &Figures) -> String {
         upset(presence, drawn)
     );
     let all = presence.combinations.len() + presence.rest.0;
-    put!(out, "<figcaption>Instances that are seen in exactly the views marked below the bar.");
+    put!(out, "<figcaption>Instances that are present in exactly the views marked below the bar.");
     if all > COMBINATIONS {
         let listed = presence.combinations.iter().take(COMBINATIONS);
         let rest = instances - listed.map(|combination| combination.instances).sum::<usize>();
@@ -147,7 +147,7 @@ fn tiles(presence: &Presence, instances: usize, drawn: usize) -> String {
     let (height, left, right) = (18, room(presence, drawn), 62);
     let full = drawn * height + 4;
     let mut out = format!(
-        "<svg id=tiles viewBox=\"0 0 {WIDTH} {full}\" role=img aria-label=\"Which instances each of {} shows\">",
+        "<svg id=tiles viewBox=\"0 0 {WIDTH} {full}\" role=img aria-label=\"Which instances are present in each of {}\">",
         counted(presence.views.len(), "view")
     );
     labels(&mut out, presence, drawn, 0, height);

@@ -21,15 +21,15 @@ pub(crate) fn figure(figures: &Figures) -> String {
     let negative = below.filter(|value| **value < 0.0).count();
     let mut out = format!(
         "<figure data-name=silhouettes><h3>Silhouette of each instance</h3><div class=chart>{}</div><figcaption>Instances from left to right, cluster \
-         after cluster, in falling order. Above zero an instance lies nearer to its own cluster than to any other, on the scaled rows of \
-         V; {} of the {} shown lie below. The dashed line is the mean, {}.",
+         after cluster, in descending order. Above zero an instance is closer to its own cluster than to any other, on the scaled rows of \
+         V; {} of the {} shown are below zero. The dashed line is the mean, {}.",
         draw(figures),
         count(negative),
         count(clusters.silhouettes_from),
         score(clusters.silhouette)
     );
     if clusters.silhouettes_from < figures.summary.instances {
-        out.push_str(" Small clusters have more than their share of the width, so that they can be seen.");
+        out.push_str(" Small clusters are drawn wider than to scale, so that they are visible.");
     }
     out.push_str("</figcaption></figure>");
     out

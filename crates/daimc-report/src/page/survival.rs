@@ -57,15 +57,15 @@ pub(crate) fn figure(survival: &Survival) -> String {
         );
     }
     put!(out, "</div><figcaption>{} ", log_rank(survival));
-    out.push_str("Curves after Kaplan and Meier; a mark is an instance that is censored");
-    out.push_str(if known.len() <= BANDS { "; bands are intervals of 95 %." } else { "." });
+    out.push_str("Kaplan–Meier curves; a mark is a censored instance");
+    out.push_str(if known.len() <= BANDS { "; bands are 95 % confidence intervals." } else { "." });
     out.push_str("</figcaption></figure>");
     out
 }
 
 fn log_rank(survival: &Survival) -> String {
     let (Some(statistic), Some(p)) = (survival.statistic, survival.p) else {
-        return "No log-rank test: it takes events, and two clusters at risk.".into();
+        return "No log-rank test: it needs events, and two clusters at risk.".into();
     };
     let freedom = survival.freedom;
     let degrees = if freedom == 1 { "degree" } else { "degrees" };
@@ -87,8 +87,8 @@ fn frame(out: &mut String, x: Axis, y: Axis) {
     }
     put!(
         out,
-        "</g><text class=axis x=\"{:.1}\" y=\"{:.1}\" text-anchor=middle>time of follow-up</text>\
-         <text class=axis transform=\"translate(16 {:.1}) rotate(-90)\" text-anchor=middle>share that survives</text>",
+        "</g><text class=axis x=\"{:.1}\" y=\"{:.1}\" text-anchor=middle>follow-up time</text>\
+         <text class=axis transform=\"translate(16 {:.1}) rotate(-90)\" text-anchor=middle>survival probability</text>",
         f64::midpoint(LEFT, WIDTH - RIGHT),
         bottom + 36.0,
         f64::midpoint(TOP, bottom)

@@ -25,30 +25,30 @@ pub(crate) fn heat_maps(figures: &Figures) -> String {
         let hidden = if number > 0 { " hidden" } else { "" };
         put!(out, "<div class=chart data-view={number}{hidden}>");
         if view.rows.is_empty() {
-            out.push_str("<p class=empty>No feature of this view speaks for a cluster.</p>");
+            out.push_str("<p class=empty>No feature of this view is evidence for a cluster.</p>");
         } else {
             out.push_str(&draw(values, view, known, number));
         }
         out.push_str("</div>");
     }
     out.push_str(
-        "<figcaption>Rows are the features of largest weight for each cluster (the mark beside the name says which), columns are instances, \
-         cluster after cluster; within a cluster those come first whose cluster is surest, and last those that the view does not \
-         show. Colours are z-scores over the instances drawn",
+        "<figcaption>Rows are the features with the largest weights for each cluster (shown by the mark beside the name), columns are instances, \
+         cluster after cluster; within a cluster, instances are ordered by confidence, highest first; those missing from the view come \
+         last. Colours are z-scores over the instances drawn",
     );
     if values.views.iter().any(|view| view.log) {
-        out.push_str(", of logarithms where the fit takes these");
+        out.push_str(", of logarithms where the fit uses them");
     }
     out.push('.');
     if values.instances.len() < figures.summary.instances {
         put!(
             out,
-            " Drawn are {} of {} instances, a fixed sample in which every cluster has its share.",
+            " The heat map shows {} of {} instances, a fixed sample in which every cluster is represented.",
             count(values.instances.len()),
             count(figures.summary.instances)
         );
     }
-    out.push_str(" Press a row to see how the feature is distributed.</figcaption></figure>");
+    out.push_str(" Click a row to see the distribution of the feature.</figcaption></figure>");
     out
 }
 
@@ -145,7 +145,7 @@ fn keys(out: &mut String, left: f64, y: f64, number: usize) {
     put!(out, "<rect class=absent x=\"{next:.1}\" y=\"{:.1}\" width=18 height=12 />", y - 10.0);
     put!(out, "<text class=quiet x=\"{:.1}\" y={y}>cell missing</text>", next + 24.0);
     put!(out, "<rect class=unseen x=\"{:.1}\" y=\"{:.1}\" width=18 height=12 />", next + 120.0, y - 10.0);
-    put!(out, "<text class=quiet x=\"{:.1}\" y={y}>not seen in this view</text>", next + 144.0);
+    put!(out, "<text class=quiet x=\"{:.1}\" y={y}>missing from this view</text>", next + 144.0);
 }
 
 /// What the script draws from.

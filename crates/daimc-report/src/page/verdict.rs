@@ -12,19 +12,19 @@ const GRADES: [(f64, &str); 3] =
 pub(crate) fn sentence(figures: &Figures, fit: &Fit) -> String {
     let clusters = counted(figures.summary.clusters, "cluster");
     if figures.summary.clusters == 1 {
-        return "There is one cluster, as was asked for: nothing was separated.".into();
+        return "There is one cluster, as requested: nothing was separated.".into();
     }
     let mut out = format!("The {clusters} ");
     match &fit.significance {
         Some(found) if found.is_clear() => put!(
             out,
-            "are clearer than chance (neighbours agree on them by {:.2}, {} above permuted data)",
+            "are clearer than chance (agreement of neighbours {:.2}, {} above permuted data)",
             found.agreement,
             sigmas(found.excess())
         ),
         Some(found) => put!(
             out,
-            "are no clearer than chance (neighbours agree on them by {:.2}, on those of permuted data by {:.2})",
+            "are no clearer than chance (agreement of neighbours {:.2}, for permuted data {:.2})",
             found.agreement,
             found.by_chance
         ),
@@ -41,9 +41,9 @@ pub(crate) fn sentence(figures: &Figures, fit: &Fit) -> String {
     }
     put!(out, "; their mean silhouette in V is {}", score(figures.clusters.silhouette));
     if fit.missingness.notable() {
-        out.push_str(", but they follow which views instances have");
+        out.push_str(", but they are associated with which views instances have");
     } else if figures.presence.missing > 0.0 {
-        out.push_str(", and they do not follow which views instances have");
+        out.push_str(", and they are not associated with which views instances have");
     }
     out.push('.');
     out

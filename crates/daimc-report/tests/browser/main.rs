@@ -46,6 +46,7 @@ fn the_page_works_in_a_browser_in_light_and_in_dark() {
         names_are_text(&mut browser);
         hovering_tells_the_instance(&mut browser);
         the_switch_changes_colours(&mut browser);
+        the_other_switch_moves_the_points(&mut browser);
         a_key_picks_out_a_group(&mut browser);
         features_follow_the_choosers(&mut browser);
         pressing_a_feature_shows_its_distribution(&mut browser);
@@ -167,6 +168,31 @@ fn the_switch_changes_colours(browser: &mut Chromium) {
     // The same by keys: from the last choice on to the first.
     browser.press("ArrowRight", 39);
     assert_eq!(colours(browser), by_cluster);
+}
+
+/// Where the points and the numbers of the clusters are.
+fn positions(browser: &mut Chromium) -> Vec<(f64, f64)> {
+    let places = "[...document.querySelectorAll('#map use, #map .names text')].map((e) => \
+                  [Number(e.getAttribute('x')), Number(e.getAttribute('y'))])";
+    serde_json::from_value(browser.evaluate(places)).unwrap()
+}
+
+fn the_other_switch_moves_the_points(browser: &mut Chromium) {
+    let shown = "[...document.querySelectorAll('[data-position]')].filter((e) => e.getClientRects().length)\
+                 .map((e) => e.tagName + ' ' + e.dataset.position)";
+    let layout = positions(browser);
+    assert_eq!(browser.evaluate(shown), serde_json::json!(["SPAN layout"]));
+    browser.click("label:has(input[value=plane])");
+    let plane = positions(browser);
+    assert_eq!(browser.evaluate(shown), serde_json::json!(["g plane", "SPAN plane"]));
+    assert!(layout.iter().zip(&plane).filter(|(a, b)| a != b).count() > 230, "{plane:?}");
+    let frame = browser.evaluate("document.getElementById('map').getAttribute('viewBox')");
+    let frame: Vec<f64> = frame.as_str().unwrap().split(' ').map(|side| side.parse().unwrap()).collect();
+    assert!(plane.iter().all(|(x, y)| *x > 0.0 && *x < frame[2] && *y > 0.0 && *y < frame[3]), "{plane:?}");
+    // Back by keys.
+    browser.press("ArrowLeft", 37);
+    assert_eq!(positions(browser), layout);
+    assert_eq!(browser.evaluate(shown), serde_json::json!(["SPAN layout"]));
 }
 
 fn a_key_picks_out_a_group(browser: &mut Chromium) {

@@ -299,10 +299,28 @@ fn whoever_is_drawn_is_known_however_many_there_are() {
         Daimc::new(3).max_iterations(1).restarts(1).neighbours(daimc::Neighbours::Off).fit(&views).unwrap();
     let figures = Report::new(&views, &fit).figures().unwrap();
     let (map, known) = (&figures.map, &figures.instances);
-    assert_eq!(map.instances.len(), map.points.len());
-    assert!(known.ids.len() <= 24_000 && known.ids.len() >= map.points.len());
+    assert_eq!((map.layout.points.len(), map.plane.points.len()), (map.instances.len(), map.instances.len()));
+    assert!(known.ids.len() <= 24_000 && known.ids.len() >= map.instances.len());
     for (&at, &cluster) in map.instances.iter().zip(&map.clusters) {
         assert_eq!(known.clusters[at], cluster);
         assert_eq!(fit.labels[known.numbers[at]], cluster);
+    }
+}
+
+#[test]
+fn the_map_is_that_of_the_fit_and_of_v_where_it_has_none() {
+    let (views, _) = incomplete(300, 3);
+    let fit = Daimc::new(3).neighbours(daimc::Neighbours::Refine).map(true).fit(&views).unwrap();
+    let own = fit.map.clone().unwrap();
+    let map = Report::new(&views, &fit).figures().unwrap().map;
+    assert!(map.of_views);
+    let without = Daimc::new(3).fit(&views).unwrap();
+    let by_v = Report::new(&views, &without).figures().unwrap();
+    assert!(!by_v.map.of_views);
+    let laid_out = without.map_of_latent().unwrap();
+    for (map, expected) in [(&map, &own), (&by_v.map, &laid_out)] {
+        for (&at, point) in map.instances.iter().zip(&map.layout.points) {
+            assert_eq!(point[..], *expected.row(by_v.instances.numbers[at]));
+        }
     }
 }

@@ -52,7 +52,6 @@ impl Daimc {
         if clusters < 2 || LEAST * clusters > scan.instances() || scan.stop().is_set() {
             return Ok(None);
         }
-        self.watch.tell(&Stage::Significance);
         let instances = self.sample(scan);
         let mut buffers: Vec<Buffer> = scalings.iter().map(|_| Buffer::default()).collect();
         let Some(part) = if_it_can_be_had(Subset::pick(scan, &instances, &mut buffers))? else {
@@ -98,15 +97,20 @@ impl Daimc {
     }
 
     fn beside_chance(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
+        let watch = self.watch.begin(Stage::Significance);
+        let fitted = watch.pieces(1 + PERMUTATIONS);
         // The data themselves, then what is left of them by each permutation.
         let found = (0..=PERMUTATIONS).into_par_iter().map(|number| {
             let fit = self.quick(self.options.seed.wrapping_add(number as u64));
-            if number == 0 {
-                return fit.agreement(views, scalings, stop);
-            }
-            let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
-            rng.set_stream(u64::MAX / 7 + number as u64);
-            fit.agreement(&permuted(views, None, Some(&mut rng))?, scalings, stop)
+            let agreement = if number == 0 {
+                fit.agreement(views, scalings, stop)
+            } else {
+                let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
+                rng.set_stream(u64::MAX / 7 + number as u64);
+                fit.agreement(&permuted(views, None, Some(&mut rng))?, scalings, stop)
+            };
+            fitted();
+            agreement
         });
         let found = found.collect::<Result<Vec<f64>>>()?;
         Ok(Significance::new(found[0], &found[1..]))
@@ -128,8 +132,8 @@ impl Daimc {
     fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<f64> {
         let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
         let labels = Place::by_columns(v, &self.options, stop)?.2.labels;
-        let quiet = Watch { stop: stop.clone(), listener: None };
-        let nearest = neighbours::nearest(&sweep, &self.options, &quiet)?;
+        let quiet = Watch::default().within(stop);
+        let nearest = neighbours::nearest(&sweep, &self.options, true, &quiet)?;
         Ok(routes::agreement(&labels, self.options.clusters, &nearest))
     }
 }

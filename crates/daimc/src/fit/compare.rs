@@ -35,7 +35,7 @@ impl Daimc {
         if compared().next().is_none() || !self.compares || nothing {
             return Ok(all(likely));
         }
-        self.watch.tell(&Stage::Scaling);
+        self.watch.begin(Stage::Scaling);
         let [score, other] = match self.compare(scan, &all(likely), &all(!likely)) {
             // The fit itself will say that it was stopped.
             Err(Error::Interrupted) => return Ok(all(likely)),

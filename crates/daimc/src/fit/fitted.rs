@@ -2,14 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::layout;
 use crate::missingness::Missingness;
 use crate::model::Model;
 use crate::neighbours::Decision;
+use crate::online::Learnt;
 use crate::prepared::MissingCells;
 use crate::significance::Significance;
 use crate::source::Source;
 use crate::steps::objective::Objective;
 use crate::text::quoted;
+use crate::watch::Watch;
 use crate::{Error, Ids, Matrix, Result};
 
 /// The result of a fit: the [`Model`], and the instances that it was fitted to.
@@ -22,8 +25,13 @@ pub struct Fit {
     pub missing_cells: Vec<MissingCells>,
     /// The instances.
     pub ids: Ids,
+    /// Whom the model had learnt from before these, where it was [updated](crate::Online) and they had names.
+    pub learnt: Learnt,
     /// V: a row for each instance.
     pub latent: Matrix,
+    /// A map of the instances, where it was [asked for](crate::Daimc::map): where each is in two dimensions, instances × 2.
+    /// Distances between clusters that lie apart mean little.
+    pub map: Option<Matrix>,
     /// The cluster of each instance, numbered by size: 0 is the largest, and of equal ones that of the first instance comes first.
     pub labels: Vec<usize>,
     /// How sure each instance's cluster is, from 0 to 1: an estimate of the share of fits to resampled data in which the
@@ -57,6 +65,14 @@ impl Fit {
     #[must_use]
     pub fn iterations(&self) -> usize {
         self.history.len()
+    }
+
+    /// A map of the instances by V alone, for a fit without a [map](Fit::map): a layout of the graph of the nearest rows of V.
+    ///
+    /// # Errors
+    /// When rows of V are no finite numbers; those of a fit are.
+    pub fn map_of_latent(&self) -> Result<Matrix> {
+        layout::of_latent(&self.latent, self.model.options.seed, &Watch::default())
     }
 
     /// Fails unless these are the instances of the fit.
@@ -134,4 +150,7 @@ pub struct Timings {
     /// Neighbourhoods, and the clusters that were cut from them.
     #[serde(default)]
     pub neighbours: f64,
+    /// The map.
+    #[serde(default)]
+    pub map: f64,
 }

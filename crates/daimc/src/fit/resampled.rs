@@ -12,6 +12,7 @@ use crate::model::Place;
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
+use crate::watch::Stage;
 use crate::{Result, Stop};
 
 /// Parts of the sample that are fitted, and the share of its instances that each has.
@@ -20,15 +21,20 @@ const SHARE: f64 = 0.8;
 
 impl Daimc {
     /// The mean share of the instances of a part of the sample that a quick fit to this part alone leaves in the clusters that
-    /// are given for all instances; `None` if there is no part to be fitted, or the fit was stopped.
+    /// are given for the sample; `None` if there is no part to be fitted, or the fit was stopped.
     pub(super) fn reproducibility(
         &self,
         sampled: &Sampled,
-        labels: &[usize],
+        own: &[usize],
         stop: &Stop,
     ) -> Result<Option<f64>> {
-        let own: Vec<usize> = sampled.instances.iter().map(|&i| labels[i as usize]).collect();
-        let shares = (0..PARTS).into_par_iter().map(|number| self.in_part(sampled, &own, number, stop));
+        let watch = self.watch.begin(Stage::Reproducibility);
+        let fitted = watch.pieces(PARTS);
+        let shares = (0..PARTS).into_par_iter().map(|number| {
+            let share = self.in_part(sampled, own, number, stop);
+            fitted();
+            share
+        });
         let Some(shares) = if_it_can_be_had(shares.collect::<Result<Vec<_>>>())? else { return Ok(None) };
         let shares: Vec<f64> = shares.into_iter().flatten().collect();
         Ok((!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64))

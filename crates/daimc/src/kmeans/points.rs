@@ -34,11 +34,21 @@ impl<'a> Points<'a> {
         buffer: &'a mut Buffer,
     ) -> Result<Self> {
         let block = scan.pick(view, instances, buffer)?;
-        let row = |(i, &instance): (usize, &u32)| Some((instance as usize, block.index.row(i)?));
-        let rows: Vec<(usize, usize)> = instances.iter().enumerate().filter_map(row).collect();
+        Ok(Self::of(lens, block, instances.iter().map(|&instance| instance as usize)))
+    }
+
+    /// The rows of a block, with the numbers that the lens knows them by.
+    pub fn of(lens: &'a Lens, block: Block<'a>, numbers: impl Iterator<Item = usize>) -> Self {
+        let row = |(i, number): (usize, usize)| Some((number, block.index.row(i)?));
+        let rows = numbers.enumerate().filter_map(row).collect();
+        Self::in_block(lens, block, rows)
+    }
+
+    /// Some rows of a block, with those numbers.
+    pub fn in_block(lens: &'a Lens, block: Block<'a>, rows: Vec<(usize, usize)>) -> Self {
         let from_centre = lens.measure();
         let squares = rows.iter().map(|&at| from_centre.square(&block, at)).collect();
-        Ok(Self { lens, block, rows, squares, extra: None })
+        Self { lens, block, rows, squares, extra: None }
     }
 
     /// Adds a point that counts `weight` times.

@@ -1,16 +1,20 @@
 //! What has to be known of all scaled rows of a view before they are multiplied with anything.
 
+use serde::{Deserialize, Serialize};
+
 use super::holes::Extent;
 use super::{Lens, power_near, reciprocal};
+use crate::Layout;
 use crate::Result;
+use crate::distributed::Request;
+use crate::forest::{Forest, Merge};
+use crate::scale::Scaling;
 use crate::scan::{Piece, Scan};
-use crate::source::Buffer;
+use crate::source::{Block, Buffer};
 
-/// Lengths of rows, of a block or of the whole view.
-#[derive(Debug, Default)]
-pub(super) struct Norms {
-    /// `f` of each instance, if rows are brought to length 1.
-    pub factors: Vec<f64>,
+/// Lengths of rows, of a block, of a leaf or of the whole view.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Norms {
     /// `Σ ‖x'‖²`, of the cells that are there.
     pub squares: Squares,
     /// How many rows there are; one that lacks cells counts as much as it shows.
@@ -27,15 +31,44 @@ pub(super) struct Norms {
     too_long: Option<usize>,
     pub bytes: usize,
     pub lacks_cells: bool,
+    /// If rows are brought to length 1: how many are not zero, and the sum of their lengths before.
+    pub lengths: (f64, f64),
+}
+
+/// What is decided about a view once its rows were looked at: all of a [`Lens`] that does not grow with the instances.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Parts {
+    scaling: Scaling,
+    by_row: bool,
+    centre: Vec<f64>,
+    lacks_cells: bool,
+}
+
+impl Parts {
+    /// A lens that knows no row yet.
+    fn of(&self, layout: Layout, features: usize) -> Lens {
+        Lens {
+            by_row: self.by_row,
+            centre: self.centre.clone(),
+            lacks_cells: self.lacks_cells,
+            ..Lens::blank(self.scaling.clone(), layout, features)
+        }
+    }
+}
+
+/// Beyond these lengths, scaled and as stored, rows are told.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    pub scaled: f64,
+    pub stored: f64,
 }
 
 impl Norms {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { smallest: f64::INFINITY, shortest: f64::INFINITY, ..Self::default() }
     }
 
-    fn absorb(&mut self, other: &mut Self) {
-        self.factors.append(&mut other.factors);
+    fn absorb(&mut self, other: &Self) {
         self.squares.absorb(&other.squares);
         self.shown += other.shown;
         self.from_centre.absorb(&other.from_centre);
@@ -46,6 +79,8 @@ impl Norms {
         self.too_long = self.too_long.or(other.too_long);
         self.bytes += other.bytes;
         self.lacks_cells |= other.lacks_cells;
+        self.lengths.0 += other.lengths.0;
+        self.lengths.1 += other.lengths.1;
     }
 
     /// The row that cannot be worked with, if there is one. Where a weight will bring rows into range, long ones do no
@@ -58,10 +93,16 @@ impl Norms {
     }
 }
 
+impl Merge for Norms {
+    fn merge(&mut self, right: Self) {
+        self.absorb(&right);
+    }
+}
+
 /// A sum of squares, `sum · unit²` with a power of two, so that it is known also where the squares leave the range
 /// of numbers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Squares {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Squares {
     sum: f64,
     /// Zero: nothing was added yet.
     unit: f64,
@@ -142,42 +183,59 @@ impl Lens {
         if self.scaling.unit_rows() { reciprocal(length) * self.scaling.weight } else { self.scaling.weight }
     }
 
-    /// One pass over the view; rows that are longer than the limits, scaled and as stored, are told.
-    pub(super) fn norms(
+    /// One pass over the view: `f` of each instance, if rows are brought to length 1 and are here, and what is known of all.
+    pub(super) fn norms(&self, scan: &Scan<'_>, view: usize, limits: Limits) -> Result<(Vec<f64>, Norms)> {
+        if let Some((holders, table)) = scan.holders() {
+            let (scaling, pilot) = (self.scaling.clone(), self.centre.clone());
+            let shares: Forest<Norms> =
+                holders.ask(Request::Norms { table, view, scaling, pilot, limits })?.try_into()?;
+            return Ok((Vec::new(), shares.sum(Norms::new())?));
+        }
+        // A shard of several looks at its own rows alone.
+        let (factors, shares) = self.norms_here(scan, view, limits)?;
+        Ok((factors, shares.share(Norms::new())))
+    }
+
+    /// The same of the rows that are here, leaf by leaf.
+    pub(super) fn norms_here(
         &self,
         scan: &Scan<'_>,
         view: usize,
-        (limit, stored_limit): (f64, f64),
-    ) -> Result<Norms> {
-        let instances = scan.instances();
+        limits: Limits,
+    ) -> Result<(Vec<f64>, Forest<Norms>)> {
+        let first = scan.blocks().first();
         let measure = self.measure();
-        let mut total = Norms::new();
-        total.factors.reserve_exact(if self.scaling.unit_rows() { instances } else { 0 });
-        scan.pass_view(
+        let unit_rows = self.scaling.unit_rows();
+        let mut all = Vec::with_capacity(if unit_rows { scan.instances() } else { 0 });
+        let shares = scan.sum_view(
             view,
-            Norms::new,
-            |Piece { instances: range, blocks }, norms| {
+            || (Norms::new(), Vec::new()),
+            |Piece { instances: range, blocks }, (norms, factors)| {
                 *norms = Norms::new();
                 let block = &blocks[0];
                 for i in 0..range.len() {
                     let Some(row) = block.index.row(i) else {
-                        norms.factors.push(0.0);
+                        factors.push(0.0);
                         continue;
                     };
                     let (stored, scaled) = self.lengths(block, row);
                     let Extent { observed, whole, share } = self.extent(block, row, scaled);
                     let factor = self.own_factor(whole);
                     let length = observed * factor;
-                    if stored > stored_limit || !length.is_finite() {
-                        norms.refused.get_or_insert(range.start + i);
+                    if stored > limits.stored || !length.is_finite() {
+                        norms.refused.get_or_insert(first + range.start + i);
                     }
-                    if length > limit {
-                        norms.too_long.get_or_insert(range.start + i);
+                    if length > limits.scaled {
+                        norms.too_long.get_or_insert(first + range.start + i);
                     }
                     if length > 0.0 {
                         norms.shortest = norms.shortest.min(length);
                     }
-                    norms.factors.push(factor);
+                    factors.push(factor);
+                    if unit_rows && factor > 0.0 {
+                        norms.lengths.0 += 1.0;
+                        norms.lengths.1 += 1.0 / factor;
+                    }
                     norms.squares.add(length);
                     norms.shown += share;
                     norms.lacks_cells |= !block.holes.row(row).is_empty();
@@ -188,13 +246,76 @@ impl Lens {
                         norms.smallest = norms.smallest.min(stored);
                     }
                 }
-                if !self.scaling.unit_rows() {
-                    norms.factors.clear();
+                if !unit_rows {
+                    factors.clear();
                 }
                 Ok(())
             },
-            |norms| total.absorb(norms),
+            Norms::new,
+            |total, (norms, factors)| {
+                total.absorb(norms);
+                all.append(factors);
+            },
         )?;
-        Ok(total)
+        Ok((all, shares))
+    }
+
+    /// `f` of a row, from its values.
+    fn factor_of(&self, block: &Block<'_>, row: usize) -> f64 {
+        self.own_factor(self.extent(block, row, self.lengths(block, row).1).whole)
+    }
+
+    /// The same view, of some of its rows alone, which are numbered in their order. Factors are worked out from the rows, so
+    /// that those of all rows need not be known.
+    pub fn of_rows(&self, block: &Block<'_>, count: usize) -> Self {
+        let factor = |i: usize| block.index.row(i).map_or(0.0, |row| self.factor_of(block, row));
+        let unit_rows = self.scaling.unit_rows();
+        let factors = if unit_rows { (0..count).map(factor).collect() } else { Vec::new() };
+        Self { factors, ..self.parts().of(self.layout, self.features) }
+    }
+
+    /// The view of the rows that are here, as it was decided for all.
+    pub fn placed(scan: &Scan<'_>, view: usize, parts: &Parts) -> Result<Self> {
+        let mut lens = parts.of(scan.layout(view), scan.schema().view(view).features());
+        let (mut factors, mut bytes) = (Vec::new(), 0);
+        scan.pass_view(
+            view,
+            || (Vec::new(), 0),
+            |Piece { instances, blocks }, (factors, bytes)| {
+                for row in (0..instances.len()).map(|i| blocks[0].index.row(i)) {
+                    factors.push(row.map_or(0.0, |row| lens.factor_of(&blocks[0], row)));
+                    *bytes += row.map_or(0, |row| blocks[0].rows.bytes(row, lens.features));
+                }
+                Ok(())
+            },
+            |(own, size): &mut (Vec<f64>, usize)| {
+                factors.append(own);
+                bytes += std::mem::take(size);
+            },
+        )?;
+        if lens.scaling.unit_rows() {
+            lens.factors = factors;
+        }
+        lens.bytes = bytes;
+        Ok(lens)
+    }
+
+    /// The norms of the rows that are here, for a lens that is still to be decided about.
+    pub fn norms_of(
+        scan: &Scan<'_>,
+        view: usize,
+        scaling: Scaling,
+        pilot: Vec<f64>,
+        limits: Limits,
+    ) -> Result<Forest<Norms>> {
+        let parts = Parts { scaling, by_row: false, centre: pilot, lacks_cells: false };
+        let lens = parts.of(scan.layout(view), scan.schema().view(view).features());
+        Ok(lens.norms_here(scan, view, limits)?.1)
+    }
+
+    /// What was decided about the view.
+    pub fn parts(&self) -> Parts {
+        let Self { scaling, by_row, centre, lacks_cells, .. } = self;
+        Parts { scaling: scaling.clone(), by_row: *by_row, centre: centre.clone(), lacks_cells: *lacks_cells }
     }
 }

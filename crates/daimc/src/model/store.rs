@@ -4,14 +4,19 @@
 //! The metadata are part of the header, which may have 100 MB; so IDs and names of features are tensors: their bytes one after
 //! the other, and the offsets at which each begins. In version 1 they were part of the metadata.
 
+mod references;
+mod retained;
+mod tensor;
+
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, Metadata as Header, SafeTensors, TensorInfo};
+use safetensors::tensor::{Metadata as Header, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 
-use super::{Model, ViewModel, mean_rows};
+use super::{Model, ViewModel};
+use crate::cluster_sums::mean_rows;
 use crate::fit::{Fit, Run};
 use crate::options::Options;
 use crate::prepared::{MissingCells, Preparation};
@@ -19,6 +24,7 @@ use crate::scale::{Scale, Scaling};
 use crate::significance::Significance;
 use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
+use tensor::{Content, Tensor, names, whole};
 
 /// Raised whenever a file of an older version cannot be read as it is.
 const VERSION: u32 = 3;
@@ -46,6 +52,9 @@ struct Metadata {
     sizes: Option<Vec<usize>>,
     #[serde(default)]
     reproducibility: Option<f64>,
+    /// ε of each view, where there are tensors of references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    doubts: Option<Vec<f64>>,
 }
 
 /// What it says of the instances, if it has any.
@@ -123,94 +132,6 @@ impl From<&Scaling> for ScalingMetadata {
 
 fn broken(reason: impl std::fmt::Display) -> Error {
     Error::ModelFile { reason: reason.to_string() }
-}
-
-/// Numbers that are written at a time.
-const PIECE: usize = 1 << 10;
-
-/// What a tensor is made of.
-enum Content<'a> {
-    Numbers(&'a [f64]),
-    Labels(&'a [usize]),
-    Offsets(&'a [String]),
-    Bytes(&'a [String]),
-}
-
-struct Tensor<'a> {
-    name: String,
-    shape: Vec<usize>,
-    content: Content<'a>,
-}
-
-impl<'a> Tensor<'a> {
-    fn vector(name: impl Into<String>, content: Content<'a>) -> Self {
-        let length = match content {
-            Content::Numbers(values) => values.len(),
-            Content::Labels(labels) => labels.len(),
-            Content::Offsets(names) => names.len() + 1,
-            Content::Bytes(names) => names.iter().map(String::len).sum(),
-        };
-        Self { name: name.into(), shape: vec![length], content }
-    }
-
-    fn matrix(name: impl Into<String>, matrix: &'a Matrix) -> Self {
-        let shape = vec![matrix.rows(), matrix.columns()];
-        Self { name: name.into(), shape, content: Content::Numbers(matrix.values()) }
-    }
-
-    fn names(owner: &str, names: &'a [String]) -> [Self; 2] {
-        [
-            Self::vector(format!("{owner}.offsets"), Content::Offsets(names)),
-            Self::vector(format!("{owner}.bytes"), Content::Bytes(names)),
-        ]
-    }
-
-    fn scaling(owner: &str, Scaling { shift, factor, squares, .. }: &'a Scaling) -> Vec<Self> {
-        let mut tensors = vec![
-            Self::vector(format!("{owner}.shift"), Content::Numbers(shift)),
-            Self::vector(format!("{owner}.factor"), Content::Numbers(factor)),
-        ];
-        if !squares.is_empty() {
-            tensors.push(Self::vector(format!("{owner}.squares"), Content::Numbers(squares)));
-        }
-        tensors
-    }
-
-    fn dtype(&self) -> Dtype {
-        match self.content {
-            Content::Numbers(_) | Content::Labels(_) => Dtype::F64,
-            Content::Offsets(_) => Dtype::U64,
-            Content::Bytes(_) => Dtype::U8,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        self.shape.iter().product::<usize>() * self.dtype().bitsize() / 8
-    }
-
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        match self.content {
-            // As they lie in memory, without a copy of them.
-            Content::Numbers(values) if cfg!(target_endian = "little") => {
-                values.chunks(PIECE).try_for_each(|piece| out.write_all(bytemuck::cast_slice(piece)))
-            }
-            Content::Numbers(values) => {
-                values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
-            }
-            Content::Labels(labels) => {
-                labels.iter().try_for_each(|&label| out.write_all(&(label as f64).to_le_bytes()))
-            }
-            Content::Offsets(names) => {
-                let mut offset = 0_u64;
-                out.write_all(&offset.to_le_bytes())?;
-                names.iter().try_for_each(|name| {
-                    offset += name.len() as u64;
-                    out.write_all(&offset.to_le_bytes())
-                })
-            }
-            Content::Bytes(names) => names.iter().try_for_each(|name| out.write_all(name.as_bytes())),
-        }
-    }
 }
 
 /// Writes a file piece by piece: tensors in the order of the file, what needs the widest alignment first.
@@ -296,11 +217,13 @@ impl<'a> Opened<'a> {
         let named = about.named.then(|| names(&self.tensors, "ids")).transpose()?;
         let ids = named.or(about.ids).map_or(Ids::Numbers(about.instances), Ids::Names);
         let latent = self.matrix("latent")?;
+        let map = self.matrix_if_any("map")?;
         let labels = self.numbers("labels")?.1.into_iter().map(whole).collect::<Result<Vec<_>>>()?;
         let confidence = self.numbers("confidence")?.1;
         let metadata: Metadata = serde_json::from_str(&self.metadata).map_err(broken)?;
         let (columns, clusters) = (metadata.options.latent, metadata.options.clusters);
         let fits = (latent.rows(), latent.columns()) == (ids.len(), columns)
+            && map.as_ref().is_none_or(|map| (map.rows(), map.columns()) == (ids.len(), 2))
             && labels.len() == ids.len()
             && confidence.len() == ids.len()
             && labels.iter().all(|&label| label < clusters);
@@ -317,7 +240,9 @@ impl<'a> Opened<'a> {
             model,
             missing_cells,
             ids,
+            learnt: self.learnt_before()?,
             latent,
+            map,
             labels,
             confidence,
             neighbours: about.neighbours,
@@ -349,8 +274,6 @@ impl<'a> Opened<'a> {
         let views = metadata.views.into_iter().enumerate().map(|(i, view)| {
             let named =
                 view.named.then(|| names(&self.tensors, &format!("view.{i}.features"))).transpose()?;
-            let stability = format!("view.{i}.stability");
-            let told = self.tensors.names().contains(&stability.as_str());
             Ok(ViewModel {
                 name: view.name,
                 feature_names: named.or(view.feature_names),
@@ -361,39 +284,24 @@ impl<'a> Opened<'a> {
                     ..Preparation::new(self.numbers_if_any(&format!("view.{i}.fill"))?)
                 },
                 scaling: self.scaling(&format!("view.{i}"), view.scaling)?,
-                stability: told.then(|| self.matrix(&stability)).transpose()?,
+                stability: self.matrix_if_any(&format!("view.{i}.stability"))?,
             })
         });
+        let views = views.collect::<Result<Vec<_>>>()?;
+        let references = metadata.doubts.map(|doubts| self.references(&doubts)).transpose()?;
+        let retained = self.retained(views.len())?;
         let model = Model {
-            views: views.collect::<Result<_>>()?,
+            references,
+            views,
             latent_scaling: self.scaling("latent", metadata.latent_scaling)?,
             centres: self.matrix("centres")?,
             means,
             sizes,
             reproducibility: metadata.reproducibility,
+            retained,
             options: metadata.options,
         };
         if model.fits_together() { Ok(model) } else { Err(apart()) }
-    }
-
-    fn numbers(&self, name: &str) -> Result<(Vec<usize>, Vec<f64>)> {
-        let tensor = self.tensors.tensor(name).map_err(broken)?;
-        if tensor.dtype() != Dtype::F64 {
-            return Err(broken(format!("{name} is not of type F64")));
-        }
-        let (values, _) = tensor.data().as_chunks::<8>();
-        let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-            return Err(broken(format!("{name} holds {value}")));
-        }
-        Ok((tensor.shape().to_vec(), values))
-    }
-
-    fn matrix(&self, name: &str) -> Result<Matrix> {
-        match self.numbers(name)? {
-            (shape, values) if shape.len() == 2 => Matrix::new(shape[0], shape[1], values),
-            _ => Err(broken(format!("{name} is not a matrix"))),
-        }
     }
 
     fn scaling(&self, owner: &str, known: ScalingMetadata) -> Result<Scaling> {
@@ -403,22 +311,6 @@ impl<'a> Opened<'a> {
         let squares = self.numbers_if_any(&format!("{owner}.squares"))?;
         Ok(Scaling { scale, reason, shift, factor, weight, importance, length, squares })
     }
-
-    /// Numbers that are not in every file.
-    fn numbers_if_any(&self, name: &str) -> Result<Vec<f64>> {
-        if self.tensors.names().contains(&name) { Ok(self.numbers(name)?.1) } else { Ok(Vec::new()) }
-    }
-
-    /// Whole numbers that are not in every file.
-    fn counts_if_any(&self, name: &str) -> Result<Vec<usize>> {
-        self.numbers_if_any(name)?.into_iter().map(whole).collect()
-    }
-}
-
-/// A label, or a number of instances.
-fn whole(value: f64) -> Result<usize> {
-    let whole = value >= 0.0 && value.trunc() == value && value < 2.0_f64.powi(32);
-    if whole { Ok(value as usize) } else { Err(broken("a label or count is not a whole number")) }
 }
 
 /// As of a file that was tampered with.
@@ -434,10 +326,14 @@ impl Fit {
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut tensors = self.model.tensors();
         tensors.push(Tensor::matrix("latent", &self.latent));
+        tensors.extend(self.map.as_ref().map(|map| Tensor::matrix("map", map)));
         tensors.push(Tensor::vector("labels", Content::Labels(&self.labels)));
         tensors.push(Tensor::vector("confidence", Content::Numbers(&self.confidence)));
         for (i, own) in self.missing_cells.iter().enumerate().filter(|(_, own)| !own.by_feature.is_empty()) {
             tensors.push(Tensor::vector(format!("view.{i}.missing"), Content::Labels(&own.by_feature)));
+        }
+        if !self.learnt.is_empty() {
+            tensors.push(Tensor::vector("learnt", Content::Hashes(&self.learnt.hashes)));
         }
         if let Ids::Names(names) = &self.ids {
             tensors.extend(Tensor::names("ids", names));
@@ -565,6 +461,12 @@ impl Model {
                 tensors.extend(Tensor::names(&format!("view.{i}.features"), names));
             }
         }
+        if let Some(references) = &self.references {
+            tensors.extend(references.tensors());
+        }
+        if let Some(retained) = &self.retained {
+            tensors.extend(retained.tensors());
+        }
         tensors
     }
 
@@ -582,6 +484,7 @@ impl Model {
             latent_scaling: (&self.latent_scaling).into(),
             sizes: Some(self.sizes.clone()),
             reproducibility: self.reproducibility,
+            doubts: self.references.as_ref().map(|own| own.views.iter().map(|view| view.doubt).collect()),
         }
     }
 
@@ -595,10 +498,13 @@ impl Model {
                 && squares.iter().all(|square| *square >= 0.0)
                 && (shift.is_empty() || !factor.is_empty())
         };
-        shape(&self.centres) == (latent, clusters)
+        let features: Vec<usize> = self.views.iter().map(|view| view.basis.rows()).collect();
+        self.references.as_ref().is_none_or(|references| references.fits(&features, clusters))
+            && shape(&self.centres) == (latent, clusters)
             && shape(&self.means) == (latent, clusters)
             && self.sizes.len() == clusters
             && scales(&self.latent_scaling, latent)
+            && self.retained.as_ref().is_none_or(|retained| retained.fits(&features, &self.options))
             && self.views.iter().all(|view| {
                 let d = view.basis.rows();
                 view.basis.columns() == latent
@@ -620,30 +526,4 @@ struct Outline {
     version: u32,
     /// How many instances of the fit the file holds, if any.
     instances: Option<usize>,
-}
-
-/// The bytes of a vector.
-fn vector<'a>(tensors: &SafeTensors<'a>, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
-    let tensor = tensors.tensor(name).map_err(broken)?;
-    if tensor.dtype() != dtype || tensor.shape().len() != 1 {
-        return Err(broken(format!("{name} is not a vector of type {dtype}")));
-    }
-    Ok(tensor.data())
-}
-
-/// The names that two tensors hold.
-fn names(tensors: &SafeTensors<'_>, owner: &str) -> Result<Vec<String>> {
-    let (offsets, _) = vector(tensors, &format!("{owner}.offsets"), Dtype::U64)?.as_chunks::<8>();
-    let bytes = vector(tensors, &format!("{owner}.bytes"), Dtype::U8)?;
-    let wrong = || broken(format!("{owner} are not names"));
-    let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
-    let offset = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).map_err(|_| wrong());
-    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Err(wrong()) };
-    if offset(first)? != 0 || offset(last)? != text.len() {
-        return Err(wrong());
-    }
-    // An offset before the last one, beyond the end or within a letter is none of a name.
-    let name =
-        |pair: &[[u8; 8]]| Ok(text.get(offset(&pair[0])?..offset(&pair[1])?).ok_or_else(wrong)?.to_owned());
-    offsets.windows(2).map(name).collect()
 }

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::join::{PADDED, distances};
+use super::lists::{FRESH, Lists, NONE, insert, point};
 use crate::Result;
 use crate::views::index;
 use crate::watch::Watch;
@@ -32,11 +33,8 @@ const ROUNDS: usize = 20;
 const CHANGED: f64 = 0.001;
 
 /// Points whose lists are joined before anybody's list changes, and those that one thread takes at a time.
-const BATCH: usize = 8192;
+const BATCH: usize = 4096;
 const TAKEN: usize = 64;
-
-/// Nobody.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// Points in single precision, with a whole multiple of [`PADDED`] numbers each.
 pub(super) struct Rows {
@@ -45,21 +43,17 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Makes room for points of so many numbers.
-    pub fn new(numbers: usize) -> Self {
-        Self { width: numbers.next_multiple_of(PADDED), values: Vec::new() }
+    /// Makes room for so many points of so many numbers.
+    pub fn new(points: usize, numbers: usize) -> Self {
+        let width = numbers.next_multiple_of(PADDED);
+        Self { width, values: Vec::with_capacity(points * width) }
     }
 
-    /// The numbers of a point as they are stored.
-    pub fn pad(&self, row: impl Iterator<Item = f32>, into: &mut Vec<f32>) {
-        let end = into.len() + self.width;
-        into.extend(row);
-        into.resize(end, 0.0);
-    }
-
-    /// Adds points that were padded.
-    pub fn append(&mut self, some: &mut Vec<f32>) {
-        self.values.append(some);
+    /// Adds a point.
+    pub fn push(&mut self, row: &[f32]) {
+        let end = self.values.len() + self.width;
+        self.values.extend_from_slice(row);
+        self.values.resize(end, 0.0);
     }
 
     pub fn len(&self) -> usize {
@@ -69,16 +63,6 @@ impl Rows {
     fn row(&self, i: usize) -> &[f32] {
         &self.values[i * self.width..][..self.width]
     }
-}
-
-/// The nearest of each point that have been found, nearest first; of two at the same distance the one with the smaller number.
-pub(super) struct Lists {
-    /// How many each point keeps.
-    kept: usize,
-    others: Vec<u32>,
-    squares: Vec<f32>,
-    /// Whether they are new since they were last joined.
-    fresh: Vec<bool>,
 }
 
 /// Points that know each other by somebody: the first `fresh` of them are new to him.
@@ -95,15 +79,6 @@ struct Offer {
 }
 
 impl Lists {
-    fn empty(points: usize, kept: usize) -> Self {
-        Self {
-            kept,
-            others: vec![NONE; points * kept],
-            squares: vec![f32::INFINITY; points * kept],
-            fresh: vec![false; points * kept],
-        }
-    }
-
     /// The nearest of each point with their squared distances.
     pub fn find(rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
         let n = rows.len();
@@ -126,14 +101,12 @@ impl Lists {
     /// The same with longer lists, which find more.
     pub fn find_more(self, rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
         let mut longer = Self::empty(rows.len(), KEPT[1]);
-        let lists = longer.others.par_chunks_mut(KEPT[1]).zip(longer.squares.par_chunks_mut(KEPT[1]));
-        lists.zip(longer.fresh.par_chunks_mut(KEPT[1])).enumerate().for_each(
-            |(i, ((others, squares), fresh))| {
-                for (at, (other, square)) in self.of(i).enumerate() {
-                    (others[at], squares[at], fresh[at]) = (other, square, true);
-                }
-            },
-        );
+        let lists = longer.entries.par_chunks_mut(KEPT[1]).zip(longer.squares.par_chunks_mut(KEPT[1]));
+        lists.enumerate().for_each(|(i, (entries, squares))| {
+            for (at, (other, square)) in self.of(i).enumerate() {
+                (entries[at], squares[at]) = (other | FRESH, square);
+            }
+        });
         drop(self);
         longer.descend(rows, seed, watch)?;
         Ok(longer)
@@ -150,22 +123,11 @@ impl Lists {
                 let groups = (start..(start + BATCH).min(n)).into_par_iter().map(|i| candidates.group(i));
                 changed += self.join(rows, &groups.collect::<Vec<_>>());
             }
-            if (changed as f64) < CHANGED * self.others.len() as f64 {
+            if (changed as f64) < CHANGED * self.entries.len() as f64 {
                 break;
             }
         }
         Ok(())
-    }
-
-    /// The neighbours of a point with their squared distances, nearest first.
-    pub fn of(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
-        let range = i * self.kept..(i + 1) * self.kept;
-        let pairs = self.others[range.clone()].iter().copied().zip(self.squares[range].iter().copied());
-        pairs.take_while(|(other, _)| *other != NONE)
-    }
-
-    fn bar(&self, i: u32) -> f32 {
-        self.squares[(i as usize + 1) * self.kept - 1]
     }
 
     /// Compares the members of each group of which at least one is new, and offers them to each other. Returns how many were
@@ -177,7 +139,7 @@ impl Lists {
                 near.clear();
                 members.iter().for_each(|&i| near.extend_from_slice(rows.row(i as usize)));
                 distances(&near, rows.width, *fresh, &mut squares);
-                let bars: Vec<f32> = members.iter().map(|&i| self.bar(i)).collect();
+                let bars: Vec<f32> = members.iter().map(|&i| self.bar(i as usize)).collect();
                 for (a, squares) in squares.chunks_exact(members.len()).take(*fresh).enumerate() {
                     for (b, &square) in squares.iter().enumerate().skip(a + 1) {
                         let mut offer = |to: usize, other: usize| {
@@ -193,24 +155,24 @@ impl Lists {
             offers
         };
         let offers: Vec<Vec<Offer>> = groups.par_chunks(TAKEN).map(of_some).collect();
-        let (n, kept) = (self.others.len() / self.kept, self.kept);
+        let kept = self.kept;
         // Each thread looks after some points and takes what is offered to these.
-        let part = n.div_ceil(rayon::current_num_threads());
-        let others = self.others.par_chunks_mut(part * kept).zip(self.squares.par_chunks_mut(part * kept));
-        let lists = others.zip(self.fresh.par_chunks_mut(part * kept)).enumerate();
-        let taken = lists.map(|(owner, ((others, squares), fresh))| {
+        let part = self.len().div_ceil(rayon::current_num_threads());
+        let lists = self
+            .entries
+            .par_chunks_mut(part * kept)
+            .zip(self.squares.par_chunks_mut(part * kept))
+            .enumerate();
+        let taken = lists.map(|(owner, (entries, squares))| {
             let own = owner * part..(owner + 1) * part;
-            let own = |offer: &&Offer| own.contains(&(offer.point as usize));
             let mut taken = 0;
-            for offer in offers.iter().flatten().filter(own) {
-                let at = (offer.point as usize - owner * part) * kept;
-                let at = at..at + kept;
-                taken += usize::from(take(
-                    &mut others[at.clone()],
-                    &mut squares[at.clone()],
-                    &mut fresh[at],
-                    offer,
-                ));
+            for Offer { point, other, square } in offers.iter().flatten() {
+                if own.contains(&(*point as usize)) {
+                    let at = (*point as usize - own.start) * kept;
+                    let at = at..at + kept;
+                    let found = insert(&mut entries[at.clone()], &mut squares[at], other | FRESH, *square);
+                    taken += usize::from(found);
+                }
             }
             taken
         });
@@ -219,25 +181,21 @@ impl Lists {
 
     /// Some of those that each point knows, or that know it, drawn anew in each round.
     fn candidates(&self, seed: u64, round: usize) -> Candidates {
-        let (n, joined) = (self.others.len() / self.kept, joined(self.kept));
+        let (n, joined) = (self.len(), joined(self.kept));
         let part = n.div_ceil(rayon::current_num_threads());
-        let mut drawn = Candidates { joined, all: vec![(u32::MAX, NONE); 2 * n * joined] };
         let salt = seed ^ (round as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut drawn = Candidates { joined, all: vec![NONE; 2 * n * joined] };
         drawn.all.par_chunks_mut(2 * part * joined).enumerate().for_each(|(owner, all)| {
             let own = owner * part..owner * part + all.len() / (2 * joined);
-            for i in 0..n {
-                for (at, &j) in
-                    (i * self.kept..(i + 1) * self.kept).zip(&self.others[i * self.kept..(i + 1) * self.kept])
-                {
-                    let (here, there) = (own.contains(&i), own.contains(&(j as usize)));
-                    if j == NONE || !(here || there) {
-                        continue;
-                    }
-                    let old = usize::from(!self.fresh[at]);
-                    let order = mix(salt ^ ((i as u64).min(j.into()) << 32 | (i as u64).max(j.into())));
+            for (i, entries) in self.entries.chunks_exact(self.kept).enumerate() {
+                let here = own.contains(&i);
+                for &entry in entries.iter().filter(|entry| point(**entry) != NONE) {
+                    let j = point(entry);
+                    let there = own.contains(&(j as usize));
+                    let old = usize::from(entry == j);
                     let mut draw = |to: usize, other: u32| {
                         let at = (2 * (to - own.start) + old) * joined;
-                        draw(&mut all[at..at + joined], (order, other));
+                        draw(&mut all[at..at + joined], index(to), other, salt);
                     };
                     if here {
                         draw(i, j);
@@ -253,12 +211,10 @@ impl Lists {
 
     /// Those that are about to be joined are no longer new.
     fn grow_old(&mut self, candidates: &Candidates) {
-        let kept = self.kept;
-        let lists = self.fresh.par_chunks_mut(kept).zip(self.others.par_chunks(kept)).enumerate();
-        lists.for_each(|(i, (fresh, others))| {
+        self.entries.par_chunks_mut(self.kept).enumerate().for_each(|(i, entries)| {
             let joined = candidates.some(i, 0);
-            for (fresh, other) in fresh.iter_mut().zip(others) {
-                *fresh &= !joined.iter().any(|(_, joined)| joined == other);
+            for entry in entries.iter_mut().filter(|entry| joined.contains(&point(**entry))) {
+                *entry = point(*entry);
             }
         });
     }
@@ -267,61 +223,48 @@ impl Lists {
 /// For each point up to so many new ones, then as many old ones, in the order in which they were drawn.
 struct Candidates {
     joined: usize,
-    all: Vec<(u32, u32)>,
+    all: Vec<u32>,
 }
 
 impl Candidates {
-    fn some(&self, i: usize, old: usize) -> &[(u32, u32)] {
+    fn some(&self, i: usize, old: usize) -> &[u32] {
         let all = &self.all[(2 * i + old) * self.joined..][..self.joined];
-        &all[..all.iter().position(|(_, other)| *other == NONE).unwrap_or(self.joined)]
+        &all[..all.iter().position(|other| *other == NONE).unwrap_or(self.joined)]
     }
 
     fn group(&self, i: usize) -> Group {
-        let mut members: Vec<u32> = self.some(i, 0).iter().map(|(_, other)| *other).collect();
+        let mut members = self.some(i, 0).to_vec();
         let fresh = members.len();
         if fresh > 0 {
-            let old =
-                self.some(i, 1).iter().map(|(_, other)| *other).filter(|other| !members.contains(other));
-            let old: Vec<u32> = old.collect();
+            let old = self.some(i, 1).iter().filter(|other| !members[..fresh].contains(other));
+            let old: Vec<u32> = old.copied().collect();
             members.extend(old);
         }
         Group { members, fresh }
     }
 }
 
-/// Keeps the first in order, each once.
-fn draw(drawn: &mut [(u32, u32)], one: (u32, u32)) {
+/// Draws another for a point: the first in an order that looks random are kept, each once. The order of a pair is made up anew
+/// wherever it is needed, and takes no memory.
+fn draw(drawn: &mut [u32], to: u32, other: u32, salt: u64) {
+    let order = |other: u32| {
+        let pair = u64::from(to.min(other)) << 32 | u64::from(to.max(other));
+        (if other == NONE { u32::MAX } else { mix(salt ^ pair) }, other)
+    };
     let mut at = drawn.len() - 1;
-    if one >= drawn[at] || drawn.contains(&one) {
+    let own = order(other);
+    if own >= order(drawn[at]) || drawn.contains(&other) {
         return;
     }
-    while at > 0 && one < drawn[at - 1] {
+    while at > 0 && own < order(drawn[at - 1]) {
         drawn[at] = drawn[at - 1];
         at -= 1;
     }
-    drawn[at] = one;
-}
-
-/// Takes another into a list if it is nearer than the last and not there yet.
-fn take(others: &mut [u32], squares: &mut [f32], fresh: &mut [bool], offer: &Offer) -> bool {
-    let before =
-        |i: usize, others: &[u32], squares: &[f32]| (offer.square, offer.other) < (squares[i], others[i]);
-    let mut at = others.len() - 1;
-    if !before(at, others, squares) || others.contains(&offer.other) {
-        return false;
-    }
-    while at > 0 && before(at - 1, others, squares) {
-        others[at] = others[at - 1];
-        squares[at] = squares[at - 1];
-        fresh[at] = fresh[at - 1];
-        at -= 1;
-    }
-    (others[at], squares[at], fresh[at]) = (offer.other, offer.square, true);
-    true
+    drawn[at] = other;
 }
 
 /// A number that looks random.
-fn mix(number: u64) -> u32 {
+pub(crate) fn mix(number: u64) -> u32 {
     let mut x = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     (x >> 32) as u32

@@ -51,6 +51,13 @@ impl<'a> Evidence<'a> {
         Ok(Self { scan, spaces, folds })
     }
 
+    /// The directions in which the rows of each view are longest, unless it shows nobody.
+    pub fn into_directions(self) -> Vec<Option<Matrix>> {
+        let mut all: Vec<Option<Matrix>> = vec![None; self.scan.schema().len()];
+        self.spaces.into_iter().for_each(|space| all[space.view] = Some(space.directions));
+        all
+    }
+
     /// The root of the probability of each cluster for each instance, from all its views: rows of length 1.
     pub fn of(&self, labels: &[usize], clusters: usize, watch: &Watch) -> Result<Matrix> {
         let mut shares = vec![0.0; clusters];

@@ -7,10 +7,15 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::anchors::{AnchorSums, Anchors};
-use super::search::Nearest;
+use super::search::{self, Nearest, Search};
+use super::{NEIGHBOURS, POWER};
 use crate::kernel::Scalar;
+use crate::lens::Lens;
 use crate::matrix::dot;
+use crate::model::Place;
 use crate::parallel::ordered;
+use crate::scale::{Scale, Scaling};
+use crate::scan::Scan;
 use crate::source::Source;
 use crate::views::index;
 use crate::watch::Watch;
@@ -118,6 +123,15 @@ impl Graph {
         Self::sum(&[BothWays::new(nearest, &vec![1.0; nearest.most()])], |_, _| 1, watch)
     }
 
+    /// The graph of the nearest rows of a matrix.
+    pub fn of_rows(rows: &Matrix, seed: u64, watch: &Watch) -> Result<Self> {
+        let rows = Place::rows(rows)?;
+        let scan = Scan::new(&rows, &watch.stop);
+        let lens = Lens::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
+        let search = Search { count: NEIGHBOURS, seed, thorough: false };
+        Self::of_view(&search::nearest(&scan, 0, &lens, search, watch)?, watch)
+    }
+
     /// The mean of the graphs of the views, where that of a pair is over the views that show both. A link is worth what the
     /// view's `trust` says of neighbours of its rank.
     pub fn fused(
@@ -191,9 +205,15 @@ impl Graph {
         self.links.offsets[i]..self.links.offsets[i + 1]
     }
 
-    fn row(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
+    /// The others that an instance is linked with, in increasing order, and the weights.
+    pub fn row(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
         let range = self.range(i);
         self.links.columns[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
+    }
+
+    /// Each link counts as far as the rows of V agree with it.
+    pub fn along(&self, latent: &Matrix) -> Self {
+        self.weighted(&[latent], POWER)
     }
 
     /// Each weight times a power of the cosine of the two rows of `along`, which is lifted to [`LEAST`], so that nobody loses
@@ -231,7 +251,7 @@ impl Graph {
 
     /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`, rows brought to length 1,
     /// where S is the anchor graph. Rows of instances without links are zero.
-    pub fn spectral(
+    pub(super) fn spectral(
         &self,
         anchors: Option<&Anchors>,
         count: usize,
@@ -394,11 +414,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::search;
     use super::*;
-    use crate::lens::Lens;
-    use crate::scale::{Scale, Scaling};
-    use crate::scan::Scan;
     use crate::synthetic::Synthetic;
     use crate::{Views, linalg, simulate};
 
@@ -413,7 +429,7 @@ mod tests {
         let of = |view| {
             let scaling = Scaling::fit(&Scan::of(source), view, Scale::Unit).unwrap();
             let lens = Lens::fit(&Scan::of(source), view, scaling, true).unwrap();
-            search::nearest(&Scan::of(source), view, &lens, 5, 0, &Watch::default()).unwrap()
+            super::super::nearest_in(&Scan::of(source), view, &lens, 5, 0).unwrap()
         };
         (0..2).map(of).collect()
     }

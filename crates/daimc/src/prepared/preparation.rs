@@ -1,13 +1,14 @@
 //! What is done to single values.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::Layout;
 use crate::kernel::Scalar;
 use crate::source::{Buffer, HoleRows};
 
 /// What is done to the values of a view before they are scaled.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Preparation {
     /// Whether each value x becomes `ln(1 + x)`, as [`Scale::Log`](crate::Scale::Log) does. No value may be negative then.

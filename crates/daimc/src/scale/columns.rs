@@ -1,6 +1,10 @@
 //! What a scaling needs to know of the features of a view.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
+use crate::distributed::Request;
+use crate::forest::{Forest, Merge};
 use crate::kernel::Scalar;
 use crate::lens::{Touched, power_near};
 use crate::prepared::logarithm;
@@ -51,7 +55,8 @@ impl Columns {
 
 /// What values are measured by: a power of two for each feature, so that squares stay in the range of numbers, and a
 /// pilot value in that unit, so that a large mean costs no digits.
-struct Measure {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Measure {
     /// One over the unit.
     per_unit: Vec<f64>,
     pilot: Vec<f64>,
@@ -63,8 +68,8 @@ struct Measure {
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
 /// Sums over some rows, of the distances from the pilot.
-#[derive(Clone, Default)]
-struct ColumnSums {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ColumnSums {
     rows: f64,
     sum: Vec<f64>,
     squares: Vec<f64>,
@@ -77,6 +82,7 @@ struct ColumnSums {
     partial: usize,
     empty: Vec<u32>,
     /// Room for the logarithms of a row.
+    #[serde(skip)]
     logs: Vec<f64>,
 }
 
@@ -274,30 +280,44 @@ impl Columns {
 impl ColumnSums {
     /// The sums over all present rows of a view.
     fn of(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Self> {
+        let shares = match scan.holders() {
+            Some((holders, table)) => {
+                holders.ask(Request::Columns { table, view, measure: measure.clone() })?.try_into()?
+            }
+            None => Self::share(scan, view, measure)?,
+        };
         let schema = scan.schema().view(view);
-        let (features, dense) = (schema.features(), schema.layout().is_dense());
-        let new = || (Self::new(features), (!dense).then(|| Touched::new(features)));
-        let whole = schema.missing_cells() == Some(0);
-        let mut total = Self::new(features);
-        scan.pass_view(
-            view,
-            new,
-            |piece, (sums, touched)| {
-                sums.gather(&piece, measure, whole, touched.as_mut());
-                Ok(())
-            },
-            |(sums, touched)| total.absorb(sums, touched.as_mut()),
-        )?;
-        if !dense {
+        let mut total = shares.sum(Self::new(schema.features()))?;
+        if !schema.layout().is_dense() {
             total.add_zeros();
         }
         Ok(total)
     }
 
-    /// Adds the rows of a block. If they are whole, no cell of them is missing.
+    /// The sums over the present rows of a view that are here, leaf by leaf.
+    pub fn share(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Forest<Self>> {
+        let schema = scan.schema().view(view);
+        let (features, dense) = (schema.features(), schema.layout().is_dense());
+        let new = || (Self::new(features), (!dense).then(|| Touched::new(features)));
+        let whole = schema.missing_cells() == Some(0);
+        scan.sum_view(
+            view,
+            new,
+            |piece, (sums, touched)| {
+                sums.gather(&piece, scan.blocks().first(), measure, whole, touched.as_mut());
+                Ok(())
+            },
+            || Self::new(features),
+            |total, (sums, touched)| total.absorb(sums, touched.as_mut()),
+        )
+    }
+
+    /// Adds the rows of a block; `first` is the number of the first instance that is here. If they are whole, no cell of them is
+    /// missing.
     fn gather(
         &mut self,
         piece: &Piece<'_>,
+        first: usize,
         measure: &Measure,
         whole: bool,
         mut touched: Option<&mut Touched>,
@@ -307,8 +327,8 @@ impl ColumnSums {
             match piece.blocks[0].rows {
                 Rows::DenseF32(x) if whole => self.add_whole(&x[row * d..][..d], measure),
                 Rows::DenseF64(x) if whole => self.add_whole(&x[row * d..][..d], measure),
-                Rows::DenseF32(x) => self.add_observed(instance, &x[row * d..][..d], measure),
-                Rows::DenseF64(x) => self.add_observed(instance, &x[row * d..][..d], measure),
+                Rows::DenseF32(x) => self.add_observed(first + instance, &x[row * d..][..d], measure),
+                Rows::DenseF64(x) => self.add_observed(first + instance, &x[row * d..][..d], measure),
                 Rows::SparseF32(csr) => self.add_sparse(csr, row, measure, touched.as_deref_mut()),
                 Rows::SparseF64(csr) => self.add_sparse(csr, row, measure, touched.as_deref_mut()),
             }
@@ -336,6 +356,12 @@ impl ColumnSums {
             None => (0..features).for_each(take),
             Some(touched) => touched.drain(&mut take),
         }
+    }
+}
+
+impl Merge for ColumnSums {
+    fn merge(&mut self, mut right: Self) {
+        self.absorb(&mut right, None);
     }
 }
 

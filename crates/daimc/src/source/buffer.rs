@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Block, Csr, HoleRows, Index, MISSING, Rows};
 use crate::Layout;
 use crate::kernel::Scalar;
@@ -10,7 +12,7 @@ use crate::views::index;
 
 /// Rows that a [`Source`](super::Source) has read. The arrays are kept from read to read: a source overwrites those that
 /// the layout of the view needs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Buffer {
     /// Values of single precision: of dense rows one after the other, of sparse rows those that are stored.
     pub f32: Vec<f32>,
@@ -23,6 +25,7 @@ pub struct Buffer {
     /// For each instance that was asked for its row among those above, or [`MISSING`]; empty if all are there, in their order.
     pub index: Vec<u32>,
     /// Room for bytes as they were read, for whoever needs it.
+    #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Which cells of the rows were missing and have been filled.
     pub(crate) holes: HoleRows,

@@ -1,5 +1,7 @@
 //! Cells that are missing inside rows.
 
+use serde::{Deserialize, Serialize};
+
 use crate::kernel::Scalar;
 
 /// Which cells of the rows of a matrix are missing: a sparse pattern in compressed rows.
@@ -30,7 +32,7 @@ impl<'a> Holes<'a> {
 }
 
 /// The same, with room of its own.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct HoleRows {
     /// Empty: nothing is known to be missing, of however many rows.
     offsets: Vec<usize>,

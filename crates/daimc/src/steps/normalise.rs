@@ -16,17 +16,22 @@ pub fn normalise(bases: &mut [Matrix], statistics: &mut Totals) -> Vec<f64> {
     for basis in bases {
         basis.scale_columns(&q);
     }
+    rescale(statistics, &reciprocals);
+    reciprocals
+}
+
+/// The statistics of V whose columns are multiplied by these factors.
+pub(crate) fn rescale(statistics: &mut Totals, factors: &[f64]) {
     for cross in &mut statistics.cross {
-        cross.scale_columns(&reciprocals);
+        cross.scale_columns(factors);
     }
     for gram in &mut statistics.gram {
-        gram.scale_columns(&reciprocals);
-        for (k, factor) in reciprocals.iter().enumerate() {
+        gram.scale_columns(factors);
+        for (k, factor) in factors.iter().enumerate() {
             gram.row_mut(k).iter_mut().for_each(|value| *value *= factor);
         }
     }
-    for (sum, factor) in statistics.column_sums.iter_mut().zip(&reciprocals) {
+    for (sum, factor) in statistics.column_sums.iter_mut().zip(factors) {
         *sum *= factor;
     }
-    reciprocals
 }

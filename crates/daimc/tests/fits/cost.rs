@@ -4,7 +4,7 @@
 use std::fs;
 
 use daimc::estimate::{Estimate, Shape};
-use daimc::{Daimc, View, Views};
+use daimc::{Daimc, Neighbours, View, Views};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -59,8 +59,8 @@ fn compare(case: &str, clusters: usize, views: Vec<(View<'static>, Shape)>) {
     let (views, shapes): (Vec<_>, Vec<_>) = views.into_iter().unzip();
     let views = Views::new(views).unwrap();
     let n = views.instances();
-    let Estimate { data, fit, neighbours } = Estimate::new(n, &shapes, clusters, threads);
-    let with = if Estimate::includes_neighbours(n) { 1.0 } else { 0.0 };
+    let Estimate { data, fit, neighbours, used, .. } = Estimate::new(n, &shapes, clusters, threads);
+    let with = if used == Neighbours::Off { 0.0 } else { 1.0 };
     let told = (data + fit.bytes + with * neighbours.bytes, fit.seconds + with * neighbours.seconds);
     // The peak is forgotten, where the system allows it.
     let _ = fs::write("/proc/self/clear_refs", "5");

@@ -3,8 +3,10 @@
 mod algorithm;
 mod common;
 mod cost;
+mod map;
 mod missingness;
 mod neighbours;
+mod online;
 #[cfg(feature = "digit")]
 mod quality;
 mod relative;

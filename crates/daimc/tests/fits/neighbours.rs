@@ -2,11 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
+use daimc::estimate::Effort;
 use daimc::metrics::accuracy;
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Fit, Neighbours, Outcome, Penalty, Preset, Scale, Stage, Stop, View, ViewWeights, Views, simulate,
+    Daimc, Fit, Neighbours, Outcome, Penalty, Preset, Scale, Source, Stage, Stop, View, ViewWeights, Views,
+    simulate,
 };
+
+use crate::common::digit;
 
 const USED: [Neighbours; 3] = [Neighbours::Refine, Neighbours::Embed, Neighbours::Auto];
 
@@ -19,6 +23,19 @@ fn incomplete(n: usize, clusters: usize, noise: f64) -> (Views<'static>, Vec<usi
         data.sparse::<f64>("sparse", 40, 0.3).unwrap().mask(&present[2]).unwrap(),
     ];
     (Views::new(views).unwrap(), data.truth())
+}
+
+/// Some of the instances, in increasing order.
+fn some_of(views: &Views<'_>, some: &[u32]) -> Views<'static> {
+    let view = |(number, view): (usize, &View<'_>)| {
+        let features = view.features();
+        let rows = daimc::internal::values(views, number, some, &(0..features).collect::<Vec<_>>()).unwrap();
+        let present: Vec<bool> = some.iter().map(|&i| views.is_present(number, i as usize)).collect();
+        let values =
+            rows.into_values().into_iter().map(|x| if x.is_nan() { 0.0 } else { x }).collect::<Vec<_>>();
+        View::dense(view.name(), features, values).unwrap().mask(&present).unwrap()
+    };
+    Views::new(views.iter().enumerate().map(view).collect()).unwrap()
 }
 
 fn bits(fitted: &Fit) -> (Vec<usize>, Vec<u64>) {
@@ -53,11 +70,46 @@ fn every_route_finds_planted_clusters_and_says_what_it_did() {
         assert!(found > 0.95, "{used}: {found}");
         assert_eq!(fitted.neighbours.used, used, "{}", fitted.neighbours.reason);
         assert!(fitted.confidence.iter().all(|share| (0.0..=1.0).contains(share)));
-        // New instances are placed by their own row of V.
-        let placed = fitted.model.predict(&views).unwrap();
-        let same = placed.iter().zip(&fitted.labels).filter(|(a, b)| a == b).count();
-        assert!(same as f64 > 0.95 * 400.0, "{used}: {same} of 400 predicted as labelled");
+        // They are references, each its own nearest.
+        assert_eq!(fitted.model.predict(&views).unwrap(), fitted.labels, "{used}");
     }
+}
+
+#[test]
+fn a_budget_leaves_out_what_takes_longer() {
+    let (views, _) = incomplete(400, 4, 0.5);
+    let effort = Effort::new(views.schema(), 4);
+    let fit = |budget: f64| Daimc::new(4).neighbours_budget(budget).fit(&views).unwrap().neighbours;
+    let all = fit(effort.auto);
+    assert!(all.used == Neighbours::Auto && !all.reason.contains("budget"), "{all:?}");
+    let some = fit(effort.refine);
+    assert!(some.reason.contains("refine") && some.reason.contains("embed was left out"), "{some:?}");
+    let none = fit(0.0);
+    assert!(none.used == Neighbours::Off && none.reason.contains("the budget is"), "{none:?}");
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        let error = Daimc::new(4).neighbours_budget(wrong).fit(&views).unwrap_err().to_string();
+        assert!(error.contains("neighbours_budget"), "{error}");
+    }
+}
+
+#[test]
+fn instances_that_were_held_out_are_placed_as_well_as_fitted_ones() {
+    let (views, truth) = digit(0.5, 0);
+    let mut order: Vec<u32> = (0..2000).collect();
+    order.sort_by_key(|i| i.wrapping_mul(2_654_435_761));
+    let (mut held_out, mut kept) = (order[..400].to_vec(), order[400..].to_vec());
+    held_out.sort_unstable();
+    kept.sort_unstable();
+    let of = |some: &[u32]| some.iter().map(|&i| truth[i as usize]).collect::<Vec<_>>();
+    let fitted = Daimc::new(10).assess(false).fit(&some_of(&views, &kept)).unwrap();
+    let found = accuracy(&of(&kept), &fitted.labels).unwrap();
+    let new = some_of(&views, &held_out);
+    let placed = accuracy(&of(&held_out), &fitted.model.predict(&new).unwrap()).unwrap();
+    let mut by_latent = fitted.model.clone();
+    by_latent.references = None;
+    let without = accuracy(&of(&held_out), &by_latent.predict(&new).unwrap()).unwrap();
+    println!("AC {found:.3} fitted, {placed:.3} held out, {without:.3} by V alone");
+    assert!(placed > found - 0.03 && placed > without, "{found} {placed} {without}");
 }
 
 /// Fits, and asks to stop as soon as a stage begins; also tells which began.
@@ -66,8 +118,10 @@ fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Fit, Vec<Stage>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = {
         let (stop, told, at) = (stop.clone(), Arc::clone(&told), at.clone());
-        move |stage: &Stage| {
-            told.lock().unwrap().push(stage.clone());
+        move |stage: &Stage, share: f64| {
+            if share == 0.0 {
+                told.lock().unwrap().push(stage.clone());
+            }
             if *stage == at {
                 stop.set();
             }
@@ -105,6 +159,32 @@ fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
 }
 
 #[test]
+fn stages_whose_amount_is_known_tell_how_far_they_are() {
+    let (views, _) = incomplete(300, 3, 1.0);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let fit = Daimc::new(3).scale(Scale::Unit).penalty(Penalty::Auto).view_weights(ViewWeights::Learned);
+    let listener = move |stage: &Stage, share: f64| heard.lock().unwrap().push((stage.clone(), share));
+    fit.stages(listener).fit(&views).unwrap();
+    let told = told.lock().unwrap();
+    let counted =
+        [Stage::Penalty, Stage::ViewWeights, search("dense"), Stage::Significance, Stage::Reproducibility];
+    for stage in counted {
+        let shares: Vec<f64> =
+            told.iter().filter(|(own, _)| *own == stage).map(|(_, share)| *share).collect();
+        assert_eq!(
+            (shares.first(), shares.iter().copied().reduce(f64::max)),
+            (Some(&0.0), Some(1.0)),
+            "{stage}"
+        );
+        assert!(
+            shares.len() > 2 && shares.iter().all(|share| (0.0..=1.0).contains(share)),
+            "{stage}: {shares:?}"
+        );
+    }
+}
+
+#[test]
 fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
     let (views, _) = incomplete(300, 3, 1.0);
     let fit = Daimc::new(3).scale(Scale::Unit);
@@ -115,7 +195,7 @@ fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
     ] {
         let (stop, told) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
         let (own, heard) = (stop.clone(), Arc::clone(&told));
-        let listener = move |stage: &Stage| {
+        let listener = move |stage: &Stage, _: f64| {
             heard.lock().unwrap().push(stage.clone());
             own.set();
         };

@@ -231,14 +231,18 @@ fn a_default_fit_reads_the_data_five_times_beside_its_iterations() {
 }
 
 #[test]
-fn neighbourhoods_need_rows_in_memory() {
+fn neighbours_of_rows_on_disk_are_found_by_descent() {
     let (disk, views) = both("neighbours", 300);
-    let fitted = Daimc::new(4).fit(&disk).unwrap();
-    assert_eq!(fitted.neighbours.used, Neighbours::Off);
-    assert!(fitted.neighbours.reason.contains("not in memory"), "{}", fitted.neighbours.reason);
-    assert_same(&fitted, &off(4).fit(&views).unwrap());
-    let refused = Daimc::new(4).neighbours(Neighbours::Refine).fit(&disk).unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { what: "neighbours", .. }), "{refused}");
+    for used in [Neighbours::Refine, Neighbours::Auto] {
+        let daimc = Daimc::new(4).neighbours(used);
+        let (found, expected) = (daimc.fit(&disk).unwrap(), daimc.fit(&views).unwrap());
+        assert_eq!(found.neighbours.used, used, "{}", found.neighbours.reason);
+        let (told, all) = (&found.neighbours.recall, &expected.neighbours.recall);
+        assert!(told.len() == disk.schema().len() && told.iter().all(|share| *share > 0.9), "{told:?}");
+        assert!(all.is_empty(), "every pair of rows in memory is compared");
+        let same = daimc::metrics::ari(&expected.labels, &found.labels).unwrap();
+        assert!(same > 0.95, "{used}: {same}");
+    }
 }
 
 #[test]

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 use super::super::files::Files;
 use crate::failure::{Failure, Result};
 
-/// Images that are taken, the first of the test set.
-const IMAGES: usize = 5000;
+/// Images that are taken: the first of the test set, and of all.
+const SOME: &[(&str, usize)] = &[("t10k", 5000)];
+const ALL: &[(&str, usize)] = &[("train", 60_000), ("t10k", 10_000)];
 /// Pixels of a side.
 const SIDE: usize = 28;
 /// Cells of a side, and directions, of the histograms of gradients.
@@ -19,26 +20,38 @@ const DIRECTIONS: usize = 8;
 /// Fourier frequencies below this are kept, in either direction.
 const FREQUENCIES: usize = 8;
 
-pub const FILES: &str = "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each as it is or as .gz, of Fashion-MNIST (Debian \
-                         has them in the package dataset-fashion-mnist)";
+pub const FILES: &str = "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (and the same of train for all images), each as it is \
+                         or as .gz, of Fashion-MNIST (Debian has them in the package dataset-fashion-mnist)";
 
-/// The views and the class of each image.
-pub fn read(files: &mut Files) -> Result<(Views<'static>, Vec<usize>)> {
-    let images = idx(files, "t10k-images-idx3-ubyte", &[SIDE, SIDE])?;
-    let labels = idx(files, "t10k-labels-idx1-ubyte", &[])?;
+/// The views and the class of 5000 images.
+pub fn some(files: &mut Files) -> Result<(Views<'static>, Vec<usize>)> {
+    read(files, SOME)
+}
+
+/// The views and the class of all 70 000 images.
+pub fn all(files: &mut Files) -> Result<(Views<'static>, Vec<usize>)> {
+    read(files, ALL)
+}
+
+fn read(files: &mut Files, parts: &[(&str, usize)]) -> Result<(Views<'static>, Vec<usize>)> {
+    let (mut images, mut labels) = (Vec::new(), Vec::new());
+    for &(part, count) in parts {
+        images.extend(idx(files, &format!("{part}-images-idx3-ubyte"), count, &[SIDE, SIDE])?);
+        labels.extend(idx(files, &format!("{part}-labels-idx1-ubyte"), count, &[])?);
+    }
     let pixels: Vec<f64> = images.iter().map(|&pixel| f64::from(pixel) / 255.0).collect();
     let made = |view: fn(&[f64]) -> Vec<f64>| -> Vec<f64> {
         pixels.par_chunks_exact(SIDE * SIDE).flat_map_iter(view).collect()
     };
     let (gradients, frequencies) = (made(gradients), made(frequencies));
-    let view = |name: &str, values: Vec<f64>| View::dense(name, values.len() / IMAGES, values);
+    let view = |name: &str, values: Vec<f64>| View::dense(name, values.len() / labels.len(), values);
     let views =
         vec![view("pixels", pixels)?, view("gradients", gradients)?, view("frequencies", frequencies)?];
     Ok((Views::new(views)?, labels.into_iter().map(usize::from).collect()))
 }
 
 /// The first bytes of an IDX file: so many items of these sizes.
-fn idx(files: &mut Files, name: &str, sizes: &[usize]) -> Result<Vec<u8>> {
+fn idx(files: &mut Files, name: &str, count: usize, sizes: &[usize]) -> Result<Vec<u8>> {
     let packed = format!("{name}.gz");
     let file = if files.folder.join(&packed).is_file() { packed } else { name.to_owned() };
     let path = files.path(&file)?;
@@ -46,14 +59,14 @@ fn idx(files: &mut Files, name: &str, sizes: &[usize]) -> Result<Vec<u8>> {
     let bytes = std::fs::read(&path).map_err(|error| fail(&format!("cannot be read: {error}")))?;
     files.note(&file, &daimc_io::sha256(&bytes));
     let header = 4 + 4 * (1 + sizes.len());
-    let wanted = header + IMAGES * sizes.iter().product::<usize>();
+    let wanted = header + count * sizes.iter().product::<usize>();
     let mut content = vec![0; wanted];
     let whole = if Path::new(&file).extension().is_some_and(|extension| extension == "gz") {
         flate2::read::GzDecoder::new(&bytes[..]).read_exact(&mut content)
     } else {
         (&bytes[..]).read_exact(&mut content)
     };
-    whole.map_err(|_| fail(&format!("holds less than {IMAGES} items; fetch the file again")))?;
+    whole.map_err(|_| fail(&format!("holds less than {count} items; fetch the file again")))?;
     // Unsigned bytes (8), the number of dimensions, and these, the first being the number of items.
     let expected: Vec<u8> = [0, 0, 8, 1 + sizes.len() as u8].into();
     let dimensions: Vec<u8> = sizes.iter().flat_map(|&size| (size as u32).to_be_bytes()).collect();

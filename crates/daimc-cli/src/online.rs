@@ -1,0 +1,134 @@
+//! `daimc fit --online`: one pass over the data, batch by batch.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use daimc::{Daimc, Online, StreamProgress, Streamed};
+use serde_json::json;
+
+use crate::data::Loaded;
+use crate::failure::{Failure, Result};
+use crate::fit::{FILES, Options};
+use crate::folder::Folder;
+use crate::progress::{self, Level};
+use crate::tables::Format;
+use crate::truth::{self, Truth};
+use crate::{results, summary};
+
+/// Instances of a batch, if nothing else is said.
+const BATCH: usize = 100_000;
+
+/// Fails if an option asks for what one pass cannot give.
+pub fn check(options: &Options) -> Result<()> {
+    if !options.online {
+        return match options.batch {
+            None => Ok(()),
+            Some(_) => Err(Failure::Usage("--batch belongs to --online: add that, or leave it out".into())),
+        };
+    }
+    let asked = [
+        ("--annotate", options.annotate),
+        ("--clinical", options.clinical.path().is_some()),
+        ("--embedding", options.embedding.is_some()),
+        ("--format", options.format.is_some_and(|format| format != Format::Tsv)),
+        ("--title", options.title.is_some()),
+    ];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let reason = "--online writes labels.tsv, features.tsv, model.safetensors and summary.json alone";
+            Err(Failure::Usage(format!("{option}: {reason}; leave it out")))
+        }
+    }
+}
+
+/// Goes over the data, and writes what was found.
+pub fn run(
+    options: &Options,
+    fit: &Daimc,
+    loaded: &Loaded,
+    mut folder: Folder,
+    level: Level,
+    as_json: bool,
+) -> Result<()> {
+    let (views, batch, start) = (&loaded.views, options.batch.unwrap_or(BATCH), Instant::now());
+    let truth = options.truth.as_ref().map(|path| Truth::read(path, views, &options.data.ids)).transpose()?;
+    progress::listen();
+    let fit = fit.clone().stop(progress::request());
+    let online = Online::new().stop(progress::request());
+    let found = online.fit(&fit, views, batch, |progress| {
+        match progress {
+            StreamProgress::Fitted(fitted) => {
+                level.tell(format!("batch 1: {} instances, fitted", fitted.labels.len()));
+            }
+            StreamProgress::Updated(number, update) => {
+                let moved = update.drift.iter().map(|view| view.total).fold(0.0, f64::max);
+                let (count, unexplained) = (update.fit.labels.len(), update.unexplained.len());
+                level.tell(format!(
+                    "batch {number}: {count} instances, the model moved by {:.2} %, {unexplained} are not explained",
+                    100.0 * moved
+                ));
+            }
+            StreamProgress::Placed(count) => level.detail(format!("{count} instances placed by the final model")),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    let ids = views.ids();
+    let scores = truth.map(|truth| truth.scores(&found.labels)).transpose()?;
+    let Streamed { model, labels, confidence, batches, unexplained, .. } = &found;
+    let mut told = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "options": summary::json(options)?,
+        "inputs": summary::json(&loaded.inputs)?,
+        "instances": labels.len(),
+        "clusters": model.options.clusters,
+        "batches": batches,
+        "passes": 2,
+        "unexplained": unexplained,
+        "reproducibility": model.reproducibility,
+        "seconds": start.elapsed().as_secs_f64(),
+        "peak_memory_bytes": summary::peak_memory(),
+    });
+    if let Some(scores) = &scores {
+        told["metrics"] = truth::to_json(scores);
+    }
+    folder.write("labels.tsv", |out| results::labels(out, ids, labels, confidence))?;
+    folder.write("features.tsv", |out| results::features(out, model))?;
+    folder.write("model.safetensors", |out| model.write(out))?;
+    folder.write("summary.json", |out| writeln!(out, "{told:#}"))?;
+    let written = ["labels.tsv", "features.tsv", "model.safetensors", "summary.json"];
+    for file in FILES.iter().filter(|file| !written.contains(file)) {
+        folder.leave_out(file)?;
+    }
+    let output = folder.target().to_owned();
+    folder.finish()?;
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{told:#}")?;
+        return Ok(());
+    }
+    print(&mut out, &found, &output)?;
+    if let Some(scores) = &scores {
+        write!(out, "\n{}", truth::to_text(scores))?;
+    }
+    Ok(())
+}
+
+/// The result for people.
+fn print(out: &mut impl Write, found: &Streamed, output: &Path) -> Result<()> {
+    let Streamed { model, labels, batches, .. } = found;
+    let mut sizes = vec![0_usize; model.options.clusters];
+    labels.iter().for_each(|&label| sizes[label] += 1);
+    writeln!(out, "cluster   instances")?;
+    for (cluster, size) in sizes.into_iter().enumerate() {
+        writeln!(out, "{cluster:>7}   {size:>9}")?;
+    }
+    let (count, output) = (labels.len(), output.display());
+    let batches = if *batches == 1 { "1 batch".into() } else { format!("{batches} batches") };
+    writeln!(out, "\nLearnt from {count} instances in {batches}, and placed all by the final model.")?;
+    writeln!(out, "Results are in {output}.")?;
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! In which format tables of results are written, and the tables column by column, as Parquet has them; `results` writes them
+//! as text.
+
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+use clap::ValueEnum;
+use daimc::{Contributions, Ids, Imputed, Matrix, Model, ViewModel};
+use daimc_files::Sink;
+use daimc_io::{Values, write_parquet};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Result;
+use crate::folder::Folder;
+
+/// The format of tables.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    #[default]
+    Tsv,
+    Parquet,
+}
+
+impl Format {
+    /// The format that the ending of a file stands for.
+    pub fn of(file: Option<&Path>) -> Self {
+        let ending = file.and_then(Path::extension);
+        if ending.is_some_and(|ending| ending.eq_ignore_ascii_case("parquet")) {
+            Self::Parquet
+        } else {
+            Self::Tsv
+        }
+    }
+
+    /// The other format, in which an earlier result may be.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Tsv => Self::Parquet,
+            Self::Parquet => Self::Tsv,
+        }
+    }
+
+    /// The name of the file of a table.
+    pub fn file(self, table: &str) -> String {
+        match self {
+            Self::Tsv => format!("{table}.tsv"),
+            Self::Parquet => format!("{table}.parquet"),
+        }
+    }
+
+    /// Writes a table in this format; what an earlier result has in the other one does not stay.
+    pub fn write<'a>(
+        self,
+        folder: &mut Folder,
+        table: &str,
+        text: impl FnOnce(&mut BufWriter<Sink>) -> io::Result<()>,
+        columns: impl FnOnce() -> Columns<'a>,
+    ) -> Result<()> {
+        folder.write(&self.file(table), |out| match self {
+            Self::Tsv => text(out),
+            Self::Parquet => columns().write(out),
+        })?;
+        Ok(folder.leave_out(&self.other().file(table))?)
+    }
+}
+
+/// A table, column by column.
+pub struct Columns<'a> {
+    rows: usize,
+    columns: Vec<(String, Values<'a>)>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(rows: usize) -> Self {
+        Self { rows, columns: Vec::new() }
+    }
+
+    fn text(mut self, title: &str, of: impl Fn(usize) -> Cow<'a, str> + 'a) -> Self {
+        self.columns.push((title.into(), Values::Text(Box::new(of))));
+        self
+    }
+
+    fn integer(mut self, title: &str, of: impl Fn(usize) -> Option<usize> + 'a) -> Self {
+        let of = move |row: usize| of(row).and_then(|number| i32::try_from(number).ok());
+        self.columns.push((title.into(), Values::Integer(Box::new(of))));
+        self
+    }
+
+    fn single(mut self, title: &str, of: impl Fn(usize) -> Option<f64> + 'a) -> Self {
+        let of = move |row: usize| of(row).map(|number| number as f32);
+        self.columns.push((title.into(), Values::Single(Box::new(of))));
+        self
+    }
+
+    fn double(mut self, title: &str, of: impl Fn(usize) -> Option<f64> + 'a) -> Self {
+        self.columns.push((title.into(), Values::Double(Box::new(of))));
+        self
+    }
+
+    /// Values of a view, in its precision.
+    fn values(self, title: &str, single: bool, of: impl Fn(usize) -> Option<f64> + 'a) -> Self {
+        if single { self.single(title, of) } else { self.double(title, of) }
+    }
+
+    /// IDs, as text also where they are numbers.
+    fn ids(self, ids: &'a Ids, instance: impl Fn(usize) -> usize + 'a) -> Self {
+        self.text("id", move |row| match ids {
+            Ids::Numbers(_) => Cow::Owned(instance(row).to_string()),
+            Ids::Names(names) => Cow::Borrowed(&names[instance(row)]),
+        })
+    }
+
+    pub fn write(&self, out: impl Write + Send) -> io::Result<()> {
+        write_parquet(out, self.rows, &self.columns)
+    }
+}
+
+/// The map: id, x, y.
+pub fn map<'a>(ids: &'a Ids, map: &'a Matrix) -> Columns<'a> {
+    let columns = Columns::new(map.rows()).ids(ids, |row| row);
+    columns.double("x", |row| Some(map[(row, 0)])).double("y", |row| Some(map[(row, 1)]))
+}
+
+/// Clusters: id, cluster, confidence.
+pub fn labels<'a>(ids: &'a Ids, labels: &'a [usize], confidence: &'a [f64]) -> Columns<'a> {
+    Columns::new(labels.len())
+        .ids(ids, |row| row)
+        .integer("cluster", |row| Some(labels[row]))
+        .double("confidence", |row| Some(confidence[row]))
+}
+
+/// V: id, then its columns in 32 bits, as in `embedding.npy`.
+pub fn embedding<'a>(ids: &'a Ids, latent: &'a Matrix) -> Columns<'a> {
+    let table = Columns::new(latent.rows()).ids(ids, |row| row);
+    (0..latent.columns())
+        .fold(table, |table, k| table.single(&format!("v{}", k + 1), move |row| Some(latent[(row, k)])))
+}
+
+/// What views contribute: id, cluster, rival, then a column for each view.
+pub fn contributions<'a>(
+    model: &Model,
+    ids: &'a Ids,
+    labels: &'a [usize],
+    contributions: &'a Contributions,
+) -> Columns<'a> {
+    let table = Columns::new(labels.len())
+        .ids(ids, |row| row)
+        .integer("cluster", |row| Some(labels[row]))
+        .integer("rival", |row| contributions.rival(row));
+    model.views.iter().enumerate().fold(table, |table, (view, own)| {
+        table.single(&own.name, move |row| contributions.shares(row).nth(view).flatten())
+    })
+}
+
+/// Features: view, feature, cluster, weight, stability.
+pub fn features(model: &Model) -> Columns<'_> {
+    let clusters = model.options.clusters;
+    // A feature stands in a row for each cluster, cluster by cluster.
+    let first: Vec<usize> = model
+        .views
+        .iter()
+        .scan(0, |sum, view| {
+            let first = *sum;
+            *sum += clusters * view.basis.rows();
+            Some(first)
+        })
+        .collect();
+    let weights: Vec<f64> = model
+        .views
+        .iter()
+        .flat_map(|view| (0..clusters).flat_map(|cluster| model.weights(view, cluster)))
+        .collect();
+    let place = move |row: usize| {
+        let at = first.partition_point(|&first| first <= row) - 1;
+        let view = &model.views[at];
+        let (cluster, f) = ((row - first[at]) / view.basis.rows(), (row - first[at]) % view.basis.rows());
+        (view, cluster, f)
+    };
+    let [of_view, of_feature, of_cluster, of_stability] = std::array::from_fn(|_| place.clone());
+    Columns::new(weights.len())
+        .text("view", move |row| Cow::Borrowed(&of_view(row).0.name))
+        .text("feature", move |row| {
+            let (view, _, f) = of_feature(row);
+            match &view.feature_names {
+                Some(names) => Cow::Borrowed(names[f].as_str()),
+                None => Cow::Owned(f.to_string()),
+            }
+        })
+        .integer("cluster", move |row| Some(of_cluster(row).1))
+        .double("weight", move |row| Some(weights[row]))
+        .double("stability", move |row| {
+            let (view, cluster, f) = of_stability(row);
+            view.stability.as_ref().map(|stability| stability[(f, cluster)])
+        })
+}
+
+/// A view that `impute` has filled in: id, then its features.
+pub fn table<'a>(ids: &'a Ids, view: &ViewModel, values: &'a Matrix, single: bool) -> Columns<'a> {
+    let table = Columns::new(values.rows()).ids(ids, |row| row);
+    (0..values.columns())
+        .fold(table, |table, f| table.values(&feature(view, f), single, move |row| Some(values[(row, f)])))
+}
+
+/// What `impute` has filled in: id, feature, value.
+pub fn gaps<'a>(ids: &'a Ids, view: &'a ViewModel, imputed: &'a Imputed, single: bool) -> Columns<'a> {
+    let features = imputed.values.columns();
+    let of_gap = |gap: &'a daimc::Gap| {
+        let all = (0..features).filter(|_| gap.features.is_none());
+        all.chain(gap.features.iter().flatten().map(|&f| f as usize)).map(|f| (gap.instance, f))
+    };
+    let cells: Vec<(usize, usize)> = imputed.gaps.iter().flat_map(of_gap).collect();
+    let cells = Rc::new(cells);
+    let [of_id, of_feature, of_value] = std::array::from_fn(|_| Rc::clone(&cells));
+    Columns::new(cells.len())
+        .ids(ids, move |row| of_id[row].0)
+        .text("feature", move |row| Cow::Owned(feature(view, of_feature[row].1)))
+        .values("value", single, move |row| Some(imputed.values[of_value[row]]))
+}
+
+/// The name of a feature; one without a name is told by its number, as in text.
+fn feature(view: &ViewModel, f: usize) -> String {
+    view.feature_names.as_ref().map_or_else(|| format!("f{f}"), |names| names[f].clone())
+}

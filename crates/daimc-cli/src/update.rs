@@ -1,0 +1,210 @@
+//! `daimc update`: a model takes in new instances.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use daimc::text::{list, plain, quoted};
+use daimc::{Fit, Ids, Model, Online, Update};
+use serde_json::{Value, json};
+
+use crate::align::align;
+use crate::data::{Data, Loaded};
+use crate::failure::{Failure, Result};
+use crate::fit::FILES;
+use crate::folder::{Folder, settle, spare_inputs};
+use crate::progress::{self, Level};
+use crate::{results, summary};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The model: model.safetensors of a fit or of an update, or its folder
+    model: PathBuf,
+
+    #[command(flatten)]
+    data: Data,
+
+    /// Folder for the results: labels.tsv (the new instances), features.tsv, model.safetensors, summary.json. With --force it may
+    /// be the folder of the model; other files of the fit, which describe other instances, are then removed
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// Replace files in a folder that is not empty
+    #[arg(long)]
+    force: bool,
+
+    /// Weight of the earlier instances relative to the new ones, above 0 and at most 1: with 0.9, instances from ten updates ago
+    /// count about a third [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    memory_factor: Option<f64>,
+
+    /// A view to add that the model has not seen; may be repeated
+    #[arg(long, value_name = "NAME")]
+    add_view: Vec<String>,
+
+    /// Number of threads; the result does not depend on it [default: all]
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print nothing but errors on standard error
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Instances that are named in a message.
+const NAMED: usize = 5;
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { model, data, output, force, memory_factor, add_view, threads, json, quiet } = arguments;
+    let (level, start) = (Level::new(*quiet, false), Instant::now());
+    crate::use_threads(*threads)?;
+    let memory_factor = memory_factor.unwrap_or(1.0);
+    settle(model)?;
+    let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
+    let known = Known::read(&path)?;
+    let mut folder = Folder::begin(output, *force)?;
+    for file in FILES {
+        let inputs = data.paths()?;
+        spare_inputs(&output.join(file), inputs.iter().map(PathBuf::as_path))?;
+    }
+    let loaded = data.load_new(output, level, |view, table| {
+        let model = known.model();
+        if model.views.iter().any(|own| own.name == view) {
+            return align(view, table, model);
+        }
+        if add_view.iter().any(|name| name == view) {
+            return Ok(table);
+        }
+        let has = list(model.views.iter().map(|own| plain(&own.name)));
+        let name = quoted(view);
+        let reason =
+            format!("the model has no view {name}: it has {has}; --add-view {} adds it", plain(view));
+        Err(Failure::Data(format!("{}: {reason}", table.path.display())))
+    })?;
+    level.tell(&loaded.account);
+    loaded.from_disk.iter().for_each(|why| level.tell(why));
+
+    progress::listen();
+    let online = Online::new().memory_factor(memory_factor).stop(progress::request());
+    let online = add_view.iter().fold(online, Online::add_view);
+    let update = match &known {
+        Known::Fit(fit) => online.update(fit, &loaded.views),
+        Known::Model(model) => online.update_model(model, &loaded.views),
+    }?;
+    let mut summary = told(&update, &loaded, &path, memory_factor)?;
+    let Fit { ids, labels, confidence, .. } = &update.fit;
+    folder.write("labels.tsv", |out| results::labels(out, ids, labels, confidence))?;
+    folder.write("features.tsv", |out| results::features(out, &update.fit.model))?;
+    folder.write("model.safetensors", |out| update.fit.write(out))?;
+    summary["seconds"] = json!(start.elapsed().as_secs_f64());
+    folder.write("summary.json", |out| writeln!(out, "{summary:#}"))?;
+    let written = ["labels.tsv", "features.tsv", "model.safetensors", "summary.json"];
+    for file in FILES.iter().filter(|file| !written.contains(file)) {
+        folder.leave_out(file)?;
+    }
+    folder.finish()?;
+    let mut out = io::stdout().lock();
+    if *json {
+        writeln!(out, "{summary:#}")?;
+    } else {
+        print(&mut out, &update, output)?;
+    }
+    Ok(())
+}
+
+/// A model, with its instances if the file has them: their IDs must not come again.
+enum Known {
+    Fit(Box<Fit>),
+    Model(Box<Model>),
+}
+
+impl Known {
+    fn read(path: &Path) -> Result<Self> {
+        match Fit::load(path) {
+            Ok(fit) => Ok(Self::Fit(Box::new(fit))),
+            // A model alone, or none: the second error is the one to tell.
+            Err(_) => Ok(Self::Model(Box::new(results::model(path)?))),
+        }
+    }
+
+    fn model(&self) -> &Model {
+        match self {
+            Self::Fit(fit) => &fit.model,
+            Self::Model(model) => model,
+        }
+    }
+}
+
+/// How many of the new instances are in each cluster.
+fn sizes(update: &Update) -> Vec<usize> {
+    let mut sizes = vec![0; update.fit.model.options.clusters];
+    update.fit.labels.iter().for_each(|&label| sizes[label] += 1);
+    sizes
+}
+
+fn names(ids: &Ids, instances: &[usize]) -> Vec<String> {
+    instances.iter().map(|&i| ids.get(i)).collect()
+}
+
+/// `summary.json` of an update.
+fn told(update: &Update, loaded: &Loaded, model: &Path, memory_factor: f64) -> Result<Value> {
+    let Update { fit, drift, unexplained, emerging, died, added, .. } = update;
+    let drift =
+        drift.iter().map(|own| (own.view.clone(), json!({"total": own.total, "clusters": own.clusters})));
+    let groups: Vec<Vec<String>> = emerging.iter().map(|group| names(&fit.ids, group)).collect();
+    Ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "model": model.display().to_string(),
+        "inputs": summary::json(&loaded.inputs)?,
+        "memory_factor": memory_factor,
+        "instances": fit.labels.len(),
+        "remembered": fit.model.retained.as_ref().map(daimc::Retained::instances),
+        "clusters": fit.model.options.clusters,
+        "sizes": sizes(update),
+        "added_views": added,
+        "drift": Value::Object(drift.collect()),
+        "unexplained": names(&fit.ids, unexplained),
+        "emerging": groups,
+        "died": died,
+    }))
+}
+
+/// The result for people.
+fn print(out: &mut impl Write, update: &Update, output: &Path) -> Result<()> {
+    let Update { fit, drift, unexplained, emerging, died, added, .. } = update;
+    writeln!(out, "cluster   new instances   moved by")?;
+    for (cluster, size) in sizes(update).into_iter().enumerate() {
+        let most = drift.iter().map(|view| view.clusters[cluster]).fold(0.0, f64::max);
+        writeln!(out, "{cluster:>7}   {size:>13}   {:>6.1} %", 100.0 * most)?;
+    }
+    writeln!(out)?;
+    for view in drift {
+        writeln!(out, "View {} moved by {:.1} %.", quoted(&view.view), 100.0 * view.total)?;
+    }
+    for view in added {
+        writeln!(out, "View {} was added.", quoted(view))?;
+    }
+    let some = |instances: &[usize]| {
+        let named = names(&fit.ids, &instances[..instances.len().min(NAMED)]);
+        let more = if instances.len() > NAMED { ", …" } else { "" };
+        format!("{}{more}", list(named.iter().map(|name| plain(name))))
+    };
+    if !unexplained.is_empty() {
+        let (count, all) = (unexplained.len(), fit.labels.len());
+        writeln!(out, "No cluster explains {count} of {all} new instances: {}.", some(unexplained))?;
+    }
+    for group in emerging {
+        let count = group.len();
+        writeln!(out, "{count} of them lie near each other and might be a new cluster: {}.", some(group))?;
+    }
+    for cluster in died {
+        writeln!(out, "Cluster {cluster} has died: hardly an instance of it is remembered.")?;
+    }
+    writeln!(out, "\nResults are in {}.", output.display())?;
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Neighbourhoods: how long they take, how much memory, and what is found.
+//!
+//! ```text
+//! cargo bench -p daimc --features digit --bench neighbours -- search ROWS.f32 FEATURES THREADS OUT.u32
+//! cargo bench -p daimc --features digit --bench neighbours -- fit INSTANCES NEIGHBOURS THREADS
+//! ```
+//!
+//! The first looks for the neighbours of rows in a file: `compare.py` beside this file makes the rows, runs it, and runs
+//! pynndescent on the same rows and as many threads. The second fits 20 clusters to two views of 128 features in single precision,
+//! whose rows vary along ten directions about the means of the clusters, and tells the time and the memory beside that of the data.
+
+use std::io::Write;
+use std::time::Instant;
+
+use daimc::{Daimc, View, Views, internal, metrics};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+const CLUSTERS: usize = 20;
+const FEATURES: usize = 128;
+const DIRECTIONS: usize = 10;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["search", rows, features, threads, out] => search(rows, number(features), number(threads), out),
+        ["fit", instances, neighbours, threads] => fit(number(instances), neighbours, number(threads)),
+        _ => println!("see the first lines of crates/daimc/benches/neighbours/main.rs"),
+    }
+}
+
+fn number(word: &str) -> usize {
+    word.parse().expect("a number")
+}
+
+fn search(rows: &str, features: usize, threads: usize, out: &str) {
+    let bytes = std::fs::read(rows).expect("the rows can be read");
+    let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let views = Views::new(vec![View::dense("rows", features, values).unwrap()]).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let begun = Instant::now();
+    let found = pool.install(|| internal::nearest(&views, 0, 10, 0)).unwrap();
+    println!("{{\"seconds\": {:.3}, \"told\": {}}}", begun.elapsed().as_secs_f64(), found.1.unwrap_or(1.0));
+    let mut out = std::io::BufWriter::new(std::fs::File::create(out).expect("the output can be written"));
+    for other in found.0 {
+        out.write_all(&other.to_le_bytes()).unwrap();
+    }
+}
+
+fn view(name: &str, instances: usize, seed: u64) -> View<'static> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut random = |count: usize, scale: f32| -> Vec<f32> {
+        (0..count).map(|_| rng.random_range(-scale..scale)).collect()
+    };
+    let (means, directions) = (random(CLUSTERS * FEATURES, 1.0), random(DIRECTIONS * FEATURES, 1.0));
+    let mut values = vec![0.0_f32; instances * FEATURES];
+    values.par_chunks_mut(FEATURES).enumerate().for_each(|(i, row)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(i as u64 + 1);
+        row.copy_from_slice(&means[i % CLUSTERS * FEATURES..][..FEATURES]);
+        for direction in directions.chunks(FEATURES) {
+            let along = rng.random_range(-1.0..1.0_f32);
+            row.iter_mut().zip(direction).for_each(|(x, u)| *x += along * u);
+        }
+        row.iter_mut().for_each(|x| *x += rng.random_range(-0.1..0.1_f32));
+    });
+    View::dense(name, FEATURES, values).unwrap()
+}
+
+fn fit(instances: usize, neighbours: &str, threads: usize) {
+    let views = Views::new(vec![view("a", instances, 1), view("b", instances, 2)]).unwrap();
+    let truth: Vec<usize> = (0..instances).map(|i| i % CLUSTERS).collect();
+    let bytes = (instances * 2 * 128 * 4) as f64;
+    // What making them took is forgotten, where the system allows it.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let begun = Instant::now();
+    let neighbours = neighbours.parse().expect("a way to use neighbours");
+    let fitted = Daimc::new(CLUSTERS).neighbours(neighbours).threads(threads).fit(&views).unwrap();
+    let seconds = begun.elapsed().as_secs_f64();
+    let peak = peak().unwrap_or(f64::NAN);
+    println!(
+        "| {instances} | {neighbours} | {threads} | {seconds:.1} s | {:.2} × the data, {:.0} B an instance beyond | AC {:.3} | {} |",
+        peak / bytes,
+        (peak - bytes) / instances as f64,
+        metrics::accuracy(&truth, &fitted.labels).unwrap(),
+        fitted.neighbours.reason
+    );
+}
+
+/// The largest memory, where the system tells.
+fn peak() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(1024.0 * peak.trim().trim_end_matches(" kB").parse::<f64>().ok()?)
+}

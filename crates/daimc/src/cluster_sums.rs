@@ -1,0 +1,87 @@
+//! Sums over the instances of each cluster.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Matrix;
+use crate::blocks::Blocks;
+use crate::forest::{Forest, Merge};
+use crate::parallel::ordered;
+
+/// The mean row of V of each cluster, one per column, and the clusters' sizes.
+pub(crate) fn mean_rows(latent: &Matrix, labels: &[usize], clusters: usize) -> (Matrix, Vec<usize>) {
+    let empty = ClusterSums::new(clusters, latent.columns());
+    let sums = ClusterSums::share(latent, labels, clusters, Blocks::all(labels.len()));
+    sums.whole().unwrap_or(empty).means()
+}
+
+/// Sums over the instances of each cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ClusterSums {
+    /// Of rows of V: clusters × latent.
+    rows: Matrix,
+    pub sizes: Vec<usize>,
+    /// The first instance; as many as there are if there is none.
+    pub first: Vec<usize>,
+}
+
+impl ClusterSums {
+    pub fn new(clusters: usize, columns: usize) -> Self {
+        let rows = Matrix::zeros(clusters, columns);
+        Self { rows, sizes: vec![0; clusters], first: vec![usize::MAX; clusters] }
+    }
+
+    /// Those over the instances that are here, leaf by leaf.
+    pub fn share(latent: &Matrix, labels: &[usize], clusters: usize, blocks: Blocks) -> Forest<Self> {
+        let new = || Self::new(clusters, latent.columns());
+        let mut forest = Forest::new(blocks.leaves());
+        let (mut sums, mut starts) = (new(), blocks.ranges().map(|block| block.start));
+        let added = ordered(
+            blocks.ranges(),
+            new,
+            |block, own| {
+                *own = new();
+                for i in block {
+                    let label = labels[i];
+                    own.sizes[label] += 1;
+                    own.first[label] = own.first[label].min(blocks.first() + i);
+                    let sum = own.rows.row_mut(label).iter_mut();
+                    sum.zip(latent.row(i)).for_each(|(sum, value)| *sum += value);
+                }
+                Ok(())
+            },
+            |own| {
+                sums.merge(own.clone());
+                if let Some(leaf) = starts.next().and_then(|start| blocks.ends_leaf(start)) {
+                    forest.plant(0, leaf, std::mem::replace(&mut sums, new()));
+                }
+            },
+        );
+        let Ok::<(), std::convert::Infallible>(()) = added;
+        forest
+    }
+
+    /// The mean row of each cluster, one per column, and the sizes.
+    pub fn means(self) -> (Matrix, Vec<usize>) {
+        let factors: Vec<f64> = self.sizes.iter().map(|&size| 1.0 / size.max(1) as f64).collect();
+        let mut means =
+            Matrix::from_fn(self.rows.columns(), self.sizes.len(), |k, label| self.rows[(label, k)]);
+        means.scale_columns(&factors);
+        (means, self.sizes)
+    }
+
+    /// The same clusters in another order.
+    pub fn ordered(&self, order: &[usize]) -> Self {
+        let rows =
+            Matrix::from_fn(order.len(), self.rows.columns(), |number, k| self.rows[(order[number], k)]);
+        let of = |all: &[usize]| order.iter().map(|&cluster| all[cluster]).collect();
+        Self { rows, sizes: of(&self.sizes), first: of(&self.first) }
+    }
+}
+
+impl Merge for ClusterSums {
+    fn merge(&mut self, right: Self) {
+        self.rows.values_mut().iter_mut().zip(right.rows.values()).for_each(|(own, right)| *own += right);
+        self.sizes.iter_mut().zip(right.sizes).for_each(|(own, right)| *own += right);
+        self.first.iter_mut().zip(right.first).for_each(|(own, right)| *own = (*own).min(right));
+    }
+}

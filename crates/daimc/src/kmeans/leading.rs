@@ -1,0 +1,100 @@
+//! The clusters that the columns of V stand for.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Members, members};
+use crate::distributed::Request;
+use crate::forest::{Forest, Merge};
+use crate::lens::Lens;
+use crate::scan::Scan;
+use crate::source::{Block, Rows};
+use crate::{Matrix, Result};
+
+/// Sums over the entries of each column of V, and over their squares.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ColumnTotals {
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Merge for ColumnTotals {
+    fn merge(&mut self, right: Self) {
+        self.sums.iter_mut().zip(right.sums).for_each(|(own, right)| *own += right);
+        self.squares.iter_mut().zip(right.squares).for_each(|(own, right)| *own += right);
+    }
+}
+
+impl ColumnTotals {
+    fn new(columns: usize) -> Self {
+        Self { sums: vec![0.0; columns], squares: vec![0.0; columns] }
+    }
+
+    /// Of the rows of V that are here, leaf by leaf.
+    pub fn share(rows: &Scan<'_>) -> Result<Forest<Self>> {
+        let columns = rows.schema().view(0).features();
+        rows.sum_view(
+            0,
+            || Self::new(columns),
+            |piece, totals| {
+                *totals = Self::new(columns);
+                for (_, row) in piece.shown() {
+                    for (k, value) in row_of(&piece.blocks[0], row, columns).iter().enumerate() {
+                        totals.sums[k] += value;
+                        totals.squares[k] += value * value;
+                    }
+                }
+                Ok(())
+            },
+            || Self::new(columns),
+            |all, totals| all.merge(totals.clone()),
+        )
+    }
+
+    /// What is usual in each column: its mean, each entry counting as much as it is large.
+    fn usual(&self) -> Vec<f64> {
+        self.sums.iter().zip(&self.squares).map(|(sum, square)| square / sum).collect()
+    }
+}
+
+/// The instances that are here by the column of V in which they stand out most, entries being measured by what is usual in
+/// their column.
+pub(crate) fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Result<Forest<Members>> {
+    let (usual, columns) = (totals.usual(), lens.features());
+    let leading = |row: &[f64]| {
+        let shares = row.iter().zip(&usual).map(|(value, usual)| value / usual).enumerate();
+        shares.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(k, _)| k)
+    };
+    let mut labels = Vec::with_capacity(rows.instances());
+    rows.pass_view(
+        0,
+        Vec::new,
+        |piece, own| {
+            let shown = piece.shown().into_iter();
+            own.extend(shown.map(|(_, row)| leading(row_of(&piece.blocks[0], row, columns))));
+            Ok(())
+        },
+        |own| labels.append(own),
+    )?;
+    members(rows, lens, &labels, columns)
+}
+
+/// The centres of the clusters that the columns of V stand for.
+pub(crate) fn of_columns(rows: &Scan<'_>, lens: &Lens) -> Result<Matrix> {
+    let members: Forest<Members> = match rows.holders() {
+        None => leaders(rows, lens, &ColumnTotals::share(rows)?.sum(ColumnTotals::default())?)?,
+        Some((holders, _)) => {
+            let totals: Forest<ColumnTotals> = holders.ask(Request::ColumnTotals)?.try_into()?;
+            let totals = totals.sum(ColumnTotals::default())?;
+            holders.ask(Request::Leaders { lens: lens.parts(), totals })?.try_into()?
+        }
+    };
+    Ok(members.sum(Members::default())?.means(lens, lens.features()))
+}
+
+/// A row of V.
+fn row_of<'a>(block: &Block<'a>, row: usize, columns: usize) -> &'a [f64] {
+    match block.rows {
+        Rows::DenseF64(values) => &values[row * columns..(row + 1) * columns],
+        _ => &[],
+    }
+}

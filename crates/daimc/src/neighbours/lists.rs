@@ -1,0 +1,88 @@
+//! Lists of the nearest of many points, as they are being found.
+
+/// Nobody.
+pub(super) const NONE: u32 = !FRESH;
+
+/// Set in an entry that is new since whoever set it last looked.
+pub(super) const FRESH: u32 = 1 << 31;
+
+/// The point that an entry names.
+pub(super) fn point(entry: u32) -> u32 {
+    entry & !FRESH
+}
+
+/// So many neighbours of each point, nearest first; of two at the same distance the one with the smaller number.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Lists {
+    pub kept: usize,
+    /// Entries name points, and may be [`FRESH`].
+    pub entries: Vec<u32>,
+    pub squares: Vec<f32>,
+}
+
+impl Lists {
+    pub fn empty(points: usize, kept: usize) -> Self {
+        Self { kept, entries: vec![NONE; points * kept], squares: vec![f32::INFINITY; points * kept] }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len() / self.kept
+    }
+
+    /// The neighbours of a point with their squared distances.
+    pub fn of(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
+        let range = i * self.kept..(i + 1) * self.kept;
+        let entries = self.entries[range.clone()].iter().zip(&self.squares[range]);
+        entries.map(|(entry, square)| (point(*entry), *square)).take_while(|(other, _)| *other != NONE)
+    }
+
+    /// The squared distance of the last in a list; what is farther is of no interest.
+    pub fn bar(&self, i: usize) -> f32 {
+        self.squares[(i + 1) * self.kept - 1]
+    }
+
+    /// Takes another into the list of a point if it is among the nearest.
+    pub fn offer(&mut self, i: usize, other: u32, square: f32) {
+        let range = i * self.kept..(i + 1) * self.kept;
+        insert(&mut self.entries[range.clone()], &mut self.squares[range], other, square);
+    }
+}
+
+/// Takes an entry into a list if it is nearer than the last and not there yet; whether it did.
+#[inline]
+pub(super) fn insert(entries: &mut [u32], squares: &mut [f32], entry: u32, square: f32) -> bool {
+    let other = point(entry);
+    let before =
+        |i: usize, entries: &[u32], squares: &[f32]| (square, other) < (squares[i], point(entries[i]));
+    let mut at = entries.len() - 1;
+    if !before(at, entries, squares) || entries.iter().any(|entry| point(*entry) == other) {
+        return false;
+    }
+    while at > 0 && before(at - 1, entries, squares) {
+        entries[at] = entries[at - 1];
+        squares[at] = squares[at - 1];
+        at -= 1;
+    }
+    (entries[at], squares[at]) = (entry, square);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_keeps_the_nearest_once_whatever_the_order() {
+        let offers = [(4, 2.0), (7, 1.0), (2, 1.0), (4 | FRESH, 2.0), (9, 5.0), (1, 3.0), (7 | FRESH, 1.0)];
+        let of = |offers: &mut dyn Iterator<Item = (u32, f32)>| {
+            let mut lists = Lists::empty(2, 3);
+            offers.for_each(|(entry, square)| lists.offer(1, entry, square));
+            assert_eq!(lists.of(0).count(), 0);
+            assert_eq!(lists.bar(1), 2.0);
+            lists.of(1).collect::<Vec<_>>()
+        };
+        let expected = [(2, 1.0), (7, 1.0), (4, 2.0)];
+        assert_eq!(of(&mut offers.into_iter()), expected);
+        assert_eq!(of(&mut offers.into_iter().rev()), expected);
+    }
+}

@@ -1,0 +1,177 @@
+//! Whether a model explains instances: how far they are from what it makes of them, beside those that it has learnt from.
+
+use crate::lens::Lens;
+use crate::model::Misfit;
+use crate::scan::Scan;
+use crate::source::Buffer;
+use crate::subset::Subset;
+use crate::sweep::Sweep;
+use crate::{Matrix, Result};
+
+/// How far the instances that a model has learnt from are from what it makes of them.
+///
+/// The misfit of an instance is its error in the views that it has, divided by the mean error there:
+/// `Σ_v w_vj ‖x_vj − U_v v_j‖² / Σ_v w_vj ε_v`, about 1, whichever views it has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// `Σ_j w_vj ‖x_vj − U_v v_j‖²` of each view.
+    pub errors: Vec<f64>,
+    /// How many instances have a misfit in each of [`BINS`] ranges, four for each doubling.
+    pub counts: Vec<f64>,
+}
+
+/// From 2⁻⁴ to 2⁸.
+const BINS: usize = 48;
+const FIRST: f64 = -4.0;
+const PER_DOUBLING: f64 = 4.0;
+
+/// An instance is not explained if its misfit lies a range beyond that of all but this share of the instances before.
+const TAIL: f64 = 0.005;
+
+/// Instances that are compared with each other, at most.
+pub(crate) const MOST: usize = 2000;
+
+/// Instances that make a group, at least.
+const FEWEST: usize = 10;
+
+/// How often a group is looked for, and how often its prototype is found anew.
+const GROUPS: usize = 8;
+const REFINEMENTS: usize = 4;
+
+impl Spread {
+    pub fn new(views: usize) -> Self {
+        Self { errors: vec![0.0; views], counts: vec![0.0; BINS] }
+    }
+
+    pub fn fits(&self, views: usize) -> bool {
+        self.errors.len() == views
+            && self.counts.len() == BINS
+            && self.errors.iter().chain(&self.counts).all(|value| *value >= 0.0)
+    }
+
+    /// Whether anything is known.
+    fn is_known(&self) -> bool {
+        self.counts.iter().sum::<f64>() >= 1.0
+    }
+
+    /// Takes in instances whose errors in the views at `places` are known; they stand for `weight` instances each.
+    pub fn add(&mut self, misfits: &[Misfit], shown: &[f64], places: &[usize], weight: f64) {
+        for (misfit, &place) in misfits.iter().zip(places) {
+            self.errors[place] += weight * misfit.error.iter().sum::<f64>();
+        }
+        for misfit in self.misfits(misfits, shown, places).into_iter().flatten() {
+            self.counts[bin(misfit)] += weight;
+        }
+    }
+
+    /// The misfit of each instance; none where nothing is to be explained.
+    pub fn misfits(&self, misfits: &[Misfit], shown: &[f64], places: &[usize]) -> Vec<Option<f64>> {
+        let mean = |place: usize| if shown[place] > 0.0 { self.errors[place] / shown[place] } else { 0.0 };
+        let means: Vec<f64> = places.iter().map(|&place| mean(place)).collect();
+        let instances = misfits.first().map_or(0, |misfit| misfit.error.len());
+        let of_instance = |i: usize| {
+            let (mut error, mut expected) = (0.0, 0.0);
+            for (misfit, mean) in misfits.iter().zip(&means) {
+                if misfit.square[i] > 0.0 && *mean > 0.0 {
+                    error += misfit.error[i];
+                    expected += mean;
+                }
+            }
+            (expected > 0.0).then(|| error / expected)
+        };
+        (0..instances).map(of_instance).collect()
+    }
+
+    /// The misfit beyond which an instance is not explained.
+    pub fn limit(&self) -> f64 {
+        if !self.is_known() {
+            return f64::INFINITY;
+        }
+        let (mut tail, all) = (0.0, self.counts.iter().sum::<f64>());
+        for (bin, count) in self.counts.iter().enumerate().rev() {
+            tail += count;
+            if tail > TAIL * all {
+                return edge(bin + 2);
+            }
+        }
+        edge(1)
+    }
+}
+
+fn bin(misfit: f64) -> usize {
+    (((misfit.log2() - FIRST) * PER_DOUBLING).floor().max(0.0) as usize).min(BINS - 1)
+}
+
+/// Where a range begins.
+fn edge(bin: usize) -> f64 {
+    (FIRST + bin as f64 / PER_DOUBLING).exp2()
+}
+
+/// Groups of instances, given by their numbers in increasing order, that lie near each other: one prototype in each view
+/// explains them as well as the clusters explain other instances. What `limit` and `spread` say of an instance is asked of
+/// its distance to the prototype.
+pub(super) fn groups(
+    sweep: &Sweep<'_>,
+    (spread, limit): (&Spread, f64),
+    (shown, places): (&[f64], &[usize]),
+    instances: &[u32],
+) -> Result<Vec<Vec<u32>>> {
+    let (scan, mut left) = (&sweep.scan, instances.to_vec());
+    let mut found = Vec::new();
+    for _ in 0..GROUPS {
+        if left.len() < FEWEST {
+            break;
+        }
+        let mut buffers: Vec<Buffer> = sweep.lenses.iter().map(|_| Buffer::default()).collect();
+        let some = Subset::pick(scan, &left, &mut buffers)?;
+        let some = Scan::new(&some, scan.stop());
+        let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
+        let lenses = sweep.lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+        let one = Sweep::new(some, lenses, 1);
+        let explained = near_each_other(&one, |misfits| {
+            spread.misfits(misfits, shown, places).into_iter().map(|own| own.unwrap_or(0.0)).collect()
+        })?;
+        let group: Vec<u32> =
+            left.iter().zip(&explained).filter(|(_, misfit)| **misfit <= limit).map(|(&i, _)| i).collect();
+        if group.len() < FEWEST {
+            break;
+        }
+        left.retain(|i| group.binary_search(i).is_err());
+        found.push(group);
+    }
+    found.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    Ok(found)
+}
+
+/// How far each instance is from the prototype of the densest part of them: the mean of all at first, then that of the half
+/// that is nearest to it.
+fn near_each_other(sweep: &Sweep<'_>, judge: impl Fn(&[Misfit]) -> Vec<f64>) -> Result<Vec<f64>> {
+    let scan = &sweep.scan;
+    let mut weights = Matrix::from_fn(scan.instances(), 1, |_, _| 1.0);
+    let mut misfits = Vec::new();
+    for _ in 0..REFINEMENTS {
+        let totals = sweep.gather(&mut weights, scan.stop())?.whole()?;
+        let bases: Vec<Matrix> = totals
+            .gram
+            .iter()
+            .zip(&totals.cross)
+            .map(|(gram, cross)| {
+                let mut mean = cross.clone();
+                mean.scale_columns(&[if gram[(0, 0)] > 0.0 { 1.0 / gram[(0, 0)] } else { 0.0 }]);
+                mean
+            })
+            .collect();
+        let v = sweep.place(&bases)?;
+        let each = (0..bases.len())
+            .map(|view| Misfit::of(scan, view, &sweep.lenses[view], &bases[view], &v))
+            .collect::<Result<Vec<_>>>()?;
+        misfits = judge(&each);
+        let mut sorted = misfits.clone();
+        sorted.sort_by(f64::total_cmp);
+        let median = sorted[sorted.len() / 2];
+        for (i, misfit) in misfits.iter().enumerate() {
+            weights[(i, 0)] = if *misfit <= median { 1.0 } else { 0.0 };
+        }
+    }
+    Ok(misfits)
+}

@@ -1,0 +1,241 @@
+//! What a model keeps of the instances that it has learnt from.
+
+use super::cells::Cells;
+use super::novelty::Spread;
+use crate::descent::Descent;
+use crate::initialise::FLOOR;
+use crate::metrics::best_assignment;
+use crate::options::Options;
+use crate::statistics::Totals;
+use crate::sweep::Sweep;
+use crate::{Ids, Matrix};
+
+/// What a model keeps of the instances that it has learnt from, so that it can learn from more: sums, whose number does not grow
+/// with the instances. After an update with a [memory factor](crate::Online::memory_factor) below 1 they are weighted sums, in
+/// which earlier instances count less.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Retained {
+    /// The statistics that the bases were solved from, at the scale of the bases.
+    pub totals: Totals,
+    /// `Σ_j w_vj ‖x_vj‖²` of each view.
+    pub squares: Vec<f64>,
+    /// How many instances each view shows.
+    pub shown: Vec<f64>,
+    /// How many instances each cluster has.
+    pub members: Vec<f64>,
+    /// How far instances are from what the model makes of them, by which others are judged.
+    pub(crate) spread: Spread,
+    /// What bases are solved from, where columns of V stand for clusters; else V itself.
+    pub(crate) rows: Option<Members>,
+    /// Sums over small groups of instances, as long as these are few.
+    pub(crate) cells: Option<Cells>,
+}
+
+impl Retained {
+    /// Of a fit. Of its clusters, and of how far its instances are from what the model makes of them, nothing is told yet.
+    pub(crate) fn new(descent: &Descent, sweep: &Sweep<'_>) -> Self {
+        Self {
+            totals: descent.basis_totals().clone(),
+            squares: sweep.sums_of_squares(),
+            shown: sweep.scan.schema().views().map(|view| view.present() as f64).collect(),
+            members: Vec::new(),
+            spread: Spread::new(sweep.lenses.len()),
+            rows: None,
+            cells: None,
+        }
+    }
+
+    /// With the clusters of a fit, of these centres and sizes. Where columns of V stand for clusters, it is told here which; and
+    /// the clusters of a fit to few instances are kept apart from those of the batches to come.
+    pub(crate) fn of_clusters(mut self, options: &Options, centres: &Matrix, sizes: &[usize]) -> Self {
+        self.members = sizes.iter().map(|&size| size as f64).collect();
+        if options.consolidate && options.latent == options.clusters {
+            let rows = Members::new(&self, centres);
+            self.cells = Cells::of_fit(&self, &rows);
+            self.rows = Some(rows);
+        }
+        self
+    }
+
+    /// How many instances are remembered.
+    #[must_use]
+    pub fn instances(&self) -> f64 {
+        self.members.iter().sum()
+    }
+
+    /// Forgets a share of everything, but for views of which nothing new is known.
+    pub(super) fn fade(&mut self, factor: f64, renewed: &[bool]) {
+        for (view, _) in renewed.iter().enumerate().filter(|(_, renewed)| **renewed) {
+            let Totals { gram, cross, holes, .. } = &mut self.totals;
+            for values in [gram[view].values_mut(), cross[view].values_mut()] {
+                values.iter_mut().for_each(|value| *value *= factor);
+            }
+            holes[view] *= factor;
+            self.squares[view] *= factor;
+            self.shown[view] *= factor;
+            self.spread.errors[view] *= factor;
+        }
+        if let Some(cells) = &mut self.cells {
+            cells.fade(factor, renewed);
+        }
+        let counts = self.totals.column_sums.iter_mut().chain(&mut self.members);
+        counts.chain(&mut self.spread.counts).for_each(|count| *count *= factor);
+    }
+
+    /// Makes room for a view of which nothing is known yet.
+    pub(super) fn add_view(&mut self, features: usize) {
+        let latent = self.totals.column_sums.len();
+        self.totals.gram.push(Matrix::zeros(latent, latent));
+        self.totals.cross.push(Matrix::zeros(features, latent));
+        self.totals.holes.push(0.0);
+        self.squares.push(0.0);
+        self.shown.push(0.0);
+        self.spread.errors.push(0.0);
+        if let Some(cells) = &mut self.cells {
+            cells.add_view(features);
+        }
+    }
+
+    /// The statistics with those of a batch, some of whose views are those at `places` of the model.
+    pub(super) fn with(&self, batch: &Totals, places: &[usize]) -> Totals {
+        fn add(into: &mut [f64], from: &[f64]) {
+            into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
+        }
+        let mut totals = self.totals.clone();
+        for (own, &place) in places.iter().enumerate() {
+            add(totals.gram[place].values_mut(), batch.gram[own].values());
+            add(totals.cross[place].values_mut(), batch.cross[own].values());
+            totals.holes[place] += batch.holes[own];
+        }
+        add(&mut totals.column_sums, &batch.column_sums);
+        totals
+    }
+
+    /// Whether these are the numbers of views with so many features and of so many clusters.
+    pub(crate) fn fits(&self, features: &[usize], options: &Options) -> bool {
+        let Totals { cross, .. } = &self.totals;
+        let positive = |values: &[f64]| values.iter().all(|value| *value >= 0.0);
+        self.totals.check(options.latent).is_ok()
+            && cross.iter().map(Matrix::rows).eq(features.iter().copied())
+            && self.squares.len() == features.len()
+            && self.shown.len() == features.len()
+            && self.members.len() == options.clusters
+            && self.spread.fits(features.len())
+            && self
+                .rows
+                .as_ref()
+                .is_none_or(|rows| options.latent == options.clusters && rows.fits(options.clusters))
+            && (self.cells.is_none() || self.rows.is_some())
+            && self.cells.as_ref().is_none_or(|cells| cells.fits(features))
+            && [&self.squares, &self.shown, &self.members, &self.totals.holes, &self.totals.column_sums]
+                .into_iter()
+                .all(|values| positive(values))
+    }
+}
+
+/// The rows of V from which bases are solved, where columns stand for clusters: those of a start from the clusters (see
+/// `consolidate.rs`), at the scale that V had in the fit.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Members {
+    /// The column of each cluster.
+    pub columns: Vec<usize>,
+    /// What an instance counts in each column.
+    pub scale: Vec<f64>,
+}
+
+impl Members {
+    /// Of a fit. Which column is whose is settled here once and for all: statistics of many batches are added up by it.
+    fn new(retained: &Retained, centres: &Matrix) -> Self {
+        let clusters = centres.columns();
+        // Entries of unit rows; their sums fit the whole numbers that are matched.
+        let weight = |cluster: usize, column: usize| (centres[(column, cluster)] * 1e9) as i64;
+        let matched = best_assignment(clusters, centres.rows(), weight);
+        let columns: Vec<usize> =
+            matched.into_iter().enumerate().map(|(cluster, column)| column.unwrap_or(cluster)).collect();
+        let floor = FLOOR * retained.instances();
+        let mut scale = vec![1.0; centres.rows()];
+        for (cluster, &column) in columns.iter().enumerate() {
+            let own = retained.totals.column_sums[column] / (retained.members[cluster] + floor);
+            if own > 0.0 && own.is_finite() {
+                scale[column] = own;
+            }
+        }
+        Self { columns, scale }
+    }
+
+    pub fn fits(&self, clusters: usize) -> bool {
+        let mut columns = self.columns.clone();
+        columns.sort_unstable();
+        columns.into_iter().eq(0..clusters)
+            && self.scale.len() == clusters
+            && self.scale.iter().all(|scale| *scale > 0.0)
+    }
+
+    /// The rows of instances of these clusters. Of whom nothing is known, whose row of V is zero, nothing is made.
+    pub fn rows(&self, labels: &[usize], latent: &Matrix) -> Matrix {
+        let mut rows = Matrix::zeros(latent.rows(), latent.columns());
+        for (i, &label) in labels.iter().enumerate() {
+            if latent.row(i).iter().all(|value| *value == 0.0) {
+                continue;
+            }
+            for (k, (value, scale)) in rows.row_mut(i).iter_mut().zip(&self.scale).enumerate() {
+                let own = if k == self.columns[label] { 1.0 } else { 0.0 };
+                *value = (own + FLOOR) * scale;
+            }
+        }
+        rows
+    }
+}
+
+/// The IDs of instances that a model has learnt from, as hashes of 64 bits: eight bytes each, from which names cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Learnt {
+    /// In increasing order.
+    pub(crate) hashes: Vec<u64>,
+}
+
+impl Learnt {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Whether an ID is one of them.
+    #[must_use]
+    pub fn contains(&self, id: &str) -> bool {
+        self.hashes.binary_search(&hash(id)).is_ok()
+    }
+
+    /// Merges two runs that are in order, which takes a stable sort no longer than to go over them.
+    #[expect(clippy::stable_sort_primitive, reason = "there are two runs")]
+    fn sort(&mut self) {
+        self.hashes.sort();
+    }
+
+    /// Adds IDs; row numbers are none, since every batch has the same.
+    pub(super) fn add(&mut self, ids: &Ids) {
+        if let Ids::Names(names) = ids {
+            let mut new: Vec<u64> = names.iter().map(|name| hash(name)).collect();
+            new.sort_unstable();
+            self.hashes.append(&mut new);
+            self.sort();
+            self.hashes.dedup();
+        }
+    }
+}
+
+/// FNV-1a, mixed once more: the same on every machine and in every version.
+fn hash(id: &str) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = id.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
+    let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^ (hash >> 33)
+}

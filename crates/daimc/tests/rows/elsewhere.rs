@@ -1,0 +1,218 @@
+//! Fits to rows that others hold: the same bits as if one held all, and a holder that is lost comes back.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::made::*;
+use daimc::synthetic::Synthetic;
+use daimc::{
+    Ask, Daimc, Error, Fit, Initialisation, Model, Neighbours, Penalty, Preset, Result, Scale, View,
+    ViewWeights, Views, aligned, gather_place, merge_replies, metrics, serve, simulate,
+};
+
+const TOTAL: usize = 50_000;
+
+struct Data {
+    dense: Vec<f64>,
+    sparse: Vec<f64>,
+    present: Vec<Vec<bool>>,
+    truth: Vec<usize>,
+}
+
+fn data(clusters: usize) -> Data {
+    let truth = Synthetic::new(TOTAL, clusters).seed(3).truth();
+    let mut dense = around(&truth, 6, 0.6, 1);
+    // Single cells are missing, too, in instances of the first holder alone.
+    (0..900).step_by(7).for_each(|cell| dense[cell] = f64::NAN);
+    Data {
+        dense,
+        sparse: mostly_zero(&truth, 12, false, 2),
+        present: simulate::missing(TOTAL, &[0.3, 0.4], 5).unwrap(),
+        truth,
+    }
+}
+
+impl Data {
+    /// The instances of a range.
+    fn views(&self, range: std::ops::Range<usize>, part: bool) -> Views<'static> {
+        let some = |values: &[f64], d: usize| values[range.start * d..range.end * d].to_vec();
+        let present = |view: usize| &self.present[view][range.clone()];
+        let views = vec![
+            View::dense("dense", 6, narrow(&some(&self.dense, 6))).unwrap().mask(present(0)).unwrap(),
+            sparse("sparse", 12, &some(&self.sparse, 12)).mask(present(1)).unwrap(),
+        ];
+        if part { Views::part(views) } else { Views::new(views) }.unwrap()
+    }
+}
+
+/// A request for a holder, and the line for its answer.
+type Asked = (Vec<u8>, Sender<Result<Vec<u8>>>);
+
+/// A holder at work; it ends when nobody can ask it any more.
+fn hold(views: Views<'static>, range: std::ops::Range<usize>, total: usize) -> Sender<Asked> {
+    let (line, asked): (Sender<Asked>, Receiver<Asked>) = channel();
+    std::thread::spawn(move || {
+        let mut reply: Option<Sender<Result<Vec<u8>>>> = None;
+        serve(&views, range, total, |answer| {
+            if let (Some(reply), Some(answer)) = (reply.take(), answer) {
+                reply.send(answer).unwrap();
+            }
+            let (request, line) = asked.recv().ok()?;
+            reply = Some(line);
+            Some(request)
+        })
+    });
+    line
+}
+
+fn tell(holder: &Sender<Asked>, request: &[u8]) -> Result<Vec<u8>> {
+    let (line, answer) = channel();
+    holder.send((request.to_vec(), line)).unwrap();
+    answer.recv().unwrap()
+}
+
+/// What a fit leaves: the model, and V, clusters and confidence of all instances.
+type Found = (Fit, Vec<f64>, Vec<usize>, Vec<f64>);
+
+/// A fit with several holders; before a request of this number the first holder is lost.
+fn fit(fit: &Daimc, data: &Data, parts: usize, lost: Option<u64>) -> Result<Found> {
+    let ranges = aligned(TOTAL, parts);
+    let holder = |range: &std::ops::Range<usize>| hold(data.views(range.clone(), true), range.clone(), TOTAL);
+    let mut holders: Vec<Sender<Asked>> = ranges.iter().map(holder).collect();
+    let mut sent: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let carry = |ask: &Ask<'_>| {
+        sent.insert(ask.number, ask.request.to_vec());
+        sent.retain(|number, _| ask.setup.contains(number) || *number == ask.number);
+        if lost == Some(ask.number) {
+            holders[0] = holder(&ranges[0]);
+            for number in ask.setup {
+                tell(&holders[0], &sent[number])?;
+            }
+        }
+        let replies = holders.iter().rev().map(|holder| tell(holder, ask.request));
+        let merged = replies.reduce(|all, reply| merge_replies(&all?, &reply?));
+        merged.unwrap()
+    };
+    let (fit, last) = fit.fit_elsewhere(TOTAL, carry, |_| std::ops::ControlFlow::Continue(()))?;
+    let (mut v, mut labels, mut confidence) = (Vec::new(), Vec::new(), Vec::new());
+    for (holder, range) in holders.iter().zip(&ranges) {
+        let place = gather_place(&last, range.len(), |request| tell(holder, request))?;
+        v.extend(place.latent.into_values());
+        labels.extend(place.labels);
+        confidence.extend(place.confidence);
+    }
+    Ok((fit, v, labels, confidence))
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// The model of a fit at one place, which can be updated, as one of a fit elsewhere, which cannot.
+fn without_statistics(fit: &Fit) -> Model {
+    let mut model = fit.model.clone();
+    model.retained = None;
+    model
+}
+
+#[test]
+fn holders_give_the_bits_of_a_fit_at_one_place() {
+    let data = data(3);
+    let whole = data.views(0..TOTAL, false);
+    let off = || Daimc::new(3).neighbours(Neighbours::Off).seed(5);
+    let options = [
+        off(),
+        off().preset(Preset::Paper).max_iterations(5),
+        off().scale(Scale::None).latent(2).assess(false).max_iterations(12),
+        off().scale(Scale::ZScore).initialisation(Initialisation::Paper).assess(false),
+    ];
+    for options in options {
+        let one = options.fit(&whole).unwrap();
+        for parts in [1, 3] {
+            let (fit, v, labels, confidence) = fit(&options, &data, parts, None).unwrap();
+            assert_eq!(labels, one.labels);
+            assert_eq!(bits(&v), bits(one.latent.values()));
+            assert_eq!(bits(&confidence), bits(&one.confidence));
+            assert_eq!(fit.model, without_statistics(&one));
+            assert_eq!(
+                (fit.objective, &fit.history, fit.outcome),
+                (one.objective, &one.history, one.outcome)
+            );
+            assert_eq!((&fit.missing_cells, fit.significance), (&one.missing_cells, one.significance));
+            assert_eq!(fit.missingness, one.missingness);
+        }
+    }
+}
+
+#[test]
+fn many_clusters_start_from_the_columns_of_v_wherever_it_is() {
+    let data = data(22);
+    let options = Daimc::new(22).neighbours(Neighbours::Off).assess(false).max_iterations(3).restarts(2);
+    let one = options.fit(&data.views(0..TOTAL, false)).unwrap();
+    let (fit, _, labels, _) = fit(&options, &data, 2, None).unwrap();
+    let model = without_statistics(&one);
+    assert_eq!((labels, fit.model), (one.labels, model));
+}
+
+#[test]
+fn a_holder_that_is_lost_at_any_time_comes_back() {
+    let data = data(3);
+    let options = Daimc::new(3).neighbours(Neighbours::Off).assess(false);
+    let (undisturbed, _, labels, _) = fit(&options, &data, 3, None).unwrap();
+    let expected = metrics::accuracy(&data.truth, &labels).unwrap();
+    assert!(expected > 0.9, "{expected}");
+    // From the first request to the last: before V, while it is made, between sweeps and after them.
+    let requests = 20 + undisturbed.iterations() as u64;
+    for lost in (1..requests).step_by(9) {
+        let (_, v, labels, _) = fit(&options, &data, 3, Some(lost)).unwrap();
+        let found = metrics::accuracy(&data.truth, &labels).unwrap();
+        assert!((found - expected).abs() < 0.01, "{lost}: {found}, {expected} undisturbed");
+        assert!(v.iter().all(|value| value.is_finite()));
+    }
+}
+
+#[test]
+fn what_needs_all_rows_at_one_place_is_refused() {
+    let never = |_: &Ask<'_>| -> Result<Vec<u8>> { panic!("nobody is asked") };
+    let refused = |fit: Daimc| {
+        fit.fit_elsewhere(TOTAL, never, |_| std::ops::ControlFlow::Continue(())).unwrap_err().to_string()
+    };
+    for (fit, option) in [
+        (Daimc::new(3).neighbours(Neighbours::Refine), "neighbours"),
+        (Daimc::new(3).runs(2), "runs"),
+        (Daimc::new(3).penalty(Penalty::Auto), "penalty"),
+        (Daimc::new(3).view_weights(ViewWeights::Learned), "view_weights"),
+    ] {
+        let message = refused(fit);
+        assert!(message.contains(option) && message.contains("several hold the rows"), "{message}");
+    }
+}
+
+#[test]
+fn parts_that_do_not_fit_together_are_told() {
+    let data = data(3);
+    let fitted = |holders: Vec<Sender<Asked>>| {
+        let carry = |ask: &Ask<'_>| {
+            let replies = holders.iter().map(|holder| tell(holder, ask.request));
+            replies.reduce(|all, reply| merge_replies(&all?, &reply?)).unwrap()
+        };
+        let fit = Daimc::new(3).fit_elsewhere(TOTAL, carry, |_| std::ops::ControlFlow::Continue(()));
+        fit.unwrap_err().to_string()
+    };
+    let ranges = aligned(TOTAL, 3);
+    let hold_some =
+        |which: usize| hold(data.views(ranges[which].clone(), true), ranges[which].clone(), TOTAL);
+    assert!(fitted(vec![hold_some(0), hold_some(2)]).contains("nobody holds"));
+    let double = View::dense("dense", 6, vec![1.0; ranges[1].len() * 6]).unwrap();
+    let other = sparse("sparse", 12, &data.sparse[..ranges[1].len() * 12]);
+    let other = hold(Views::part(vec![double, other]).unwrap(), ranges[1].clone(), TOTAL);
+    let message = fitted(vec![hold_some(0), other, hold_some(2)]);
+    assert!(message.contains("'dense'") && message.contains("precision"), "{message}");
+    // Bytes that are no request, and requests that come too early.
+    let holder = hold_some(0);
+    assert!(tell(&holder, &[250, 1, 2]).is_err());
+    assert!(
+        merge_replies(&[], &[]).is_err() && gather_place(&[1], 1, |_| Ok::<_, Error>(Vec::new())).is_err()
+    );
+    assert!(serve(&data.views(0..100, true), 0..100, TOTAL, |_| None).is_err());
+}
