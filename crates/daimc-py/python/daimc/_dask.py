@@ -161,14 +161,17 @@ class Collection:
             blocks = {name: [dask.delayed(_columns)(part, own) for part in parts] for name, own in self.columns.items()}
             return Rows(blocks, dict.fromkeys(self.names, lengths))
         blocks, known = {}, {}
+        # Nothing is optimised: what is fused has the names of what it was made of, and workers that know one of these with other
+        # dependencies, from a graph that has not quite gone yet, wait for ever (dask/dask#9888).
         for name, array in [*self.arrays.items(), *((f"mask of {name}", own) for name, own in self.masks.items())]:
-            if any(np.isnan(array.chunks[0])):
-                array = client.persist(array)
-                own = [dask.delayed(_length)(block) for block in array.to_delayed().ravel()]
-                known[name] = _awaited(client, client.compute(own))
+            unknown = any(np.isnan(array.chunks[0]))
+            if unknown and not _is_persisted(array):
+                array = client.persist(array, optimize_graph=False)
+            blocks[name] = list(array.to_delayed(optimize_graph=False).ravel())
+            if unknown:
+                known[name] = _awaited(client, client.compute([dask.delayed(_length)(block) for block in blocks[name]]))
             else:
                 known[name] = [int(length) for length in array.chunks[0]]
-            blocks[name] = list(array.to_delayed().ravel())
         rows = Rows(blocks, known)
         first = self.names[0]
         for name, total in rows.total.items():
@@ -182,6 +185,14 @@ def _matrix(name: str, array: Any) -> Any:
     if array.ndim != 2:
         raise ValueError(f"view '{name}': expected a matrix, found a Dask array with {array.ndim} dimension(s)")
     return array if array.numblocks[1] == 1 else array.rechunk({1: -1})
+
+
+def _is_persisted(array: Any) -> bool:
+    """Whether the blocks are with the workers, or on their way to them."""
+    from dask.core import flatten
+    from distributed import futures_of
+
+    return {future.key for future in futures_of(array)}.issuperset(flatten(array.__dask_keys__()))
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
