@@ -226,6 +226,16 @@ impl Data {
         self.join(true, Some(Spooling::new(folder, level).unhashed()), change)
     }
 
+    /// As [`Data::load_new`], and files are hashed: what a model has learnt from is kept.
+    pub fn load_batch(
+        &self,
+        folder: &Path,
+        level: Level,
+        change: impl Fn(&str, Table) -> Result<Table>,
+    ) -> Result<Loaded> {
+        self.join(true, Some(Spooling::new(folder, level)), change)
+    }
+
     fn join(
         &self,
         apart: bool,

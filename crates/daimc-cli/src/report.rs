@@ -53,6 +53,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if summary.get("memory_factor").is_some() || summary.get("batches").is_some() {
+        let reason = "is of a model that has learnt batch by batch: a report needs all instances of a fit at once";
+        return Err(wrong(reason.into()));
+    }
     let options = summary.get("options").cloned().unwrap_or_default();
     let mut earlier: Options = serde_json::from_value(options).map_err(|error| wrong(error.to_string()))?;
     if earlier.data.view.is_empty() {

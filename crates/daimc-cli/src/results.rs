@@ -226,6 +226,11 @@ pub fn fitted(path: &Path) -> Result<Fit> {
     Fit::load(path).map_err(|error| of_file(path, &error))
 }
 
+/// Reads the whole fit of `model.safetensors`, or a model alone as a fit without instances.
+pub fn fit_or_model(path: &Path) -> Result<Fit> {
+    Fit::load_or_model(path).map_err(|error| of_file(path, &error))
+}
+
 fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     match error {
         // This one names the file itself.

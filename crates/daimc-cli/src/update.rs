@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use daimc::text::{list, plain, quoted};
-use daimc::{Fit, Ids, Model, Online, Update};
+use daimc::{Fit, Ids, Online, Update};
 use serde_json::{Value, json};
 
 use crate::align::align;
@@ -66,14 +66,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let memory_factor = memory_factor.unwrap_or(1.0);
     settle(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
-    let known = Known::read(&path)?;
+    let known = results::fit_or_model(&path)?;
     let mut folder = Folder::begin(output, *force)?;
     for file in FILES {
         let inputs = data.paths()?;
         spare_inputs(&output.join(file), inputs.iter().map(PathBuf::as_path))?;
     }
-    let loaded = data.load_new(output, level, |view, table| {
-        let model = known.model();
+    let loaded = data.load_batch(output, level, |view, table| {
+        let model = &known.model;
         if model.views.iter().any(|own| own.name == view) {
             return align(view, table, model);
         }
@@ -92,10 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     progress::listen();
     let online = Online::new().memory_factor(memory_factor).stop(progress::request());
     let online = add_view.iter().fold(online, Online::add_view);
-    let update = match &known {
-        Known::Fit(fit) => online.update(fit, &loaded.views),
-        Known::Model(model) => online.update_model(model, &loaded.views),
-    }?;
+    let update = online.update(&known, &loaded.views)?;
     let mut summary = told(&update, &loaded, &path, memory_factor)?;
     let Fit { ids, labels, confidence, .. } = &update.fit;
     folder.write("labels.tsv", |out| results::labels(out, ids, labels, confidence))?;
@@ -115,29 +112,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         print(&mut out, &update, output)?;
     }
     Ok(())
-}
-
-/// A model, with its instances if the file has them: their IDs must not come again.
-enum Known {
-    Fit(Box<Fit>),
-    Model(Box<Model>),
-}
-
-impl Known {
-    fn read(path: &Path) -> Result<Self> {
-        match Fit::load(path) {
-            Ok(fit) => Ok(Self::Fit(Box::new(fit))),
-            // A model alone, or none: the second error is the one to tell.
-            Err(_) => Ok(Self::Model(Box::new(results::model(path)?))),
-        }
-    }
-
-    fn model(&self) -> &Model {
-        match self {
-            Self::Fit(fit) => &fit.model,
-            Self::Model(model) => model,
-        }
-    }
 }
 
 /// How many of the new instances are in each cluster.

@@ -57,10 +57,10 @@ impl Model {
         Ok((make, PyTuple::new(py, [self.to_bytes(py)?])?))
     }
 
-    /// Reads a model from a file.
+    /// Reads a model from a file, with its instances if they are there.
     #[staticmethod]
     fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
-        py.detach(|| daimc::Fit::load(path)).map(Self).map_err(raise)
+        py.detach(|| daimc::Fit::load_or_model(path)).map(Self).map_err(raise)
     }
 
     /// Writes the model to a file, which appears whole or not at all.

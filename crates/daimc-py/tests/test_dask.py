@@ -99,6 +99,26 @@ def test_chunks_of_any_and_of_unknown_size_give_the_same_bits(two):
     assert many.labels_.chunks[0][0] == 23_456
 
 
+def test_shards_are_to_be_made_where_their_rows_are(two, monkeypatch):
+    views, _, _ = planted("dense")
+    compute, homes = two.compute, []
+
+    def noted(*collections, workers=None, **settings):
+        homes.extend(workers or [])
+        return compute(*collections, workers=workers, **settings)
+
+    monkeypatch.setattr(two, "compute", noted)
+    first, second = two.nthreads()
+    order = [first, second, second, first]
+    held = {}
+    for name, view in views.items():
+        rows = [view[start : start + LEAF] for start in range(0, TOTAL, LEAF)]
+        futures = [two.scatter(part, workers=[worker]) for part, worker in zip(rows, order)]
+        held[name] = da.concatenate([da.from_delayed(own, part.shape, part.dtype) for own, part in zip(futures, rows)])
+    same(alone("dense"), estimator().fit(held, client=two))
+    assert homes == order
+
+
 def test_frames_are_joined_by_index(two, caplog):
     views, _, target = planted("gaps")
     ids = np.array([f"i{number:05}" for number in range(TOTAL)])

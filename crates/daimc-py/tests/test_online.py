@@ -141,3 +141,12 @@ def test_the_command_line_gives_the_same(data, tmp_path):
     subprocess.run([program, "update", tmp_path / "model.safetensors", *arguments, "-o", folder, "-q"], check=True)
     model.partial_fit(batch(data, 300, 600))
     assert np.array_equal(DAIMC.load(folder / "model.safetensors").embedding_, model.embedding_)
+    # The model of one pass has no instances; it places new ones, and goes on.
+    once = tmp_path / "once"
+    subprocess.run([program, "fit", *arguments, "-k", "3", "--online", "--batch", "150", "-o", once, "-q"], check=True)
+    loaded = DAIMC.load(once / "model.safetensors")
+    assert len(loaded.labels_) == 0 and loaded.basis_[0].shape == (10, 3)
+    labels = loaded.predict(batch(data, 300, 600))
+    assert metrics.accuracy(data.target[300:600], labels) > 0.9
+    loaded.partial_fit(batch(data, 600, 900))
+    assert len(loaded.labels_) == 300

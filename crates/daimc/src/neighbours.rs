@@ -15,6 +15,7 @@ mod join;
 mod lists;
 mod project;
 mod references;
+mod rows;
 mod search;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,7 @@ use anchors::Anchors;
 pub(crate) use descend::mix;
 use evidence::Evidence;
 pub(crate) use graph::Graph;
+use graph::SINGLE;
 pub use references::References;
 pub(crate) use references::{Said, ViewReferences};
 pub(crate) use search::Nearest;
@@ -152,8 +154,13 @@ impl<'a> Graphs<'a> {
         let embedded = self.nearest.iter().enumerate().map(|(view, nearest)| {
             let rows = Graph::of_view(nearest, self.watch)?.spectral(None, clusters, seed, self.watch)?;
             let present: Vec<bool> = (0..n).map(|i| source.is_present(view, i)).collect();
-            let (features, values) = (rows.columns(), rows.into_values());
-            View::dense(source.name(view), features, values)?.mask(&present)
+            let (name, features, values) = (source.name(view), rows.columns(), rows.into_values());
+            let view = if n > SINGLE {
+                View::dense(name, features, values.into_iter().map(|x| x as f32).collect::<Vec<_>>())?
+            } else {
+                View::dense(name, features, values)?
+            };
+            view.mask(&present)
         });
         let views = Views::new(embedded.collect::<Result<_>>()?)?;
         let fit = Daimc::from(Options {
@@ -273,7 +280,7 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
     if ways == Neighbours::Off {
         return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
     }
-    let graphs = Graphs::new(sweep, options, thorough, watch)?;
+    let mut graphs = Graphs::new(sweep, options, thorough, watch)?;
     let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
     if lost < LEAST_RECALL {
         let refusal =
@@ -290,23 +297,26 @@ pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &
     }
     let watch = &watch.begin(Stage::Cut);
     let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
-    let fuse = || {
+    let fuse = |graphs: &Graphs<'_>| {
         let trust = graphs.trust(&plain.labels);
         Ok((Graph::fused(source, &graphs.nearest, &trust, watch)?, lack(source, &trust)))
     };
     let (mut routes, mut graph) = (Vec::new(), None);
     if asked == Neighbours::Embed {
         if options.map {
-            graph = Some(fuse()?.0);
+            graph = Some(fuse(&graphs)?.0);
         }
         let place = Place::cluster(graphs.embed()?, options, &watch.stop)?.2;
         routes.push(Route::new(Neighbours::Embed, place));
     } else {
-        let (fused, lack) = fuse()?;
+        // Before there is a graph of all views, which would be held meanwhile.
+        let embedded = (ways == Neighbours::Auto).then(|| graphs.embed()).transpose()?;
+        let (fused, lack) = fuse(&graphs)?;
+        graphs.nearest.iter_mut().for_each(Nearest::forget_distances);
         let place = cut(&fused, &lack, &[v], &evidence, options, watch)?;
         routes.push(Route::new(Neighbours::Refine, place));
-        if ways == Neighbours::Auto {
-            let place = cut(&fused, &lack, &[v, &graphs.embed()?], &evidence, options, watch)?;
+        if let Some(embedded) = embedded {
+            let place = cut(&fused, &lack, &[v, &embedded], &evidence, options, watch)?;
             routes.push(Route::new(Neighbours::Auto, place));
         }
         graph = options.map.then_some(fused);
@@ -397,11 +407,11 @@ fn cut(
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
         drop((weighted, anchors));
-        let labels = Place::cluster(rows.clone(), options, &watch.stop)?.2.labels;
+        let Place { latent, labels, .. } = Place::cluster(rows, options, &watch.stop)?.2;
         let said = evidence.of(&labels, clusters, watch)?;
-        weighted = fused.weighted(&[&rows, &said], POWER);
+        weighted = fused.weighted(&[&latent, &said], POWER);
         anchors = Anchors::new(&[along[0], &said], lack)?;
-        drop((rows, said));
+        drop((latent, said));
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
     }
     drop((weighted, anchors));

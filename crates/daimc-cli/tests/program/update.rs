@@ -44,6 +44,9 @@ fn an_update_places_the_new_and_writes_a_model_that_goes_on() {
     let summary = folder.json("next/summary.json");
     assert_eq!((&summary["instances"], &summary["remembered"]), (&20.into(), &60.0.into()));
     assert!(summary["drift"]["a"]["total"].as_f64().unwrap() < 0.2, "{summary}");
+    assert_eq!(summary["inputs"][0]["sha256"].as_str().unwrap().len(), 64, "{summary}");
+    let message = folder.bad(3, "report next");
+    assert!(message.contains("has learnt batch by batch"), "{message}");
     // Other commands take it, and so does the next update.
     folder.good("predict next --view a=a.tsv -q -o again.tsv");
     assert_eq!(folder.labels("again.tsv").len(), 40);
@@ -92,6 +95,13 @@ fn what_cannot_be_learnt_from_is_told_in_a_sentence() {
     folder.file("any.tsv", "id\tx\nn1\t1\n");
     let message = bad(3, &format!("{old} --view any=any.tsv --add-view any -o next"));
     assert!(message.contains("written by an earlier version"), "{message}");
+    // A fit whose instances are damaged is not taken for a model without any: their IDs could come again.
+    let damaged = std::fs::read(folder.path("out/model.safetensors")).unwrap();
+    let at = damaged.windows(8).position(|some| some == b"\"latent\"").unwrap();
+    let damaged = [&damaged[..at], &b"\"latend\""[..], &damaged[at + 8..]].concat();
+    folder.file("damaged.safetensors", damaged);
+    let message = bad(3, "damaged.safetensors --view a=new-a.tsv -o next");
+    assert!(message.contains("latent"), "{message}");
     assert!(folder.list("next").is_empty());
 }
 
@@ -168,6 +178,8 @@ fn one_pass_in_batches_places_all_instances() {
     // Rows that stay on disk are read batch by batch, and give the same.
     folder.good(&format!("{fit} --online --batch 100 --memory 40KB -o disk -q"));
     assert_eq!(folder.text("disk/labels.tsv"), folder.text("out/labels.tsv"));
+    let message = folder.bad(3, "report out");
+    assert!(message.contains("has learnt batch by batch"), "{message}");
     // The model goes on.
     more(&folder, "new-", 400, 20);
     folder.good("update out --view a=new-a.tsv -o next -q");

@@ -84,14 +84,14 @@ class Collection:
 
     def __init__(self, X: Any, mask: Any, known: Sequence[str] | None = None) -> None:
         import dask.array as da
-        import dask.dataframe as dd
 
         parts = X if isinstance(X, Mapping) else {f"view{i}": x for i, x in enumerate(X if isinstance(X, (list, tuple)) else [X])}
         self.names = [str(name) for name, part in parts.items() if part is not None]
         if known is not None and not isinstance(X, Mapping):
             self.names = [name for name, part in zip(known, parts.values()) if part is not None]
         given = [part for part in parts.values() if part is not None]
-        arrays, frames = (all(isinstance(part, kind) for part in given) for kind in (da.Array, dd.DataFrame))
+        arrays = all(isinstance(part, da.Array) for part in given)
+        frames = not arrays and _are_frames(given)
         if not arrays and not frames:
             kinds = ", ".join(f"{type(part).__module__.split('.')[0]}.{type(part).__name__}" for part in given)
             raise TypeError(f"views are {kinds}: give all of them as {_KINDS}, of one kind")
@@ -179,6 +179,15 @@ class Collection:
                 raise ValueError(f"view '{name}' has {total} rows, view '{first}' has {rows.total[first]}: rows are instances")
         self.partitions = known[first]
         return rows
+
+
+def _are_frames(parts: list[Any]) -> bool:
+    """Whether all are DataFrames. Arrays do without what these need."""
+    try:
+        import dask.dataframe as dd
+    except ImportError:
+        return False
+    return all(isinstance(part, dd.DataFrame) for part in parts)
 
 
 def _matrix(name: str, array: Any) -> Any:
@@ -273,7 +282,9 @@ class _Cluster:
         self.shards = []
         for number, ((first, _), pieces) in enumerate(zip(ranges, rows.of(ranges))):
             blocks = [block for own in pieces.values() for block, *_ in own] if homes else []
-            held = Counter(home for block in blocks for key in block.dask for home in homes.get(key, ()))
+            # A block has the graph of the whole collection with it.
+            keys = (key for block in blocks for key in block.__dask_graph__().cull({block.key}).to_dict())
+            held = Counter(home for key in keys for home in homes.get(key, ()))
             home = held.most_common(1)[0][0] if held else workers[number * len(workers) // len(ranges)]
             made = dask.delayed(_hold, pure=False)(pieces, first, rows.total[next(iter(rows.total))], features, each)
             self.shards.append(self.client.compute(made, workers=[home], allow_other_workers=True))

@@ -579,7 +579,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     @classmethod
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
-        """Reads a model that `save` or `daimc fit` wrote.
+        """Reads a model that `save`, `daimc fit` or `daimc update` wrote.
+
+        The model of `daimc fit --online` has no instances: `labels_`, `embedding_` and `confidence_` are then empty.
 
         Parameters that are not options of the fit are not in the file: pass `view_slices`, `id_column`, `layer`,
         `use_rep`, `handle_unseen`, `n_jobs` as `params`.

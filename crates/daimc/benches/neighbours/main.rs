@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! cargo bench -p daimc --features digit --bench neighbours -- search ROWS.f32 FEATURES THREADS OUT.u32
-//! cargo bench -p daimc --features digit --bench neighbours -- fit INSTANCES NEIGHBOURS THREADS
+//! cargo bench -p daimc --features digit --bench neighbours -- fit INSTANCES NEIGHBOURS THREADS [f32|f64] [CLUSTERS]
 //! ```
 //!
 //! The first looks for the neighbours of rows in a file: `compare.py` beside this file makes the rows, runs it, and runs
-//! pynndescent on the same rows and as many threads. The second fits 20 clusters to two views of 128 features in single precision,
-//! whose rows vary along ten directions about the means of the clusters, and tells the time and the memory beside that of the data.
+//! pynndescent on the same rows and as many threads. The second fits 20 clusters to two views of 128 features in single precision (or
+//! as it is told), whose rows vary along ten directions about the means of the clusters, and tells the time and the memory beside
+//! that of the data.
 
 use std::io::Write;
 use std::time::Instant;
 
-use daimc::{Daimc, View, Views, internal, metrics};
+use daimc::{Daimc, Scalar, Values, View, Views, internal, metrics};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -26,7 +27,14 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["search", rows, features, threads, out] => search(rows, number(features), number(threads), out),
-        ["fit", instances, neighbours, threads] => fit(number(instances), neighbours, number(threads)),
+        ["fit", instances, neighbours, threads, ref rest @ ..] => {
+            let clusters = rest.get(1).map_or(CLUSTERS, |word| number(word));
+            let (instances, threads) = (number(instances), number(threads));
+            match rest.first() {
+                None | Some(&"f32") => fit::<f32>(instances, clusters, neighbours, threads),
+                Some(_) => fit::<f64>(instances, clusters, neighbours, threads),
+            }
+        }
         _ => println!("see the first lines of crates/daimc/benches/neighbours/main.rs"),
     }
 }
@@ -49,39 +57,48 @@ fn search(rows: &str, features: usize, threads: usize, out: &str) {
     }
 }
 
-fn view(name: &str, instances: usize, seed: u64) -> View<'static> {
+fn view<T: Scalar + From<f32>>(name: &str, instances: usize, clusters: usize, seed: u64) -> View<'static>
+where
+    Vec<T>: Values<'static>,
+{
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut random = |count: usize, scale: f32| -> Vec<f32> {
         (0..count).map(|_| rng.random_range(-scale..scale)).collect()
     };
-    let (means, directions) = (random(CLUSTERS * FEATURES, 1.0), random(DIRECTIONS * FEATURES, 1.0));
-    let mut values = vec![0.0_f32; instances * FEATURES];
-    values.par_chunks_mut(FEATURES).enumerate().for_each(|(i, row)| {
+    let (means, directions) = (random(clusters * FEATURES, 1.0), random(DIRECTIONS * FEATURES, 1.0));
+    let mut values = vec![T::from(0.0); instances * FEATURES];
+    values.par_chunks_mut(FEATURES).enumerate().for_each(|(i, values)| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(i as u64 + 1);
-        row.copy_from_slice(&means[i % CLUSTERS * FEATURES..][..FEATURES]);
+        let mut row = means[i % clusters * FEATURES..][..FEATURES].to_vec();
         for direction in directions.chunks(FEATURES) {
             let along = rng.random_range(-1.0..1.0_f32);
             row.iter_mut().zip(direction).for_each(|(x, u)| *x += along * u);
         }
         row.iter_mut().for_each(|x| *x += rng.random_range(-0.1..0.1_f32));
+        values.iter_mut().zip(row).for_each(|(value, x)| *value = T::from(x));
     });
     View::dense(name, FEATURES, values).unwrap()
 }
 
-fn fit(instances: usize, neighbours: &str, threads: usize) {
-    let views = Views::new(vec![view("a", instances, 1), view("b", instances, 2)]).unwrap();
-    let truth: Vec<usize> = (0..instances).map(|i| i % CLUSTERS).collect();
-    let bytes = (instances * 2 * 128 * 4) as f64;
+fn fit<T: Scalar + From<f32>>(instances: usize, clusters: usize, neighbours: &str, threads: usize)
+where
+    Vec<T>: Values<'static>,
+{
+    let of = |name, seed| view::<T>(name, instances, clusters, seed);
+    let views = Views::new(vec![of("a", 1), of("b", 2)]).unwrap();
+    let truth: Vec<usize> = (0..instances).map(|i| i % clusters).collect();
+    let bytes = (instances * 2 * FEATURES * size_of::<T>()) as f64;
     // What making them took is forgotten, where the system allows it.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let begun = Instant::now();
     let neighbours = neighbours.parse().expect("a way to use neighbours");
-    let fitted = Daimc::new(CLUSTERS).neighbours(neighbours).threads(threads).fit(&views).unwrap();
+    let fitted = Daimc::new(clusters).neighbours(neighbours).threads(threads).fit(&views).unwrap();
     let seconds = begun.elapsed().as_secs_f64();
     let peak = peak().unwrap_or(f64::NAN);
     println!(
-        "| {instances} | {neighbours} | {threads} | {seconds:.1} s | {:.2} × the data, {:.0} B an instance beyond | AC {:.3} | {} |",
+        "| {instances} | {} bits, K = {clusters} | {neighbours} | {threads} threads | {seconds:.1} s | {:.2} × the data, {:.0} B an instance beyond | AC {:.3} | {} |",
+        8 * size_of::<T>(),
         peak / bytes,
         (peak - bytes) / instances as f64,
         metrics::accuracy(&truth, &fitted.labels).unwrap(),

@@ -61,6 +61,29 @@ pub struct Fit {
 }
 
 impl Fit {
+    /// A model alone, of whose instances and of whose fit nothing is known.
+    pub(crate) fn without_instances(model: Model) -> Self {
+        Self {
+            missing_cells: vec![MissingCells::default(); model.views.len()],
+            ids: Ids::Numbers(0),
+            learnt: Learnt::default(),
+            latent: Matrix::zeros(0, model.options.latent),
+            map: None,
+            labels: Vec::new(),
+            confidence: Vec::new(),
+            neighbours: Decision::default(),
+            missingness: Missingness::default(),
+            significance: None,
+            runs: Vec::new(),
+            objective: Objective::default(),
+            history: Vec::new(),
+            outcome: Outcome::Converged,
+            passes: 0,
+            timings: Timings::default(),
+            model,
+        }
+    }
+
     /// Iterations that were run.
     #[must_use]
     pub fn iterations(&self) -> usize {

@@ -390,6 +390,19 @@ impl Fit {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_bytes(&read(path.as_ref())?)
     }
+
+    /// Reads a fit from a file, or a [`Model`] alone as a fit without instances.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or holds neither.
+    pub fn load_or_model(path: impl AsRef<Path>) -> Result<Self> {
+        let bytes = read(path.as_ref())?;
+        let opened = Opened::new(&bytes)?;
+        match (opened.outline.instances, opened.model()?) {
+            (None, Some(model)) => Ok(Self::without_instances(model)),
+            _ => opened.fit(),
+        }
+    }
 }
 
 impl Model {

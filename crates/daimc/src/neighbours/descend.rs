@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::join::{PADDED, distances};
 use super::lists::{FRESH, Lists, NONE, insert, point};
+use super::rows::Rows;
 use crate::Result;
 use crate::views::index;
 use crate::watch::Watch;
@@ -32,38 +33,12 @@ const LEAF: usize = 64;
 const ROUNDS: usize = 20;
 const CHANGED: f64 = 0.001;
 
+/// The share of the work that the trees are, roughly.
+const BEGINNING: f64 = 0.3;
+
 /// Points whose lists are joined before anybody's list changes, and those that one thread takes at a time.
 const BATCH: usize = 4096;
 const TAKEN: usize = 64;
-
-/// Points in single precision, with a whole multiple of [`PADDED`] numbers each.
-pub(super) struct Rows {
-    width: usize,
-    values: Vec<f32>,
-}
-
-impl Rows {
-    /// Makes room for so many points of so many numbers.
-    pub fn new(points: usize, numbers: usize) -> Self {
-        let width = numbers.next_multiple_of(PADDED);
-        Self { width, values: Vec::with_capacity(points * width) }
-    }
-
-    /// Adds a point.
-    pub fn push(&mut self, row: &[f32]) {
-        let end = self.values.len() + self.width;
-        self.values.extend_from_slice(row);
-        self.values.resize(end, 0.0);
-    }
-
-    pub fn len(&self) -> usize {
-        self.values.len() / self.width
-    }
-
-    fn row(&self, i: usize) -> &[f32] {
-        &self.values[i * self.width..][..self.width]
-    }
-}
 
 /// Points that know each other by somebody: the first `fresh` of them are new to him.
 struct Group {
@@ -80,7 +55,7 @@ struct Offer {
 
 impl Lists {
     /// The nearest of each point with their squared distances.
-    pub fn find(rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
+    pub fn find(rows: &Rows<'_>, seed: u64, watch: &Watch) -> Result<Self> {
         let n = rows.len();
         let mut lists = Self::empty(n, KEPT[0]);
         for tree in 0..TREES {
@@ -93,13 +68,14 @@ impl Lists {
                 watch.check()?;
                 lists.join(rows, &groups(batch));
             }
+            watch.reach(BEGINNING * (tree + 1) as f64 / TREES as f64);
         }
         lists.descend(rows, seed, watch)?;
         Ok(lists)
     }
 
     /// The same with longer lists, which find more.
-    pub fn find_more(self, rows: &Rows, seed: u64, watch: &Watch) -> Result<Self> {
+    pub fn find_more(self, rows: &Rows<'_>, seed: u64, watch: &Watch) -> Result<Self> {
         let mut longer = Self::empty(rows.len(), KEPT[1]);
         let lists = longer.entries.par_chunks_mut(KEPT[1]).zip(longer.squares.par_chunks_mut(KEPT[1]));
         lists.enumerate().for_each(|(i, (entries, squares))| {
@@ -112,7 +88,7 @@ impl Lists {
         Ok(longer)
     }
 
-    fn descend(&mut self, rows: &Rows, seed: u64, watch: &Watch) -> Result<()> {
+    fn descend(&mut self, rows: &Rows<'_>, seed: u64, watch: &Watch) -> Result<()> {
         let n = rows.len();
         for round in 0..ROUNDS {
             let candidates = self.candidates(seed, round);
@@ -123,22 +99,24 @@ impl Lists {
                 let groups = (start..(start + BATCH).min(n)).into_par_iter().map(|i| candidates.group(i));
                 changed += self.join(rows, &groups.collect::<Vec<_>>());
             }
-            if (changed as f64) < CHANGED * self.entries.len() as f64 {
+            let changed = changed as f64 / self.entries.len() as f64;
+            if changed < CHANGED {
                 break;
             }
+            // Every round changes a share of what the one before has changed.
+            watch.reach(BEGINNING + (1.0 - BEGINNING) * (changed.ln() / CHANGED.ln()).clamp(0.0, 1.0));
         }
         Ok(())
     }
 
     /// Compares the members of each group of which at least one is new, and offers them to each other. Returns how many were
     /// taken into a list.
-    fn join(&mut self, rows: &Rows, groups: &[Group]) -> usize {
+    fn join(&mut self, rows: &Rows<'_>, groups: &[Group]) -> usize {
         let of_some = |groups: &[Group]| {
             let (mut near, mut squares, mut offers) = (Vec::new(), Vec::new(), Vec::new());
             for Group { members, fresh } in groups.iter().filter(|group| group.fresh > 0) {
-                near.clear();
-                members.iter().for_each(|&i| near.extend_from_slice(rows.row(i as usize)));
-                distances(&near, rows.width, *fresh, &mut squares);
+                rows.gather(members.iter().copied(), &mut near);
+                distances(&near, rows.width(), *fresh, &mut squares);
                 let bars: Vec<f32> = members.iter().map(|&i| self.bar(i as usize)).collect();
                 for (a, squares) in squares.chunks_exact(members.len()).take(*fresh).enumerate() {
                     for (b, &square) in squares.iter().enumerate().skip(a + 1) {
@@ -280,24 +258,32 @@ fn leaf_size(points: usize) -> usize {
 
 /// The points in the order of the leaves of a random tree: each level halves the points of a node at the median of their
 /// products with a direction, the difference of two points drawn for that level.
-fn leaves(rows: &Rows, seed: u64, tree: usize) -> Vec<u32> {
+fn leaves(rows: &Rows<'_>, seed: u64, tree: usize) -> Vec<u32> {
     let n = rows.len();
     let levels = depth(n) as usize;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(tree as u64);
     let directions: Vec<Vec<f32>> = (0..levels)
         .map(|_| {
-            let (a, b) = (rng.random_range(0..n), rng.random_range(0..n));
-            rows.row(a).iter().zip(rows.row(b)).map(|(a, b)| a - b).collect()
+            let pair = [rng.random_range(0..n), rng.random_range(0..n)].map(index);
+            let mut both = Vec::new();
+            rows.gather(pair, &mut both);
+            let (a, b) = both.split_at(rows.width());
+            a.iter().zip(b).map(|(a, b)| a - b).collect()
         })
         .collect();
     let mut coordinates = vec![0.0; n * levels];
-    coordinates.par_chunks_mut(levels.max(1)).enumerate().for_each(|(i, own)| {
-        for (own, direction) in own.iter_mut().zip(&directions) {
-            let mut sums = [0.0; PADDED];
-            let pairs = rows.row(i).as_chunks::<PADDED>().0.iter().zip(direction.as_chunks::<PADDED>().0);
-            pairs.for_each(|(x, u)| (0..PADDED).for_each(|k| sums[k] += x[k] * u[k]));
-            *own = sums.iter().sum();
+    let parts = coordinates.par_chunks_mut(levels.max(1) * TAKEN).enumerate();
+    parts.for_each_init(Vec::new, |near, (part, own)| {
+        let first = part * TAKEN;
+        rows.gather(index(first)..index((first + TAKEN).min(n)), near);
+        for (own, row) in own.chunks_exact_mut(levels.max(1)).zip(near.chunks_exact(rows.width())) {
+            for (own, direction) in own.iter_mut().zip(&directions) {
+                let mut sums = [0.0; PADDED];
+                let pairs = row.as_chunks::<PADDED>().0.iter().zip(direction.as_chunks::<PADDED>().0);
+                pairs.for_each(|(x, u)| (0..PADDED).for_each(|k| sums[k] += x[k] * u[k]));
+                *own = sums.iter().sum();
+            }
         }
     });
     let mut order: Vec<u32> = (0..index(n)).collect();

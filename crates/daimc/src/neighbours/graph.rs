@@ -38,7 +38,7 @@ const ROWS: usize = 256;
 const SUMMED: usize = 4096;
 
 /// Instances beyond which eigenvectors are kept in single precision: they are most of the memory then.
-const SINGLE: usize = 20_000;
+pub(super) const SINGLE: usize = 20_000;
 
 /// Weights between instances: symmetric, none between an instance and itself.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,6 +17,7 @@ pub(super) struct Lists {
     pub kept: usize,
     /// Entries name points, and may be [`FRESH`].
     pub entries: Vec<u32>,
+    /// Empty once nobody will ask for distances.
     pub squares: Vec<f32>,
 }
 
@@ -32,8 +33,10 @@ impl Lists {
     /// The neighbours of a point with their squared distances.
     pub fn of(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
         let range = i * self.kept..(i + 1) * self.kept;
-        let entries = self.entries[range.clone()].iter().zip(&self.squares[range]);
-        entries.map(|(entry, square)| (point(*entry), *square)).take_while(|(other, _)| *other != NONE)
+        let squares = self.squares.get(range.clone()).unwrap_or_default();
+        let squares = squares.iter().copied().chain(std::iter::repeat(0.0));
+        let entries = self.entries[range].iter().map(|entry| point(*entry)).zip(squares);
+        entries.take_while(|(other, _)| *other != NONE)
     }
 
     /// The squared distance of the last in a list; what is farther is of no interest.

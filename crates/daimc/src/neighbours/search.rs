@@ -9,9 +9,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::descend::Rows;
 use super::lists::{Lists, insert};
 use super::project::{each_block, longest};
+use super::rows::{Held, Rows, Seen};
 use crate::kmeans::Points;
 use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
 use crate::parallel::ordered;
@@ -72,6 +72,11 @@ impl Nearest {
     /// Neighbours that an instance has at most.
     pub fn most(&self) -> usize {
         self.lists.kept
+    }
+
+    /// Forgets the distances, which are then all zero; who is nearest stays.
+    pub fn forget_distances(&mut self) {
+        self.lists.squares = Vec::new();
     }
 
     /// The neighbours of an instance with their squared distances, nearest first: none if the view does not show it.
@@ -155,7 +160,8 @@ impl<'a> Space<'a> {
     /// Most of the nearest, by descent on the rows, or on what they are along the directions in which they are longest; those
     /// that it finds are then put in the order of their true distances.
     fn approximate(&self, Search { seed, thorough, .. }: Search, watch: &Watch) -> Result<Nearest> {
-        let Some(rows) = self.rows(seed, watch)? else {
+        let mut buffer = Buffer::default();
+        let Some(rows) = self.rows(seed, &mut buffer, watch)? else {
             return Ok(Nearest { lists: Lists::empty(self.scan.instances(), self.count), recall: None });
         };
         let truth = Truth::of(self, seed)?;
@@ -178,12 +184,21 @@ impl<'a> Space<'a> {
     }
 
     /// The rows that descent compares; `None` if the view shows nobody.
-    fn rows(&self, seed: u64, watch: &Watch) -> Result<Option<Rows>> {
+    fn rows<'b>(&'b self, seed: u64, buffer: &'b mut Buffer, watch: &Watch) -> Result<Option<Rows<'b>>> {
         let (space, points) = ((self.scan, self.view, self.lens), self.present.len());
         let root = unit(self.lens).sqrt();
+        if points == 0 {
+            return Ok(None);
+        }
         let single = |row: &mut dyn Iterator<Item = f64>| row.map(|x| (root * x) as f32).collect::<Vec<_>>();
         if self.lens.features() <= DIRECTIONS {
-            let mut rows = Rows::new(points, self.lens.features());
+            if self.in_memory() {
+                let block = self.scan.pick(self.view, &self.present, buffer)?;
+                if let Some(seen) = Seen::new(self.lens, block, &self.present, root) {
+                    return Ok(Some(Rows::Seen(seen)));
+                }
+            }
+            let mut rows = Held::new(points, self.lens.features());
             let centre = |f: usize| self.lens.centre().get(f).copied().unwrap_or(0.0);
             self.scan.pass_view(
                 self.view,
@@ -197,10 +212,10 @@ impl<'a> Space<'a> {
                 },
                 |part| part.drain(..).for_each(|row| rows.push(&row)),
             )?;
-            return Ok((points > 0).then_some(rows));
+            return Ok(Some(Rows::Held(rows)));
         }
         let Some(directions) = longest(space, DIRECTIONS, seed, watch)? else { return Ok(None) };
-        let mut rows = Rows::new(points, directions.columns());
+        let mut rows = Held::new(points, directions.columns());
         each_block(
             space,
             &directions,
@@ -211,7 +226,7 @@ impl<'a> Space<'a> {
             },
             |part| part.drain(..).for_each(|row| rows.push(&row)),
         )?;
-        Ok(Some(rows))
+        Ok(Some(Rows::Held(rows)))
     }
 
     /// Whether what descent finds on projections is put into the order of the rows themselves.
