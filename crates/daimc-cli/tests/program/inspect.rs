@@ -10,8 +10,8 @@ const INSPECT: &str = "inspect --view a=a.tsv --view b=b.csv -k 2 --threads 1";
 fn many() -> Folder {
     let folder = Folder::new();
     for (name, features) in [("a.csv", 4), ("b.csv", 3)] {
-        let row = |i: usize| (0..features).map(|f| format!(",{}", (i + f) % 5)).collect::<String>();
-        let rows: Vec<String> = (0..40_000).map(|i| format!("s{i}{}\n", row(i))).collect();
+        let row = |i: usize| (0..features).map(|f| ((i + f) % 5).to_string()).collect::<Vec<_>>().join(",");
+        let rows: Vec<String> = (0..40_000).map(|i| format!("s{i},{}\n", row(i))).collect();
         folder.file(name, rows.concat());
     }
     folder

@@ -274,9 +274,9 @@ mod tests {
         let one = cost(n, 20, 1);
         assert_eq!((one.workers, one.instances), (1, n));
         // Rows of 256 values of four bytes and V of 20 of eight, read and written.
-        assert_eq!(one.sweep.bytes, (1024 + 320) as f64 * n as f64);
-        assert_eq!(one.traffic.request, 8.0 * (256 * 20 + 20) as f64);
-        assert_eq!(one.traffic.reply, 8.0 * (256 * 20 + 20 + 2 * 401) as f64);
+        assert_eq!(one.sweep.bytes, (1024.0 + 320.0) * n as f64);
+        assert_eq!(one.traffic.request, 8.0 * f64::from(256 * 20 + 20));
+        assert_eq!(one.traffic.reply, 8.0 * f64::from(256 * 20 + 20 + 2 * 401));
         assert_eq!(one.traffic.network, one.traffic.request + one.traffic.reply);
         let four = cost(n, 20, 4);
         assert_eq!((four.workers, four.instances), (4, n / 4));
@@ -316,5 +316,36 @@ mod tests {
         assert_eq!(three.workers, 3);
         assert_eq!(three.traffic.reply, 2.0 * three.traffic.merged);
         assert_eq!(three.traffic.network, 3.0 * three.traffic.request + 5.0 * three.traffic.merged);
+    }
+
+    /// Cores as those that the documentation measures, in operations of a dense product a second.
+    const CORE: f64 = 1e11;
+
+    #[test]
+    #[ignore = "prints the table of docs/scale.md"]
+    fn carried_to_a_billion() {
+        let n = 1_000_000_000;
+        let wide = [Shape { present: n, features: 1024, entries: 1024 * n, value: 4, sparse: false }];
+        for (name, views) in [("{128, 128}", &twins(n)[..]), ("1024", &wide)] {
+            for (workers, threads) in [(16, 16), (64, 16), (120, 16), (256, 16)] {
+                let own = Distributed::at(CORE, n, views, 20, workers, threads);
+                let Distributed { traffic, iteration, .. } = own;
+                println!(
+                    "| {name} | {workers} | {} | {:.1} M | {:.1} GB | {:.1} GB | {:.0} kB, {:.0} kB | {:.1} MB | \
+                     {:.2} s | {:.3} s | {:.3} s | {:.0} s |",
+                    own.workers,
+                    own.instances as f64 / 1e6,
+                    own.worker_bytes / 1e9,
+                    own.driver_bytes / 1e9,
+                    traffic.request / 1e3,
+                    traffic.reply / 1e3,
+                    traffic.network / 1e6,
+                    iteration.sweep,
+                    iteration.solve,
+                    iteration.network,
+                    own.seconds,
+                );
+            }
+        }
     }
 }

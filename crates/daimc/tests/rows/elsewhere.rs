@@ -227,7 +227,7 @@ fn traffic(instances: usize, features: &[usize], clusters: usize, parts: usize) 
     let ranges = aligned(instances, parts);
     let holder = |range: &std::ops::Range<usize>| {
         let view = |(number, (values, d)): (usize, (&Vec<f32>, &usize))| {
-            View::dense(&format!("{number}"), *d, values[range.start * d..range.end * d].to_vec()).unwrap()
+            View::dense(number.to_string(), *d, values[range.start * d..range.end * d].to_vec()).unwrap()
         };
         let views = Views::part(values.iter().zip(features).enumerate().map(view).collect()).unwrap();
         hold(views, range.clone(), instances)
