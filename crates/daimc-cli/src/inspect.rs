@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::Args;
-use daimc::estimate::{Cost, Estimate, Shape};
+use daimc::estimate::{BANDWIDTH, Cost, Distributed, Estimate, LATENCY, Shape, TASK};
 use daimc::text::{duration, list, plain};
 use daimc::{Neighbours, Source, Views};
 use serde_json::{Value, json};
@@ -26,6 +26,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
 
+    /// Also estimate a fit whose rows are distributed over this many workers, with Dask or MPI
+    #[arg(long, value_name = "NUMBER")]
+    workers: Option<usize>,
+
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -35,10 +39,13 @@ pub struct Arguments {
 const LISTED: usize = 20;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Arguments { data, clusters, threads, json } = arguments;
+    let Arguments { data, clusters, threads, workers, json } = arguments;
     crate::use_threads(*threads)?;
     if *clusters == 0 {
         return Err(Failure::Usage("-k 0: there must be at least one cluster".into()));
+    }
+    if *workers == Some(0) {
+        return Err(Failure::Usage("--workers 0: there must be at least one worker".into()));
     }
     let loaded = data.look(&std::env::temp_dir(), Level::Normal)?;
     let combinations = combinations(&loaded.views);
@@ -51,9 +58,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         fit.bytes -= estimate.data;
     }
     let neighbours = estimate.neighbours;
+    let distributed = workers.map(|workers| distributed(&loaded, *clusters, workers));
     let mut out = io::stdout().lock();
     if *json {
-        writeln!(out, "{:#}", to_json(&loaded, &combinations, fit, &estimate))?;
+        let mut told = to_json(&loaded, &combinations, fit, &estimate);
+        if let Some(distributed) = distributed {
+            told["estimate"]["distributed"] = distributed_json(&distributed);
+        }
+        writeln!(out, "{told:#}")?;
         return Ok(());
     }
     let n = loaded.views.instances();
@@ -124,7 +136,66 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "Neighbourhoods are left out: they would take {megabytes:.1} MB and {time} more (--neighbours refine)."
         )?;
     }
+    if let (Some(distributed), Some(workers)) = (distributed, *workers) {
+        tell_distributed(&mut out, &distributed, workers, *clusters)?;
+    }
     Ok(())
+}
+
+/// What a fit takes on workers that each hold a part of the rows.
+fn tell_distributed(
+    out: &mut impl Write,
+    distributed: &Distributed,
+    wanted: usize,
+    clusters: usize,
+) -> Result<()> {
+    let Distributed { workers, threads, instances, sweep, traffic, iteration, .. } = *distributed;
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let kilobytes = |bytes: f64| format!("{:.1} kB", bytes / 1e3);
+    writeln!(
+        out,
+        "\nOn {} of {} each, a fit of {clusters} clusters without neighbourhoods will take {} (rough),\n\
+         {} of memory on a worker and {} in the process that drives it, beside what these processes take themselves.",
+        counted(wanted, "worker"),
+        counted(threads, "thread"),
+        duration(distributed.seconds),
+        megabytes(distributed.worker_bytes),
+        megabytes(distributed.driver_bytes),
+    )?;
+    if workers < wanted {
+        let rest = wanted - workers;
+        writeln!(out, "Rows are shared out in large parts: {} will hold none.", counted(rest, "worker"))?;
+    }
+    writeln!(
+        out,
+        "\nof one iteration ({:.0} are expected)\n\
+         {:>14.3} s   time: {:.3} s sweep, {:.3} s U and B, {:.3} s network\n\
+         {:>14}   instances of a worker, at most\n\
+         {:>14}   read and written in its memory\n\
+         {:>14}   computed by it\n\
+         {:>14}   request to each worker\n\
+         {:>14}   reply of a worker, at most; {} merged\n\
+         {:>14}   through the network in all, at {:.0} GB/s and {:.0} ms for each hop",
+        distributed.iterations,
+        iteration.total(),
+        iteration.sweep,
+        iteration.solve,
+        iteration.network,
+        instances,
+        megabytes(sweep.bytes),
+        format!("{:.1} Mflop", sweep.flops / 1e6),
+        kilobytes(traffic.request),
+        kilobytes(traffic.reply),
+        kilobytes(traffic.merged),
+        kilobytes(traffic.network),
+        BANDWIDTH / 1e9,
+        1e3 * LATENCY,
+    )?;
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The sets of views that instances are seen in, and how many each; the most frequent first.
@@ -158,6 +229,30 @@ pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
 pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
     let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
     Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
+}
+
+/// What a fit will take whose rows are distributed.
+fn distributed(loaded: &Loaded, clusters: usize, workers: usize) -> Distributed {
+    let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
+    Distributed::new(loaded.views.instances(), &shapes, clusters, workers, rayon::current_num_threads())
+}
+
+fn distributed_json(distributed: &Distributed) -> Value {
+    let Distributed { workers, threads, instances, sweep, traffic, iteration, .. } = *distributed;
+    json!({
+        "workers": workers, "threads": threads, "instances_per_worker": instances,
+        "worker_memory_bytes": distributed.worker_bytes.round(),
+        "driver_memory_bytes": distributed.driver_bytes.round(),
+        "iterations": distributed.iterations, "seconds": distributed.seconds,
+        "iteration": {
+            "seconds": iteration.total(), "sweep_seconds": iteration.sweep, "solve_seconds": iteration.solve,
+            "network_seconds": iteration.network,
+            "worker_bytes": sweep.bytes, "worker_flops": sweep.flops,
+            "request_bytes": traffic.request, "reply_bytes": traffic.reply, "merged_bytes": traffic.merged,
+            "network_bytes": traffic.network,
+        },
+        "assumed": {"bytes_per_second": BANDWIDTH, "seconds_per_hop": LATENCY, "seconds_per_task": TASK},
+    })
 }
 
 /// Bytes of the views that are copied, because cells are missing inside their rows: these are filled in the copy.

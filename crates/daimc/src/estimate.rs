@@ -4,12 +4,16 @@
 //! does of the first kind in a few milliseconds. How many iterations there are is known by experience only, so that
 //! the time is right within a factor of two or so. Memory is the largest that any stage holds at once.
 
+mod distributed;
+
 use std::time::Instant;
 
 use crate::kernel::dense;
 use crate::kmeans::{FEW, sample_size, starts};
 use crate::neighbours::Neighbours;
 use crate::{Daimc, Options, Schema, ViewOf};
+
+pub use distributed::{BANDWIDTH, Distributed, IterationTime, LATENCY, SweepCost, TASK, Traffic};
 
 /// The shape of a view.
 #[derive(Clone, Copy, Debug)]
@@ -189,15 +193,7 @@ struct Plan {
 
 impl Plan {
     fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
-        let work = Work {
-            n: instances as f64,
-            k: clusters as f64,
-            sample: sample_size(clusters).min(instances) as f64,
-            restarts: starts(clusters, Daimc::new(clusters).options().restarts) as f64,
-            threads: threads as f64,
-            // As many accumulators as there are blocks, and two for each thread.
-            held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
-        };
+        let work = Work::new(instances, clusters, threads);
         let Options { passes, .. } = *Daimc::new(clusters).options();
         let fit = work.fit(views, passes as f64);
         // The eigenvectors of each view's graph are views of as many features as there are clusters.
@@ -257,6 +253,22 @@ impl Shape {
     }
 }
 
+/// The operations of a fit, told apart by whether they are over all rows, which several may hold, or not.
+struct Operations {
+    /// An iteration: its sweep, and the U and B steps.
+    sweep: f64,
+    solve: f64,
+    /// All else: over all rows, and over samples of them.
+    rows: f64,
+    sample: f64,
+}
+
+impl Operations {
+    fn total(&self) -> f64 {
+        ITERATIONS * (self.sweep + self.solve) + self.rows + self.sample
+    }
+}
+
 /// The numbers that all stages depend on.
 struct Work {
     n: f64,
@@ -268,6 +280,18 @@ struct Work {
 }
 
 impl Work {
+    fn new(instances: usize, clusters: usize, threads: usize) -> Self {
+        Self {
+            n: instances as f64,
+            k: clusters as f64,
+            sample: sample_size(clusters).min(instances) as f64,
+            restarts: starts(clusters, Daimc::new(clusters).options().restarts) as f64,
+            threads: threads as f64,
+            // As many accumulators as there are blocks, and two for each thread.
+            held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
+        }
+    }
+
     /// Operations of k-means, from all starts, on so many rows of V.
     fn cluster(&self, rows: f64) -> f64 {
         let iterations = 8.0 + 0.6 * self.k;
@@ -276,33 +300,51 @@ impl Work {
 
     /// Bytes, and operations instead of seconds.
     fn fit(&self, views: &[Shape], passes: f64) -> Cost {
-        let Self { n, k, sample, restarts, threads, held } = *self;
+        let Self { n, k, threads, held, .. } = *self;
+        let (mut always, mut iterating, mut starting) = (24.0 * n * k, 0.0, 0.0_f64);
+        for view in views {
+            let (d, value) = (view.features as f64, view.value as f64);
+            // Bases, alignments and statistics; then what the steps or the sums of threads need, or k-means.
+            always += 24.0 * d * k;
+            iterating += d * k * f64::max(40.0, 8.0 + value * (1.0 + held));
+            starting = starting.max(self.start_bytes(d, value, threads));
+        }
+        Cost { bytes: always + starting.max(iterating), seconds: self.operations(views, passes).total() }
+    }
+
+    /// Bytes of k-means in a view.
+    fn start_bytes(&self, d: f64, value: f64, threads: f64) -> f64 {
+        d * self.k * (threads * (24.0 + value) + 16.0)
+    }
+
+    /// Operations of a fit without neighbourhoods.
+    fn operations(&self, views: &[Shape], passes: f64) -> Operations {
+        let Self { n, k, sample, restarts, .. } = *self;
         let passed = (SETTLE * k).min(MOST_SETTLE);
         let settle = if k > FEW as f64 { passed / RELAXED } else { passed };
         let candidates = (CANDIDATES * restarts).max(1.0);
         let step = 2.0 * STEP * k * k;
         // V of the sample is clustered for every candidate; that of all once, then compared with its means a few times.
-        let mut operations = step * n * (ITERATIONS * passes + settle)
-            + candidates * (step * sample * (settle + passes) + self.cluster(sample))
-            + self.cluster(n)
-            + 10.0 * SHORT * 2.0 * n * k * k;
-        let (mut always, mut iterating, mut starting) = (24.0 * n * k, 0.0, 0.0_f64);
+        let mut all = Operations {
+            sweep: step * n * passes,
+            solve: 0.0,
+            rows: step * n * settle + 10.0 * SHORT * 2.0 * n * k * k,
+            sample: candidates * (step * sample * (settle + passes) + self.cluster(sample)) + self.cluster(n),
+        };
         for view in views {
-            let (d, value, entries) = (view.features as f64, view.value as f64, view.entries as f64);
+            let (d, entries) = (view.features as f64, view.entries as f64);
             let rows = sample.min(view.present as f64) * view.per_row();
             let (sweep, product) = (SWEEP * view.price(), 2.0 * view.price());
             let solve = SMALL * 20.0 * d * k * k + SOLVE_PASSES * PASS * d * k;
             let seeds = k * (2.0 + k.ln().max(0.0)) * (product * rows + 2.0 * PASS * d);
-            operations += restarts * (LLOYD * (product * rows * k + LLOYD_PASSES * PASS * d * k) + seeds)
-                + (ITERATIONS + 6.0) * (4.0 * sweep * entries * k + solve)
-                + candidates * (12.0 * sweep * rows * k + solve)
-                + 24.0 * SWEEP * entries;
-            // Bases, alignments and statistics; then what the steps or the sums of threads need, or k-means.
-            always += 24.0 * d * k;
-            iterating += d * k * f64::max(40.0, 8.0 + value * (1.0 + held));
-            starting = starting.max(d * k * (threads * (24.0 + value) + 16.0));
+            all.sweep += 4.0 * sweep * entries * k;
+            all.solve += solve;
+            all.rows += 6.0 * 4.0 * sweep * entries * k + 24.0 * SWEEP * entries;
+            all.sample += restarts * (LLOYD * (product * rows * k + LLOYD_PASSES * PASS * d * k) + seeds)
+                + 6.0 * solve
+                + candidates * (12.0 * sweep * rows * k + solve);
         }
-        Cost { bytes: always + starting.max(iterating), seconds: operations }
+        all
     }
 
     /// The lists of neighbours and the graphs, which are held to the end.

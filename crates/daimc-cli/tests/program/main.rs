@@ -13,6 +13,7 @@ mod hints;
 mod ids;
 mod impute;
 mod incomplete;
+mod inspect;
 mod interruption;
 mod memory;
 mod missingness;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::made::*;
+use daimc::estimate::{Distributed, Shape, Traffic};
 use daimc::synthetic::Synthetic;
 use daimc::{
     Ask, Daimc, Error, Fit, Initialisation, Model, Neighbours, Penalty, Preset, Result, Scale, View,
@@ -215,4 +216,71 @@ fn parts_that_do_not_fit_together_are_told() {
         merge_replies(&[], &[]).is_err() && gather_place(&[1], 1, |_| Ok::<_, Error>(Vec::new())).is_err()
     );
     assert!(serve(&data.views(0..100, true), 0..100, TOTAL, |_| None).is_err());
+}
+
+/// The bytes of an iteration with so many holders: the request, the largest reply, the merged one, and all that travel if
+/// eight replies meet at one place, where one of them is already; and the requests of the fit that are no iterations.
+fn traffic(instances: usize, features: &[usize], clusters: usize, parts: usize) -> ([usize; 4], usize) {
+    let truth = Synthetic::new(instances, clusters).seed(3).truth();
+    let values: Vec<Vec<f32>> =
+        features.iter().map(|d| narrow(&around(&truth, *d, 0.6, *d as u64))).collect();
+    let ranges = aligned(instances, parts);
+    let holder = |range: &std::ops::Range<usize>| {
+        let view = |(number, (values, d)): (usize, (&Vec<f32>, &usize))| {
+            View::dense(number.to_string(), *d, values[range.start * d..range.end * d].to_vec()).unwrap()
+        };
+        let views = Views::part(values.iter().zip(features).enumerate().map(view).collect()).unwrap();
+        hold(views, range.clone(), instances)
+    };
+    let holders: Vec<Sender<Asked>> = ranges.iter().map(holder).collect();
+    let last = std::sync::Mutex::new(([0; 4], 0));
+    let carry = |ask: &Ask<'_>| {
+        let mut replies: Vec<Vec<u8>> =
+            holders.iter().map(|holder| tell(holder, ask.request)).collect::<Result<_>>()?;
+        let largest = replies.iter().map(Vec::len).max().unwrap();
+        let mut network = holders.len() * ask.request.len();
+        while replies.len() > 1 {
+            let groups = replies.chunks(8);
+            network += groups.clone().flat_map(|group| &group[1..]).map(Vec::len).sum::<usize>();
+            let merged = |group: &[Vec<u8>]| {
+                let (first, others) = group.split_first().unwrap();
+                others.iter().try_fold(first.clone(), |all, reply| merge_replies(&all, reply))
+            };
+            replies = groups.map(merged).collect::<Result<_>>()?;
+        }
+        let merged = replies.remove(0);
+        network += merged.len();
+        let mut last = last.lock().unwrap();
+        *last = ([ask.request.len(), largest, merged.len(), network], last.1 + 1);
+        Ok(merged)
+    };
+    let mut iterations = Vec::new();
+    let fit = Daimc::new(clusters).max_iterations(3).neighbours(Neighbours::Off);
+    fit.fit_elsewhere(instances, carry, |_| {
+        iterations.push(last.lock().unwrap().0);
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(iterations.iter().all(|own| *own == iterations[0]), "{iterations:?}");
+    (iterations[0], last.into_inner().unwrap().1 - iterations.len())
+}
+
+#[test]
+fn what_travels_is_what_the_estimate_says() {
+    // Eight leaves: with three holders, some have leaves that cannot be added up yet.
+    for (features, clusters, parts) in [(vec![24], 4, 1), (vec![24], 4, 3), (vec![40, 9, 3], 6, 8)] {
+        let n = 8 * 16_384;
+        let shape = |d: &usize| Shape { present: n, features: *d, entries: n * d, value: 4, sparse: false };
+        let shapes: Vec<Shape> = features.iter().map(shape).collect();
+        let Traffic { request, reply, merged, network, .. } =
+            Distributed::new(n, &shapes, clusters, parts, 1).traffic;
+        let (measured, others) = traffic(n, &features, clusters, parts);
+        println!(
+            "{features:?}, K = {clusters}, {parts} holders: {measured:?} bytes, {others} other requests"
+        );
+        for (told, measured) in [request, reply, merged, network].into_iter().zip(measured) {
+            let measured = measured as f64;
+            assert!((told / measured - 1.0).abs() < 0.1, "{features:?}: {told} bytes told, {measured} sent");
+        }
+    }
 }

@@ -1,0 +1,66 @@
+//! What `inspect` tells about fits whose rows are distributed over workers.
+
+use serde_json::Value;
+
+use crate::common::Folder;
+
+const INSPECT: &str = "inspect --view a=a.tsv --view b=b.csv -k 2 --threads 1";
+
+/// Two views of 40 000 instances: three leaves.
+fn many() -> Folder {
+    let folder = Folder::new();
+    for (name, features) in [("a.csv", 4), ("b.csv", 3)] {
+        let row = |i: usize| (0..features).map(|f| ((i + f) % 5).to_string()).collect::<Vec<_>>().join(",");
+        let rows: Vec<String> = (0..40_000).map(|i| format!("s{i},{}\n", row(i))).collect();
+        folder.file(name, rows.concat());
+    }
+    folder
+}
+
+fn json(folder: &Folder, arguments: &str) -> Value {
+    serde_json::from_str(&folder.good(&format!("{arguments} --json"))).unwrap()
+}
+
+#[test]
+fn without_workers_nothing_is_told_of_them() {
+    let folder = Folder::small();
+    let told = folder.good(INSPECT);
+    assert!(!told.contains("worker") && !told.contains("network"), "{told}");
+    assert!(json(&folder, INSPECT)["estimate"].get("distributed").is_none());
+}
+
+#[test]
+fn no_workers_are_wrong_usage() {
+    let told = Folder::small().bad(2, &format!("{INSPECT} --workers 0"));
+    assert_eq!(told, "--workers 0: there must be at least one worker");
+}
+
+#[test]
+fn what_each_worker_holds_and_sends_is_told() {
+    let folder = many();
+    let inspect = "inspect --view a=a.csv --view b=b.csv -k 3 --threads 1 --workers";
+    let two = json(&folder, &format!("{inspect} 2"))["estimate"]["distributed"].take();
+    // Two of three leaves of 16 384 instances, of which the last is short.
+    assert_eq!((&two["workers"], &two["instances_per_worker"]), (&2.into(), &23_616.into()));
+    let number = |of: &Value, name: &str| of[name].as_f64().unwrap_or_else(|| panic!("{name}: {of}"));
+    let iteration = &two["iteration"];
+    // Bases of 7 × 3 and a scale of 3; then the sums, 3 × 3 for each view, and one of missing cells.
+    assert_eq!(number(iteration, "request_bytes"), 8.0 * (7.0 * 3.0 + 3.0));
+    assert_eq!(number(iteration, "merged_bytes"), 8.0 * (7.0 * 3.0 + 3.0 + 2.0 * 10.0));
+    assert!(number(iteration, "network_bytes") > 2.0 * number(iteration, "request_bytes"));
+    let parts = ["sweep_seconds", "solve_seconds", "network_seconds"].map(|name| number(iteration, name));
+    assert!((number(iteration, "seconds") - parts.iter().sum::<f64>()).abs() < 1e-9);
+    let one = json(&folder, &format!("{inspect} 1"))["estimate"]["distributed"].take();
+    assert!(number(&one, "worker_memory_bytes") > number(&two, "worker_memory_bytes"));
+    assert!(number(&one, "driver_memory_bytes") == number(&two, "driver_memory_bytes"));
+    assert!(number(&two, "seconds") > number(&two, "iterations") * number(iteration, "network_seconds"));
+
+    let told = folder.good(&format!("{inspect} 5"));
+    assert!(
+        told.contains("On 5 workers of 1 thread each, a fit of 3 clusters without neighbourhoods"),
+        "{told}"
+    );
+    assert!(told.contains("2 workers will hold none"), "{told}");
+    assert!(told.contains("request to each worker") && told.contains("1 GB/s"), "{told}");
+    assert!(!folder.good(&format!("{inspect} 3")).contains("will hold none"));
+}

@@ -1,0 +1,351 @@
+//! What a fit takes whose rows are distributed over workers, of Dask, of MPI or of another engine.
+//!
+//! In an iteration the factors (`U` of each view, Σ d × K numbers) go to every worker, each sweeps its own rows, and the statistics
+//! (`C`, as many numbers, and `S`, K × K for each view) come back, merged on their way. What travels does not depend on the number
+//! of instances, and V does not travel.
+//!
+//! Rows are shared out as [`aligned`](crate::aligned) does it, in whole leaves, of which there are 128 at most: more workers than
+//! leaves hold nothing. The slowest worker is the one with most rows, so that is the one that counts.
+
+use std::ops::Range;
+
+use super::{ITERATIONS, PROGRAM, Shape, Work, rate};
+use crate::Daimc;
+use crate::blocks::Blocks;
+use crate::forest::{Forest, Merge};
+
+/// Bytes that the network carries between two machines in a second: 10 Gbit/s, less what protocols take of it.
+pub const BANDWIDTH: f64 = 1e9;
+
+/// Seconds from one process to the next before the first byte is there. That is what Dask takes on one machine; a network adds
+/// a tenth of a millisecond, and MPI takes no more than that.
+pub const LATENCY: f64 = 5e-3;
+
+/// Seconds that a request to one worker keeps the scheduler busy, whom everybody waits for.
+pub const TASK: f64 = 1e-3;
+
+/// Replies that are merged at one place, as with Dask.
+const FAN_IN: usize = 8;
+
+/// Requests of a fit beside its iterations: of all views, and of each.
+const REQUESTS: f64 = 25.0;
+const REQUESTS_OF_VIEW: f64 = 7.0;
+
+/// Bytes of a number in a message, and in V.
+const NUMBER: f64 = 8.0;
+
+/// Copies of a message that whoever sends or receives it has at once: as bytes, as the engine has them, and as matrices.
+const COPIES: f64 = 4.0;
+
+/// Bytes of an instance beside its rows: on its worker the clusters and their confidence, counted once as they are worked out and
+/// once as they are handed over; in the driving process for a short time.
+const OUTCOME: f64 = 32.0;
+const DRIVEN: f64 = 12.0;
+
+/// What a fit with the default options takes whose rows are distributed. There are no neighbourhoods then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Distributed {
+    /// Workers that hold rows.
+    pub workers: usize,
+    /// Threads of each, and of the driving process.
+    pub threads: usize,
+    /// Instances of the worker that has most.
+    pub instances: usize,
+    /// What that worker does in one iteration.
+    pub sweep: SweepCost,
+    /// What travels in one iteration.
+    pub traffic: Traffic,
+    /// The time of one iteration.
+    pub iteration: IterationTime,
+    /// Iterations that are expected.
+    pub iterations: f64,
+    /// Bytes of memory that the worker with most instances takes: rows, V and sums. What Python and an
+    /// engine take before there are any rows is not counted.
+    pub worker_bytes: f64,
+    /// Bytes of memory of the process that drives the fit, without Python and the engine.
+    pub driver_bytes: f64,
+    /// The time of the fit.
+    pub seconds: f64,
+}
+
+/// What one worker does in one iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SweepCost {
+    /// Bytes that are read or written in memory: the rows once, and V twice.
+    pub bytes: f64,
+    /// Floating-point operations.
+    pub flops: f64,
+}
+
+/// Bytes that travel in one iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Traffic {
+    /// The request, with the factors, which every worker gets.
+    pub request: f64,
+    /// The statistics that a worker replies with, at most. Those of leaves that have no sum in common yet travel side by side.
+    pub reply: f64,
+    /// The merged reply, which the driving process gets.
+    pub merged: f64,
+    /// All that is sent from one process to another.
+    pub network: f64,
+}
+
+/// The seconds of one iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct IterationTime {
+    /// The sweep of the worker with most rows.
+    pub sweep: f64,
+    /// The U and B steps, in the driving process.
+    pub solve: f64,
+    /// Until requests have arrived and replies are merged.
+    pub network: f64,
+}
+
+impl IterationTime {
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.sweep + self.solve + self.network
+    }
+}
+
+impl Distributed {
+    /// What a fit of this many clusters to views of these shapes takes on so many workers, each with so many threads that are
+    /// as fast as those of this machine.
+    #[must_use]
+    pub fn new(instances: usize, views: &[Shape], clusters: usize, workers: usize, threads: usize) -> Self {
+        Self::at(rate(), instances, views, clusters, workers, threads)
+    }
+
+    /// With threads that do so many operations in a second.
+    fn at(
+        rate: f64,
+        instances: usize,
+        views: &[Shape],
+        clusters: usize,
+        workers: usize,
+        threads: usize,
+    ) -> Self {
+        let ranges = Blocks::split(instances, workers);
+        let most = ranges.iter().map(Range::len).max().unwrap_or(0);
+        let share = most as f64 / instances.max(1) as f64;
+        let own: Vec<Shape> = views.iter().map(|view| view.part(share)).collect();
+        let passes = Daimc::new(clusters).options().passes as f64;
+        let (here, there) = (Work::new(instances, clusters, threads), Work::new(most, clusters, threads));
+        let (driven, swept) = (here.operations(views, passes), there.operations(&own, passes));
+        let (traffic, network) = travel(instances, &ranges, views, clusters);
+        let seconds = |operations: f64| operations / (threads as f64 * rate);
+        let iteration = IterationTime { sweep: seconds(swept.sweep), solve: seconds(driven.solve), network };
+        let requests = REQUESTS + REQUESTS_OF_VIEW * views.len() as f64;
+        Self {
+            workers: ranges.len(),
+            threads,
+            instances: most,
+            sweep: there.sweep_cost(&own, passes),
+            traffic,
+            iteration,
+            iterations: ITERATIONS,
+            worker_bytes: there.worker_bytes(&own, traffic),
+            driver_bytes: here.driver_bytes(views, traffic),
+            seconds: ITERATIONS * iteration.total()
+                + seconds(swept.rows + driven.sample)
+                + requests * network,
+        }
+    }
+}
+
+impl Shape {
+    /// A share of it, as much of everything.
+    fn part(self, share: f64) -> Self {
+        let part = |count: usize| (count as f64 * share).ceil() as usize;
+        Self { present: part(self.present), entries: part(self.entries), ..self }
+    }
+}
+
+impl Work {
+    fn sweep_cost(&self, views: &[Shape], passes: f64) -> SweepCost {
+        let Self { n, k, .. } = *self;
+        let present: f64 = views.iter().map(|view| view.present as f64).sum();
+        let entries: f64 = views.iter().map(|view| view.entries as f64).sum();
+        SweepCost {
+            bytes: views.iter().map(Shape::bytes).sum::<f64>() + 2.0 * NUMBER * n * k,
+            // Products of rows with U and of rows with V; the passes over V; S, which is symmetric.
+            flops: 4.0 * entries * k + 2.0 * passes * n * k * k + present * k * k,
+        }
+    }
+
+    fn worker_bytes(&self, views: &[Shape], traffic: Traffic) -> f64 {
+        let Self { n, k, held, .. } = *self;
+        let mut bytes = COPIES * (traffic.request + traffic.reply);
+        for view in views {
+            let (d, value) = (view.features as f64, view.value as f64);
+            // Sums of a leaf, of the leaves before it, and of threads; U as the products take it.
+            bytes += view.bytes() + d * k * (2.0 * NUMBER + value * (1.0 + held));
+        }
+        // V, and in the end once more as a result that outlives the rows.
+        PROGRAM + bytes + n * (2.0 * NUMBER * k + OUTCOME)
+    }
+
+    fn driver_bytes(&self, views: &[Shape], traffic: Traffic) -> f64 {
+        let Self { n, k, sample, threads, .. } = *self;
+        let (mut always, mut starting) = (COPIES * (traffic.request + traffic.merged), 0.0_f64);
+        for view in views {
+            let (d, value) = (view.features as f64, view.value as f64);
+            let rows = sample.min(view.present as f64) * view.per_row() * value;
+            // Bases, alignments, statistics and what the steps need; presence; sampled rows, as they came and as they are.
+            always += 64.0 * d * k + n / 8.0;
+            starting = starting.max(2.0 * rows + self.start_bytes(d, value, threads));
+        }
+        PROGRAM + always + starting + DRIVEN * n + 2.0 * NUMBER * sample * k
+    }
+}
+
+/// What travels in an iteration, and how long that takes. The merging is done with nothing in place of the sums: what
+/// counts is how many of them there are.
+fn travel(instances: usize, ranges: &[Range<usize>], views: &[Shape], clusters: usize) -> (Traffic, f64) {
+    let k = clusters as f64;
+    let products: f64 = views.iter().map(|view| view.features as f64 * k).sum();
+    let request = NUMBER * (products + k);
+    let merged = NUMBER * (products + k + views.len() as f64 * (k * k + 1.0));
+    let size = |share: &Forest<()>| merged * share.roots().count() as f64;
+
+    let mut shares: Vec<Forest<()>> = ranges.iter().filter_map(|range| share(range, instances)).collect();
+    let workers = shares.len().max(1);
+    let reply = shares.iter().map(size).fold(0.0, f64::max);
+    // Who has got the request passes it on.
+    let hops = 1 + workers.next_power_of_two().ilog2();
+    let mut seconds = TASK * workers as f64 + f64::from(hops) * (LATENCY + request / BANDWIDTH);
+    let mut network = workers as f64 * request;
+    while shares.len() > 1 {
+        let groups = shares.chunks(FAN_IN);
+        // They meet where the first of them is.
+        let come: Vec<f64> = groups.clone().map(|group| group[1..].iter().map(size).sum()).collect();
+        network += come.iter().sum::<f64>();
+        seconds += LATENCY + come.iter().copied().fold(0.0, f64::max) / BANDWIDTH;
+        shares = groups.map(together).collect();
+    }
+    network += merged;
+    seconds += LATENCY + merged / BANDWIDTH;
+    (Traffic { request, reply, merged, network }, seconds)
+}
+
+impl Merge for () {
+    fn merge(&mut self, (): Self) {}
+}
+
+/// The share of whoever holds these instances.
+fn share(range: &Range<usize>, instances: usize) -> Option<Forest<()>> {
+    let own = Blocks::some(range.clone(), instances)?;
+    let mut share = Forest::new(own.leaves());
+    for leaf in 0..own.leaf_ranges().count() {
+        share.plant(0, own.first_leaf() + leaf, ());
+    }
+    Some(share)
+}
+
+fn together(shares: &[Forest<()>]) -> Forest<()> {
+    let mut all = shares[0].clone();
+    for share in &shares[1..] {
+        all.absorb(share.clone());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two complete views of 128 features in single precision.
+    fn twins(n: usize) -> [Shape; 2] {
+        [Shape { present: n, features: 128, entries: 128 * n, value: 4, sparse: false }; 2]
+    }
+
+    fn cost(n: usize, k: usize, workers: usize) -> Distributed {
+        Distributed::at(2e10, n, &twins(n), k, workers, 1)
+    }
+
+    #[test]
+    fn one_worker_holds_everything_and_workers_share_it_out() {
+        let n = 1 << 20;
+        let one = cost(n, 20, 1);
+        assert_eq!((one.workers, one.instances), (1, n));
+        // Rows of 256 values of four bytes and V of 20 of eight, read and written.
+        assert_eq!(one.sweep.bytes, (1024.0 + 320.0) * n as f64);
+        assert_eq!(one.traffic.request, 8.0 * f64::from(256 * 20 + 20));
+        assert_eq!(one.traffic.reply, 8.0 * f64::from(256 * 20 + 20 + 2 * 401));
+        assert_eq!(one.traffic.network, one.traffic.request + one.traffic.reply);
+        let four = cost(n, 20, 4);
+        assert_eq!((four.workers, four.instances), (4, n / 4));
+        assert_eq!(four.sweep.flops, one.sweep.flops / 4.0);
+        assert_eq!(four.traffic.network, 4.0 * (four.traffic.request + four.traffic.reply));
+        assert!(four.worker_bytes < 0.3 * one.worker_bytes && four.driver_bytes == one.driver_bytes);
+        assert!(four.iteration.sweep < 0.26 * one.iteration.sweep);
+        assert!(
+            four.iteration.network > one.iteration.network && four.iteration.solve == one.iteration.solve
+        );
+    }
+
+    #[test]
+    fn more_of_anything_takes_more() {
+        let all = cost(1 << 20, 10, 4);
+        for more in [cost(1 << 21, 10, 4), cost(1 << 20, 20, 4)] {
+            assert!(more.worker_bytes > all.worker_bytes && more.driver_bytes > all.driver_bytes);
+            assert!(more.sweep.flops > all.sweep.flops && more.seconds > all.seconds);
+        }
+        // What travels depends on the sizes of matrices alone.
+        assert_eq!(cost(1 << 21, 10, 4).traffic, all.traffic);
+    }
+
+    #[test]
+    fn workers_beyond_the_leaves_hold_nothing() {
+        assert_eq!((cost(1000, 5, 8).workers, cost(1000, 5, 8).instances), (1, 1000));
+        let billion = cost(1_000_000_000, 20, 256);
+        assert_eq!(billion, cost(1_000_000_000, 20, 128));
+        assert!(billion.workers <= 128 && billion.instances * billion.workers >= 1_000_000_000);
+        assert_eq!(cost(0, 5, 3).instances, 0);
+    }
+
+    #[test]
+    fn leaves_that_have_no_sum_in_common_travel_side_by_side() {
+        // Eight leaves: 0..2, 2..5 and 5..8.
+        let three = cost(8 * 16_384, 10, 3);
+        assert_eq!(three.workers, 3);
+        assert_eq!(three.traffic.reply, 2.0 * three.traffic.merged);
+        assert_eq!(three.traffic.network, 3.0 * three.traffic.request + 5.0 * three.traffic.merged);
+    }
+
+    /// Cores as those that the documentation measures, in operations of a dense product a second.
+    const CORE: f64 = 1e11;
+
+    #[test]
+    #[ignore = "prints the table of docs/scale.md"]
+    fn carried_to_a_billion() {
+        let n = 1_000_000_000;
+        let wide = [Shape { present: n, features: 1024, entries: 1024 * n, value: 4, sparse: false }];
+        for (name, views) in [("{128, 128}", &twins(n)[..]), ("1024", &wide)] {
+            for (workers, threads) in [(16, 16), (64, 16), (120, 16), (256, 16)] {
+                let own = Distributed::at(CORE, n, views, 20, workers, threads);
+                let Distributed { traffic, iteration, .. } = own;
+                println!(
+                    "| {name} | {workers} | {} | {:.1} M | {:.1} GB | {:.1} GB | {:.0} kB, {:.0} kB | {:.1} MB | \
+                     {:.2} s | {:.3} s | {:.3} s | {:.0} s |",
+                    own.workers,
+                    own.instances as f64 / 1e6,
+                    own.worker_bytes / 1e9,
+                    own.driver_bytes / 1e9,
+                    traffic.request / 1e3,
+                    traffic.reply / 1e3,
+                    traffic.network / 1e6,
+                    iteration.sweep,
+                    iteration.solve,
+                    iteration.network,
+                    own.seconds,
+                );
+            }
+        }
+    }
+}
