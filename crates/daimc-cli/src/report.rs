@@ -54,7 +54,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let summary: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if summary.get("memory_factor").is_some() || summary.get("batches").is_some() {
-        let reason = "is of a model that has learnt batch by batch: a report needs all instances of a fit at once";
+        let reason =
+            "is of a model that has learnt batch by batch: a report needs all instances of a fit at once";
         return Err(wrong(reason.into()));
     }
     let options = summary.get("options").cloned().unwrap_or_default();
