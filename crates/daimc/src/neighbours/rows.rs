@@ -165,7 +165,8 @@ mod tests {
     use crate::{View, Views};
 
     fn check(view: View<'_>, n: usize, scale: Scale) {
-        let source = Views::new(vec![view]).unwrap();
+        let other = View::dense("y", 1, vec![1.0; n]).unwrap();
+        let source = Views::new(vec![view, other]).unwrap();
         let scan = Scan::of(&source);
         let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
         let shown = (0..n as u32).filter(|&i| source.is_present(0, i as usize));
