@@ -11,7 +11,7 @@ use crate::estimate::Shape;
 use crate::lens::{Lens, Scratch};
 use crate::scale::{Scale, Scaling};
 use crate::scan::Scan;
-use crate::source::Buffer;
+use crate::source::{Buffer, MISSING};
 use crate::views::index;
 use crate::watch::Watch;
 use crate::{Layout, Matrix, Result, Schema, ViewOf, ViewSchema};
@@ -134,8 +134,7 @@ pub(crate) fn along(
         });
         let values = parts.collect::<Vec<_>>().concat();
         let mut next = (0..index(rows.len())).zip(rows.iter().map(|row| row.0)).peekable();
-        let place =
-            |i: usize| next.next_if(|(_, own)| *own == i).map_or(crate::source::MISSING, |(at, _)| at);
+        let place = |i: usize| next.next_if(|(_, own)| *own == i).map_or(MISSING, |(at, _)| at);
         let mut part = Buffer { f32: values, index: range.map(place).collect(), ..Buffer::default() };
         part.offsets = vec![0; rows.len() + 1];
         all.append(&mut part);
