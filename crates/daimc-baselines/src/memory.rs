@@ -1,23 +1,15 @@
 //! Whether what a method keeps fits into memory, asked before it is taken.
 
+use daimc::internal::memory::available;
 use daimc::{Error, Result};
 
 /// What is taken as available where the system does not say.
 const ASSUMED: f64 = 4e9;
 
-/// Bytes that can be had without swapping, if the system says so.
-fn available_memory() -> f64 {
-    let read = || {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()
-    };
-    read().map_or(ASSUMED, |kilobytes| 1024.0 * kilobytes)
-}
-
 /// Fails if what a method keeps of its instances, so many bytes, is more than can be had.
 pub(super) fn check_memory(what: &str, instances: usize, needed: f64) -> Result<()> {
-    compare_memory(what, instances, needed, available_memory())
+    let available = available().map_or(ASSUMED, |bytes| bytes as f64);
+    compare_memory(what, instances, needed, available)
 }
 
 fn compare_memory(what: &str, instances: usize, needed: f64, available: f64) -> Result<()> {

@@ -4,6 +4,8 @@ use daimc::estimate::Effort;
 use daimc::{Daimc, Neighbours, Options, Source};
 use daimc_io::Size;
 
+pub use daimc::text::bytes as size;
+
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
 use crate::inspect;
@@ -59,11 +61,6 @@ pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Bytes, for people.
-pub fn size(bytes: f64) -> String {
-    if bytes < 1e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
 }
 
 /// Fails before a fit begins that would end for want of memory, whose end nobody could be told of. Where it is up to the fit

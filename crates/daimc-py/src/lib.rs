@@ -29,7 +29,7 @@ mod _daimc {
     #[pymodule_export]
     use super::select::select;
     #[pymodule_export]
-    use super::shard::{Shard, drive, leaves, merge};
+    use super::shard::{Shard, available_memory, drive, leaves, merge};
     #[pymodule_export]
     use super::tools::{digit, matching, missing, scores, synthetic};
 }

@@ -200,10 +200,10 @@ enum Event {
 }
 
 /// Fits to so many instances that others hold. `ask(number, request, setup)` carries a request to all of them and returns
-/// their merged replies; it is called by the thread that calls this. Returns the model, which has no instances, and the request
-/// by which shards tell what was found for theirs.
+/// their merged replies; it is called by the thread that calls this, whose process may take so much memory for neighbourhoods.
+/// Returns the model, which has no instances, and the request by which shards tell what was found for theirs.
 #[pyfunction]
-#[pyo3(signature = (instances, clusters, seed, options, threads, ask, each))]
+#[pyo3(signature = (instances, clusters, seed, options, threads, memory, ask, each))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
 pub fn drive<'py>(
     py: Python<'py>,
@@ -212,11 +212,13 @@ pub fn drive<'py>(
     seed: u64,
     options: &Bound<'_, PyDict>,
     threads: usize,
+    memory: Option<u64>,
     ask: Bound<'_, PyAny>,
     each: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(Model, Bound<'py, PyBytes>)> {
     let stop = daimc::Stop::new();
     let fit = options::apply(Daimc::new(clusters).seed(seed), options)?.stop(&stop);
+    let fit = memory.into_iter().fold(fit, Daimc::memory);
     let pool = pool(threads)?;
     let (events, mut heard) = channel();
     let mut failure: Option<PyErr> = None;
@@ -271,6 +273,12 @@ fn listen(heard: &mut Receiver<Event>) -> Result<Event, RecvTimeoutError> {
 pub fn merge<'py>(py: Python<'py>, one: &[u8], other: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let merged = py.detach(|| daimc::merge_replies(one, other)).map_err(raise)?;
     Ok(PyBytes::new(py, &merged))
+}
+
+/// How many bytes of memory this process can still take; `None` where the system does not tell.
+#[pyfunction]
+pub fn available_memory() -> Option<u64> {
+    daimc::internal::memory::available()
 }
 
 /// Where the leaves of so many instances begin, and where the last of them ends: shards are of whole leaves.

@@ -87,6 +87,16 @@ def test_any_number_of_workers_gives_the_same_bits(workers):
         same(one, estimator().fit(collections(views), client=client))
 
 
+def test_neighbourhoods_are_gathered_by_the_client(two):
+    some = {name: view[: LEAF + 1000] for name, view in planted("gaps")[0].items()}
+    settings = {"neighbours": "auto", "map": False}
+    one = estimator(**settings).fit(some)
+    many = estimator(**settings).fit(collections(some, 9000))
+    assert one.neighbours_[0] == "auto" and many.neighbours_ == one.neighbours_
+    same(one, many)
+    np.testing.assert_array_equal(many.predict(collections(some, 9000)).compute(), one.predict(some))
+
+
 def test_chunks_of_any_and_of_unknown_size_give_the_same_bits(two):
     views, _, _ = planted("dense")
     one = alone("dense")

@@ -79,6 +79,30 @@ def test_a_model_without_instances_is_saved_and_places_others(tmp_path):
     assert len(loaded.labels_) == 0
 
 
+def test_neighbourhoods_are_those_of_one_process_and_the_model_can_be_updated():
+    views, _, target = planted("gaps")
+    one = estimator(neighbours="refine", map=False).fit(views)
+    many = Engine(views, None, 3).fit(estimator(neighbours="refine"))
+    assert one.neighbours_[0] == "refine" and many.neighbours_ == one.neighbours_
+    same(one, many)
+    some = {name: view[1000:3000] for name, view in views.items()}
+    np.testing.assert_array_equal(many.predict(some), one.predict(some))
+    many.partial_fit(some)
+    one.partial_fit(some)
+    np.testing.assert_array_equal(many.labels_, one.labels_)
+    assert accuracy(target[1000:3000], many.labels_) > 0.9
+
+
+def test_without_the_memory_neighbourhoods_are_off_and_say_so(monkeypatch):
+    views, _, _ = planted("dense")
+    monkeypatch.setattr(shards._daimc, "available_memory", lambda: 10_000_000)
+    model = Engine(views, None, 2).fit(estimator(neighbours="auto", tol=0.1))
+    used, reason = model.neighbours_
+    assert used == "off" and reason.startswith("they would take ") and reason.endswith("and there are 10 MB")
+    with pytest.raises(ValueError, match="neighbours = refine: it would take .* of memory in the process that drives"):
+        Engine(views, None, 2).fit(estimator(neighbours="refine"))
+
+
 def test_rows_of_parts_are_found_again():
     lengths = [5, 0, 3, 7]
     parts = [np.arange(start, start + length).reshape(-1, 1) for start, length in zip((0, 5, 5, 8), lengths)]
@@ -93,7 +117,6 @@ def test_what_cannot_be_had_from_several_is_refused():
         raise AssertionError("nobody is asked")
 
     for params, words in [
-        ({"neighbours": "refine"}, "neighbours = refine: not where several hold the rows; use `off`"),
         ({"runs": 3}, "runs = 3"),
         ({"penalty": "auto"}, "penalty"),
         ({"view_weights": "learned"}, "view_weights"),

@@ -140,7 +140,7 @@ fn clearest(
 }
 
 /// The rows of V of some instances.
-fn rows_of(latent: &Scan<'_>, instances: &[u32]) -> Result<Matrix> {
+pub(crate) fn rows_of(latent: &Scan<'_>, instances: &[u32]) -> Result<Matrix> {
     let (mut buffer, columns) = (Buffer::default(), latent.schema().view(0).features());
     let block = latent.pick(0, instances, &mut buffer)?;
     let mut rows = Matrix::zeros(instances.len(), columns);

@@ -10,14 +10,17 @@
 //! ```
 //!
 //! What goes over all rows is a sum that merges along the tree of the leaves (`forest.rs`), and a fit to rows that one process
-//! holds uses the same functions. So the result is the same to the last bit for any number of holders.
+//! holds uses the same functions. So the result is the same to the last bit for any number of holders. Neighbourhoods alone compare
+//! rows with each other: what says who is near whom is [gathered](Gathered), and holders are told the clusters.
 
+mod gathered;
 mod holder;
 mod message;
 mod remote;
 
+pub(crate) use gathered::{Gathered, fetch_latent};
 pub use holder::serve;
-pub(crate) use message::{Clusters, Request, Table, last_request};
+pub(crate) use message::{Clusters, Nearest, Request, Table, last_request};
 pub use message::{gather_place, merge_replies, reset};
 pub use remote::Ask;
 pub(crate) use remote::{Held, Holders, Remote, Team};

@@ -183,6 +183,13 @@ impl Estimate {
     }
 }
 
+/// Bytes that neighbourhoods take, used so, with the rows that they look at.
+pub(crate) fn neighbours_bytes(used: Neighbours, instances: usize, views: &[Shape], clusters: usize) -> f64 {
+    let plan = Plan::new(instances, views, clusters, rayon::current_num_threads());
+    let own = if used == Neighbours::Refine { plan.refine } else { plan.auto };
+    views.iter().map(Shape::bytes).sum::<f64>() + own.bytes
+}
+
 /// What each part takes, operations in place of seconds.
 struct Plan {
     fit: Cost,

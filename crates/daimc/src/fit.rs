@@ -22,7 +22,7 @@ use crate::layout;
 use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, Place, ViewModel};
-use crate::neighbours::{self, Decision, Found, Graph, Neighbours, References};
+use crate::neighbours::{self, Decision, Found, Graph, Neighbours, Plan, References};
 use crate::numbering;
 use crate::online::{self, Learnt, Retained};
 use crate::options::{Options, Penalty, Preset, ViewWeights};
@@ -57,6 +57,8 @@ use run::{Clock, Course, Work};
 pub struct Daimc {
     options: Options,
     threads: Option<usize>,
+    /// Bytes that a fit to rows elsewhere may take for neighbourhoods.
+    memory: Option<u64>,
     start: Option<Matrix>,
     /// The importance of each view, where it is known.
     importance: Option<Vec<f64>>,
@@ -95,6 +97,7 @@ impl From<Options> for Daimc {
         Self {
             options,
             threads: None,
+            memory: None,
             start: None,
             importance: None,
             compares: true,
@@ -294,6 +297,14 @@ impl Daimc {
         self
     }
 
+    /// Bytes of memory that [`Daimc::fit_elsewhere`] may take for neighbourhoods in this process, where rows are compared that others
+    /// hold. By default as many as it takes; a fit to rows that are here does not ask.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
     /// A switch that ends the fit wherever it is once somebody sets it, also from another thread. The model is what there was
     /// by then, with [`Outcome::Cancelled`]: the V that the iterations had reached, even in the middle of one. Before the
     /// first iteration has ended there is none, and the fit is an error, [`Error::Interrupted`].
@@ -404,11 +415,10 @@ impl Daimc {
         let lenses = fit.prepare(&given, &scan, scalings)?;
         let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
         if result && !stop.is_set() {
-            chance::if_it_can_be_had(online::observe(
-                &given.as_source(&prepared),
-                &mut found.model,
-                &found.latent,
-            ))?;
+            let (scan, v) = (given.as_source(&prepared), &found.latent);
+            let rows =
+                |some: &[u32]| Ok(Matrix::from_fn(some.len(), v.columns(), |i, k| v[(some[i] as usize, k)]));
+            chance::if_it_can_be_had(online::observe(&scan, &mut found.model, rows))?;
         }
         if result && self.options.assess {
             let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
@@ -449,12 +459,11 @@ impl Daimc {
         let found = if stop.is_set() && options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
         } else {
-            neighbours::clusters(&sweep, options, &v, &self.watch.within(stop))
+            let plan = Plan::new(sweep.scan.schema(), options);
+            neighbours::clusters(&sweep, plan, options, &v, &self.watch.within(stop))
         };
         let (found, decision) = match found {
-            Err(error @ Error::Interrupted) => {
-                (None, Decision { used: Neighbours::Off, reason: error.to_string(), recall: Vec::new() })
-            }
+            Err(error @ Error::Interrupted) => (None, Decision::without(Some(error.to_string()))),
             found => found?,
         };
         timings.neighbours += clock.lap();
@@ -487,7 +496,7 @@ impl Daimc {
         timings.map += clock.lap();
         let cancelled = stop.is_set();
         let (passes, objective) = (sweep.scan.passes(), descent.objective());
-        let retained = Retained::new(&descent, &sweep);
+        let retained = Retained::new(&descent, sweep.sums_of_squares(), source.schema());
         let (bases, alignments) = descent.into_parts();
         let (mut runs, mut stability) = (Vec::new(), None);
         if let Some(found) = several {
@@ -502,7 +511,8 @@ impl Daimc {
         let Course { history, outcome, .. } = courses.swap_remove(chosen);
         let outcome = if cancelled { Outcome::Cancelled } else { outcome };
         timings.assign += clock.lap();
-        let (views, missing_cells) = learnt(&sweep, observed, bases, alignments, stability);
+        let (views, missing_cells) =
+            learnt(source.schema(), &sweep.lenses, observed, bases, alignments, stability);
         let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
         let model = Model {
             options: options.clone(),
@@ -625,18 +635,19 @@ impl Daimc {
 
 /// What belongs to each view of the model, and the cells that are missing in it.
 fn learnt(
-    sweep: &Sweep<'_>,
+    schema: &Schema,
+    lenses: &[Lens],
     observed: Vec<Observed>,
     bases: Vec<Matrix>,
     alignments: Vec<Matrix>,
     stability: Option<Vec<Matrix>>,
 ) -> (Vec<ViewModel>, Vec<MissingCells>) {
-    let (source, mut stability) = (sweep.scan.source(), stability.map(Vec::into_iter));
-    let views = sweep.lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
+    let mut stability = stability.map(Vec::into_iter);
+    let views = lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
     let learnt = views.map(|(view, (((lens, observed), basis), alignment))| {
         let model = ViewModel {
-            name: source.name(view).into(),
-            feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
+            name: schema.view_name(view).into(),
+            feature_names: schema.view(view).names().map(<[String]>::to_vec),
             basis,
             alignment,
             preparation: observed.preparation,

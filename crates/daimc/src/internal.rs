@@ -19,6 +19,7 @@ pub use crate::linalg::{
     SMALLEST_EIGENVALUE, column_squares, lift, product, product_transposed, symmetric_eigen,
     transposed_product,
 };
+pub use crate::machine::memory;
 pub use crate::matrix::dot;
 
 /// The scaling of a view, fitted to its present rows, and what is done to these before.

@@ -1,5 +1,7 @@
 //! What this machine is like.
 
+pub mod memory;
+
 use std::sync::OnceLock;
 
 /// What is assumed where the system does not tell.

@@ -13,15 +13,16 @@ mod evidence;
 mod graph;
 mod join;
 mod lists;
+mod plan;
 mod project;
 mod references;
 mod rows;
 mod search;
+mod shorten;
 
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::estimate::Effort;
 use crate::missingness::Missingness;
 use crate::model::Place;
 use crate::options::{Options, ViewWeights};
@@ -30,7 +31,7 @@ use crate::scale::Scale;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
-use crate::text::{self, list};
+use crate::text::list;
 use crate::watch::{Stage, Watch};
 use crate::{Daimc, Matrix, Result, View, Views};
 use anchors::Anchors;
@@ -38,10 +39,12 @@ pub(crate) use descend::mix;
 use evidence::Evidence;
 pub(crate) use graph::Graph;
 use graph::SINGLE;
+pub(crate) use plan::Plan;
 pub use references::References;
 pub(crate) use references::{Said, ViewReferences};
 pub(crate) use search::Nearest;
 use search::{EXACT, Search};
+pub(crate) use shorten::{Shortened, along, travelling};
 
 /// Neighbours of each instance in each view.
 const NEIGHBOURS: usize = 10;
@@ -111,7 +114,15 @@ pub struct Decision {
 
 impl Default for Decision {
     fn default() -> Self {
-        Self { used: Neighbours::Off, reason: "neighbourhoods were not asked for".into(), recall: Vec::new() }
+        Self::without(None)
+    }
+}
+
+impl Decision {
+    /// Neighbourhoods are not used, for this reason or because nobody wants them.
+    pub(crate) fn without(refusal: Option<String>) -> Self {
+        let reason = refusal.unwrap_or_else(|| "neighbourhoods were not asked for".into());
+        Self { used: Neighbours::Off, reason, recall: Vec::new() }
     }
 }
 
@@ -232,15 +243,15 @@ impl Explored {
 /// [`Error::Interrupted`](crate::Error::Interrupted) soon after the fit was asked to stop, and when rows cannot be read.
 pub(crate) fn clusters(
     sweep: &Sweep<'_>,
+    plan: Plan,
     options: &Options,
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
-    let Explored { routes, nearest, directions, graph, refusal } = explore(sweep, options, v, watch)?;
+    let Explored { routes, nearest, directions, graph, refusal } = explore(sweep, plan, options, v, watch)?;
     let recall: Vec<f64> = nearest.iter().filter_map(Nearest::recall).collect();
     if routes.iter().all(|route| route.by == Neighbours::Off) {
-        let reason = refusal.unwrap_or_else(|| Decision::default().reason);
-        return Ok((None, Decision { used: Neighbours::Off, reason, recall }));
+        return Ok((None, Decision { recall, ..Decision::without(refusal) }));
     }
     if let [route] = &routes[..] {
         let Route { labels, confidence, .. } = route.clone();
@@ -266,17 +277,19 @@ pub(crate) fn clusters(
     Ok((Some(found), Decision { used: Neighbours::Auto, reason, recall }))
 }
 
-/// Finds clusters in every way that the options ask for.
+/// Finds clusters in every way that is planned.
 ///
 /// # Errors
 /// As [`clusters`].
-pub(crate) fn explore(sweep: &Sweep<'_>, options: &Options, v: &Matrix, watch: &Watch) -> Result<Explored> {
+pub(crate) fn explore(
+    sweep: &Sweep<'_>,
+    Plan { ways, thorough, mut refusal }: Plan,
+    options: &Options,
+    v: &Matrix,
+    watch: &Watch,
+) -> Result<Explored> {
     let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
     let asked = options.neighbours;
-    if asked == Neighbours::Off {
-        return Ok(Explored::without(Vec::new(), Vec::new(), None));
-    }
-    let Plan { ways, thorough, mut refusal } = Plan::new(source, options);
     if ways == Neighbours::Off {
         return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
     }
@@ -346,47 +359,6 @@ pub(crate) fn nearest_in(
     seed: u64,
 ) -> Result<Nearest> {
     search::nearest(scan, view, lens, Search { count, seed, thorough: true }, &Watch::default())
-}
-
-/// The ways to clusters that are taken.
-struct Plan {
-    /// `Auto` stands for all, `Refine` and `Embed` for one beside V alone.
-    ways: Neighbours,
-    /// Whether every pair may be compared where most neighbours are not found otherwise.
-    thorough: bool,
-    /// Why others are not.
-    refusal: Option<String>,
-}
-
-impl Plan {
-    fn new(source: &dyn Source, options: &Options) -> Self {
-        let none =
-            |reason: &str| Self { ways: Neighbours::Off, thorough: false, refusal: Some(reason.into()) };
-        if options.clusters < 2 || options.clusters == source.instances() {
-            return none("there is nothing to choose with one cluster, or with one for each instance");
-        }
-        if options.neighbours != Neighbours::Auto {
-            return Self { ways: options.neighbours, thorough: true, refusal: None };
-        }
-        if options.latent != options.clusters {
-            return none("the latent dimension is not the number of clusters");
-        }
-        let effort = Effort::new(source.schema(), options.clusters);
-        let budget = options.neighbours_budget.unwrap_or_else(|| effort.budget());
-        let ways = effort.affords(budget);
-        let beyond = |seconds| {
-            let (time, budget) = (text::duration(seconds), text::duration(budget));
-            format!("take {time} of processor time, and the budget is {budget}")
-        };
-        let refusal = match ways {
-            Neighbours::Off => Some(format!("they would {}", beyond(effort.refine))),
-            Neighbours::Refine => {
-                Some(format!("embed was left out: with it they would {}", beyond(effort.auto)))
-            }
-            _ => None,
-        };
-        Self { ways, thorough: effort.of(ways) + effort.all_pairs <= budget, refusal }
-    }
 }
 
 /// Cuts the fused graph, its links weighted by the given rows, of which the first are V; then, for some rounds, by the

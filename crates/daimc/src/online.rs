@@ -482,8 +482,13 @@ fn objective(model: &Model, misfits: &[Misfit]) -> Objective {
 /// Instances of a fit whose misfit is looked at, at most.
 const SAMPLE: usize = 4096;
 
-/// Tells a model how far the instances of its fit are from what it makes of them, by a seeded sample of them.
-pub(crate) fn observe(scan: &Scan<'_>, model: &mut Model, latent: &Matrix) -> Result<()> {
+/// Tells a model how far the instances of its fit are from what it makes of them, by a seeded sample of them, of which `latent`
+/// tells the rows of V.
+pub(crate) fn observe(
+    scan: &Scan<'_>,
+    model: &mut Model,
+    latent: impl FnOnce(&[u32]) -> Result<Matrix>,
+) -> Result<()> {
     use rand::SeedableRng;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(model.options.seed);
     rng.set_stream(u64::MAX / 3);
@@ -491,11 +496,11 @@ pub(crate) fn observe(scan: &Scan<'_>, model: &mut Model, latent: &Matrix) -> Re
     let mut buffers: Vec<Buffer> = model.views.iter().map(|_| Buffer::default()).collect();
     let some = Subset::pick(scan, &chosen, &mut buffers)?;
     let some = Scan::new(&some, scan.stop());
-    let rows = Matrix::from_fn(chosen.len(), latent.columns(), |i, k| latent[(chosen[i] as usize, k)]);
+    let rows = latent(&chosen)?;
     let (places, lenses) = model.lenses(&some)?;
     let of_view = |own: usize| Misfit::of(&some, own, &lenses[own], &model.views[places[own]].basis, &rows);
     let misfits = (0..places.len()).map(of_view).collect::<Result<Vec<_>>>()?;
-    let weight = latent.rows() as f64 / chosen.len().max(1) as f64;
+    let weight = scan.instances() as f64 / chosen.len().max(1) as f64;
     if let Some(retained) = &mut model.retained {
         retained.spread.add(&misfits, &retained.shown, &places, weight);
     }

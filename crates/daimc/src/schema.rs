@@ -219,6 +219,11 @@ impl ViewOf<'_> {
         self.view.presence.as_ref().map_or(self.instances, |presence| presence.present)
     }
 
+    /// The instances that the view shows.
+    pub(crate) fn shown(&self) -> Presence {
+        self.view.presence.clone().unwrap_or_else(|| Presence::from_fn(self.instances, |_| true))
+    }
+
     /// Whether it shows every instance.
     #[must_use]
     pub fn is_complete(&self) -> bool {

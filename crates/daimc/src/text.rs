@@ -52,6 +52,12 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// An amount of memory, as exactly as an estimate deserves.
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
+    if bytes < 1e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
+}
+
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;

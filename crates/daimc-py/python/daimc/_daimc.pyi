@@ -12,6 +12,7 @@ from daimc._matrix import View
 __all__ = [
     "Model",
     "Shard",
+    "available_memory",
     "baseline",
     "baseline_options",
     "digit",
@@ -45,12 +46,14 @@ class Shard:
         self, request: bytes, setup: list[tuple[int, bytes]]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]: ...
 
+def available_memory() -> int | None: ...
 def drive(
     instances: int,
     clusters: int,
     seed: int,
     options: dict[str, Any],
     threads: int,
+    memory: int | None,
     ask: Callable[[int, bytes, list[int]], bytes],
     each: _Each | None,
 ) -> tuple[Model, bytes]: ...

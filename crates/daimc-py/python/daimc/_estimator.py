@@ -331,9 +331,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
         Notes
         -----
-        With Dask and MPI neighbourhoods are off, and `contributions_` is not available; several runs, learned view
-        weights, an automatic penalty and an array as `init` raise an error. Everything else is identical to the last
-        bit to one process.
+        With Dask and MPI `contributions_` and `map_` are not available; several runs, learned view weights, an
+        automatic penalty and an array as `init` raise an error. For neighbourhoods, V and the rows of the views are
+        gathered in the process of the client, or on rank 0: views of up to 128 features as they are, wider ones along
+        the 128 directions in which rows are longest. If that process lacks the memory, neighbourhoods are off, and
+        `neighbours_` says so. The result is identical for any number of processes, and to the last bit to that of one
+        process unless rows were shortened.
         """
         self._fit(X, y, mask, client, comm)
         return self

@@ -2,8 +2,8 @@
 
 A :class:`Shard` holds some of the instances and their rows of V. :func:`drive` fits: it asks, all shards answer, and their
 answers are merged two at a time, in any order, by :func:`merge`. An engine needs no more than to carry requests to
-everybody and to bring merged answers back; Dask and MPI are two (see `DAIMC.fit`). The result is the same to the last bit as
-that of one process, for any number of shards.
+everybody and to bring merged answers back; Dask and MPI are two (see `DAIMC.fit`). The result is the same to the last bit for any
+number of shards, and without neighbourhoods the same as that of one process.
 
 >>> import numpy as np
 >>> from daimc import DAIMC, datasets, shards
@@ -18,7 +18,7 @@ that of one process, for any number of shards.
 >>> def ask(number, request, setup):
 ...     requests[number] = request
 ...     return shards.merge(*(shard.answer(number, request, before(setup)) for shard in held))
->>> model = DAIMC(3, random_state=0, assess=False)
+>>> model = DAIMC(3, random_state=0, assess=False, neighbours="off")
 >>> last, setup = shards.drive(model, 40_000, ask)
 >>> labels = np.concatenate([shard.place(last, before(setup)).labels for shard in held])
 >>> bool((labels == model.predict(data.views)).mean() > 0.99)
@@ -176,8 +176,9 @@ def drive(estimator: DAIMC, instances: int, ask: Ask) -> tuple[bytes, list[int]]
     Parameters
     ----------
     estimator : DAIMC
-        What to fit. Neighbourhoods are off; several runs, learned view weights, an automatic penalty and a given start are
-        refused.
+        What to fit. For neighbourhoods, rows (shortened to 128 numbers in wide views) and V are gathered in this process; if it
+        has not the memory, they are off, and `neighbours_` tells. Several runs, learned view weights, an automatic penalty and a
+        given start are refused, and there is no map.
     instances : int
         How many there are in all.
     ask : callable
@@ -205,9 +206,9 @@ def fitted(estimator: DAIMC, instances: int, ask: Ask) -> tuple[bytes, list[int]
     progress = Progress(bool(estimator.verbose), resolved["max_iterations"])
     course = _Course(ask)
     try:
-        model, last = _daimc.drive(
-            instances, clusters, seed, options, threads_of(estimator.n_jobs), course, progress if progress.wanted else None
-        )
+        threads, each = threads_of(estimator.n_jobs), progress if progress.wanted else None
+        memory = _daimc.available_memory()
+        model, last = _daimc.drive(instances, clusters, seed, options, threads, memory, course, each)
     except BaseException as error:
         progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
         raise

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::message::{Clusters, Reply, Request, Table, ViewShare, decode, encode, unfit};
+use super::message::{Clusters, Nearest, Reply, Request, Table, ViewShare, decode, encode, unfit};
 use crate::blocks::Blocks;
 use crate::cluster_sums::ClusterSums;
 use crate::confidence::confidence;
@@ -12,6 +12,7 @@ use crate::kmeans;
 use crate::lens::{Lens, Parts};
 use crate::missingness::Lacking;
 use crate::model::Place;
+use crate::neighbours;
 use crate::prepared::Prepared;
 use crate::scale::ColumnSums;
 use crate::scan::Scan;
@@ -93,7 +94,7 @@ impl Holder<'_> {
                 Request::Lenses { latent, lenses } => match see(scan, latent, &lenses) {
                     Err(error) => Err(error),
                     Ok(sweep) => {
-                        request = self.seen(Seen { sweep, v: None, labels: Vec::new() })?;
+                        request = self.seen(Seen { sweep, v: None, labels: Vec::new(), told: None })?;
                         continue;
                     }
                 },
@@ -132,6 +133,7 @@ fn describe(scan: &Scan<'_>) -> Reply {
         layout: own.layout(),
         feature_names: own.names().map(<[String]>::to_vec),
         missing_cells: own.missing_cells(),
+        entries: own.entries(),
         presence: Presence::from_fn(scan.instances(), |i| own.shows(i)),
     };
     let views = scan.schema().views().map(view).collect();
@@ -153,8 +155,30 @@ fn about(scan: &Scan<'_>, own: Table, request: Request) -> Result<Reply> {
             rows.copy(&scan.pick(view, &here, &mut room)?, here.len(), scan.schema().view(view).features());
             Ok(Reply::Rows(if here.is_empty() { Vec::new() } else { vec![(first, rows)] }))
         }
+        Request::Range { table, view, instances, along: None } if table == own => {
+            let (here, first) = own_range(scan.blocks(), &instances);
+            let (mut room, mut rows) = (Buffer::default(), Buffer::default());
+            if !here.is_empty() {
+                let features = scan.schema().view(view).features();
+                rows.copy(&scan.read(view, here.clone(), &mut room)?, here.len(), features);
+            }
+            Ok(some_rows(first, &here, rows))
+        }
         _ => Err(unfit("they are asked for what they do not know yet")),
     }
+}
+
+/// Rows of instances that are held, if there are any, by the first of them.
+fn some_rows(first: u32, here: &Range<usize>, rows: Buffer) -> Reply {
+    Reply::Rows(if here.is_empty() { Vec::new() } else { vec![(first, rows)] })
+}
+
+/// Those of successive instances that are held, counted from the first that is; and the first of them, counted from the first
+/// of all.
+fn own_range(blocks: &Blocks, instances: &Range<usize>) -> (Range<usize>, u32) {
+    let (first, end) = (blocks.first(), blocks.first() + blocks.instances());
+    let (start, end) = (instances.start.clamp(first, end), instances.end.clamp(first, end));
+    (start - first..end.max(start) - first, index(start))
 }
 
 /// Those of some instances, in increasing order, that are held, counted from the first that is; and the first of them, counted
@@ -167,7 +191,7 @@ fn own_of(blocks: &Blocks, instances: &[u32]) -> (Vec<u32>, u32) {
     (here, least)
 }
 
-impl Clusters {
+impl Nearest {
     /// The numbers of the clusters of rows of V, and how clear they are.
     fn assign(&self, rows: &Scan<'_>) -> Result<(Vec<usize>, Vec<f64>)> {
         let lens = Lens::placed(rows, 0, &self.lens)?;
@@ -184,6 +208,8 @@ struct Seen<'a> {
     v: Option<Matrix>,
     /// The clusters of the last of Lloyd's iterations.
     labels: Vec<u32>,
+    /// The clusters that were told, and how clear they are.
+    told: Option<(Vec<usize>, Vec<f64>)>,
 }
 
 impl Seen<'_> {
@@ -223,42 +249,17 @@ impl Seen<'_> {
                 let labels = leading(self.latent()?, &scale);
                 Ok(Reply::Labels(vec![(index(sweep.scan.blocks().first()), labels)]))
             }
-            Request::Members(clusters) => {
-                let (labels, _) = self.assigned(&clusters)?;
-                let (v, count) = (self.latent()?, clusters.numbers.len());
-                Ok(Reply::ClusterSums(ClusterSums::share(v, &labels, count, *sweep.scan.blocks())))
-            }
-            Request::Restart { clusters, sizes } => {
-                let (labels, _) = self.assigned(&clusters)?;
-                self.start(restart_some(&labels, &sizes))
-            }
-            Request::Labels { clusters, instances } => {
-                let (here, first) = own_of(sweep.scan.blocks(), &instances);
-                let (labels, _) = self.assigned(&clusters)?;
-                let labels: Vec<u32> = here.iter().map(|&i| index(labels[i as usize])).collect();
-                Ok(Reply::Labels(if here.is_empty() { Vec::new() } else { vec![(first, labels)] }))
-            }
-            Request::Lacking(clusters) => {
-                let (labels, _) = self.assigned(&clusters)?;
-                Ok(Reply::Lacking(Lacking::of(sweep.scan.schema(), &labels, clusters.numbers.len())))
-            }
-            Request::Place { clusters, reproducibility, from } => {
-                let (v, blocks) = (self.latent()?, sweep.scan.blocks());
-                let mut leaves = blocks.leaf_ranges();
-                let range = leaves.find(|leaf| leaf.start == blocks.first() + from);
-                let own = range.and_then(|range| Blocks::some(range, blocks.total()));
-                let own = own.ok_or_else(|| unfit("they hold no such instances"))?;
-                let rows = from * v.columns()..(from + own.instances()) * v.columns();
-                let latent = Matrix::new(own.instances(), v.columns(), v.values()[rows].to_vec())?;
-                let (labels, margins) = {
-                    let rows = Place::rows(&latent)?;
-                    clusters.assign(&Scan::part(&rows, own, &stop))?
-                };
-                Ok(Reply::Place { latent, labels, confidence: confidence(margins, reproducibility) })
+            Request::Range { table: Table::Views, view, instances, along: Some(directions) } => {
+                let (here, first) = own_range(sweep.scan.blocks(), &instances);
+                let seen = sweep.lenses.get(view).filter(|lens| lens.features() == directions.rows());
+                let lens = seen.ok_or_else(|| unfit("directions are not those of a view"))?;
+                let rows = neighbours::along((&sweep.scan, view, lens), here.clone(), &directions)?;
+                Ok(some_rows(first, &here, rows))
             }
             request @ (Request::Columns { table: Table::Latent, .. }
             | Request::Norms { table: Table::Latent, .. }
-            | Request::Rows { table: Table::Latent, .. }) => {
+            | Request::Rows { table: Table::Latent, .. }
+            | Request::Range { table: Table::Latent, .. }) => {
                 self.with_rows(|rows, _| about(rows, Table::Latent, request))
             }
             Request::ColumnTotals => {
@@ -276,6 +277,67 @@ impl Seen<'_> {
                 let (members, moved) = kmeans::refine(rows, &lens, &centres, labels)?;
                 Ok(Reply::Refined(members, moved))
             }),
+            other => self.about_clusters(other),
+        }
+    }
+
+    /// Answers about clusters of the instances.
+    fn about_clusters(&mut self, request: Request) -> Result<Reply> {
+        let (sweep, stop) = (self.sweep.clone(), Stop::new());
+        match request {
+            Request::Members(clusters) => {
+                let (labels, _) = self.assigned(&clusters)?;
+                let (v, count) = (self.latent()?, clusters.count());
+                Ok(Reply::ClusterSums(ClusterSums::share(v, &labels, count, *sweep.scan.blocks())))
+            }
+            Request::Restart { clusters, sizes } => {
+                let (labels, _) = self.assigned(&clusters)?;
+                self.start(restart_some(&labels, &sizes))
+            }
+            Request::Labels { clusters, instances } => {
+                let (here, first) = own_of(sweep.scan.blocks(), &instances);
+                let (labels, _) = self.assigned(&clusters)?;
+                let labels: Vec<u32> = here.iter().map(|&i| index(labels[i as usize])).collect();
+                Ok(Reply::Labels(if here.is_empty() { Vec::new() } else { vec![(first, labels)] }))
+            }
+            Request::Lacking(clusters) => {
+                let (labels, _) = self.assigned(&clusters)?;
+                Ok(Reply::Lacking(Lacking::of(sweep.scan.schema(), &labels, clusters.count())))
+            }
+            Request::Adopt { labels, confidence } => {
+                let own = sweep.scan.blocks().first()..sweep.scan.blocks().first() + sweep.scan.instances();
+                let (labels, confidence) = labels
+                    .get(own.clone())
+                    .zip(confidence.get(own))
+                    .ok_or_else(|| unfit("there are clusters of too few instances"))?;
+                let labels = labels.iter().map(|&label| label as usize).collect();
+                self.told = Some((labels, confidence.to_vec()));
+                Ok(Reply::Done)
+            }
+            Request::Means { lens, clusters } => {
+                let (labels, _) = self.told(clusters, 0..sweep.scan.instances())?;
+                self.with_rows(|rows, _| {
+                    let lens = Lens::placed(rows, 0, &lens)?;
+                    kmeans::members(rows, &lens, &labels, clusters).map(Reply::Members)
+                })
+            }
+            Request::Place { clusters, reproducibility, from } => {
+                let (v, blocks) = (self.latent()?, sweep.scan.blocks());
+                let mut leaves = blocks.leaf_ranges();
+                let range = leaves.find(|leaf| leaf.start == blocks.first() + from);
+                let own = range.and_then(|range| Blocks::some(range, blocks.total()));
+                let own = own.ok_or_else(|| unfit("they hold no such instances"))?;
+                let rows = from * v.columns()..(from + own.instances()) * v.columns();
+                let latent = Matrix::new(own.instances(), v.columns(), v.values()[rows].to_vec())?;
+                let (labels, margins) = match &clusters {
+                    Clusters::Nearest(nearest) => {
+                        let rows = Place::rows(&latent)?;
+                        nearest.assign(&Scan::part(&rows, own, &stop))?
+                    }
+                    Clusters::Told(count) => self.told(*count, from..from + own.instances())?,
+                };
+                Ok(Reply::Place { latent, labels, confidence: confidence(margins, reproducibility) })
+            }
             other => about(&sweep.scan, Table::Views, other),
         }
     }
@@ -298,7 +360,17 @@ impl Seen<'_> {
 
     /// The numbers of the clusters of the instances, and how clear they are.
     fn assigned(&mut self, clusters: &Clusters) -> Result<(Vec<usize>, Vec<f64>)> {
-        self.with_rows(|rows, _| clusters.assign(rows))
+        match clusters {
+            Clusters::Nearest(nearest) => self.with_rows(|rows, _| nearest.assign(rows)),
+            Clusters::Told(count) => self.told(*count, 0..self.sweep.scan.instances()),
+        }
+    }
+
+    /// The clusters of some instances, counted from the first that is held, that were told, which are so many.
+    fn told(&self, count: usize, some: Range<usize>) -> Result<(Vec<usize>, Vec<f64>)> {
+        let told = self.told.as_ref().filter(|(labels, _)| labels.iter().all(|label| *label < count));
+        let (labels, confidence) = told.ok_or_else(|| unfit("they were told no such clusters"))?;
+        Ok((labels[some.clone()].to_vec(), confidence[some].to_vec()))
     }
 
     /// Works with the rows of V, as data, and with the clusters of the last of Lloyd's iterations.

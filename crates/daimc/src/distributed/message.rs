@@ -1,5 +1,7 @@
 //! What is asked, and what is answered.
 
+use std::ops::Range;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -28,13 +30,32 @@ pub(crate) enum Table {
     Latent,
 }
 
-/// How instances are assigned to clusters: rows of V as they are seen, and the centres among them.
+/// How instances are assigned to clusters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Clusters {
+pub(crate) enum Clusters {
+    /// To those of the nearest centres among rows of V.
+    Nearest(Box<Nearest>),
+    /// As was told, to so many.
+    Told(usize),
+}
+
+/// Rows of V as they are seen, and centres among them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Nearest {
     pub lens: Parts,
     pub centres: Matrix,
-    /// The number of each cluster.
+    /// The number of the cluster of each.
     pub numbers: Vec<usize>,
+}
+
+impl Clusters {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Nearest(nearest) => nearest.numbers.len(),
+            Self::Told(count) => *count,
+        }
+    }
 }
 
 /// What whoever holds rows is asked.
@@ -60,6 +81,13 @@ pub(crate) enum Request {
         table: Table,
         view: usize,
         instances: Vec<u32>,
+    },
+    /// The rows of those of successive instances that are held: as they are, or, of views as they are seen, along some directions.
+    Range {
+        table: Table,
+        view: usize,
+        instances: Range<usize>,
+        along: Option<Matrix>,
     },
     /// To prepare rows from now on.
     Prepare(Vec<Preparation>),
@@ -103,6 +131,16 @@ pub(crate) enum Request {
         instances: Vec<u32>,
     },
     Lacking(Clusters),
+    /// To take these clusters from now on, which are those of all instances, and how clear they are.
+    Adopt {
+        labels: Vec<u32>,
+        confidence: Vec<f64>,
+    },
+    /// The members of the clusters that were told, so many, among rows of V.
+    Means {
+        lens: Parts,
+        clusters: usize,
+    },
     /// What was found for instances that are held, from one on (counted from the first that is held), as many as a leaf has: who
     /// wants more asks again, so that V need not be there twice. The answers of several holders are not merged.
     Place {
@@ -120,6 +158,8 @@ pub(crate) struct ViewShare {
     pub layout: Layout,
     pub feature_names: Option<Vec<String>>,
     pub missing_cells: Option<usize>,
+    /// Values that are stored.
+    pub entries: usize,
     /// Which of the instances that are held it shows.
     pub presence: Presence,
 }
@@ -243,13 +283,13 @@ pub fn gather_place<E: From<Error>>(
     let Request::Place { clusters, reproducibility, .. } = decode(last)? else {
         return Err(unfit("this is not the last request of a fit").into());
     };
-    let columns = clusters.centres.rows();
-    let mut values = Vec::with_capacity(instances * columns);
+    let mut values = Vec::new();
     let (mut all, mut margins) = (Vec::with_capacity(instances), Vec::with_capacity(instances));
     while all.len() < instances {
         let (clusters, from) = (clusters.clone(), all.len());
         match decode(&tell(&encode(&Request::Place { clusters, reproducibility, from })?)?)? {
             Reply::Place { latent, labels, confidence } if !labels.is_empty() => {
+                values.reserve_exact(if from == 0 { instances * latent.columns() } else { 0 });
                 values.extend(latent.into_values());
                 all.extend(labels);
                 margins.extend(confidence);
@@ -257,6 +297,7 @@ pub fn gather_place<E: From<Error>>(
             _ => return Err(unfit("it answers another request").into()),
         }
     }
+    let columns = values.len() / instances.max(1);
     Ok(Place { latent: Matrix::new(instances, columns, values)?, labels: all, confidence: margins })
 }
 

@@ -50,9 +50,10 @@ pub(crate) struct Team<'a>(Mutex<Course<'a>>);
 struct Course<'a> {
     carrier: Carrier<'a>,
     number: u64,
-    /// Requests that a new holder has to answer, by kind: the preparation, the lenses, and what V was made by.
+    /// Requests that a new holder has to answer, by kind: the preparation, the lenses, the clusters, and what V was made by.
     prepare: Option<u64>,
     lenses: Option<u64>,
+    adopted: Option<u64>,
     latent: Vec<u64>,
     /// How often all rows of a view were gone over.
     views_read: usize,
@@ -61,7 +62,8 @@ struct Course<'a> {
 impl<'a> Team<'a> {
     pub fn new(carrier: Carrier<'a>) -> Self {
         let (latent, number, views_read) = (Vec::new(), 0, 0);
-        Self(Mutex::new(Course { carrier, number, prepare: None, lenses: None, latent, views_read }))
+        let [prepare, lenses, adopted] = [None; 3];
+        Self(Mutex::new(Course { carrier, number, prepare, lenses, adopted, latent, views_read }))
     }
 
     /// How often all rows of a view were gone over.
@@ -74,8 +76,8 @@ impl Holders for Team<'_> {
     fn ask(&self, request: Request) -> Result<Reply> {
         let mut course = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         course.number += 1;
-        let setup: Vec<u64> =
-            course.prepare.into_iter().chain(course.lenses).chain(course.latent.iter().copied()).collect();
+        let first = [course.prepare, course.lenses, course.adopted];
+        let setup: Vec<u64> = first.into_iter().flatten().chain(course.latent.iter().copied()).collect();
         let ask = Ask { number: course.number, request: &encode(&request)?, setup: &setup };
         let reply = decode(&(course.carrier)(&ask)?)?;
         course.keep(&request);
@@ -89,17 +91,22 @@ impl Course<'_> {
         let number = self.number;
         match request {
             Request::Prepare(_) => {
-                (self.prepare, self.lenses) = (Some(number), None);
+                (self.prepare, self.lenses, self.adopted) = (Some(number), None, None);
                 self.latent.clear();
             }
             Request::Lenses { lenses, .. } => {
-                self.lenses = Some(number);
+                (self.lenses, self.adopted) = (Some(number), None);
                 self.latent.clear();
                 self.views_read += lenses.len();
             }
             Request::Begin(_) | Request::Start(_) | Request::Sweep { .. } => self.latent = vec![number],
             Request::Rescale(_) | Request::Restart { .. } => self.latent.push(number),
+            Request::Adopt { .. } => self.adopted = Some(number),
             Request::Columns { table: Table::Views, .. } | Request::Norms { table: Table::Views, .. } => {
+                self.views_read += 1;
+            }
+            // Rows that are gathered come some at a time.
+            Request::Range { table: Table::Views, instances, .. } if instances.start == 0 => {
                 self.views_read += 1;
             }
             _ => {}
@@ -188,13 +195,15 @@ fn whole(shares: &[(usize, usize, Vec<ViewShare>)], view: usize, instances: usiz
         }
         holes = holes.zip(own.missing_cells).map(|(all, own)| all + own);
     }
+    let entries = shares.iter().map(|(.., views)| views[view].entries).sum();
     let mut bits = vec![0_u64; instances.div_ceil(64)];
     for (start, count, views) in shares {
         let shown = (0..*count).filter(|&i| views[view].presence.shows(i)).map(|i| start + i);
         shown.for_each(|i| bits[i / 64] |= 1 << (i % 64));
     }
     let presence = Presence::from_fn(instances, |i| bits[i / 64] >> (i % 64) & 1 == 1);
-    let mut whole = ViewSchema::new(&first.name, first.features, first.layout).presence(presence);
+    let whole = ViewSchema::new(&first.name, first.features, first.layout);
+    let mut whole = whole.presence(presence).stored(entries);
     if let Some(names) = &first.feature_names {
         whole = whole.feature_names(names.clone());
     }

@@ -3,7 +3,7 @@
 //! predict them ([`routes`]).
 
 use super::Daimc;
-use crate::neighbours::{self, Explored, Nearest, Neighbours};
+use crate::neighbours::{self, Explored, Nearest, Neighbours, Plan};
 use crate::options::Options;
 use crate::prepared::Prepared;
 use crate::routes::{self, Route};
@@ -94,6 +94,7 @@ impl Daimc {
     fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Explored> {
         let stop = scan.stop();
         let (sweep, v) = self.latent_of(Scan::new(part, stop), scalings)?;
-        neighbours::explore(&sweep, &self.options, &v, &self.watch.within(stop))
+        let plan = Plan::new(sweep.scan.schema(), &self.options);
+        neighbours::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
     }
 }

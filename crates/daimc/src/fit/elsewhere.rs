@@ -1,33 +1,32 @@
 //! A fit to rows that others hold: the stages are those of every fit, and where one goes over all rows, these others do.
 
+mod neighbourhoods;
+
 use std::ops::ControlFlow;
 
 use super::run::Clock;
-use super::{Daimc, Fit, Iteration, Outcome, Timings, rejected};
+use super::{Daimc, Fit, Iteration, Outcome, Timings, chance, learnt, rejected};
 use crate::cluster_sums::ClusterSums;
-use crate::consolidate::{clusters, settle, settled};
+use crate::consolidate::{clusters, rows_of, settle, settled};
 use crate::descent::Descent;
-use crate::distributed::{Ask, Clusters, Held, Holders, Remote, Request, Table, Team, last_request};
+use crate::distributed::{Ask, Clusters, Held, Holders, Nearest, Remote, Request, Table, Team, last_request};
 use crate::forest::Forest;
 use crate::initialise::Votes;
 use crate::kmeans;
 use crate::lens::{Lens, Parts};
 use crate::missingness::{Lacking, Missingness};
-use crate::model::{Model, Place, ViewModel};
-use crate::neighbours::{Decision, Neighbours};
+use crate::model::{Model, Place};
+use crate::neighbours::Plan;
 use crate::numbering;
-use crate::online::Learnt;
+use crate::online::{self, Learnt, Retained};
 use crate::options::{Options, Penalty, ViewWeights};
-use crate::scale::{Observed, Scaling};
+use crate::scale::Scaling;
 use crate::scan::{Scan, pool};
 use crate::source::Source;
 use crate::steps::objective::Objective;
 use crate::views::index;
 use crate::watch::Stage;
 use crate::{Error, Ids, Matrix, Result, Stop};
-
-/// Why there are no neighbourhoods where the fit would have decided about them.
-const WITHOUT: &str = "off: rows that several hold are not compared with each other";
 
 /// The rows of a fit, elsewhere, and how they are seen.
 struct Rows<'t> {
@@ -37,18 +36,33 @@ struct Rows<'t> {
     latent: Scan<'t>,
 }
 
+/// The clusters among rows of V.
+struct Placed {
+    scaling: Scaling,
+    /// One in each column.
+    centres: Matrix,
+    clusters: Clusters,
+    sums: ClusterSums,
+}
+
 impl Daimc {
     /// Fits to so many instances that others hold, each a range of [`aligned`](crate::aligned), answering by
     /// [`serve`](crate::serve). `carry` takes a request to all of them and returns their replies,
     /// [merged](crate::merge_replies). Calls `each` after every iteration, as [`Daimc::fit_with`] does.
     ///
-    /// The result is the same to the last bit as that of [`Daimc::fit`] with [`Neighbours::Off`], for any number of holders. It has
-    /// no instances: these are where the rows are. Beside it comes the last request, by which each holder tells what was found
-    /// for its own ([`gather_place`](crate::gather_place)); nobody merges these replies.
+    /// The result has no instances: these are where the rows are. Beside it comes the last request, by which each holder tells what
+    /// was found for its own ([`gather_place`](crate::gather_place)); nobody merges these replies. It is the same to the last bit for
+    /// any number of holders, and with [`Neighbours::Off`](crate::Neighbours::Off) the same as that of [`Daimc::fit`].
+    ///
+    /// For neighbourhoods, V and the rows of the views are gathered in this process, within its [memory](Daimc::memory): rows of up to
+    /// 128 features, and sparse ones of up to 512 bytes, as they are, others along the 128 directions in which they are longest.
+    /// Unless rows were shortened in this way, the result is that of [`Daimc::fit`] to rows in memory here, too; if they were,
+    /// [`Decision::recall`](crate::Decision::recall) counts neighbours of shortened rows. There is no map.
     ///
     /// # Errors
-    /// As [`Daimc::fit`], when an option needs all rows at one place (neighbourhoods, several runs, learned view weights, an
-    /// automatic penalty, a given start), and when requests cannot be carried.
+    /// As [`Daimc::fit`], when an option needs all rows at one place (several runs, learned view weights, an automatic penalty, a
+    /// given start), when there is not the memory for neighbourhoods that were asked for by name, and when requests cannot be
+    /// carried.
     pub fn fit_elsewhere(
         &self,
         instances: usize,
@@ -73,9 +87,6 @@ impl Daimc {
             let reason = format!("not where several hold the rows; {instead}");
             Err(Error::Option { option, value, reason })
         };
-        if matches!(options.neighbours, Neighbours::Refine | Neighbours::Embed) {
-            return refused("neighbours", options.neighbours.to_string(), "use `off`");
-        }
         if options.runs > 1 {
             return refused("runs", options.runs.to_string(), "use 1");
         }
@@ -107,6 +118,7 @@ impl Daimc {
         let preparations = observed.iter().map(|view| view.preparation.clone()).collect();
         team.tell(Request::Prepare(preparations))?;
         let prepared = source.prepared(&observed)?;
+        let plan = Plan::new(prepared.schema(), options).within(self.memory, prepared.schema(), options)?;
         let scan = Scan::elsewhere(&prepared, team, Table::Views, &stop);
         let scalings = self.scalings(&scan, &observed)?;
         let others = rejected(&observed, &scalings);
@@ -118,38 +130,41 @@ impl Daimc {
         let rows = Rows { holders: team, scan, lenses, latent };
         let mut timings = Timings { prepare: clock.lap(), ..Timings::default() };
 
-        let (descent, history, mut outcome) = self.descend(&rows, &stop, &mut timings, &mut clock, each)?;
+        let (mut descent, history, mut outcome) =
+            self.descend(&rows, &stop, &mut timings, &mut clock, each)?;
+        let (adopted, decision) = self.explored(&rows, plan, &stop)?;
+        timings.neighbours = clock.lap();
         // What was found is told, whoever wants to stop now.
-        let (latent_scaling, found, sums) = rows.place(options)?;
+        let mut references = None;
+        let Placed { scaling: latent_scaling, centres, clusters: found, sums } = match adopted {
+            None => rows.place(options)?,
+            Some(adopted) => {
+                if let Some(fitted) = rows.adopt(&adopted, options, &stop)? {
+                    descent = fitted;
+                }
+                references = adopted.references;
+                rows.place_told(options)?
+            }
+        };
         let objective = descent.objective();
+        let retained = Retained::new(&descent, rows.squares(), rows.scan.schema());
         let (bases, alignments) = descent.into_parts();
         let (means, sizes) = sums.means();
-        let centres = numbering::columns(&found.centres, &order_of(&found.numbers));
+        let (views, missing_cells) = learnt(source.schema(), &rows.lenses, observed, bases, alignments, None);
         let mut model = Model {
             options: options.clone(),
-            views: Vec::new(),
+            views,
             latent_scaling,
+            retained: Some(retained.of_clusters(options, &centres, &sizes)),
             centres,
             means,
             sizes,
             reproducibility: None,
-            references: None,
-            retained: None,
+            references,
         };
-        let mut missing_cells = Vec::new();
-        let learnt = rows.lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
-        for (view, (((lens, observed), basis), alignment)) in learnt {
-            let Observed { preparation, missing, .. } = observed;
-            model.views.push(ViewModel {
-                name: source.name(view).into(),
-                feature_names: source.schema().view(view).names().map(<[String]>::to_vec),
-                basis,
-                alignment,
-                preparation,
-                scaling: lens.scaling.clone(),
-                stability: None,
-            });
-            missing_cells.push(missing);
+        if !stop.is_set() {
+            let latent = |some: &[u32]| rows_of(&rows.latent, some);
+            chance::if_it_can_be_had(online::observe(&rows.scan, &mut model, latent))?;
         }
         let mut significance = None;
         if options.assess {
@@ -165,7 +180,6 @@ impl Daimc {
         if stop.is_set() {
             outcome = Outcome::Cancelled;
         }
-        let reason = if options.neighbours == Neighbours::Off { "asked for" } else { WITHOUT }.to_string();
         let last = Request::Place { clusters: found, reproducibility: model.reproducibility, from: 0 };
         let fit = Fit {
             model,
@@ -176,7 +190,7 @@ impl Daimc {
             map: None,
             labels: Vec::new(),
             confidence: Vec::new(),
-            neighbours: Decision { used: Neighbours::Off, reason, recall: Vec::new() },
+            neighbours: decision,
             missingness,
             significance,
             runs: Vec::new(),
@@ -200,7 +214,7 @@ impl Daimc {
     ) -> Result<(Descent, Vec<Objective>, Outcome)> {
         let options = &self.options;
         let Options { initialisation, latent, restarts, seed, .. } = *options;
-        let mut held = Held { holders: rows.holders, instances: rows.scan.instances(), latent };
+        let mut held = rows.held(options);
         let votes = Votes::gather(initialisation, &rows.scan, &rows.lenses, latent, restarts, seed)?;
         let statistics = rows.holders.ask(Request::Begin(votes.clone()))?.try_into()?;
         let mut descent = Descent::new(options, rows.squares(), votes.into_bases(), statistics)?;
@@ -234,6 +248,11 @@ impl Daimc {
 }
 
 impl Rows<'_> {
+    /// All of them as one shard.
+    fn held(&self, options: &Options) -> Held<'_> {
+        Held { holders: self.holders, instances: self.scan.instances(), latent: options.latent }
+    }
+
     fn squares(&self) -> Vec<f64> {
         self.lenses.iter().map(|lens| lens.sum_squares).collect()
     }
@@ -250,24 +269,36 @@ impl Rows<'_> {
     }
 
     /// Clusters V, and numbers the clusters by size.
-    fn place(&self, options: &Options) -> Result<(Scaling, Clusters, ClusterSums)> {
+    fn place(&self, options: &Options) -> Result<Placed> {
         let rows = &self.latent;
         let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
         let lens = Lens::new(rows, 0, scaling.clone())?;
         let first = Place::first(rows, &lens, options)?;
         let to_the_end = Stop::new();
         let centres = kmeans::centres(rows, &lens, &options.kmeans(first.as_ref(), &to_the_end))?;
-        let mut found = unnumbered(lens.parts(), centres);
-        let sums = self.sums(&found)?;
+        let sums = self.sums(&unnumbered(lens.parts(), centres.clone()))?;
         let order = numbering::order(&sums.sizes, &sums.first);
-        found.numbers = numbering::numbers(&order);
-        Ok((scaling, found, sums.ordered(&order)))
+        let (numbered, numbers) = (numbering::columns(&centres, &order), numbering::numbers(&order));
+        let clusters = Clusters::Nearest(Box::new(Nearest { lens: lens.parts(), centres, numbers }));
+        Ok(Placed { scaling, centres: numbered, clusters, sums: sums.ordered(&order) })
+    }
+
+    /// The same of clusters that were told.
+    fn place_told(&self, options: &Options) -> Result<Placed> {
+        let (rows, clusters) = (&self.latent, options.clusters);
+        let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
+        let lens = Lens::new(rows, 0, scaling.clone())?;
+        let members: Forest<kmeans::Members> =
+            self.holders.ask(Request::Means { lens: lens.parts(), clusters })?.try_into()?;
+        let centres = members.sum(kmeans::Members::default())?.means(&lens, clusters);
+        let clusters = Clusters::Told(clusters);
+        Ok(Placed { scaling, centres, sums: self.sums(&clusters)?, clusters })
     }
 
     /// Sums over the instances of each cluster.
     fn sums(&self, found: &Clusters) -> Result<ClusterSums> {
         let sums: Forest<ClusterSums> = self.holders.ask(Request::Members(found.clone()))?.try_into()?;
-        sums.sum(ClusterSums::new(found.numbers.len(), found.centres.rows()))
+        sums.sum(ClusterSums::new(found.count(), self.latent.schema().view(0).features()))
     }
 
     /// The clusters of some instances, in increasing order.
@@ -300,12 +331,5 @@ impl Rows<'_> {
 
 /// Clusters that are numbered as they come.
 fn unnumbered(lens: Parts, centres: Matrix) -> Clusters {
-    Clusters { lens, numbers: (0..centres.columns()).collect(), centres }
-}
-
-/// The clusters in the order of their numbers.
-fn order_of(numbers: &[usize]) -> Vec<usize> {
-    let mut order = vec![0; numbers.len()];
-    numbers.iter().enumerate().for_each(|(cluster, &number)| order[number] = cluster);
-    order
+    Clusters::Nearest(Box::new(Nearest { lens, numbers: (0..centres.columns()).collect(), centres }))
 }

@@ -4,7 +4,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::project::{each_block, longest};
+use super::project::{SAMPLE, each_block, longest};
 use crate::lens::Lens;
 use crate::matrix::dot;
 use crate::scan::Scan;
@@ -91,7 +91,7 @@ fn normalise(logs: &mut [f64]) {
 impl<'a> Space<'a> {
     /// `None` for a view that shows nobody.
     fn new(scan: &Scan<'_>, view: usize, lens: &'a Lens, seed: u64, watch: &Watch) -> Result<Option<Self>> {
-        let directions = longest((scan, view, lens), DIMENSIONS, seed, watch)?;
+        let directions = longest((scan, view, lens), DIMENSIONS, SAMPLE, seed, watch)?;
         Ok(directions.map(|directions| Self { view, lens, directions }))
     }
 

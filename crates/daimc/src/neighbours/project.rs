@@ -12,7 +12,7 @@ use crate::watch::Watch;
 use crate::{Matrix, Result, eigen, kmeans};
 
 /// Instances that directions are found from, at most.
-const SAMPLE: usize = 20_000;
+pub(super) const SAMPLE: usize = 20_000;
 
 /// How often rows are multiplied with their sums: clusters that a few of a thousand noisy features tell apart are hardly
 /// longer than the noise, and once is not enough to find them.
@@ -24,12 +24,13 @@ const ITERATIONS: usize = 4;
 pub(super) fn longest(
     (scan, view, lens): (&Scan<'_>, usize, &Lens),
     most: usize,
+    sample: usize,
     seed: u64,
     watch: &Watch,
 ) -> Result<Option<Matrix>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(view as u64 + 1);
-    let chosen = kmeans::sample(scan.source(), view, SAMPLE, &mut rng);
+    let chosen = kmeans::sample(scan.source(), view, sample.min(SAMPLE), &mut rng);
     let (features, width) = (lens.features(), most.min(chosen.len()));
     if width == 0 {
         return Ok(None);

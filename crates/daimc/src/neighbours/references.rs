@@ -29,7 +29,7 @@ use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::views::index;
 use crate::watch::Watch;
-use crate::{Matrix, Result, View, Views};
+use crate::{Matrix, Result, View, Views, linalg};
 
 /// Instances that are kept, at most.
 const MOST: usize = 10_000;
@@ -122,6 +122,17 @@ impl References {
             });
         }
         Ok(Self { labels, views })
+    }
+
+    /// The same, where rows of a view were seen along directions (features × so many) that this lens is seen along: from now on
+    /// rows of all features are compared.
+    pub(crate) fn lengthen(&mut self, view: usize, along: &Matrix, lens: &Lens) {
+        let own = &mut self.views[view];
+        if own.directions.rows() == along.columns() {
+            own.directions = linalg::product(along, &own.directions);
+            let centre = lens.along_centre(&own.directions);
+            own.origin.iter_mut().zip(centre).for_each(|(origin, centre)| *origin += centre);
+        }
     }
 
     /// How many instances are kept.

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::lists::{Lists, insert};
-use super::project::{each_block, longest};
+use super::project::{SAMPLE, each_block, longest};
 use super::rows::{Held, Rows, Seen};
 use crate::kmeans::Points;
 use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
@@ -33,7 +33,7 @@ const OTHERS: usize = 256;
 const LANES: usize = 16;
 
 /// Features up to which descent sees the rows as they are; else along so many directions.
-const DIRECTIONS: usize = 128;
+pub(super) const DIRECTIONS: usize = 128;
 
 /// Features up to which what descent has found is put into the true order, and instances whose lists one thread puts into order
 /// at a time.
@@ -214,7 +214,7 @@ impl<'a> Space<'a> {
             )?;
             return Ok(Some(Rows::Held(rows)));
         }
-        let Some(directions) = longest(space, DIRECTIONS, seed, watch)? else { return Ok(None) };
+        let Some(directions) = longest(space, DIRECTIONS, SAMPLE, seed, watch)? else { return Ok(None) };
         let mut rows = Held::new(points, directions.columns());
         each_block(
             space,

@@ -7,8 +7,7 @@ use crate::initialise::FLOOR;
 use crate::metrics::best_assignment;
 use crate::options::Options;
 use crate::statistics::Totals;
-use crate::sweep::Sweep;
-use crate::{Ids, Matrix};
+use crate::{Ids, Matrix, Schema};
 
 /// What a model keeps of the instances that it has learnt from, so that it can learn from more: sums, whose number does not grow
 /// with the instances. After an update with a [memory factor](crate::Online::memory_factor) below 1 they are weighted sums, in
@@ -34,13 +33,13 @@ pub struct Retained {
 
 impl Retained {
     /// Of a fit. Of its clusters, and of how far its instances are from what the model makes of them, nothing is told yet.
-    pub(crate) fn new(descent: &Descent, sweep: &Sweep<'_>) -> Self {
+    pub(crate) fn new(descent: &Descent, squares: Vec<f64>, schema: &Schema) -> Self {
         Self {
             totals: descent.basis_totals().clone(),
-            squares: sweep.sums_of_squares(),
-            shown: sweep.scan.schema().views().map(|view| view.present() as f64).collect(),
+            squares,
+            shown: schema.views().map(|view| view.present() as f64).collect(),
             members: Vec::new(),
-            spread: Spread::new(sweep.lenses.len()),
+            spread: Spread::new(schema.len()),
             rows: None,
             cells: None,
         }

@@ -111,6 +111,19 @@ impl Buffer {
         other.clear();
     }
 
+    /// Gives back what rows of this layout do not need once all are there.
+    pub(crate) fn trim(&mut self, layout: Layout) {
+        if layout.is_dense() {
+            self.offsets = Vec::new();
+        }
+        if self.holes.holes().is_empty() {
+            self.holes = HoleRows::default();
+        }
+        if !self.index.contains(&MISSING) {
+            self.index = Vec::new();
+        }
+    }
+
     /// Whether the rows are those of these instances of a view: as many as were asked for, whole, and of those who are
     /// present and of nobody else.
     pub(crate) fn check(

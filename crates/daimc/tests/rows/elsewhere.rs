@@ -1,14 +1,17 @@
 //! Fits to rows that others hold: the same bits as if one held all, and a holder that is lost comes back.
 
+mod neighbourhoods;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::made::*;
 use daimc::estimate::{Distributed, Shape, Traffic};
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Ask, Daimc, Error, Fit, Initialisation, Model, Neighbours, Penalty, Preset, Result, Scale, View,
-    ViewWeights, Views, aligned, gather_place, merge_replies, metrics, serve, simulate,
+    Ask, Daimc, Error, Fit, Initialisation, Neighbours, Penalty, Preset, Result, Scale, View, ViewWeights,
+    Views, aligned, gather_place, merge_replies, metrics, serve, simulate,
 };
 
 const TOTAL: usize = 50_000;
@@ -35,7 +38,7 @@ fn data(clusters: usize) -> Data {
 
 impl Data {
     /// The instances of a range.
-    fn views(&self, range: std::ops::Range<usize>, part: bool) -> Views<'static> {
+    fn views(&self, range: Range<usize>, part: bool) -> Views<'static> {
         let some = |values: &[f64], d: usize| values[range.start * d..range.end * d].to_vec();
         let present = |view: usize| &self.present[view][range.clone()];
         let views = vec![
@@ -50,7 +53,7 @@ impl Data {
 type Asked = (Vec<u8>, Sender<Result<Vec<u8>>>);
 
 /// A holder at work; it ends when nobody can ask it any more.
-fn hold(views: Views<'static>, range: std::ops::Range<usize>, total: usize) -> Sender<Asked> {
+fn hold(views: Views<'static>, range: Range<usize>, total: usize) -> Sender<Asked> {
     let (line, asked): (Sender<Asked>, Receiver<Asked>) = channel();
     std::thread::spawn(move || {
         let mut reply: Option<Sender<Result<Vec<u8>>>> = None;
@@ -77,8 +80,19 @@ type Found = (Fit, Vec<f64>, Vec<usize>, Vec<f64>);
 
 /// A fit with several holders; before a request of this number the first holder is lost.
 fn fit(fit: &Daimc, data: &Data, parts: usize, lost: Option<u64>) -> Result<Found> {
-    let ranges = aligned(TOTAL, parts);
-    let holder = |range: &std::ops::Range<usize>| hold(data.views(range.clone(), true), range.clone(), TOTAL);
+    fit_parts(fit, TOTAL, |range| data.views(range, true), parts, lost)
+}
+
+/// The same of any data, given the views of a range of the instances.
+fn fit_parts(
+    fit: &Daimc,
+    total: usize,
+    views: impl Fn(Range<usize>) -> Views<'static> + Sync,
+    parts: usize,
+    lost: Option<u64>,
+) -> Result<Found> {
+    let ranges = aligned(total, parts);
+    let holder = |range: &Range<usize>| hold(views(range.clone()), range.clone(), total);
     let mut holders: Vec<Sender<Asked>> = ranges.iter().map(holder).collect();
     let mut sent: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     let carry = |ask: &Ask<'_>| {
@@ -94,7 +108,7 @@ fn fit(fit: &Daimc, data: &Data, parts: usize, lost: Option<u64>) -> Result<Foun
         let merged = replies.reduce(|all, reply| merge_replies(&all?, &reply?));
         merged.unwrap()
     };
-    let (fit, last) = fit.fit_elsewhere(TOTAL, carry, |_| std::ops::ControlFlow::Continue(()))?;
+    let (fit, last) = fit.fit_elsewhere(total, carry, |_| std::ops::ControlFlow::Continue(()))?;
     let (mut v, mut labels, mut confidence) = (Vec::new(), Vec::new(), Vec::new());
     for (holder, range) in holders.iter().zip(&ranges) {
         let place = gather_place(&last, range.len(), |request| tell(holder, request))?;
@@ -105,15 +119,19 @@ fn fit(fit: &Daimc, data: &Data, parts: usize, lost: Option<u64>) -> Result<Foun
     Ok((fit, v, labels, confidence))
 }
 
-fn bits(values: &[f64]) -> Vec<u64> {
-    values.iter().map(|value| value.to_bits()).collect()
+/// Whether a fit elsewhere is the same to the last bit as one at one place.
+fn assert_the_same((fit, v, labels, confidence): &Found, one: &Fit) {
+    assert_eq!((&fit.neighbours, labels), (&one.neighbours, &one.labels));
+    assert_eq!(bits(v), bits(one.latent.values()));
+    assert_eq!(bits(confidence), bits(&one.confidence));
+    assert_eq!(fit.model, one.model);
+    assert_eq!((fit.objective, &fit.history, fit.outcome), (one.objective, &one.history, one.outcome));
+    assert_eq!((&fit.missing_cells, fit.significance), (&one.missing_cells, one.significance));
+    assert_eq!(fit.missingness, one.missingness);
 }
 
-/// The model of a fit at one place, which can be updated, as one of a fit elsewhere, which cannot.
-fn without_statistics(fit: &Fit) -> Model {
-    let mut model = fit.model.clone();
-    model.retained = None;
-    model
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
 }
 
 #[test]
@@ -130,17 +148,7 @@ fn holders_give_the_bits_of_a_fit_at_one_place() {
     for options in options {
         let one = options.fit(&whole).unwrap();
         for parts in [1, 3] {
-            let (fit, v, labels, confidence) = fit(&options, &data, parts, None).unwrap();
-            assert_eq!(labels, one.labels);
-            assert_eq!(bits(&v), bits(one.latent.values()));
-            assert_eq!(bits(&confidence), bits(&one.confidence));
-            assert_eq!(fit.model, without_statistics(&one));
-            assert_eq!(
-                (fit.objective, &fit.history, fit.outcome),
-                (one.objective, &one.history, one.outcome)
-            );
-            assert_eq!((&fit.missing_cells, fit.significance), (&one.missing_cells, one.significance));
-            assert_eq!(fit.missingness, one.missingness);
+            assert_the_same(&fit(&options, &data, parts, None).unwrap(), &one);
         }
     }
 }
@@ -150,9 +158,7 @@ fn many_clusters_start_from_the_columns_of_v_wherever_it_is() {
     let data = data(22);
     let options = Daimc::new(22).neighbours(Neighbours::Off).assess(false).max_iterations(3).restarts(2);
     let one = options.fit(&data.views(0..TOTAL, false)).unwrap();
-    let (fit, _, labels, _) = fit(&options, &data, 2, None).unwrap();
-    let model = without_statistics(&one);
-    assert_eq!((labels, fit.model), (one.labels, model));
+    assert_the_same(&fit(&options, &data, 2, None).unwrap(), &one);
 }
 
 #[test]
@@ -179,7 +185,6 @@ fn what_needs_all_rows_at_one_place_is_refused() {
         fit.fit_elsewhere(TOTAL, never, |_| std::ops::ControlFlow::Continue(())).unwrap_err().to_string()
     };
     for (fit, option) in [
-        (Daimc::new(3).neighbours(Neighbours::Refine), "neighbours"),
         (Daimc::new(3).runs(2), "runs"),
         (Daimc::new(3).penalty(Penalty::Auto), "penalty"),
         (Daimc::new(3).view_weights(ViewWeights::Learned), "view_weights"),

@@ -1,0 +1,180 @@
+//! Rows of all instances, brought from those who hold them to one place.
+
+use std::ops::Range;
+
+use super::message::{Request, Table};
+use super::remote::Holders;
+use crate::neighbours::{Shortened, travelling};
+use crate::source::{Block, Buffer, Index, Memory, ReadError, Source};
+use crate::{Error, Layout, Matrix, Result, Schema, Stop};
+
+/// The rows of all instances, in memory.
+pub(crate) struct Gathered {
+    schema: Schema,
+    views: Vec<Buffer>,
+}
+
+impl Gathered {
+    /// Fetches the views, each as it is or shortened.
+    pub fn views(
+        holders: &dyn Holders,
+        schema: &Schema,
+        shortened: &[Shortened],
+        stop: &Stop,
+    ) -> Result<Self> {
+        let views = schema.views().zip(shortened).map(|(known, shortened)| shortened.schema(known)).collect();
+        let own = Schema::unchecked(schema.shared_ids(), views);
+        let fetch = |(view, shortened): (usize, &Shortened)| {
+            fetch(holders, (Table::Views, view), &own, shortened.directions.as_ref(), stop)
+        };
+        let views = shortened.iter().enumerate().map(fetch).collect::<Result<_>>()?;
+        Ok(Self { schema: own, views })
+    }
+}
+
+/// Fetches V, of which this is known.
+pub(crate) fn fetch_latent(holders: &dyn Holders, schema: &Schema, stop: &Stop) -> Result<Matrix> {
+    let rows = fetch(holders, (Table::Latent, 0), schema, None, stop)?;
+    Matrix::new(schema.instances(), schema.view(0).features(), rows.f64)
+}
+
+/// Fetches all rows of a view, some at a time.
+fn fetch(
+    holders: &dyn Holders,
+    (table, view): (Table, usize),
+    schema: &Schema,
+    along: Option<&Matrix>,
+    stop: &Stop,
+) -> Result<Buffer> {
+    let (known, instances) = (schema.view(view), schema.instances());
+    // Room that grows as rows come would be twice as much.
+    let mut all = Buffer::default();
+    match known.layout() {
+        Layout::DenseF32 | Layout::SparseF32 => all.f32.reserve_exact(known.entries()),
+        Layout::DenseF64 | Layout::SparseF64 => all.f64.reserve_exact(known.entries()),
+    }
+    if !known.layout().is_dense() {
+        all.columns.reserve_exact(known.entries());
+    }
+    let step = travelling(known.bytes_per_row(), along);
+    for start in (0..instances).step_by(step) {
+        stop.check()?;
+        let range = start..(start + step).min(instances);
+        let request = Request::Range { table, view, instances: range.clone(), along: along.cloned() };
+        let mut parts: Vec<(u32, Buffer)> = holders.ask(request)?.try_into()?;
+        parts.sort_by_key(|(first, _)| *first);
+        let mut some = Buffer::default();
+        parts.iter_mut().for_each(|(_, part)| some.append(part));
+        let unreadable = |reason: String| Error::Read {
+            view: known.name().into(),
+            first: range.start,
+            last: range.end - 1,
+            source: reason.into(),
+        };
+        some.check(known, range.clone()).map_err(unreadable)?;
+        all.append(&mut some);
+    }
+    all.trim(known.layout());
+    Ok(all)
+}
+
+impl Source for Gathered {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read(
+        &self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &mut Buffer,
+    ) -> std::result::Result<(), ReadError> {
+        let mut room = Buffer::default();
+        let block = self.block(view, instances.clone(), &mut room);
+        buffer.copy(&block, instances.len(), self.features(view));
+        Ok(())
+    }
+
+    fn memory(&self) -> Option<&dyn Memory> {
+        Some(self)
+    }
+}
+
+impl Memory for Gathered {
+    fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Block<'b> {
+        self.views[view].block(self.schema.view(view).layout(), instances)
+    }
+
+    fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {
+        let rows = &self.views[view];
+        let row = |&i: &u32| rows.index.get(i as usize).copied().unwrap_or(i);
+        buffer.index.clear();
+        buffer.index.extend(instances.iter().map(row));
+        Block { index: Index::Rows(&buffer.index), ..rows.block(self.schema.view(view).layout(), 0..0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributed::message::Reply;
+    use crate::source::MISSING;
+    use crate::views::index;
+    use crate::{Ids, Presence, ViewSchema};
+
+    const FEATURES: usize = 128;
+    const INSTANCES: usize = 100_000;
+
+    fn is_present(instance: usize) -> bool {
+        !instance.is_multiple_of(3)
+    }
+
+    /// Two who hold halves of the instances, every cell of which is the number of its instance.
+    struct Two;
+
+    impl Holders for Two {
+        fn ask(&self, request: Request) -> Result<Reply> {
+            let Request::Range { instances, .. } = request else { panic!("{request:?}") };
+            let of = |held: Range<usize>| {
+                let own = instances.start.max(held.start)..instances.end.min(held.end);
+                let mut rows = Buffer { offsets: vec![0], ..Buffer::default() };
+                for i in own.clone() {
+                    rows.index.push(if is_present(i) { index(rows.offsets.len() - 1) } else { MISSING });
+                    if is_present(i) {
+                        rows.f32.extend([i as f32; FEATURES]);
+                        rows.offsets.push(0);
+                    }
+                }
+                (!own.is_empty()).then_some((index(own.start), rows))
+            };
+            let halves = [INSTANCES / 2..INSTANCES, 0..INSTANCES / 2];
+            Ok(Reply::Rows(halves.into_iter().filter_map(of).collect()))
+        }
+    }
+
+    #[test]
+    fn rows_that_come_some_at_a_time_from_several_are_in_order() {
+        let presence = Presence::from_fn(INSTANCES, is_present);
+        let view = ViewSchema::new("x", FEATURES, Layout::DenseF32).presence(presence);
+        let schema = Schema::unchecked(Ids::Numbers(INSTANCES), vec![view]);
+        assert!(travelling(schema.view(0).bytes_per_row(), None) < INSTANCES);
+        let as_they_are = Shortened { directions: None };
+        let rows = Gathered::views(&Two, &schema, &[as_they_are], &Stop::new()).unwrap();
+        let mut room = Buffer::default();
+        let chosen: Vec<u32> = (0..INSTANCES as u32).step_by(7).collect();
+        for block in [rows.block(0, 0..INSTANCES, &mut Buffer::default()), rows.pick(0, &chosen, &mut room)] {
+            let crate::source::Rows::DenseF32(values) = block.rows else { panic!("dense rows") };
+            assert_eq!(values.len(), schema.view(0).entries());
+            let picked = matches!(block.index, Index::Rows(own) if own.len() == chosen.len());
+            for at in 0..chosen.len() {
+                let i = chosen[at] as usize;
+                let row = block.index.row(if picked { at } else { i });
+                assert_eq!(row.map(|row| values[row * FEATURES + 5]), is_present(i).then_some(i as f32));
+            }
+        }
+        let other = ViewSchema::new("x", FEATURES, Layout::DenseF32);
+        let schema = Schema::unchecked(Ids::Numbers(INSTANCES), vec![other]);
+        let error = Gathered::views(&Two, &schema, &[Shortened { directions: None }], &Stop::new());
+        assert!(matches!(error, Err(Error::Read { .. })));
+    }
+}

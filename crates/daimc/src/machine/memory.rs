@@ -1,0 +1,179 @@
+//! How much memory there is to take.
+//!
+//! An allocation that fails ends the program without a word, and on most systems it does not even fail: the process is
+//! killed when it uses what it was promised. So whoever takes much asks beforehand.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the user allows; the largest number where nothing was said.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// From now on this process is to hold no more than so many bytes, whatever the machine has.
+pub fn limit(bytes: u64) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+}
+
+/// How many bytes this process can still take: what the limit of its user leaves, or else the least of what its resource
+/// limits, its control groups and the machine leave. `None` where the system does not tell.
+pub fn available() -> Option<u64> {
+    System { root: Path::new("/"), limit: LIMIT.load(Ordering::Relaxed) }.available()
+}
+
+/// How many bytes of addresses the resource limits of this process leave it; `None` where there is no limit, or the system does
+/// not tell. Stacks of threads take addresses before they take memory.
+pub fn addresses() -> Option<u64> {
+    System { root: Path::new("/"), limit: u64::MAX }.left("Max address space", "VmSize:")
+}
+
+/// Where the system tells about itself.
+struct System<'a> {
+    root: &'a Path,
+    limit: u64,
+}
+
+impl System<'_> {
+    fn available(&self) -> Option<u64> {
+        if self.limit < u64::MAX {
+            return self.held("VmRSS:").map(|held| self.limit.saturating_sub(held));
+        }
+        let addresses = self.left("Max address space", "VmSize:");
+        let data = self.left("Max data size", "VmData:");
+        [addresses, data, self.of_groups(), self.of_machine()].into_iter().flatten().min()
+    }
+
+    /// What the process has, of one kind.
+    fn held(&self, kind: &str) -> Option<u64> {
+        field(&self.text("proc/self/status")?, kind).map(|kib| kib * 1024)
+    }
+
+    /// What a resource limit (`ulimit`) leaves of one kind; `None` if there is none.
+    fn left(&self, limit: &str, kind: &str) -> Option<u64> {
+        let limits = self.text("proc/self/limits")?;
+        let limit = limits.lines().find_map(|line| line.strip_prefix(limit))?;
+        // The first number is that which counts; "unlimited" is none.
+        let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
+        Some(limit.saturating_sub(self.held(kind)?))
+    }
+
+    /// What the machine has free, or could have by dropping what it keeps of files.
+    fn of_machine(&self) -> Option<u64> {
+        field(&self.text("proc/meminfo")?, "MemAvailable:").map(|kib| kib * 1024)
+    }
+
+    /// What the control groups of the process leave: its own and all above it, of either version.
+    fn of_groups(&self) -> Option<u64> {
+        let groups = self.text("proc/self/cgroup")?;
+        let lines = groups.lines().filter_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            Some((parts.next()?, parts.next()?, parts.next()?))
+        });
+        let left = lines.filter_map(|(_, controllers, group)| {
+            let (mount, names) = match controllers {
+                "" => ("sys/fs/cgroup", ["memory.max", "memory.current", "inactive_file"]),
+                _ if controllers.split(',').any(|controller| controller == "memory") => (
+                    "sys/fs/cgroup/memory",
+                    ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"],
+                ),
+                _ => return None,
+            };
+            let group = Path::new(group.trim_start_matches('/'));
+            group.ancestors().filter_map(|group| self.of_group(&Path::new(mount).join(group), names)).min()
+        });
+        left.min()
+    }
+
+    fn of_group(&self, group: &Path, [limit, used, dropped]: [&str; 3]) -> Option<u64> {
+        // "max" is no limit.
+        let number = |name: &str| self.text(group.join(name))?.trim().parse::<u64>().ok();
+        let kept = self.text(group.join("memory.stat")).and_then(|stat| field(&stat, dropped)).unwrap_or(0);
+        Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(kept)))
+    }
+
+    fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        fs::read_to_string(self.root.join(path)).ok()
+    }
+}
+
+/// The number after a word at the start of a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| (words.next()? == name).then(|| words.next()?.parse().ok())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_LIMIT: u64 = u64::MAX;
+
+    fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn available(limit: u64, files: &[(&str, &str)]) -> Option<u64> {
+        System { root: system(files).path(), limit }.available()
+    }
+
+    const MACHINE: (&str, &str) = ("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
+
+    #[test]
+    fn the_least_of_machine_and_groups_is_left() {
+        assert_eq!(available(NO_LIMIT, &[]), None);
+        assert_eq!(available(NO_LIMIT, &[MACHINE]), Some(8000 * 1024));
+        let second = [
+            MACHINE,
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/b/memory.current", "5\n"),
+            ("sys/fs/cgroup/a/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/a/memory.current", "900000\n"),
+            ("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 300000\n"),
+        ];
+        assert_eq!(available(NO_LIMIT, &second), Some(400_000));
+        let first = [
+            MACHINE,
+            ("proc/self/cgroup", "12:cpu:/x\n4:hugetlb,memory:/x\n0::/\n"),
+            ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "700000\n"),
+            ("sys/fs/cgroup/memory/x/memory.usage_in_bytes", "800000\n"),
+        ];
+        assert_eq!(available(NO_LIMIT, &first), Some(0));
+    }
+
+    const HELD: (&str, &str) =
+        ("proc/self/status", "Name:\tx\nVmSize:\t 900 kB\nVmRSS:\t 100 kB\nVmData:\t 50 kB\n");
+
+    #[test]
+    fn what_the_user_says_counts_alone() {
+        assert_eq!(available(150 * 1024, &[MACHINE, HELD]), Some(50 * 1024));
+        assert_eq!(available(50 * 1024, &[MACHINE, HELD]), Some(0));
+    }
+
+    #[test]
+    fn resource_limits_count_less_what_is_held() {
+        let limits = |data: &str, addresses: &str| {
+            let lines = [("Max cpu time", "7"), ("Max data size", data), ("Max address space", addresses)];
+            let line =
+                |(name, soft): &(&str, &str)| format!("{name:26}{soft:21}unlimited            bytes\n");
+            lines.iter().map(line).collect::<String>()
+        };
+        let with = |limits: &str| available(NO_LIMIT, &[MACHINE, HELD, ("proc/self/limits", limits)]);
+        assert_eq!(with(&limits("unlimited", "unlimited")), Some(8000 * 1024));
+        assert_eq!(with(&limits("unlimited", "1024000")), Some(100 * 1024));
+        assert_eq!(with(&limits("102400", "1024000")), Some(50 * 1024));
+        assert_eq!(with(&limits("102400", "1024")), Some(0));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_machine_tells() {
+        assert!(super::available().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}
