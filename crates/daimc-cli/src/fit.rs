@@ -433,7 +433,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if options.online {
         return online::run(&options, &fit.map(false), &loaded, folder, level, json);
     }
-    let fit = memory::check(&loaded, fit, level)?;
+    let fit = memory::check(&loaded, fit)?;
     let truth =
         options.truth.as_ref().map(|path| Truth::read(path, &loaded.views, &options.data.ids)).transpose()?;
     let clinical = options.clinical.read(&loaded.views, &options.data.ids)?;

@@ -9,7 +9,6 @@ pub use daimc::text::bytes as size;
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
 use crate::inspect;
-use crate::progress::Level;
 
 /// From now on no more memory is used than `--memory` says.
 pub fn limit(size: &str) -> Result<()> {
@@ -64,8 +63,8 @@ pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
 }
 
 /// Fails before a fit begins that would end for want of memory, whose end nobody could be told of. Where it is up to the fit
-/// whether neighbourhoods are used and there is no memory for them, they are switched off.
-pub fn check(loaded: &Loaded, fit: Daimc, level: Level) -> Result<Daimc> {
+/// whether neighbourhoods are used, it is told how much memory there is for them.
+pub fn check(loaded: &Loaded, fit: Daimc) -> Result<Daimc> {
     let Some(available) = daimc_io::memory::available().map(|bytes| bytes as f64) else { return Ok(fit) };
     let Options { clusters, neighbours, neighbours_budget, .. } = *fit.options();
     let mut estimate = inspect::estimate(loaded, clusters);
@@ -78,12 +77,7 @@ pub fn check(loaded: &Loaded, fit: Daimc, level: Level) -> Result<Daimc> {
     let auto = neighbours == Neighbours::Auto;
     let wanted = if auto { estimate.used != Neighbours::Off } else { neighbours != Neighbours::Off };
     if auto && wanted && needed(true) > available && needed(false) <= available {
-        level.tell(format!(
-            "neighbourhoods are not used: they would take about {} of memory beside the data, and {} can be had",
-            size(needed(true)),
-            size(available)
-        ));
-        return Ok(fit.neighbours(Neighbours::Off));
+        return Ok(fit.memory((available - needed(false)) as u64));
     }
     if needed(wanted) > available {
         return Err(Failure::Failed(format!(

@@ -183,11 +183,11 @@ impl Estimate {
     }
 }
 
-/// Bytes that neighbourhoods take, used so, with the rows that they look at.
+/// Bytes that neighbourhoods take, used so, beside the rows that they look at.
 pub(crate) fn neighbours_bytes(used: Neighbours, instances: usize, views: &[Shape], clusters: usize) -> f64 {
     let plan = Plan::new(instances, views, clusters, rayon::current_num_threads());
     let own = if used == Neighbours::Refine { plan.refine } else { plan.auto };
-    views.iter().map(Shape::bytes).sum::<f64>() + own.bytes
+    own.bytes
 }
 
 /// What each part takes, operations in place of seconds.
@@ -236,7 +236,8 @@ impl Plan {
 }
 
 impl Shape {
-    fn bytes(&self) -> f64 {
+    /// Bytes of its values.
+    pub(crate) fn bytes(&self) -> f64 {
         let index = if self.sparse { 4 } else { 0 };
         (self.entries * (self.value + index)) as f64
     }

@@ -297,8 +297,9 @@ impl Daimc {
         self
     }
 
-    /// Bytes of memory that [`Daimc::fit_elsewhere`] may take for neighbourhoods in this process, where rows are compared that others
-    /// hold. By default as many as it takes; a fit to rows that are here does not ask.
+    /// Bytes of memory that neighbourhoods may take in this process, beside the data and the fit, or, in
+    /// [`Daimc::fit_elsewhere`], with the rows that are gathered for them. With [`Neighbours::Auto`] what does not fit is left out, and
+    /// [`Fit::neighbours`] tells. By default as many as it takes.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
@@ -459,7 +460,7 @@ impl Daimc {
         let found = if stop.is_set() && options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
         } else {
-            let plan = Plan::new(sweep.scan.schema(), options);
+            let plan = Plan::beside(sweep.scan.schema(), options, self.memory)?;
             neighbours::clusters(&sweep, plan, options, &v, &self.watch.within(stop))
         };
         let (found, decision) = match found {

@@ -49,6 +49,24 @@ fn a_limit_is_checked_before_files_are_read_and_before_a_fit_begins() {
 }
 
 #[test]
+fn neighbourhoods_for_which_there_is_no_memory_are_left_out_and_the_summary_says_why() {
+    let folder = Folder::new();
+    let mut file = npy(&folder, "a.npy", 12_000, 40);
+    for i in 0..12_000 {
+        let row = (0..40).map(|f| if f % 3 == i % 3 { 3.0 } else { f64::from((7 * i + f) % 10) / 8.0 });
+        let row: Vec<u8> = row.flat_map(f64::to_le_bytes).collect();
+        file.write_all(&row).unwrap();
+    }
+    let fit = "fit --view a=a.npy -k 3 --no-assess --threads 1";
+    // Data of 4 MB; a fit takes 1 MB beside them, and neighbourhoods more than the rest.
+    folder.good(&format!("{fit} --memory 13MB -o little -q"));
+    let neighbours = &folder.json("little/summary.json")["neighbours"];
+    assert_eq!(neighbours["used"], "off");
+    let reason = neighbours["reason"].as_str().unwrap();
+    assert!(reason.contains("they would take") && reason.contains("of memory, and there are"), "{reason}");
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn what_does_not_fit_is_read_from_disk_with_the_same_results() {
     let folder = Folder::new();

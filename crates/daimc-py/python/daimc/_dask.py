@@ -27,8 +27,11 @@ _FETCH = 10.0
 #: Seconds after which a cluster without workers is given up; a nanny starts a worker again much sooner.
 _PATIENCE = 30.0
 
-#: Answers that one task merges.
+#: Answers that one task merges, or the client.
 _FAN_IN = 8
+
+#: Bytes of requests that tasks carry themselves, all together.
+_WITH_TASKS = 4_000_000
 
 #: What a Dask collection can be, in messages.
 _KINDS = "Dask arrays or Dask DataFrames"
@@ -263,6 +266,7 @@ class _Cluster:
         self.client = client
         self._requests: dict[int, bytes] = {}
         self._sent: dict[int, Any] = {}
+        self._last: list[Any] = []
         self._make(rows, features, ranges)
         self._settle()
 
@@ -312,10 +316,14 @@ class _Cluster:
         while True:
             try:
                 replies = self._submit(_answer, number, setup)
-                while len(replies) > 1:
+                # A client sends a message every ten milliseconds. That it lets the last replies go must not hold up the request.
+                self._last = []
+                while len(replies) > _FAN_IN:
                     groups = (replies[i : i + _FAN_IN] for i in range(0, len(replies), _FAN_IN))
                     replies = [self.client.submit(shards.merge, *group, pure=False) for group in groups]
-                return bytes(_awaited(self.client, replies, self.homes)[0])
+                merged = shards.merge(*_awaited(self.client, replies, self.homes))
+                self._last = replies
+                return merged
             except _Lost:
                 self._again()
 
@@ -338,17 +346,24 @@ class _Cluster:
         self._settle()
 
     def _submit(self, task: Any, number: int, setup: list[int]) -> list[Any]:
-        for old in (*setup, number):
-            if old not in self._sent:
-                try:
-                    self._sent[old] = self.client.scatter(self._requests[old], broadcast=True, hash=False)
-                except (OSError, asyncio.TimeoutError):  # somebody went just now
-                    raise _Lost from None
-        request, before = self._sent[number], [self._sent[old] for old in setup]
+        # What is small goes with the tasks, which saves a round trip.
+        request: Any = self._requests[number]
+        if len(request) * len(self.shards) > _WITH_TASKS:
+            request = self._scattered(number)
+        before = [self._scattered(old) for old in setup]
         return [
             self.client.submit(task, shard, number, request, setup, *before, workers=[home], pure=False)
             for shard, home in zip(self.shards, self.homes)
         ]
+
+    def _scattered(self, number: int) -> Any:
+        """A request on all workers."""
+        if number not in self._sent:
+            try:
+                self._sent[number] = self.client.scatter(self._requests[number], broadcast=True, hash=False)
+            except (OSError, asyncio.TimeoutError):  # somebody went just now
+                raise _Lost from None
+        return self._sent[number]
 
 
 class _Lost(Exception):

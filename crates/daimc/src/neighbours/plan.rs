@@ -53,29 +53,54 @@ impl Plan {
         Self { ways: Neighbours::Off, thorough: false, refusal: Some(reason.into()) }
     }
 
-    /// The same where rows are [gathered](Shortened) first, by a process that may take so many bytes for it: none of the ways if
-    /// they do not fit.
+    /// The ways where rows are here, and neighbourhoods may take so many bytes beside them and the fit.
+    ///
+    /// # Errors
+    /// When there is no memory for what was asked for by name.
+    pub fn beside(schema: &Schema, options: &Options, memory: Option<u64>) -> Result<Self> {
+        let shapes: Vec<Shape> = schema.views().map(Shape::from).collect();
+        let needed = |ways| neighbours_bytes(ways, schema.instances(), &shapes, options.clusters);
+        Self::new(schema, options).limited(memory, needed, "", options)
+    }
+
+    /// The same where rows are [gathered](Shortened) first, by a process that may take so many bytes for it.
     ///
     /// # Errors
     /// When there is no memory for what was asked for by name.
     pub fn within(self, memory: Option<u64>, schema: &Schema, options: &Options) -> Result<Self> {
+        let needed = |ways| bytes(ways, schema, options.clusters);
+        self.limited(memory, needed, " in the process that drives the fit", options)
+    }
+
+    /// As many of the ways as there is memory for: all, the first of them, or none.
+    fn limited(
+        self,
+        memory: Option<u64>,
+        needed: impl Fn(Neighbours) -> f64,
+        place: &str,
+        options: &Options,
+    ) -> Result<Self> {
         let Some(memory) = memory.map(|bytes| bytes as f64).filter(|_| self.ways != Neighbours::Off) else {
             return Ok(self);
         };
-        let needed = bytes(self.ways, schema, options.clusters);
-        if needed <= memory {
+        let all = needed(self.ways);
+        if all <= memory {
             return Ok(self);
         }
-        let (needed, memory) = (text::bytes(needed), text::bytes(memory));
-        let taken =
-            format!("take {needed} of memory in the process that drives the fit, and there are {memory}");
-        match options.neighbours {
-            Neighbours::Auto => Ok(Self::none(format!("they would {taken}"))),
-            asked => {
-                let reason = format!("it would {taken}; use `auto` or `off`");
-                Err(Error::Option { option: "neighbours", value: asked.to_string(), reason })
-            }
+        let taken = |needed: f64| {
+            let (needed, memory) = (text::bytes(needed), text::bytes(memory));
+            format!("take {needed} of memory{place}, and there are {memory}")
+        };
+        if options.neighbours != Neighbours::Auto {
+            let reason = format!("it would {}; use `auto` or `off`", taken(all));
+            let value = options.neighbours.to_string();
+            return Err(Error::Option { option: "neighbours", value, reason });
         }
+        if self.ways == Neighbours::Auto && needed(Neighbours::Refine) <= memory {
+            let refusal = Some(format!("embed was left out: with it they would {}", taken(all)));
+            return Ok(Self { ways: Neighbours::Refine, refusal, ..self });
+        }
+        Ok(Self::none(format!("they would {}", taken(all))))
     }
 }
 
@@ -84,7 +109,8 @@ fn bytes(ways: Neighbours, schema: &Schema, clusters: usize) -> f64 {
     let shapes: Vec<Shape> = schema.views().map(Shortened::shape).collect();
     // V, and a copy of it that is clustered.
     let latent = 16.0 * schema.instances() as f64 * clusters as f64;
-    neighbours_bytes(ways, schema.instances(), &shapes, clusters) + latent + gathering(schema)
+    let rows: f64 = shapes.iter().map(Shape::bytes).sum();
+    rows + neighbours_bytes(ways, schema.instances(), &shapes, clusters) + latent + gathering(schema)
 }
 
 #[cfg(test)]
@@ -108,6 +134,15 @@ mod tests {
         let told = little.refusal.unwrap();
         assert_eq!(little.ways, Neighbours::Off);
         assert!(told.starts_with("they would take ") && told.ends_with("there are 50 MB"), "{told}");
+        // Embed alone may be what is too much.
+        let needed = |ways| bytes(ways, &schema, 10);
+        let between = f64::midpoint(needed(Neighbours::Refine), needed(Neighbours::Auto)) as u64;
+        let refined = plan().within(Some(between), &schema, fit.options()).unwrap();
+        assert_eq!(refined.ways, Neighbours::Refine);
+        assert!(refined.refusal.unwrap().starts_with("embed was left out"));
+        // Rows that are here are not counted.
+        let beside = |bytes| Plan::beside(&schema, fit.options(), Some(bytes)).unwrap().ways;
+        assert_eq!((beside(800_000_000), beside(1_000_000)), (Neighbours::Auto, Neighbours::Off));
         let asked = Daimc::new(10).neighbours(Neighbours::Refine);
         let plan = Plan::new(&schema, asked.options());
         let error = plan.within(Some(50_000_000), &schema, asked.options()).unwrap_err().to_string();
