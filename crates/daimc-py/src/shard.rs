@@ -78,7 +78,8 @@ impl State {
 
     /// Answers what the state has to follow from, unless it does.
     fn catch_up(&mut self, setup: &[(u64, PyBackedBytes)]) -> PyResult<()> {
-        let expected = setup.last().map_or(0, |(number, _)| *number);
+        // Numbers grow, and what is remembered of earlier stages may stand last.
+        let expected = setup.iter().map(|(number, _)| *number).max().unwrap_or(0);
         if expected != self.setup && expected != self.last.0 {
             self.tell(&daimc::reset())?;
             for (_, request) in setup {

@@ -52,7 +52,8 @@ fn what_each_worker_holds_and_sends_is_told() {
     assert!((number(iteration, "seconds") - parts.iter().sum::<f64>()).abs() < 1e-9);
     let one = json(&folder, &format!("{inspect} 1"))["estimate"]["distributed"].take();
     assert!(number(&one, "worker_memory_bytes") > number(&two, "worker_memory_bytes"));
-    assert!(number(&one, "driver_memory_bytes") == number(&two, "driver_memory_bytes"));
+    // Two replies arrive instead of one.
+    assert!(number(&one, "driver_memory_bytes") < number(&two, "driver_memory_bytes"));
     assert!(number(&two, "seconds") > number(&two, "iterations") * number(iteration, "network_seconds"));
 
     let told = folder.good(&format!("{inspect} 5"));

@@ -30,7 +30,7 @@ _PATIENCE = 30.0
 #: Answers that one task merges, or the client.
 _FAN_IN = 8
 
-#: Bytes of requests that tasks carry themselves, all together.
+#: Bytes of a request that tasks carry themselves, all together.
 _WITH_TASKS = 4_000_000
 
 #: What a Dask collection can be, in messages.
@@ -346,18 +346,16 @@ class _Cluster:
         self._settle()
 
     def _submit(self, task: Any, number: int, setup: list[int]) -> list[Any]:
-        # What is small goes with the tasks, which saves a round trip.
-        request: Any = self._requests[number]
-        if len(request) * len(self.shards) > _WITH_TASKS:
-            request = self._scattered(number)
-        before = [self._scattered(old) for old in setup]
+        request, before = self._carried(number), [self._carried(old) for old in setup]
         return [
             self.client.submit(task, shard, number, request, setup, *before, workers=[home], pure=False)
             for shard, home in zip(self.shards, self.homes)
         ]
 
-    def _scattered(self, number: int) -> Any:
-        """A request on all workers."""
+    def _carried(self, number: int) -> Any:
+        """A request as tasks take it: itself where it is small, which saves a round trip, or else one that all workers have."""
+        if len(self._requests[number]) * len(self.shards) <= _WITH_TASKS:
+            return self._requests[number]
         if number not in self._sent:
             try:
                 self._sent[number] = self.client.scatter(self._requests[number], broadcast=True, hash=False)
@@ -380,13 +378,15 @@ def _awaited(client: Any, futures: list[Any], homes: Sequence[str] = (), fetch: 
     """The results of futures, as long as there are workers, and those among them whom nobody else can replace."""
     from distributed import CancelledError, KilledWorker, TimeoutError, wait
 
-    alone = 0.0
+    seen, patience = time.monotonic(), _FETCH
     while True:
         try:
             wait(futures, timeout=_LOOK)
             if fetch:
                 # Not `client.gather`: a result that is lost now and can be made by its dead worker alone is awaited for ever.
-                return [future.result(timeout=_FETCH) for future in futures]
+                # What takes longer to come is large, and is begun anew: next time it has longer.
+                patience *= 2
+                return [future.result(timeout=patience / 2) for future in futures]
             failed = next((future for future in futures if future.status != "finished"), None)
             if failed is None:
                 return None
@@ -400,8 +400,8 @@ def _awaited(client: Any, futures: list[Any], homes: Sequence[str] = (), fetch: 
                 raise
             raise _Lost from None
         workers = client.nthreads()
-        alone = 0.0 if workers else alone + _LOOK
-        if alone > _PATIENCE:
+        seen = time.monotonic() if workers else seen
+        if time.monotonic() - seen > _PATIENCE:
             raise RuntimeError(_ALL_GONE)
         if workers and not set(workers).issuperset(homes):
             raise _Lost

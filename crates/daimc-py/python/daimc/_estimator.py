@@ -333,8 +333,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         -----
         With Dask and MPI `contributions_` and `map_` are not available; several runs, learned view weights, an
         automatic penalty and an array as `init` raise an error. For neighbourhoods, V and the rows of the views are
-        gathered in the process of the client, or on rank 0: views of up to 128 features as they are, wider ones along
-        the 128 directions in which rows are longest. If that process lacks the memory, neighbourhoods are off, and
+        gathered in the process of the client, or on rank 0: views of up to 128 features, and sparse ones of up to 512
+        bytes a row, as they are, others along the 128 directions in which rows are longest. If that process lacks the memory, neighbourhoods are off, and
         `neighbours_` says so. The result is identical for any number of processes, and to the last bit to that of one
         process unless rows were shortened.
         """
@@ -584,7 +584,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
         """Reads a model that `save`, `daimc fit` or `daimc update` wrote.
 
-        The model of `daimc fit --online` has no instances: `labels_`, `embedding_` and `confidence_` are then empty.
+        The model of `daimc fit --online` has no instances: `labels_`, `embedding_` and `confidence_` are then empty, and what
+        is told of its fit (`objective_`, `n_iter_`, `converged_`) means nothing.
 
         Parameters that are not options of the fit are not in the file: pass `view_slices`, `id_column`, `layer`,
         `use_rep`, `handle_unseen`, `n_jobs` as `params`.

@@ -253,6 +253,9 @@ impl Seen<'_> {
                 let (here, first) = own_range(sweep.scan.blocks(), &instances);
                 let seen = sweep.lenses.get(view).filter(|lens| lens.features() == directions.rows());
                 let lens = seen.ok_or_else(|| unfit("directions are not those of a view"))?;
+                if here.is_empty() {
+                    return Ok(some_rows(first, &here, Buffer::default()));
+                }
                 let rows = neighbours::along((&sweep.scan, view, lens), here.clone(), &directions)?;
                 Ok(some_rows(first, &here, rows))
             }

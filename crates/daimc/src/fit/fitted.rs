@@ -71,7 +71,7 @@ impl Fit {
             map: None,
             labels: Vec::new(),
             confidence: Vec::new(),
-            neighbours: Decision::default(),
+            neighbours: Decision::without(Some("not known: the file holds a model alone".into())),
             missingness: Missingness::default(),
             significance: None,
             runs: Vec::new(),

@@ -391,17 +391,19 @@ impl Fit {
         Self::from_bytes(&read(path.as_ref())?)
     }
 
-    /// Reads a fit from a file, or a [`Model`] alone as a fit without instances.
+    /// Reads a fit from a file, or a [`Model`] alone as a fit without instances, whose objective, history and other figures of the
+    /// fit are not known: they are zero or empty.
     ///
     /// # Errors
     /// When the file cannot be read, or holds neither.
     pub fn load_or_model(path: impl AsRef<Path>) -> Result<Self> {
         let bytes = read(path.as_ref())?;
         let opened = Opened::new(&bytes)?;
-        match (opened.outline.instances, opened.model()?) {
-            (None, Some(model)) => Ok(Self::without_instances(model)),
-            _ => opened.fit(),
+        if opened.outline.instances.is_some() {
+            return opened.fit();
         }
+        let model = opened.model()?.ok_or_else(|| broken("it holds neither a fit nor a model"))?;
+        Ok(Self::without_instances(model))
     }
 }
 

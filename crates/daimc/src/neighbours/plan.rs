@@ -134,10 +134,14 @@ mod tests {
         let told = little.refusal.unwrap();
         assert_eq!(little.ways, Neighbours::Off);
         assert!(told.starts_with("they would take ") && told.ends_with("there are 50 MB"), "{told}");
-        // Embed alone may be what is too much.
-        let needed = |ways| bytes(ways, &schema, 10);
+        // Embed alone may be what is too much, with many views and clusters.
+        let views = (0..6).map(|view| ViewSchema::new(view.to_string(), 100, Layout::DenseF32));
+        let six = Schema::new(Ids::Numbers(100_000), views.collect()).unwrap();
+        let many = Daimc::new(60).neighbours_budget(1e9);
+        let needed = |ways| bytes(ways, &six, 60);
+        assert!(needed(Neighbours::Refine) < needed(Neighbours::Auto));
         let between = f64::midpoint(needed(Neighbours::Refine), needed(Neighbours::Auto)) as u64;
-        let refined = plan().within(Some(between), &schema, fit.options()).unwrap();
+        let refined = Plan::new(&six, many.options()).within(Some(between), &six, many.options()).unwrap();
         assert_eq!(refined.ways, Neighbours::Refine);
         assert!(refined.refusal.unwrap().starts_with("embed was left out"));
         // Rows that are here are not counted.

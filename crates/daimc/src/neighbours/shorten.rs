@@ -35,14 +35,16 @@ pub(crate) struct Shortened {
 impl Shortened {
     /// Whether rows of a view are shortened: those of many features, unless they store no more than would be left of them.
     fn applies(view: ViewOf<'_>) -> bool {
-        let (least, few) = (Layout::DenseF32.bytes() * DIRECTIONS, view.features() <= DIRECTIONS);
+        let least = Layout::DenseF32.bytes() * DIRECTIONS;
+        // Few rows do not have so many directions.
+        let few = view.features() <= DIRECTIONS || view.present() < DIRECTIONS;
         !few && (view.layout().is_dense() || view.bytes_per_row() > least)
     }
 
     /// The directions in which rows are longest, from a sample of them; their lengths bring rows to a common unit.
     pub fn new(scan: &Scan<'_>, view: usize, lens: &Lens, seed: u64, watch: &Watch) -> Result<Self> {
         let known = scan.schema().view(view);
-        if !Self::applies(known) || known.present() < DIRECTIONS {
+        if !Self::applies(known) {
             return Ok(Self { directions: None });
         }
         let mut directions = longest((scan, view, lens), DIRECTIONS, sampled(known), seed, watch)?;
@@ -104,7 +106,11 @@ pub(super) fn gathering(schema: &Schema) -> f64 {
             return 3 * TRAVELLING;
         }
         let sample = sampled(view).min(super::project::SAMPLE).min(view.present()) * view.bytes_per_row();
-        3 * sample.max(TRAVELLING) + 32 * view.features() * DIRECTIONS
+        // Directions are numbers of 8 bytes, of which several copies are on their way; replies are four times as long, and as many.
+        let directions = 8 * view.features() * DIRECTIONS;
+        let reply =
+            TRAVELLING.max(4 * directions).min(view.present() * Layout::DenseF32.bytes() * DIRECTIONS);
+        (3 * sample).max(4 * reply) + 6 * directions
     };
     schema.views().map(view).max().unwrap_or(0) as f64
 }

@@ -224,7 +224,7 @@ fn parts_that_do_not_fit_together_are_told() {
 }
 
 /// The bytes of an iteration with so many holders: the request, the largest reply, the merged one, and all that travel if
-/// eight replies meet at one place, where one of them is already; and the requests of the fit that are no iterations.
+/// eight replies meet at one place, where one of them is already, and the last eight where the fit is driven; and the requests of the fit that are no iterations.
 fn traffic(instances: usize, features: &[usize], clusters: usize, parts: usize) -> ([usize; 4], usize) {
     let truth = Synthetic::new(instances, clusters).seed(3).truth();
     let values: Vec<Vec<f32>> =
@@ -244,17 +244,17 @@ fn traffic(instances: usize, features: &[usize], clusters: usize, parts: usize) 
             holders.iter().map(|holder| tell(holder, ask.request)).collect::<Result<_>>()?;
         let largest = replies.iter().map(Vec::len).max().unwrap();
         let mut network = holders.len() * ask.request.len();
-        while replies.len() > 1 {
+        let merged = |group: &[Vec<u8>]| {
+            let (first, others) = group.split_first().unwrap();
+            others.iter().try_fold(first.clone(), |all, reply| merge_replies(&all, reply))
+        };
+        while replies.len() > 8 {
             let groups = replies.chunks(8);
             network += groups.clone().flat_map(|group| &group[1..]).map(Vec::len).sum::<usize>();
-            let merged = |group: &[Vec<u8>]| {
-                let (first, others) = group.split_first().unwrap();
-                others.iter().try_fold(first.clone(), |all, reply| merge_replies(&all, reply))
-            };
             replies = groups.map(merged).collect::<Result<_>>()?;
         }
-        let merged = replies.remove(0);
-        network += merged.len();
+        network += replies.iter().map(Vec::len).sum::<usize>();
+        let merged = merged(&replies)?;
         let mut last = last.lock().unwrap();
         *last = ([ask.request.len(), largest, merged.len(), network], last.1 + 1);
         Ok(merged)

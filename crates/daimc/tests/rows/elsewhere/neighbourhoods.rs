@@ -72,7 +72,7 @@ fn of_long_rows_are_those_of_their_projections() {
     };
     let (again, expected) = (kept(&first.0.model, &first.2), kept(&one.model, &one.labels));
     assert!(again.abs_diff(expected) < 20, "{again}, {expected} at one place");
-    // A holder that is lost is told the clusters again: while rows are gathered, and after.
+    // A holder that is lost is told the clusters again, also while everybody is told them and while bases are fitted to them.
     for lost in requests(&options, &data) {
         let (fit, v, labels, confidence) = data.fit(&options, 2, Some(lost));
         assert_eq!(
@@ -84,8 +84,9 @@ fn of_long_rows_are_those_of_their_projections() {
     }
 }
 
-/// Some of the requests at the end of a fit.
-fn requests(options: &Daimc, data: &Wide) -> [u64; 3] {
+/// Some of the requests at the end of a fit: the clusters that everybody is told, the start from them, the sweep after it, and later
+/// ones.
+fn requests(options: &Daimc, data: &Wide) -> [u64; 5] {
     let mut last = 0;
     let holder = hold(data.views(0..SOME, true), 0..SOME, SOME);
     let carry = |ask: &Ask<'_>| {
@@ -93,7 +94,7 @@ fn requests(options: &Daimc, data: &Wide) -> [u64; 3] {
         tell(&holder, ask.request)
     };
     options.fit_elsewhere(SOME, carry, |_| std::ops::ControlFlow::Continue(())).unwrap();
-    [last - 9, last - 6, last]
+    [last - 12, last - 11, last - 10, last - 6, last]
 }
 
 #[cfg(feature = "digit")]
