@@ -175,7 +175,7 @@ fn tell_distributed(
          {:>14}   computed by it\n\
          {:>14}   request to each worker\n\
          {:>14}   reply of a worker, at most; {} merged\n\
-         {:>14}   through the network in all, at {:.0} GB/s and {:.0} ms for each hop",
+         {:>14}   through the network in all, at {:.0} GB/s and {:.1} ms for each hop",
         distributed.iterations,
         iteration.total(),
         iteration.sweep,

@@ -19,7 +19,7 @@ pub const BANDWIDTH: f64 = 1e9;
 
 /// Seconds from one process to the next before the first byte is there. That is what Dask takes on one machine; a network adds
 /// a tenth of a millisecond, and MPI takes no more than that.
-pub const LATENCY: f64 = 5e-3;
+pub const LATENCY: f64 = 1.5e-3;
 
 /// Seconds that a request to one worker keeps the scheduler busy, whom everybody waits for.
 pub const TASK: f64 = 1e-3;
