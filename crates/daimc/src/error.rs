@@ -136,6 +136,15 @@ pub enum Error {
     )]
     OutOfRange,
 
+    /// A machine beside the processor cannot do it.
+    #[error("{name}: {reason}")]
+    Accelerator {
+        /// The machine.
+        name: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
+
     /// The eigenvalues of a matrix were not found.
     #[error(
         "the eigenvalues of a {order} × {order} matrix were not found: scale the views (for example with unit rows), or \
@@ -359,9 +368,11 @@ impl Error {
             | Self::NotUpdatable
             | Self::LearntBefore { .. }
             | Self::ModelFile { .. } => ErrorKind::Data,
-            Self::Threads { .. } | Self::NoConvergence { .. } | Self::Io { .. } | Self::Read { .. } => {
-                ErrorKind::Failed
-            }
+            Self::Threads { .. }
+            | Self::Accelerator { .. }
+            | Self::NoConvergence { .. }
+            | Self::Io { .. }
+            | Self::Read { .. } => ErrorKind::Failed,
             Self::Cancelled { .. } | Self::Interrupted => ErrorKind::Interrupted,
         }
     }

@@ -18,6 +18,7 @@
 //! subtracted, which leaves an error in proportion to the offset instead of to its square.
 
 mod distances;
+mod elsewhere;
 mod holes;
 mod lanes;
 mod norms;

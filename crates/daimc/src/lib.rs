@@ -31,6 +31,7 @@
 //! Data go one way: [`Views`] → scaling → initialisation → sweeps → clusters. The result is a [`Fit`]: the instances that were
 //! clustered, and the [`Model`] that places new ones.
 
+pub mod accelerator;
 mod blocks;
 mod choice;
 mod cluster_sums;

@@ -1,0 +1,194 @@
+//! Machines beside the processor that can hold rows, such as graphics cards.
+//!
+//! A fit hands its rows to an [`Accelerator`] once, as a [`Load`]. What comes back is [`Resident`]: it makes
+//! [`Shard`]s over these rows, in which V stays during the iterations, and finds neighbours among them.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::lens::Lens;
+use crate::patterns::Patterns;
+use crate::scan::Scan;
+use crate::shard::Shard;
+use crate::source::{Block, Buffer, MISSING, Source};
+use crate::{Error, Layout, Matrix, Result, Stop};
+
+/// A machine beside the processor.
+pub trait Accelerator: Debug + Send + Sync {
+    /// What it is, for people.
+    fn name(&self) -> String;
+
+    /// Takes the rows.
+    ///
+    /// # Errors
+    /// [`Error::Accelerator`] when it cannot hold them or cannot work on such rows, and whatever reading them gives.
+    fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>>;
+}
+
+/// Rows that an accelerator has taken.
+pub trait Resident<'a>: Send + Sync {
+    /// A shard of all instances, which has no V yet. There may be several at a time.
+    ///
+    /// # Errors
+    /// When there is no room for V.
+    fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>>;
+
+    /// The nearest others of every instance of a view by the distances of scaled rows, all of them true; `None` if it cannot
+    /// find them.
+    ///
+    /// # Errors
+    /// When it is stopped, or the machine fails.
+    fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>>;
+}
+
+/// The nearest others of every instance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NearestOthers {
+    /// `count` instances for each instance, nearest first and by number where they are equally near;
+    /// [`MISSING`] where there are fewer.
+    pub others: Vec<u32>,
+    /// The squares of their distances.
+    pub squares: Vec<f32>,
+}
+
+/// What an accelerator is given: rows, and how each view is scaled.
+pub struct Load<'a> {
+    pub(crate) scan: Scan<'a>,
+    pub(crate) lenses: Arc<[Lens]>,
+    pub(crate) patterns: Arc<Patterns>,
+    pub(crate) latent: usize,
+}
+
+impl<'a> Load<'a> {
+    /// The rows. Missing cells are filled with something finite.
+    pub fn source(&self) -> &'a dyn Source {
+        self.scan.source()
+    }
+
+    /// Columns of V.
+    pub fn latent(&self) -> usize {
+        self.latent
+    }
+
+    /// What ends the work.
+    pub fn stop(&self) -> &Stop {
+        self.scan.stop()
+    }
+
+    /// How a view is scaled.
+    pub fn view(&self, view: usize) -> Scaled {
+        Scaled { lenses: self.lenses.clone(), view }
+    }
+
+    /// The views in which the instances of each presence pattern are seen.
+    pub fn patterns(&self) -> impl ExactSizeIterator<Item = &[usize]> {
+        (0..self.patterns.len()).map(|pattern| self.patterns.views(pattern))
+    }
+
+    /// The pattern of an instance.
+    pub fn pattern(&self, instance: usize) -> usize {
+        self.patterns.of(instance)
+    }
+
+    /// The rows of a range of instances in a view, where they lie if they are in memory.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn read<'b>(
+        &'b self,
+        view: usize,
+        instances: Range<usize>,
+        buffer: &'b mut Buffer,
+    ) -> Result<Block<'b>> {
+        self.scan.read(view, instances, buffer)
+    }
+}
+
+/// How a view is scaled: `x' = f (x − m) ∘ c`, with a factor f of the row, a shift m and factors c of the features. Products with
+/// scaled rows are made of those with rows as they are stored,
+///
+/// ```text
+/// x'ᵀ U     = f ( xᵀŨ − o )                     Ũ, o = fold(U)
+/// Σ x' vᵀ   = unfold( Σ x (f v)ᵀ, Σ f v )
+/// ```
+///
+/// except where that would lose digits: such rows are to be [stored scaled](Self::store), and f is 1.
+pub struct Scaled {
+    lenses: Arc<[Lens]>,
+    view: usize,
+}
+
+impl Scaled {
+    fn lens(&self) -> &Lens {
+        &self.lenses[self.view]
+    }
+
+    /// The number of features.
+    pub fn features(&self) -> usize {
+        self.lens().features()
+    }
+
+    /// How rows are stored.
+    pub fn layout(&self) -> Layout {
+        self.lens().layout()
+    }
+
+    /// f of an instance.
+    pub fn factor(&self, instance: usize) -> f64 {
+        self.lens().factor(instance)
+    }
+
+    /// f, if it is the same for all instances.
+    pub fn common_factor(&self) -> Option<f64> {
+        self.lens().common_factor()
+    }
+
+    /// Whether rows are to be stored scaled.
+    pub fn is_stored_scaled(&self) -> bool {
+        self.lens().is_by_row()
+    }
+
+    /// The row of an instance as it is to be stored, where rows are to be stored scaled.
+    pub fn store(&self, block: &Block<'_>, at: (usize, usize), row: &mut Vec<f64>) {
+        self.lens().scaled_row(block, at, row);
+    }
+
+    /// `Ũ` and `o`.
+    pub fn fold(&self, basis: &Matrix) -> (Matrix, Vec<f64>) {
+        self.lens().fold(basis)
+    }
+
+    /// `Σ x' vᵀ` from `Σ x (f v)ᵀ` and `Σ f v`.
+    pub fn unfold(&self, sums: &mut Matrix, weights: &[f64]) {
+        self.lens().unfold(sums, weights);
+    }
+
+    /// `Σ_j w_j ‖x'_j‖²` of the cells that are there.
+    pub fn squares(&self) -> f64 {
+        self.lens().sum_squares
+    }
+
+    /// Whether any row lacks a cell.
+    pub fn lacks_cells(&self) -> bool {
+        self.lens().lacks_cells
+    }
+
+    /// The features that a row lacks, each with the scaled value that stands there.
+    pub fn missing_cells(&self, block: &Block<'_>, at: (usize, usize)) -> Vec<(u32, f64)> {
+        let lens = self.lens();
+        lens.holes(block, at.1).map(|f| (crate::views::index(f), lens.value(block, at, f))).collect()
+    }
+}
+
+impl NearestOthers {
+    /// As many places as there are, all of them empty.
+    pub fn none(instances: usize, count: usize) -> Self {
+        Self { others: vec![MISSING; instances * count], squares: vec![f32::INFINITY; instances * count] }
+    }
+}
+
+/// An error of an accelerator, in one sentence.
+pub fn refused(name: &str, reason: impl Into<String>) -> Error {
+    Error::Accelerator { name: name.into(), reason: reason.into() }
+}
