@@ -3,6 +3,8 @@
 //! A fit hands its rows to an [`Accelerator`] once, as a [`Load`]. What comes back is [`Resident`]: it makes
 //! [`Shard`]s over these rows, in which V stays during the iterations, and finds neighbours among them.
 
+mod device;
+
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::{Block, Buffer, MISSING, Source};
 use crate::{Error, Layout, Matrix, Result, Stop};
+pub use device::{Deferred, DeviceUsed, Use};
 
 /// A machine beside the processor.
 pub trait Accelerator: Debug + Send + Sync {
@@ -192,3 +195,6 @@ impl NearestOthers {
 pub fn refused(name: &str, reason: impl Into<String>) -> Error {
     Error::Accelerator { name: name.into(), reason: reason.into() }
 }
+
+#[cfg(test)]
+mod tests;

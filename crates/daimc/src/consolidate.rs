@@ -18,7 +18,7 @@ use crate::model::Place;
 use crate::options::Options;
 use crate::scale::Scaling;
 use crate::scan::Scan;
-use crate::shard::{Cpu, Shard, VStep};
+use crate::shard::{Shard, VStep};
 use crate::source::{Buffer, Rows};
 use crate::statistics::Statistics;
 use crate::steps::latent::Solver;
@@ -70,9 +70,9 @@ pub(crate) fn from_clusters(
     v: Matrix,
 ) -> Result<(Descent, Matrix)> {
     let stop = sweep.scan.stop();
-    let mut shard = Cpu::of(sweep.clone());
+    let mut shard = sweep.shard()?;
     let statistics = shard.start(v, stop)?;
-    let mut descent = settled(&mut shard, options, sweep.sums_of_squares(), statistics, stop)?;
+    let mut descent = settled(&mut *shard, options, sweep.sums_of_squares(), statistics, stop)?;
     let mut v = shard.into_latent();
     descent.apply_scale(&mut v);
     Ok((descent, v))

@@ -62,9 +62,14 @@ pub struct Effort {
     pub refine: f64,
     /// What all routes of [`Neighbours::Auto`] add.
     pub auto: f64,
+    /// What looking for neighbours takes of either.
+    pub search: f64,
     /// What comparing every pair adds, where most neighbours are not found otherwise.
     pub all_pairs: f64,
 }
+
+/// Operations that an accelerator does in a second when it compares every pair of rows.
+const ACCELERATED: f64 = 2e13;
 
 /// Operations that a core does in a second.
 const NOMINAL: f64 = 2e10;
@@ -79,6 +84,20 @@ impl Effort {
     pub fn new(schema: &Schema, clusters: usize) -> Self {
         let shapes: Vec<Shape> = schema.views().map(Shape::from).collect();
         Plan::new(schema.instances(), &shapes, clusters, 1).effort()
+    }
+
+    /// The same where an accelerator finds the neighbours in some of the views. Its seconds count like those of a core.
+    pub(crate) fn with_found(mut self, schema: &Schema, found: impl Fn(usize) -> bool) -> Self {
+        for (_, view) in schema.views().enumerate().filter(|(view, _)| found(*view)) {
+            let shape = Shape::from(view);
+            let pairs = (shape.present as f64).powi(2) * shape.features as f64;
+            let saved = search(&[shape]).seconds / NOMINAL - 2.0 * pairs / ACCELERATED;
+            self.refine -= saved;
+            self.auto -= saved;
+            self.search -= saved;
+            self.all_pairs -= shape.all_pairs() / NOMINAL;
+        }
+        self
     }
 
     /// The processor time that neighbourhoods may take by default.
@@ -195,6 +214,7 @@ struct Plan {
     fit: Cost,
     refine: Cost,
     auto: Cost,
+    search: f64,
     all_pairs: f64,
 }
 
@@ -225,13 +245,13 @@ impl Plan {
             bytes: search.bytes.max(cut.bytes).max(rows + again.bytes) + lists,
             seconds: refine.seconds + cut.seconds + work.graphs(views) + again.seconds,
         };
-        let pairs = |view: &Shape| 2.0 * view.price() * view.per_row() * Neighbours::all_pairs(view.present);
-        Self { fit, refine, auto, all_pairs: views.iter().map(pairs).sum() }
+        let all_pairs = views.iter().map(Shape::all_pairs).sum();
+        Self { fit, refine, auto, search: search.seconds, all_pairs }
     }
 
     fn effort(&self) -> Effort {
         let [fit, refine, auto] = [self.fit, self.refine, self.auto].map(|cost| cost.seconds / NOMINAL);
-        Effort { fit, refine, auto, all_pairs: self.all_pairs / NOMINAL }
+        Effort { fit, refine, auto, search: self.search / NOMINAL, all_pairs: self.all_pairs / NOMINAL }
     }
 }
 
@@ -247,6 +267,11 @@ impl Shape {
         let d = self.features as f64;
         let width = DIMENSIONS.min(d);
         if d > DIMENSIONS { SMALL * 8.0 * d * width * width + SPACE_PASSES * PASS * d * width } else { 0.0 }
+    }
+
+    /// What it takes to compare every pair of its rows, where descent finds too few neighbours.
+    fn all_pairs(&self) -> f64 {
+        2.0 * self.price() * self.per_row() * Neighbours::all_pairs(self.present)
     }
 
     /// Values of a row.

@@ -12,10 +12,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::accelerator::{Accelerator, DeviceUsed, Use, refused};
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::consolidate::{from_clusters, restart};
 use crate::descent::Bases;
+use crate::estimate::Effort;
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::layout;
@@ -64,8 +66,12 @@ pub struct Daimc {
     importance: Option<Vec<f64>>,
     /// Whether scalings are compared; else the first of them is taken.
     compares: bool,
+    accelerator: Option<(Arc<dyn Accelerator>, Use)>,
     pub(crate) watch: Watch,
 }
+
+/// Seconds that a fit takes on the processor at least, for its rows to be worth handing over.
+const WORTH: f64 = 2.0;
 
 /// The data as a fit sees them.
 struct Ready<'a> {
@@ -101,6 +107,7 @@ impl From<Options> for Daimc {
             start: None,
             importance: None,
             compares: true,
+            accelerator: None,
             watch: Watch::default(),
         }
     }
@@ -297,6 +304,15 @@ impl Daimc {
         self
     }
 
+    /// A machine beside the processor, which is to hold rows and V during the iterations and to find neighbours;
+    /// [`Fit::device`] tells which did. Its sums are not those of the processor to the last bit. Whatever a fit does beside, such as
+    /// fits to samples, stays on the processor, and so does [`Daimc::fit_elsewhere`].
+    #[must_use]
+    pub fn accelerator(mut self, machine: Arc<dyn Accelerator>, when: Use) -> Self {
+        self.accelerator = Some((machine, when));
+        self
+    }
+
     /// Bytes of memory that neighbourhoods may take in this process, beside the data and the fit, or, in
     /// [`Daimc::fit_elsewhere`], with the rows that are gathered for them. With [`Neighbours::Auto`] what does not fit is left out, and
     /// [`Fit::neighbours`] tells. By default as many as it takes.
@@ -406,6 +422,7 @@ impl Daimc {
         let scalings = self.scalings(&scan, &observed)?;
         let mut fit = self.clone();
         fit.options.map &= result;
+        fit.accelerator = fit.accelerator.filter(|_| result);
         if self.options.penalty == Penalty::Auto {
             let watch = self.watch.begin(Stage::Penalty);
             let Options { penalty, alpha, beta, .. } =
@@ -445,7 +462,9 @@ impl Daimc {
         let options = &self.options;
         let Ready { scan, lenses, observed, stop, mut clock } = ready;
         let source = scan.source();
-        let sweep = Arc::new(Sweep::new(scan, lenses, options.latent));
+        let mut sweep = Sweep::new(scan, lenses, options.latent);
+        let device = self.hand_over(&mut sweep)?;
+        let sweep = Arc::new(sweep);
         let prepare = clock.lap();
 
         let work = Work::new(self, sweep.clone(), stop, &mut each, clock.start);
@@ -460,8 +479,9 @@ impl Daimc {
         let found = if stop.is_set() && options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
         } else {
-            let plan = Plan::beside(sweep.scan.schema(), options, self.memory)?;
-            neighbours::clusters(&sweep, plan, options, &v, &self.watch.within(stop))
+            let watch = self.watch.within(stop);
+            Plan::beside(&sweep, options, self.memory, &watch)
+                .and_then(|plan| neighbours::clusters(&sweep, plan, options, &v, &watch))
         };
         let (found, decision) = match found {
             Err(error @ Error::Interrupted) => (None, Decision::without(Some(error.to_string()))),
@@ -544,8 +564,39 @@ impl Daimc {
             outcome,
             passes,
             timings,
+            device,
         };
         Ok((fit, source.schema().clone()))
+    }
+
+    /// Hands the rows to the accelerator, if there is one and it is to have them.
+    fn hand_over(&self, sweep: &mut Sweep<'_>) -> Result<DeviceUsed> {
+        let Some((machine, when)) = &self.accelerator else { return Ok(DeviceUsed::default()) };
+        if *when == Use::WhereItPays {
+            if self.seconds(sweep.scan.schema()) < WORTH {
+                let reason =
+                    format!("it needs less than {WORTH} seconds, which is not worth handing rows over");
+                return Ok(DeviceUsed::cpu(Some(reason)));
+            }
+        }
+        let handed = match self.options.solver {
+            Solver::Coordinate => sweep.hand_to(&**machine),
+            solver => Err(refused(&machine.name(), format!("solver = {solver}: only the processor has it"))),
+        };
+        match handed {
+            Err(error @ Error::Accelerator { .. }) if *when == Use::WhereItPays => {
+                Ok(DeviceUsed::cpu(Some(error.to_string())))
+            }
+            handed => handed.map(|()| DeviceUsed::accelerator(&**machine)),
+        }
+    }
+
+    /// What an accelerator could do, in seconds that it takes the threads here.
+    fn seconds(&self, schema: &Schema) -> f64 {
+        let Options { clusters, runs, neighbours, .. } = self.options;
+        let effort = Effort::new(schema, clusters);
+        let search = if neighbours == Neighbours::Off { 0.0 } else { effort.search };
+        (effort.fit * runs as f64 + search) / rayon::current_num_threads() as f64
     }
 
     /// The map, if it is wanted and there is time for it.

@@ -103,7 +103,7 @@ impl Votes {
     pub fn begin(&self, sweep: &Sweep<'_>, v: &mut Matrix) -> Result<Statistics> {
         let (latent, first) = (sweep.latent(), sweep.scan.blocks().first());
         let labels: Vec<Labels<'_>> =
-            self.views.iter().zip(&sweep.lenses).map(|(view, lens)| view.labels(lens)).collect();
+            self.views.iter().zip(&*sweep.lenses).map(|(view, lens)| view.labels(lens)).collect();
         let share = 1.0 / self.views.len() as f64;
         sweep.begin(v, |piece, v| {
             for (view, (labels, own)) in labels.iter().zip(&self.views).enumerate() {

@@ -22,6 +22,7 @@ mod shorten;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accelerator::Resident;
 use crate::choice::choice;
 use crate::missingness::Missingness;
 use crate::model::Place;
@@ -152,8 +153,14 @@ struct Graphs<'a> {
 }
 
 impl<'a> Graphs<'a> {
-    fn new(sweep: &'a Sweep<'a>, options: &'a Options, thorough: bool, watch: &'a Watch) -> Result<Self> {
-        let nearest = nearest(sweep, options, thorough, watch)?;
+    fn new(
+        sweep: &'a Sweep<'_>,
+        options: &'a Options,
+        given: Vec<Option<Nearest>>,
+        thorough: bool,
+        watch: &'a Watch,
+    ) -> Result<Self> {
+        let nearest = nearest(sweep, options, given, thorough, watch)?;
         let importance = sweep.lenses.iter().map(|lens| lens.scaling.importance).collect();
         Ok(Self { scan: &sweep.scan, options, watch, nearest, importance })
     }
@@ -200,20 +207,38 @@ impl<'a> Graphs<'a> {
     }
 }
 
-/// The neighbours of each instance in each view.
+/// The neighbours of each instance in each view, where they are not given.
 pub(crate) fn nearest(
     sweep: &Sweep<'_>,
     options: &Options,
+    given: Vec<Option<Nearest>>,
     thorough: bool,
     watch: &Watch,
 ) -> Result<Vec<Nearest>> {
-    let scan = &sweep.scan;
     let search = Search { count: NEIGHBOURS, seed: options.seed, thorough };
-    let find = |(view, lens)| {
-        let watch = watch.begin(Stage::Search { view: scan.schema().view_name(view).into() });
-        search::nearest(scan, view, lens, search, &watch)
+    let mut given = given.into_iter();
+    let find = |(view, lens)| match given.next().flatten() {
+        Some(found) => Ok(found),
+        None => search::nearest(&sweep.scan, view, lens, search, &searching(sweep, view, watch)),
     };
     sweep.lenses.iter().enumerate().map(find).collect()
+}
+
+/// The same by an accelerator that holds the rows; `None` for views in which it cannot find them.
+fn accelerated(
+    sweep: &Sweep<'_>,
+    resident: &dyn Resident<'_>,
+    watch: &Watch,
+) -> Result<Vec<Option<Nearest>>> {
+    let find = |(view, lens)| {
+        let watch = searching(sweep, view, watch);
+        search::by_accelerator(resident, &sweep.scan, view, lens, NEIGHBOURS, &watch)
+    };
+    sweep.lenses.iter().enumerate().map(find).collect()
+}
+
+fn searching(sweep: &Sweep<'_>, view: usize, watch: &Watch) -> Watch {
+    watch.begin(Stage::Search { view: sweep.scan.schema().view_name(view).into() })
 }
 
 /// The ways to clusters that neighbourhoods open beside that by V alone.
@@ -283,7 +308,7 @@ pub(crate) fn clusters(
 /// As [`clusters`].
 pub(crate) fn explore(
     sweep: &Sweep<'_>,
-    Plan { ways, thorough, mut refusal }: Plan,
+    Plan { ways, thorough, mut refusal, given }: Plan,
     options: &Options,
     v: &Matrix,
     watch: &Watch,
@@ -293,7 +318,7 @@ pub(crate) fn explore(
     if ways == Neighbours::Off {
         return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
     }
-    let mut graphs = Graphs::new(sweep, options, thorough, watch)?;
+    let mut graphs = Graphs::new(sweep, options, given, thorough, watch)?;
     let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
     if lost < LEAST_RECALL {
         let refusal =

@@ -20,6 +20,7 @@ mod stream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::descent::{Bases, Descent};
@@ -303,6 +304,7 @@ impl Online {
             outcome: Outcome::Converged,
             passes,
             timings: Timings { iterate: start.elapsed().as_secs_f64(), ..Timings::default() },
+            device: DeviceUsed::default(),
             confidence: confidence(place.confidence, model.reproducibility),
             latent: place.latent,
             map: None,

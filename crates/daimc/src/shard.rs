@@ -30,6 +30,14 @@ pub trait Shard: Send {
     /// When there is not a row for each instance, and when rows cannot be read.
     fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics>;
 
+    /// Takes these rows of V, whose statistics are known.
+    ///
+    /// # Errors
+    /// As [`Shard::start`].
+    fn hold(&mut self, v: Matrix, stop: &Stop) -> Result<()> {
+        self.start(v, stop).map(drop)
+    }
+
     /// One pass over the rows: reads V as `V · scale`, updates it as `step` says with the bases fixed, and returns its
     /// statistics.
     ///
@@ -40,6 +48,11 @@ pub trait Shard: Send {
 
     /// The rows of V as they are, without a scale that is still to be applied.
     fn latent(&self) -> Matrix;
+
+    /// The same, from a shard that is of no more use.
+    fn into_latent(self: Box<Self>) -> Matrix {
+        self.latent()
+    }
 
     /// The column of `V · scale` that is largest for each instance, the first of several.
     fn leading(&self, scale: &[f64]) -> Vec<u32> {
@@ -181,6 +194,11 @@ impl Shard for Cpu<'_> {
     }
 
     fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
+        self.hold(v, stop)?;
+        self.sweep.gather(&mut self.v, stop)
+    }
+
+    fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
         let (rows, latent) = (self.instances(), self.sweep.latent());
         if (v.rows(), v.columns()) != (rows, latent) {
             let reason = format!("V must be {rows} × {latent}, instances × latent");
@@ -191,7 +209,7 @@ impl Shard for Cpu<'_> {
             });
         }
         self.v = v;
-        self.sweep.gather(&mut self.v, stop)
+        Ok(())
     }
 
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
@@ -201,6 +219,10 @@ impl Shard for Cpu<'_> {
 
     fn latent(&self) -> Matrix {
         self.v.clone()
+    }
+
+    fn into_latent(self: Box<Self>) -> Matrix {
+        self.v
     }
 
     fn leading(&self, scale: &[f64]) -> Vec<u32> {

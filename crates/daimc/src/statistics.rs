@@ -87,8 +87,10 @@ impl Statistics {
         Ok(Self(forest))
     }
 
-    /// The sums over all instances, as they are.
-    pub(crate) fn of_all(totals: Totals) -> Self {
+    /// The sums over all instances, for a shard that holds all of them and adds them up in an order of its own: they cannot be
+    /// merged with others.
+    #[must_use]
+    pub fn of_all(totals: Totals) -> Self {
         let mut forest = Forest::new(1);
         forest.plant(0, 0, totals);
         Self(forest)

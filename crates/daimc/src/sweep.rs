@@ -7,10 +7,12 @@
 mod holes;
 mod tile;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::accelerator::{Accelerator, Load, Resident};
 use crate::descent::Factors;
 use crate::forest::Forest;
 use crate::lens::{CrossSums, Lens, Operand, Total};
@@ -18,7 +20,7 @@ use crate::linalg::transposed_product;
 use crate::machine;
 use crate::patterns::{Grams, Patterns};
 use crate::scan::{Piece, Scan};
-use crate::shard::VStep;
+use crate::shard::{Cpu, Shard, VStep};
 use crate::source::Block;
 use crate::statistics::{Statistics, Totals};
 use crate::steps::latent::{LANES, Passes, Solver};
@@ -28,9 +30,11 @@ use tile::Tile;
 /// Everything about the data that does not change from sweep to sweep.
 pub(crate) struct Sweep<'a> {
     pub scan: Scan<'a>,
-    pub lenses: Vec<Lens>,
-    patterns: Patterns,
+    pub lenses: Arc<[Lens]>,
+    patterns: Arc<Patterns>,
     latent: usize,
+    /// The same rows where an accelerator holds them, too.
+    resident: Option<Arc<dyn Resident<'a> + 'a>>,
     /// Instances of a tile, about, and of a group.
     tile: usize,
     group: usize,
@@ -71,13 +75,56 @@ const LARGEST_TILE: usize = 128;
 impl<'a> Sweep<'a> {
     pub fn new(scan: Scan<'a>, lenses: Vec<Lens>, latent: usize) -> Self {
         let patterns = Patterns::new(scan.source(), scan.blocks().size());
+        Self::over(Load { scan, lenses: lenses.into(), patterns: patterns.into(), latent })
+    }
+
+    /// Over what an accelerator would be given.
+    pub fn over(Load { scan, lenses, patterns, latent }: Load<'a>) -> Self {
         let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(scan.instances())).sum();
         let tile = (tile_bytes() / bytes.max(1)).clamp(LANES, LARGEST_TILE);
         // Groups of long rows are small, or they would not fit the cache.
         let dense = scan.schema().views().filter(|view| view.layout().is_dense());
         let longest: usize = dense.map(|view| view.features() * view.layout().bytes()).sum();
         let group = if longest * GROUP > GROUP_BYTES { LANES } else { GROUP };
-        Self { scan, lenses, patterns, latent, tile, group }
+        Self { scan, lenses, patterns, latent, resident: None, tile, group }
+    }
+
+    /// Hands the rows to an accelerator.
+    ///
+    /// # Errors
+    /// When it does not take them.
+    pub fn hand_to(&mut self, accelerator: &dyn Accelerator) -> Result<()> {
+        let scan = self.scan.as_source(self.scan.source());
+        let (lenses, patterns, latent) = (self.lenses.clone(), self.patterns.clone(), self.latent);
+        self.resident = Some(accelerator.hold(Load { scan, lenses, patterns, latent })?);
+        self.scan.count_pass();
+        Ok(())
+    }
+
+    /// Who else holds the rows.
+    pub fn resident(&self) -> Option<&(dyn Resident<'a> + 'a)> {
+        self.resident.as_deref()
+    }
+
+    /// Whoever is to iterate over the rows; there is no V yet.
+    ///
+    /// # Errors
+    /// When an accelerator has no room for V.
+    pub fn shard(self: &Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
+        match &self.resident {
+            Some(resident) => resident.clone().shard(),
+            None => Ok(Box::new(Cpu::of(self.clone()))),
+        }
+    }
+
+    /// The same, with these rows of V, whose statistics are known.
+    ///
+    /// # Errors
+    /// When an accelerator has no room for V.
+    pub fn shard_with(self: &Arc<Self>, v: Matrix, stop: &Stop) -> Result<Box<dyn Shard + 'a>> {
+        let mut shard = self.shard()?;
+        shard.hold(v, stop)?;
+        Ok(shard)
     }
 
     /// The same rows for a V with other columns.
@@ -210,8 +257,8 @@ impl<'a> Sweep<'a> {
 type Gathered<'a> = (&'a mut [CrossSums], &'a mut [f64], &'a mut [f64]);
 
 /// What is to be done for one block, compiled for the machine's vector instructions as a whole.
-struct Work<'a> {
-    sweep: &'a Sweep<'a>,
+struct Work<'a, 's> {
+    sweep: &'a Sweep<'s>,
     start: usize,
     blocks: &'a [Block<'a>],
     v: &'a mut [f64],
@@ -221,7 +268,7 @@ struct Work<'a> {
     tile: &'a mut Tile,
 }
 
-impl WithSimd for Work<'_> {
+impl WithSimd for Work<'_, '_> {
     type Output = ();
 
     #[inline(always)]

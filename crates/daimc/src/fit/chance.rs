@@ -133,7 +133,7 @@ impl Daimc {
         let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
         let labels = Place::by_columns(v, &self.options, stop)?.2.labels;
         let quiet = Watch::default().within(stop);
-        let nearest = neighbours::nearest(&sweep, &self.options, true, &quiet)?;
+        let nearest = neighbours::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
         Ok(routes::agreement(&labels, self.options.clusters, &nearest))
     }
 }

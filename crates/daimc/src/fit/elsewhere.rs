@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use super::run::Clock;
 use super::{Daimc, Fit, Iteration, Outcome, Timings, chance, learnt, rejected};
+use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::ClusterSums;
 use crate::consolidate::{clusters, rows_of, settle, settled};
 use crate::descent::Descent;
@@ -199,6 +200,7 @@ impl Daimc {
             outcome,
             passes: team.views_read().div_ceil(source.views()),
             timings,
+            device: DeviceUsed::default(),
         };
         Ok((fit, last_request(&last)?))
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::accelerator::DeviceUsed;
 use crate::layout;
 use crate::missingness::Missingness;
 use crate::model::Model;
@@ -58,6 +59,8 @@ pub struct Fit {
     pub passes: usize,
     /// Where the time went.
     pub timings: Timings,
+    /// The machine that held rows and V during the iterations.
+    pub device: DeviceUsed,
 }
 
 impl Fit {
@@ -80,6 +83,7 @@ impl Fit {
             outcome: Outcome::Converged,
             passes: 0,
             timings: Timings::default(),
+            device: DeviceUsed::default(),
             model,
         }
     }

@@ -14,7 +14,6 @@ use crate::explain::leaders::Leaders;
 use crate::initialise::Start;
 use crate::model::Place;
 use crate::options::Options;
-use crate::shard::Cpu;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::{Error, Matrix, Result, Stop};
@@ -42,18 +41,18 @@ type Ended = (Place, Leaders, Course, Descent);
 type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
 
 /// A fit at work: what its runs share.
-pub(super) struct Work<'a> {
+pub(super) struct Work<'a, 's> {
     fit: &'a Daimc,
-    sweep: Arc<Sweep<'a>>,
+    sweep: Arc<Sweep<'s>>,
     stop: &'a Stop,
     each: Mutex<Each<'a>>,
     begun: Instant,
 }
 
-impl<'a> Work<'a> {
+impl<'a, 's> Work<'a, 's> {
     pub fn new(
         fit: &'a Daimc,
-        sweep: Arc<Sweep<'a>>,
+        sweep: Arc<Sweep<'s>>,
         stop: &'a Stop,
         each: Each<'a>,
         begun: Instant,
@@ -69,12 +68,12 @@ impl<'a> Work<'a> {
         let mut clock = Clock::new();
         let mut timings = Timings::default();
         let Start { v, statistics, bases } = self.fit.begin(&self.sweep, options.seed)?;
-        let mut shard = Cpu::begun(self.sweep.clone(), v);
+        let mut shard = self.sweep.shard_with(v, self.stop)?;
         let mut descent = Descent::new(options, self.sweep.sums_of_squares(), bases, statistics)?;
         timings.initialise = clock.lap();
 
         let (history, mut outcome) =
-            descent.iterate(&mut shard, self.stop, |number, objective, change| {
+            descent.iterate(&mut *shard, self.stop, |number, objective, change| {
                 self.tell(&Iteration { run, number, objective, change, elapsed: self.begun.elapsed() })
             })?;
         timings.iterate = clock.lap();
@@ -85,8 +84,11 @@ impl<'a> Work<'a> {
             let refined = if options.consolidate && options.latent == options.clusters {
                 consolidate(&self.sweep, options, &v, &self.fit.watch)
             } else if options.settle {
-                let (mut descent, mut shard) = (descent.clone(), Cpu::begun(self.sweep.clone(), v.clone()));
-                settle(&mut shard, &mut descent, self.stop).map(|()| (descent, shard.into_latent()))
+                self.sweep.shard_with(v.clone(), self.stop).and_then(|mut shard| {
+                    let mut descent = descent.clone();
+                    settle(&mut *shard, &mut descent, self.stop)?;
+                    Ok((descent, shard.into_latent()))
+                })
             } else {
                 Err(Error::Interrupted)
             };

@@ -16,6 +16,7 @@ use safetensors::tensor::{Metadata as Header, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 
 use super::{Model, ViewModel};
+use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::mean_rows;
 use crate::fit::{Fit, Run};
 use crate::options::Options;
@@ -85,6 +86,8 @@ struct FitMetadata {
     #[serde(default)]
     passes: usize,
     timings: Timings,
+    #[serde(default, skip_serializing_if = "DeviceUsed::is_default")]
+    device: DeviceUsed,
 }
 
 /// Both as one.
@@ -254,6 +257,7 @@ impl<'a> Opened<'a> {
             outcome: about.outcome,
             passes: about.passes,
             timings: about.timings,
+            device: about.device,
         })
     }
 
@@ -352,6 +356,7 @@ impl Fit {
             outcome: self.outcome,
             passes: self.passes,
             timings: self.timings,
+            device: self.device.clone(),
         };
         let metadata = Written { model: self.model.metadata(WITH_INSTANCES), fit: Some(fit) };
         write(&metadata, tensors, out)

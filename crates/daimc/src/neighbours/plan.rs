@@ -1,10 +1,12 @@
 //! Which ways to clusters are taken, decided from the shape of the data before any neighbour is looked for.
 
-use super::Neighbours;
 use super::shorten::{Shortened, gathering};
+use super::{Nearest, Neighbours, accelerated};
 use crate::estimate::{Effort, Shape, neighbours_bytes};
 use crate::options::Options;
+use crate::sweep::Sweep;
 use crate::text;
+use crate::watch::Watch;
 use crate::{Error, Result, Schema};
 
 /// The ways to clusters that are taken.
@@ -16,24 +18,33 @@ pub(crate) struct Plan {
     pub thorough: bool,
     /// Why others are not.
     pub refusal: Option<String>,
+    /// The neighbours in each view that an accelerator has found already; empty if there is none.
+    pub given: Vec<Option<Nearest>>,
 }
 
 impl Plan {
     pub fn new(schema: &Schema, options: &Options) -> Self {
+        Self::where_found(schema, options, |_| false)
+    }
+
+    /// The ways where an accelerator finds the neighbours in some of the views.
+    fn where_found(schema: &Schema, options: &Options, found: impl Fn(usize) -> bool) -> Self {
+        let by = |ways, thorough, refusal| Self { ways, thorough, refusal, given: Vec::new() };
         if options.neighbours == Neighbours::Off {
-            return Self { ways: Neighbours::Off, thorough: false, refusal: None };
+            return by(Neighbours::Off, false, None);
         }
         if options.clusters < 2 || options.clusters == schema.instances() {
             return Self::none("there is nothing to choose with one cluster, or with one for each instance");
         }
         if options.neighbours != Neighbours::Auto {
-            return Self { ways: options.neighbours, thorough: true, refusal: None };
+            return by(options.neighbours, true, None);
         }
         if options.latent != options.clusters {
             return Self::none("the latent dimension is not the number of clusters");
         }
         let effort = Effort::new(schema, options.clusters);
         let budget = options.neighbours_budget.unwrap_or_else(|| effort.budget());
+        let effort = effort.with_found(schema, found);
         let ways = effort.affords(budget);
         let beyond = |seconds| {
             let (time, budget) = (text::duration(seconds), text::duration(budget));
@@ -46,21 +57,42 @@ impl Plan {
             }
             _ => None,
         };
-        Self { ways, thorough: effort.of(ways) + effort.all_pairs <= budget, refusal }
+        by(ways, effort.of(ways) + effort.all_pairs <= budget, refusal)
     }
 
     fn none(reason: impl Into<String>) -> Self {
-        Self { ways: Neighbours::Off, thorough: false, refusal: Some(reason.into()) }
+        let refusal = Some(reason.into());
+        Self { ways: Neighbours::Off, thorough: false, refusal, given: Vec::new() }
     }
 
-    /// The ways where rows are here, and neighbourhoods may take so many bytes beside them and the fit.
+    /// The ways where rows are here, and neighbourhoods may take so many bytes beside them and the fit. An accelerator that holds
+    /// the rows is asked for neighbours first, if any way could be afforded with its help: whether it finds them is known only then.
     ///
     /// # Errors
-    /// When there is no memory for what was asked for by name.
-    pub fn beside(schema: &Schema, options: &Options, memory: Option<u64>) -> Result<Self> {
+    /// When there is no memory for what was asked for by name, when it is stopped, and when an accelerator fails.
+    pub fn beside(sweep: &Sweep<'_>, options: &Options, memory: Option<u64>, watch: &Watch) -> Result<Self> {
+        let schema = sweep.scan.schema();
+        let Some(resident) = sweep.resident() else {
+            return Self::here(schema, options, memory, |_| false);
+        };
+        let hoped = Self::here(schema, options, memory, |_| true)?;
+        if hoped.ways == Neighbours::Off {
+            return Ok(hoped);
+        }
+        let given = accelerated(sweep, resident, watch)?;
+        let plan = Self::here(schema, options, memory, |view| given[view].is_some())?;
+        Ok(Self { given, ..plan })
+    }
+
+    fn here(
+        schema: &Schema,
+        options: &Options,
+        memory: Option<u64>,
+        found: impl Fn(usize) -> bool,
+    ) -> Result<Self> {
         let shapes: Vec<Shape> = schema.views().map(Shape::from).collect();
         let needed = |ways| neighbours_bytes(ways, schema.instances(), &shapes, options.clusters);
-        Self::new(schema, options).limited(memory, needed, "", options)
+        Self::where_found(schema, options, found).limited(memory, needed, "", options)
     }
 
     /// The same where rows are [gathered](Shortened) first, by a process that may take so many bytes for it.
@@ -145,7 +177,7 @@ mod tests {
         assert_eq!(refined.ways, Neighbours::Refine);
         assert!(refined.refusal.unwrap().starts_with("embed was left out"));
         // Rows that are here are not counted.
-        let beside = |bytes| Plan::beside(&schema, fit.options(), Some(bytes)).unwrap().ways;
+        let beside = |bytes| Plan::here(&schema, fit.options(), Some(bytes), |_| false).unwrap().ways;
         assert_eq!((beside(800_000_000), beside(1_000_000)), (Neighbours::Auto, Neighbours::Off));
         let asked = Daimc::new(10).neighbours(Neighbours::Refine);
         let plan = Plan::new(&schema, asked.options());

@@ -9,18 +9,19 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::lists::{Lists, insert};
+use super::lists::{Lists, NONE, insert};
 use super::project::{SAMPLE, each_block, longest};
 use super::rows::{Held, Rows, Seen};
+use crate::accelerator::{NearestOthers, Resident};
 use crate::kmeans::Points;
 use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
 use crate::parallel::ordered;
 use crate::scale::{Scale, Scaling};
 use crate::scan::Scan;
-use crate::source::Buffer;
+use crate::source::{Buffer, MISSING};
 use crate::views::index;
 use crate::watch::Watch;
-use crate::{Matrix, Result, View, Views};
+use crate::{Error, Matrix, Result, View, Views};
 
 /// Instances up to which every pair is compared, and those up to which it is where descent finds too few.
 pub(crate) const EXACT: usize = 20_000;
@@ -110,6 +111,37 @@ pub(crate) fn nearest(
     space.approximate(search, watch)
 }
 
+/// All of them, by an accelerator that holds the rows; `None` if it cannot find them.
+pub(super) fn by_accelerator(
+    resident: &dyn Resident<'_>,
+    scan: &Scan<'_>,
+    view: usize,
+    lens: &Lens,
+    count: usize,
+    watch: &Watch,
+) -> Result<Option<Nearest>> {
+    let (instances, kept) = (scan.instances(), at_most(count, scan.schema().view(view).present()));
+    let Some(NearestOthers { mut others, mut squares }) = resident.nearest(view, kept, &watch.stop)? else {
+        return Ok(None);
+    };
+    let known = |other: u32| other == MISSING || (other as usize) < instances;
+    if [others.len(), squares.len()] != [instances * kept; 2] || !others.iter().all(|&other| known(other)) {
+        return Err(Error::Unsuitable {
+            what: "neighbours",
+            value: "those that an accelerator has found".into(),
+            reason: format!("there must be {kept} for each of {instances} instances, of which each is one"),
+        });
+    }
+    others.iter_mut().filter(|other| **other == MISSING).for_each(|other| *other = NONE);
+    squares.iter_mut().for_each(|square| *square = (f64::from(*square) * unit(lens)) as f32);
+    Ok(Some(Nearest { lists: Lists { kept, entries: others, squares }, recall: None }))
+}
+
+/// Neighbours that one of so many points can have.
+fn at_most(count: usize, points: usize) -> usize {
+    count.min(points.saturating_sub(1)).max(1)
+}
+
 /// The nearest others of each of some rows of so many numbers, with their squared distances as they are.
 pub(super) fn among(rows: &[f32], width: usize, count: usize, watch: &Watch) -> Result<Nearest> {
     let source = Views::new(vec![View::dense("rows", width, rows)?])?;
@@ -135,7 +167,7 @@ impl<'a> Space<'a> {
     fn new(scan: &'a Scan<'a>, view: usize, lens: &'a Lens, count: usize) -> Self {
         let schema = scan.schema().view(view);
         let present: Vec<u32> = (0..index(scan.instances())).filter(|&i| schema.shows(i as usize)).collect();
-        let count = count.min(present.len().saturating_sub(1)).max(1);
+        let count = at_most(count, present.len());
         Self { scan, view, lens, present, count }
     }
 
