@@ -224,13 +224,17 @@ pub(crate) fn nearest(
     sweep.lenses.iter().enumerate().map(find).collect()
 }
 
-/// The same by an accelerator that holds the rows; `None` for views in which it cannot find them.
+/// The same by an accelerator that holds the rows; `None` for views in which it cannot find them or is not to look.
 fn accelerated(
     sweep: &Sweep<'_>,
     resident: &dyn Resident<'_>,
+    looks: impl Fn(usize) -> bool,
     watch: &Watch,
 ) -> Result<Vec<Option<Nearest>>> {
     let find = |(view, lens)| {
+        if !looks(view) {
+            return Ok(None);
+        }
         let watch = searching(sweep, view, watch);
         search::by_accelerator(resident, &sweep.scan, view, lens, NEIGHBOURS, &watch)
     };

@@ -67,6 +67,7 @@ impl Plan {
 
     /// The ways where rows are here, and neighbourhoods may take so many bytes beside them and the fit. An accelerator that holds
     /// the rows is asked for neighbours first, if any way could be afforded with its help: whether it finds them is known only then.
+    /// It is not asked about views in which every pair is more than it can compare in the time of a descent.
     ///
     /// # Errors
     /// When there is no memory for what was asked for by name, when it is stopped, and when an accelerator fails.
@@ -75,11 +76,12 @@ impl Plan {
         let Some(resident) = sweep.resident() else {
             return Self::here(schema, options, memory, |_| false);
         };
-        let hoped = Self::here(schema, options, memory, |_| true)?;
+        let pays = |view: usize| Shape::from(schema.view(view)).saved() > 0.0;
+        let hoped = Self::here(schema, options, memory, pays)?;
         if hoped.ways == Neighbours::Off {
             return Ok(hoped);
         }
-        let given = accelerated(sweep, resident, watch)?;
+        let given = accelerated(sweep, resident, pays, watch)?;
         let plan = Self::here(schema, options, memory, |view| given[view].is_some())?;
         Ok(Self { given, ..plan })
     }
@@ -183,6 +185,17 @@ mod tests {
         let plan = Plan::new(&schema, asked.options());
         let error = plan.within(Some(50_000_000), &schema, asked.options()).unwrap_err().to_string();
         assert!(error.contains("neighbours = refine") && error.contains("there are 50 MB"), "{error}");
+    }
+
+    #[test]
+    fn an_accelerator_affords_more_where_it_compares_every_pair_sooner() {
+        let fit = Daimc::new(10);
+        let ways = |schema: &Schema, found: bool| Plan::where_found(schema, fit.options(), |_| found).ways;
+        let narrow = schema(1_000_000, 50);
+        assert_eq!((ways(&narrow, false), ways(&narrow, true)), (Neighbours::Off, Neighbours::Refine));
+        let saved = |schema: &Schema| Shape::from(schema.view(0)).saved();
+        assert!(saved(&narrow) > 0.0 && saved(&schema(20_000, 2000)) > 0.0);
+        assert!(saved(&schema(1_000_000, 2000)) < 0.0);
     }
 
     #[test]
