@@ -1,8 +1,23 @@
 //! The rows of a [`daimc`] fit on an NVIDIA graphics card.
+//!
+//! [`open`] finds a card; [`daimc::Daimc::accelerator`] takes it. Rows go to the card once and V stays there during the
+//! iterations: a sweep reads the rows, updates V and brings back its statistics. What it needs is the driver; where there is none,
+//! or no card, [`open`] says so.
+
+mod card;
+mod kernels;
+mod nearest;
+mod rows;
+mod shard;
+mod sums;
 
 use std::sync::Arc;
 
-use daimc::accelerator::Accelerator;
+use daimc::Result;
+use daimc::accelerator::{Accelerator, Load, Resident};
+
+use card::Card;
+use shard::Held;
 
 /// How products of single-precision rows are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +33,22 @@ pub enum Precision {
 ///
 /// # Errors
 /// A sentence that says what is missing.
-pub fn open(_card: usize, _precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
-    Err("not yet".into())
+pub fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
+    Ok(Arc::new(Cuda { card: Arc::new(Card::open(card)?), precision }))
+}
+
+#[derive(Debug)]
+struct Cuda {
+    card: Arc<Card>,
+    precision: Precision,
+}
+
+impl Accelerator for Cuda {
+    fn name(&self) -> String {
+        self.card.name.clone()
+    }
+
+    fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
+        Ok(Arc::new(Held::new(self.card.clone(), load, self.precision)?))
+    }
 }

@@ -14,7 +14,7 @@ use crate::patterns::Patterns;
 use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::{Block, Buffer, MISSING, Source};
-use crate::{Error, Layout, Matrix, Result, Stop};
+use crate::{Error, Layout, Matrix, Result, Scaling, Stop};
 pub use device::{Deferred, DeviceUsed, Use};
 
 /// A machine beside the processor.
@@ -64,6 +64,27 @@ pub struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
+    /// All rows of a source, each view seen through its scaling, such as that of a
+    /// [`ViewModel`](crate::ViewModel::scaling), for a V with so many columns.
+    ///
+    /// # Errors
+    /// When there is not a scaling for each view, one cannot be applied, or rows cannot be read.
+    pub fn new(source: &'a dyn Source, scalings: &[Scaling], latent: usize) -> Result<Self> {
+        let (expected, found) = (source.views(), scalings.len());
+        if expected != found {
+            return Err(Error::LengthMismatch {
+                what: "scalings, one for each view".into(),
+                expected,
+                found,
+            });
+        }
+        let scan = Scan::new(source, &Stop::default());
+        let lens = |(view, scaling): (usize, &Scaling)| Lens::new(&scan, view, scaling.clone());
+        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<_>>()?;
+        let patterns = Arc::new(Patterns::new(source, scan.blocks().size()));
+        Ok(Self { scan, lenses, patterns, latent })
+    }
+
     /// The rows. Missing cells are filled with something finite.
     pub fn source(&self) -> &'a dyn Source {
         self.scan.source()

@@ -1,0 +1,78 @@
+//! How long a sweep takes on a card: `sweep INSTANCES FEATURES COLUMNS [tf32]`, and with `nearest` at the end also the search for
+//! neighbours.
+
+use std::time::Instant;
+
+use daimc::accelerator::Load;
+use daimc::synthetic::Synthetic;
+use daimc::{Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Scale, Shard, Solver, Stop, VStep, Views};
+use daimc_cuda::{Precision, open};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |i: usize| arguments[i].parse::<usize>();
+    let (instances, features, latent) = (number(0)?, number(1)?, number(2)?);
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let precision = if has("tf32") { Precision::Tf32 } else { Precision::Single };
+    let card = open(0, precision)?;
+    let data = Synthetic::new(instances, latent.min(50)).seed(1);
+    let views = Views::new(vec![data.dense::<f32>("x", features)?])?;
+    let small = Views::new(vec![Synthetic::new(1000, 4).seed(1).dense::<f32>("x", features)?])?;
+    let fit = Daimc::new(latent)
+        .scale(Scale::None)
+        .neighbours(Neighbours::Off)
+        .assess(false)
+        .max_iterations(1)
+        .fit(&small)?;
+    let scalings = [fit.model.views[0].scaling.clone()];
+    let begun = Instant::now();
+    let held = card.hold(Load::new(&views, &scalings, latent)?)?;
+    println!(
+        "{} × {features}, K = {latent}, {precision:?}: held after {:.2} s",
+        instances,
+        begun.elapsed().as_secs_f64()
+    );
+    let stop = Stop::new();
+    let mut shard = held.clone().shard()?;
+    let v = Matrix::from_fn(instances, latent, |i, k| ((i * 31 + k * 17) % 97) as f64 / 97.0 + 0.01);
+    let statistics = shard.start(v.clone(), &stop)?;
+    let squares = Load::new(&views, &scalings, latent)?.view(0).squares();
+    let daimc = Daimc::new(latent);
+    let mut descent = Descent::new(daimc.options(), vec![squares], Bases::Fitted, statistics)?;
+    let step = VStep::Update { solver: Solver::Coordinate, passes: 2 };
+    let (mut sweeps, mut solves) = (Vec::new(), Vec::new());
+    for _ in 0..12 {
+        let begun = Instant::now();
+        let factors = descent.solve()?.clone();
+        let solved = begun.elapsed();
+        let begun = Instant::now();
+        let statistics = shard.sweep(&factors, step, &stop)?;
+        sweeps.push(begun.elapsed().as_secs_f64() * 1e3);
+        solves.push(solved.as_secs_f64() * 1e3);
+        descent.absorb(statistics)?;
+    }
+    let median = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    println!("  sweep {:.2} ms, U and B {:.2} ms", median(&mut sweeps), median(&mut solves));
+    if has("cpu") {
+        let mut here = Cpu::new(&views, &scalings, latent)?;
+        here.start(v, &stop)?;
+        let factors = descent.solve()?.clone();
+        let begun = Instant::now();
+        here.sweep(&factors, step, &stop)?;
+        println!("  the processor {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
+    }
+    if has("nearest") {
+        let begun = Instant::now();
+        let found = held.nearest(0, 10, &stop)?.ok_or("no neighbours")?;
+        println!(
+            "  neighbours {:.2} s, {} of the first: {:?}",
+            begun.elapsed().as_secs_f64(),
+            10,
+            &found.others[..10]
+        );
+    }
+    Ok(())
+}

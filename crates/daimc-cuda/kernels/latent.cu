@@ -1,0 +1,111 @@
+// The V step: rows of V are taken nearer to the minimum of v^T G v / 2 - r^T v, v >= 0, by cyclic coordinate descent.
+//
+// Compiled for each NUMBER (float, double), LANES and ENTRIES: a row is worked on by LANES threads, which hold ENTRIES numbers of v
+// and of its gradient each; number e of thread l is entry e LANES + l.
+
+#define SIZE (LANES * ENTRIES)
+#define THREADS 128
+#define ALL 0xffffffffu
+
+constexpr int ROWS = THREADS / LANES;
+
+// Numbers that are read together.
+struct __align__(16) Four {
+    NUMBER numbers[4];
+};
+
+// Rows from global to shared memory, or back.
+template <bool BACK>
+__device__ inline void move(double* global, NUMBER* shared, long long first, long long instances, int latent) {
+    const long long left = instances - first;
+    const int here = left < ROWS ? (int)left : ROWS;
+    for (int i = threadIdx.x; i < here * latent; i += THREADS) {
+        NUMBER& own = shared[i / latent * (latent + 1) + i % latent];
+        if (BACK)
+            global[first * latent + i] = own;
+        else
+            own = (NUMBER)global[first * latent + i];
+    }
+}
+
+// `from` (null: zeros) times `scale` is where V starts; `to` is where it goes. The pattern of an instance is 0 where `patterns`
+// is null. For each pattern there are SIZE rows of G, padded with zeros, in which the numbers of a thread stand by fours: four of the
+// first thread, four of the second, and so on, until the next four of the first. SIZE steps follow: 1/G_kk times the
+// relaxation, or 0 where an entry takes no part. With a tolerance a row is left as it is once none of its entries changed by more than
+// that share of its largest.
+extern "C" __global__ void __launch_bounds__(THREADS)
+latent_step(double* from, const double* __restrict__ scale, double* right, const NUMBER* __restrict__ grams,
+            const int* __restrict__ patterns, long long instances, int latent, int passes, NUMBER tolerance, double* to) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    NUMBER* const rights = reinterpret_cast<NUMBER*>(memory);
+    NUMBER* const rows = rights + ROWS * (latent + 1);
+    const int lane = threadIdx.x % LANES, place = threadIdx.x / LANES;
+    const long long first = (long long)blockIdx.x * ROWS;
+    const bool there = first + place < instances;
+    move<false>(right, rights, first, instances, latent);
+    if (from) move<false>(from, rows, first, instances, latent);
+    __syncthreads();
+    const NUMBER* const gram = grams + (there && patterns ? (size_t)patterns[first + place] * (SIZE * SIZE + SIZE) : 0);
+    const NUMBER* const steps = gram + SIZE * SIZE;
+    NUMBER v[ENTRIES], gradient[ENTRIES];
+#pragma unroll
+    for (int e = 0; e < ENTRIES; e++) {
+        const int k = e * LANES + lane, at = place * (latent + 1) + k;
+        const bool own = there && k < latent;
+        v[e] = own && from ? rows[at] * (NUMBER)scale[k] : 0;
+        gradient[e] = own ? rights[at] : 0;
+    }
+    const auto subtract = [&](int k, NUMBER value) {
+        const Four* const g = reinterpret_cast<const Four*>(gram + k * SIZE) + lane;
+#pragma unroll
+        for (int i = 0; i < ENTRIES / 4; i++) {
+            const Four four = g[i * LANES];
+#pragma unroll
+            for (int j = 0; j < 4; j++) gradient[4 * i + j] -= four.numbers[j] * value;
+        }
+    };
+    if (from) {
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+#pragma unroll 1
+            for (int owner = 0; owner < LANES; owner++)
+                subtract(e * LANES + owner, LANES == 1 ? v[e] : __shfl_sync(ALL, v[e], owner, LANES));
+    }
+    NUMBER active = there ? 1 : 0;
+    for (int pass = 0; pass < passes; pass++) {
+        NUMBER change = 0, largest = 0;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            if (e * LANES >= latent) continue;
+#pragma unroll 1
+            for (int owner = 0; owner < LANES; owner++) {
+                const int k = e * LANES + owner;
+                const NUMBER stepped = v[e] + gradient[e] * (__ldg(steps + k) * active);
+                const NUMBER moved = stepped > 0 ? stepped : 0;
+                const NUMBER difference = moved - v[e];
+                if (lane == owner) {
+                    v[e] = moved;
+                    change = fmax(change, fabs(difference));
+                    largest = fmax(largest, moved);
+                }
+                subtract(k, LANES == 1 ? difference : __shfl_sync(ALL, difference, owner, LANES));
+            }
+        }
+        if (tolerance > 0) {
+#pragma unroll
+            for (int mask = LANES / 2; mask > 0; mask /= 2) {
+                change = fmax(change, __shfl_xor_sync(ALL, change, mask, LANES));
+                largest = fmax(largest, __shfl_xor_sync(ALL, largest, mask, LANES));
+            }
+            if (!(change > tolerance * largest)) active = 0;
+            if (!__any_sync(ALL, active != 0)) break;
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < ENTRIES; e++) {
+        const int k = e * LANES + lane;
+        if (there && k < latent) rows[place * (latent + 1) + k] = v[e];
+    }
+    __syncthreads();
+    move<true>(to, rows, first, instances, latent);
+}

@@ -1,0 +1,305 @@
+// The two products of a sweep with dense rows.
+//
+//   project   r_j = x_j U - o       for every row x_j, and 8 TILES columns of U at a time
+//   gather    C = sum_j x_j v_j^T   over parts of the rows; `add_parts` adds the parts up
+//
+// Compiled for each TILES and SPLIT, which is 0 for rows of doubles. Products are made by tensor cores on 16 x 8 x 8 tiles. They multiply
+// floats that are rounded to 11 bits; with SPLIT 3 a float is the sum of two of those, and three products
+// of their parts leave an error in the last bits of a float.
+
+#include "common.cuh"
+
+#define FLOAT (SPLIT > 0)
+#if FLOAT
+#define REAL float
+#else
+#define REAL double
+#endif
+#define WARPS 8
+#define STAGES 3
+#define WIDTH (8 * TILES)
+
+// Columns of X of one stage of `project`, which takes 128 rows.
+constexpr int DEPTH = sizeof(REAL) == 4 ? 32 : 16;
+constexpr int STEPS = DEPTH / 8;
+constexpr int TILE = 16 * WARPS;
+constexpr int VECTOR = 16 / sizeof(REAL);
+constexpr int FLUSH = 4;
+constexpr int PARTS = SPLIT == 3 ? 2 : 1;
+
+// Strides in shared memory such that the lanes of a warp meet different banks.
+constexpr int ROW_STRIDE = DEPTH + 4;
+
+// The numbers of a basis that one stage takes.
+constexpr int BASIS = STEPS * TILES * 32 * 2 * PARTS;
+
+// Sums of products. Tensor cores cut off what does not fit a float, so their sums are short and are added up otherwise: parts of
+// rows, of a few thousand, in floats.
+struct Accumulator {
+#if FLOAT
+    float sums[TILES][4] = {};
+    float totals[TILES][4] = {};
+    __device__ void flush() {
+#pragma unroll
+        for (int n = 0; n < TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                totals[n][i] += sums[n][i];
+                sums[n][i] = 0;
+            }
+    }
+#else
+    double totals[TILES][4] = {};
+    __device__ void flush() {}
+#endif
+};
+
+// The parts of four numbers of the left matrix.
+struct Left {
+#if FLOAT
+    unsigned parts[PARTS][4];
+    __device__ void set(int i, float value) {
+        if (PARTS == 2)
+            split(value, parts[0][i], parts[PARTS - 1][i]);
+        else
+            parts[0][i] = rounded(value);
+    }
+#else
+    double parts[4];
+    __device__ void set(int i, double value) { parts[i] = value; }
+#endif
+};
+
+// The parts of two numbers of the right matrix.
+struct Right {
+#if FLOAT
+    unsigned parts[PARTS][2];
+    // From weights: a number, or its two parts side by side.
+    __device__ void set(int i, const float* from) {
+        if (PARTS == 2) {
+            const uint2 both = *reinterpret_cast<const uint2*>(from);
+            parts[0][i] = both.x;
+            parts[PARTS - 1][i] = both.y;
+        } else {
+            parts[0][i] = __float_as_uint(*from);
+        }
+    }
+    // From a basis whose parts the host has laid out.
+    __device__ void take(const float* from) {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            const uint2 own = *reinterpret_cast<const uint2*>(from + 64 * part);
+            parts[part][0] = own.x;
+            parts[part][1] = own.y;
+        }
+    }
+#else
+    double parts[2];
+    __device__ void set(int i, const double* from) { parts[i] = *from; }
+    __device__ void take(const double* from) {
+        const double2 own = *reinterpret_cast<const double2*>(from);
+        parts[0] = own.x;
+        parts[1] = own.y;
+    }
+#endif
+};
+
+__device__ inline void multiply(Accumulator& c, int n, const Left& a, const Right& b) {
+#if FLOAT
+    if (PARTS == 2) {
+        tensor(c.sums[n], a.parts[0], b.parts[PARTS - 1]);
+        tensor(c.sums[n], a.parts[PARTS - 1], b.parts[0]);
+    }
+    tensor(c.sums[n], a.parts[0], b.parts[0]);
+#else
+    tensor(c.totals[n], a.parts[0], b.parts[0]);
+    tensor(c.totals[n], a.parts[2], b.parts[1]);
+    tensor(c.totals[n] + 2, a.parts[1], b.parts[0]);
+    tensor(c.totals[n] + 2, a.parts[3], b.parts[1]);
+#endif
+}
+
+// blockIdx.x: 128 rows; blockIdx.y: columns of U. `basis` is laid out by the host: for each group of columns, 8 features at a
+// time, for each tile and part two numbers for each lane. `instances` has the instance of each row, unless it is null.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+project(const REAL* __restrict__ x, long long stride, const int* __restrict__ instances, long long rows, int features,
+        const REAL* __restrict__ basis, const double* __restrict__ offset, int latent, double* __restrict__ right, int add) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    REAL* const tiles = reinterpret_cast<REAL*>(shared);
+    REAL* const bases = tiles + STAGES * TILE * ROW_STRIDE;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
+    const long long first = (long long)blockIdx.x * TILE;
+    const int stages = (features + DEPTH - 1) / DEPTH;
+    basis += (size_t)blockIdx.y * stages * BASIS;
+
+    auto load = [&](int stage) {
+        if (stage < stages) {
+            REAL* const tile = tiles + stage % STAGES * TILE * ROW_STRIDE;
+            for (int i = threadIdx.x; i < TILE * DEPTH / VECTOR; i += 32 * WARPS) {
+                const int row = i / (DEPTH / VECTOR), column = i % (DEPTH / VECTOR) * VECTOR;
+                const bool there = first + row < rows && stage * DEPTH + column < stride;
+                const REAL* from = there ? x + (first + row) * stride + stage * DEPTH + column : x;
+                copy(tile + row * ROW_STRIDE + column, from, there);
+            }
+            REAL* const own = bases + stage % STAGES * BASIS;
+            for (int i = threadIdx.x * VECTOR; i < BASIS; i += 32 * WARPS * VECTOR)
+                copy(own + i, basis + (size_t)stage * BASIS + i, true);
+        }
+        copies_begun();
+    };
+
+    Accumulator sums;
+    for (int stage = 0; stage < STAGES - 1; stage++) load(stage);
+    for (int stage = 0; stage < stages; stage++) {
+        copies_done<STAGES - 2>();
+        __syncthreads();
+        load(stage + STAGES - 1);
+        const REAL* const tile = tiles + stage % STAGES * TILE * ROW_STRIDE + (16 * warp + group) * ROW_STRIDE + member;
+        const REAL* const own = bases + stage % STAGES * BASIS + 2 * lane;
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            Left a;
+#pragma unroll
+            for (int i = 0; i < 4; i++) a.set(i, tile[(i % 2) * 8 * ROW_STRIDE + 8 * step + i / 2 * 4]);
+#pragma unroll
+            for (int n = 0; n < TILES; n++) {
+                Right b;
+                b.take(own + (step * TILES + n) * PARTS * 64);
+                multiply(sums, n, a, b);
+            }
+        }
+        if (stage % FLUSH == FLUSH - 1) sums.flush();
+    }
+    sums.flush();
+    copies_done<0>();
+
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const long long row = first + 16 * warp + group + 8 * half;
+        if (row >= rows) continue;
+        const long long instance = instances ? instances[row] : row;
+#pragma unroll
+        for (int n = 0; n < TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const int k = blockIdx.y * WIDTH + 8 * n + 2 * member + i;
+                if (k >= latent) continue;
+                double* const out = right + instance * latent + k;
+                const double product = sums.totals[n][2 * half + i] - offset[k];
+                *out = add ? *out + product : product;
+            }
+    }
+}
+
+// Rows of X of one stage of `gather`, of which each warp takes ACROSS times 16 features.
+constexpr int ROWS = DEPTH / 2;
+constexpr int DEEP = 4;
+constexpr int ACROSS = 2;
+constexpr int FEATURES = 16 * ACROSS * WARPS;
+constexpr int TURNED_STRIDE = FEATURES + (FLOAT ? 8 : 4);
+constexpr int WEIGHT_STRIDE = PARTS == 2 || !FLOAT ? WIDTH + 4 : WIDTH + (TILES % 2 ? 0 : 8);
+
+// Numbers of a row of V as `gather` takes them.
+constexpr int PACKED = WIDTH * PARTS;
+
+// Rows of V, padded, in the parts that tensor cores take. blockIdx.y: columns of V.
+extern "C" __global__ void pack(const double* __restrict__ v, long long instances, int latent, REAL* __restrict__ packed) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= instances * WIDTH) return;
+    const long long instance = i / WIDTH;
+    const int k = blockIdx.y * WIDTH + (int)(i % WIDTH);
+    const REAL value = k < latent ? (REAL)v[instance * latent + k] : 0;
+    REAL* const to = packed + ((size_t)instance * gridDim.y + blockIdx.y) * PACKED + i % WIDTH * PARTS;
+#if FLOAT
+    unsigned high, low;
+    split(value, high, low);
+    to[0] = __uint_as_float(PARTS == 2 ? high : rounded(value));
+    if (PARTS == 2) to[PARTS - 1] = __uint_as_float(low);
+#else
+    to[0] = value;
+#endif
+}
+
+// blockIdx.x: FEATURES features; blockIdx.y: a part of the rows; blockIdx.z: columns of V.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+gather(const REAL* __restrict__ x, long long stride, const int* __restrict__ instances, long long rows, int features,
+       const REAL* __restrict__ packed, int latent, long long part, double* __restrict__ sums_of_parts) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    REAL* const tiles = reinterpret_cast<REAL*>(shared);
+    REAL* const weights = tiles + DEEP * ROWS * TURNED_STRIDE;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
+    const int first_feature = blockIdx.x * FEATURES, first_column = blockIdx.z * WIDTH;
+    const long long first = (long long)blockIdx.y * part;
+    const long long end = first + part < rows ? first + part : rows;
+    const int stages = end > first ? (int)((end - first + ROWS - 1) / ROWS) : 0;
+
+    auto load = [&](int stage) {
+        if (stage < stages) {
+            REAL* const tile = tiles + stage % DEEP * ROWS * TURNED_STRIDE;
+            for (int i = threadIdx.x; i < FEATURES * ROWS / VECTOR; i += 32 * WARPS) {
+                const int row = i / (FEATURES / VECTOR), column = i % (FEATURES / VECTOR) * VECTOR;
+                const long long at = first + (long long)stage * ROWS + row;
+                const bool there = at < end && first_feature + column < stride;
+                copy(tile + row * TURNED_STRIDE + column, there ? x + at * stride + first_feature + column : x, there);
+            }
+            REAL* const own = weights + stage % DEEP * ROWS * WEIGHT_STRIDE * PARTS;
+            for (int i = threadIdx.x; i < ROWS * PACKED / VECTOR; i += 32 * WARPS) {
+                const int row = i / (PACKED / VECTOR), column = i % (PACKED / VECTOR) * VECTOR;
+                const long long at = first + (long long)stage * ROWS + row;
+                const long long instance = at < end ? (instances ? instances[at] : at) : 0;
+                const REAL* const from = packed + ((size_t)instance * gridDim.z + blockIdx.z) * PACKED + column;
+                copy(own + row * WEIGHT_STRIDE * PARTS + column, from, at < end);
+            }
+        }
+        copies_begun();
+    };
+
+    Accumulator sums[ACROSS];
+    for (int stage = 0; stage < DEEP - 1; stage++) load(stage);
+    for (int stage = 0; stage < stages; stage++) {
+        copies_done<DEEP - 2>();
+        __syncthreads();
+        load(stage + DEEP - 1);
+        const REAL* const tile =
+            tiles + stage % DEEP * ROWS * TURNED_STRIDE + member * TURNED_STRIDE + 16 * ACROSS * warp + group;
+        const REAL* const own =
+            weights + (stage % DEEP * ROWS * WEIGHT_STRIDE + member * WEIGHT_STRIDE + group) * PARTS;
+#pragma unroll
+        for (int step = 0; step < ROWS / 8; step++) {
+            Left a[ACROSS];
+#pragma unroll
+            for (int m = 0; m < ACROSS; m++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) a[m].set(i, tile[(8 * step + i / 2 * 4) * TURNED_STRIDE + 16 * m + i % 2 * 8]);
+#pragma unroll
+            for (int n = 0; n < TILES; n++) {
+                Right b;
+#pragma unroll
+                for (int i = 0; i < 2; i++) b.set(i, own + ((8 * step + 4 * i) * WEIGHT_STRIDE + 8 * n) * PARTS);
+#pragma unroll
+                for (int m = 0; m < ACROSS; m++) multiply(sums[m], n, a[m], b);
+            }
+        }
+        if (stage % (2 * FLUSH) == 2 * FLUSH - 1)
+            for (int m = 0; m < ACROSS; m++) sums[m].flush();
+    }
+    copies_done<0>();
+
+    double* const out = sums_of_parts + (size_t)blockIdx.y * features * latent;
+#pragma unroll
+    for (int m = 0; m < ACROSS; m++) {
+        sums[m].flush();
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int feature = first_feature + 16 * (ACROSS * warp + m) + group + 8 * half;
+            if (feature >= features) continue;
+#pragma unroll
+            for (int n = 0; n < TILES; n++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    const int k = first_column + 8 * n + 2 * member + i;
+                    if (k < latent) out[(size_t)feature * latent + k] = sums[m].totals[n][2 * half + i];
+                }
+        }
+    }
+}

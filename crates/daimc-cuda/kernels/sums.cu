@@ -1,0 +1,170 @@
+// Sums over instances, and products with sparse rows. Sums are made of parts, which `add_parts` adds up in their order, so that
+// they are the same in every run.
+
+#include "common.cuh"
+
+// out = sum of parts, each of `size` numbers. 32 x 8 threads for 32 numbers: of eight parts each thread adds up one.
+extern "C" __global__ void __launch_bounds__(256)
+add_parts(const double* __restrict__ parts, long long size, int count, double* __restrict__ out) {
+    __shared__ double shared[8][32];
+    const long long i = (long long)blockIdx.x * 32 + threadIdx.x;
+    double sum = 0.0;
+    if (i < size)
+        for (int part = threadIdx.y; part < count; part += 8) sum += parts[(size_t)part * size + i];
+    shared[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || i >= size) return;
+    for (int other = 1; other < 8; other++) sum += shared[other][threadIdx.x];
+    out[i] = sum;
+}
+
+// Sums of V over the rows of a part, times a factor of the row. blockIdx.x: the part. 256 threads, latent <= 256.
+extern "C" __global__ void __launch_bounds__(256)
+column_sums(const double* __restrict__ v, const int* __restrict__ instances, long long rows, const double* __restrict__ factors,
+            int latent, long long part, double* __restrict__ sums_of_parts) {
+    __shared__ double shared[256];
+    const int phases = 256 / latent, k = threadIdx.x % latent, phase = threadIdx.x / latent;
+    const long long first = (long long)blockIdx.x * part, end = first + part < rows ? first + part : rows;
+    double sum = 0.0;
+    if (phase < phases)
+        for (long long row = first + phase; row < end; row += phases) {
+            const long long instance = instances ? instances[row] : row;
+            const double value = v[instance * latent + k];
+            sum += factors ? factors[row] * value : value;
+        }
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (phase == 0) {
+        for (int other = 1; other < phases; other++) sum += shared[other * latent + k];
+        sums_of_parts[(size_t)blockIdx.x * latent + k] = sum;
+    }
+}
+
+// Sums of v v^T over the rows of a part, by tensor cores. blockIdx.x: the part; blockIdx.y: the square of 32 x 32 numbers, in the
+// order (0, 0), (1, 0), (1, 1), (2, 0) ... Each of 8 warps takes every eighth group of four rows.
+constexpr int GROUPS = 4;
+extern "C" __global__ void __launch_bounds__(256)
+gram_sums(const double* __restrict__ v, const int* __restrict__ instances, long long rows, int latent, long long part,
+          double* __restrict__ sums_of_parts) {
+    __shared__ double shared[32 * 32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
+    int i = 0, j = blockIdx.y;
+    while (j > i) j -= ++i;
+    const long long first = (long long)blockIdx.x * part, end = first + part < rows ? first + part : rows;
+    double sums[GROUPS][GROUPS][2] = {};
+    const auto entry = [&](const double* row, int at) { return row && at < latent ? row[at] : 0.0; };
+    for (long long from = first + 4 * warp; from < end; from += 32) {
+        const long long at = from + member;
+        const double* const row = at < end ? v + (instances ? (long long)instances[at] : at) * latent : nullptr;
+        double left[GROUPS], right[GROUPS];
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++) {
+            left[g] = entry(row, 32 * i + 8 * g + group);
+            right[g] = i == j ? left[g] : entry(row, 32 * j + 8 * g + group);
+        }
+#pragma unroll
+        for (int a = 0; a < GROUPS; a++)
+#pragma unroll
+            for (int b = 0; b < GROUPS; b++)
+                if (32 * i + 8 * a < latent && 32 * j + 8 * b < latent) tensor(sums[a][b], left[a], right[b]);
+    }
+    for (int other = 0; other < 8; other++) {
+        if (warp == other)
+#pragma unroll
+            for (int a = 0; a < GROUPS; a++)
+#pragma unroll
+                for (int b = 0; b < GROUPS; b++)
+#pragma unroll
+                    for (int c = 0; c < 2; c++) {
+                        double& own = shared[(8 * a + group) * 32 + 8 * b + 2 * member + c];
+                        own = other == 0 ? sums[a][b][c] : own + sums[a][b][c];
+                    }
+        __syncthreads();
+    }
+    double* const out = sums_of_parts + (size_t)blockIdx.x * latent * latent;
+    for (int at = threadIdx.x; at < 32 * 32; at += 256) {
+        const int k = 32 * i + at / 32, l = 32 * j + at % 32;
+        if (k >= latent || l >= latent) continue;
+        out[k * latent + l] = shared[at];
+        out[l * latent + k] = shared[at];
+    }
+}
+
+// r_j = f_j (x_j U - o) for sparse rows: a warp for each. CHUNKS times 32 columns of U at most.
+template <typename REAL, int CHUNKS>
+__device__ inline void project_sparse(const long long* __restrict__ offsets, const int* __restrict__ columns,
+                                      const REAL* __restrict__ values, const int* __restrict__ instances, long long rows,
+                                      const double* __restrict__ basis, const double* __restrict__ offset,
+                                      const double* __restrict__ factors, int latent, double* __restrict__ right, int add) {
+    const int lane = threadIdx.x % 32;
+    const long long row = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= rows) return;
+    double sums[CHUNKS] = {};
+    for (long long i = offsets[row]; i < offsets[row + 1]; i++) {
+        const double value = values[i];
+        const double* const u = basis + (size_t)columns[i] * latent;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+            if (32 * c + lane < latent) sums[c] += value * u[32 * c + lane];
+    }
+    const long long instance = instances ? instances[row] : row;
+    const double own = factors ? factors[row] : 1.0;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++) {
+        const int k = 32 * c + lane;
+        if (k >= latent) continue;
+        double* const out = right + instance * latent + k;
+        const double product = own * (sums[c] - offset[k]);
+        *out = add ? *out + product : product;
+    }
+}
+
+// Sums of x (f v)^T over a stretch of the entries of one feature: a warp for each. Entries stand by feature, with their rows.
+template <typename REAL, int CHUNKS>
+__device__ inline void gather_sparse(const long long* __restrict__ stretches, long long count, const int* __restrict__ entry_rows,
+                                     const REAL* __restrict__ values, const int* __restrict__ instances,
+                                     const double* __restrict__ v, const double* __restrict__ factors, int latent,
+                                     double* __restrict__ sums_of_stretches) {
+    const int lane = threadIdx.x % 32;
+    const long long stretch = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (stretch >= count) return;
+    double sums[CHUNKS] = {};
+    for (long long i = stretches[stretch]; i < stretches[stretch + 1]; i++) {
+        const int row = entry_rows[i];
+        const double value = (factors ? factors[row] : 1.0) * (double)values[i];
+        const double* const own = v + (instances ? (long long)instances[row] : row) * latent;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+            if (32 * c + lane < latent) sums[c] += value * own[32 * c + lane];
+    }
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++)
+        if (32 * c + lane < latent) sums_of_stretches[stretch * latent + 32 * c + lane] = sums[c];
+}
+
+#define SPARSE(NAME, REAL, CHUNKS)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(256) project_sparse_##NAME(                                                     \
+        const long long* offsets, const int* columns, const REAL* values, const int* instances, long long rows,                  \
+        const double* basis, const double* offset, const double* factors, int latent, double* right, int add) {                  \
+        project_sparse<REAL, CHUNKS>(offsets, columns, values, instances, rows, basis, offset, factors, latent, right, add);     \
+    }                                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(256) gather_sparse_##NAME(                                                      \
+        const long long* stretches, long long count, const int* entry_rows, const REAL* values, const int* instances,            \
+        const double* v, const double* factors, int latent, double* sums) {                                                      \
+        gather_sparse<REAL, CHUNKS>(stretches, count, entry_rows, values, instances, v, factors, latent, sums);                  \
+    }
+SPARSE(f32_1, float, 1)
+SPARSE(f32_8, float, 8)
+SPARSE(f64_1, double, 1)
+SPARSE(f64_8, double, 8)
+
+// Adds up the stretches of each feature: those from `firsts[f]` to `firsts[f + 1]`.
+extern "C" __global__ void add_stretches(const double* __restrict__ sums, const int* __restrict__ firsts, int features, int latent,
+                                         double* __restrict__ out) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= (long long)features * latent) return;
+    const int feature = (int)(i / latent), k = (int)(i % latent);
+    double sum = 0.0;
+    for (long long stretch = firsts[feature]; stretch < firsts[feature + 1]; stretch++) sum += sums[stretch * latent + k];
+    out[i] = sum;
+}

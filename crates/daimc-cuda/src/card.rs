@@ -1,0 +1,319 @@
+//! A card: memory on it, and kernels that run there. Everything that is not safe is in this file.
+
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::sys::{CUfunction_attribute, CUresult, is_culib_present};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
+    LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits,
+};
+use cudarc::nvrtc::Ptx;
+use daimc::{Error, Result};
+
+use crate::kernels;
+
+/// What can lie on a card.
+pub trait Value: DeviceRepr + ValidAsZeroBits + Copy + Default + Send + Sync + 'static {}
+
+impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default + Send + Sync + 'static> Value for T {}
+
+/// A card, and the stream on which all its work is done, one piece after the other.
+#[derive(Debug)]
+pub struct Card {
+    pub name: String,
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    modules: Mutex<HashMap<String, Arc<CudaModule>>>,
+    /// Whoever works with what several share holds it.
+    pub turn: Mutex<()>,
+}
+
+/// The oldest cards and drivers that will do.
+const LEAST_CAPABILITY: (i32, i32) = (8, 0);
+const LEAST_DRIVER: &str = "520";
+
+impl Card {
+    /// Opens a card by its number.
+    pub fn open(number: usize) -> Result<Self, String> {
+        // SAFETY: only asks whether the library can be loaded.
+        if !unsafe { is_culib_present() } {
+            return Err(
+                "there is no NVIDIA driver here (libcuda.so was not found); install it, or use the processor"
+                    .into(),
+            );
+        }
+        let count = match CudaContext::device_count() {
+            Ok(count) => count as usize,
+            Err(error) => return Err(format!("the NVIDIA driver does not work: {}", reason(&error))),
+        };
+        if number >= count {
+            return Err(match count {
+                0 => "the NVIDIA driver sees no card".into(),
+                1 => format!("there is no card {number}: there is one, card 0"),
+                _ => format!("there is no card {number}: there are {count}, from 0"),
+            });
+        }
+        let failed = |error: DriverError| format!("card {number} cannot be used: {}", reason(&error));
+        let context = CudaContext::new(number).map_err(failed)?;
+        let name = context.name().map_err(failed)?;
+        let capability = context.compute_capability().map_err(failed)?;
+        if capability < LEAST_CAPABILITY {
+            return Err(format!(
+                "{name} has compute capability {}.{}, and at least {}.{} is needed",
+                capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
+            ));
+        }
+        let stream = context.default_stream();
+        let (modules, turn) = (Mutex::default(), Mutex::default());
+        Ok(Self { name, context, stream, modules, turn })
+    }
+
+    /// An error of the card, in one sentence.
+    pub fn error(&self, error: &DriverError) -> Error {
+        daimc::accelerator::refused(&self.name, reason(error))
+    }
+
+    /// Bytes that are free.
+    pub fn free(&self) -> Result<usize> {
+        self.context.mem_get_info().map(|(free, _)| free).map_err(|error| self.error(&error))
+    }
+
+    /// So many zeros on the card.
+    pub fn zeros<T: Value>(&self, length: usize) -> Result<Memory<T>> {
+        // An empty allocation is an error of the driver.
+        let slice = self.stream.alloc_zeros::<T>(length.max(1)).map_err(|error| self.error(&error))?;
+        Ok(Memory::new(slice, length, &self.stream))
+    }
+
+    /// A copy on the card.
+    pub fn copy<T: Value>(&self, values: &[T]) -> Result<Memory<T>> {
+        let mut memory = self.zeros(values.len())?;
+        self.write(values, &mut memory)?;
+        Ok(memory)
+    }
+
+    /// Overwrites the beginning.
+    pub fn write<T: Value>(&self, values: &[T], memory: &mut Memory<T>) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let mut to = memory.slice.slice_mut(..values.len());
+        self.stream.memcpy_htod(values, &mut to).map_err(|error| self.error(&error))
+    }
+
+    /// Overwrites with zeros.
+    pub fn clear<T: Value>(&self, memory: &mut Memory<T>) -> Result<()> {
+        self.stream.memset_zeros(&mut memory.slice).map_err(|error| self.error(&error))
+    }
+
+    /// Waits for all work, and brings values back.
+    pub fn read<T: Value>(&self, memory: &Memory<T>) -> Result<Vec<T>> {
+        let mut values = vec![T::default(); memory.length];
+        if !values.is_empty() {
+            let from = memory.slice.slice(..memory.length);
+            self.stream.memcpy_dtoh(&from, &mut values).map_err(|error| self.error(&error))?;
+        }
+        self.wait()?;
+        Ok(values)
+    }
+
+    /// Waits until all work is done.
+    pub fn wait(&self) -> Result<()> {
+        self.stream.synchronize().map_err(|error| self.error(&error))
+    }
+
+    /// Two places in memory that the card reads without help.
+    pub fn stages<T: Value>(&self, length: usize) -> Result<[Stage<T>; 2]> {
+        let stage = || {
+            // SAFETY: it is written before it is read.
+            let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length, 0) };
+            pinned.map(Stage).map_err(|error| self.error(&error))
+        };
+        Ok([stage()?, stage()?])
+    }
+
+    /// Begins to copy the first values of a stage to somewhere in memory.
+    pub fn send<T: Value>(
+        &self,
+        stage: &Stage<T>,
+        count: usize,
+        memory: &mut Memory<T>,
+        at: usize,
+    ) -> Result<()> {
+        let mut to = memory.slice.slice_mut(at..at + count);
+        let part = Part { stage: &stage.0, count };
+        self.stream.memcpy_htod(&part, &mut to).map_err(|error| self.error(&error))
+    }
+
+    /// A kernel of a module that may have so many bytes of shared memory.
+    pub fn kernel(&self, module: &str, function: &str, shared: usize) -> Result<Kernel> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = match modules.get(module) {
+            Some(loaded) => loaded.clone(),
+            None => {
+                let loaded = self.context.load_module(Ptx::from_src(kernels::source(module)));
+                let loaded = loaded.map_err(|error| self.error(&error))?;
+                modules.insert(module.into(), loaded.clone());
+                loaded
+            }
+        };
+        let function = loaded.load_function(function).map_err(|error| self.error(&error))?;
+        if shared > 48 << 10 {
+            let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            function.set_attribute(most, shared as i32).map_err(|error| self.error(&error))?;
+        }
+        Ok(Kernel { function, shared })
+    }
+
+    /// Runs a kernel.
+    pub fn launch(
+        &self,
+        kernel: &Kernel,
+        grid: (usize, usize, usize),
+        block: (u32, u32),
+        arguments: &[Argument],
+    ) -> Result<()> {
+        if grid.0 == 0 || grid.1 == 0 || grid.2 == 0 {
+            return Ok(());
+        }
+        let config = LaunchConfig {
+            grid_dim: (grid.0 as u32, grid.1 as u32, grid.2 as u32),
+            block_dim: (block.0, block.1, 1),
+            shared_mem_bytes: kernel.shared as u32,
+        };
+        let mut launch = self.stream.launch_builder(&kernel.function);
+        for argument in arguments {
+            match argument {
+                Argument::Pointer(value) => launch.arg(value),
+                Argument::Long(value) => launch.arg(value),
+                Argument::Int(value) => launch.arg(value),
+                Argument::Double(value) => launch.arg(value),
+                Argument::Float(value) => launch.arg(value),
+            };
+        }
+        // SAFETY: the arguments are those of the kernel, in the order of its source; pointers are of memory that is as long as it
+        // expects and that lives until the stream, on which everything happens in order, is done with it.
+        unsafe { launch.launch(config) }.map(drop).map_err(|error| self.error(&error))
+    }
+}
+
+/// What the driver says, in a sentence that tells what to do.
+fn reason(error: &DriverError) -> String {
+    match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "its memory is full; free it, or use the processor".into(),
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION | CUresult::CUDA_ERROR_INVALID_PTX => {
+            format!("its driver is too old: update it to version {LEAST_DRIVER} or later")
+        }
+        CUresult::CUDA_ERROR_NO_DEVICE => "the NVIDIA driver sees no card".into(),
+        _ => match (error.error_name(), error.error_string()) {
+            (Ok(name), Ok(text)) => format!("{} ({})", text.to_string_lossy(), name.to_string_lossy()),
+            _ => format!("the driver reports error {}", error.0 as u32),
+        },
+    }
+}
+
+/// Values on a card.
+#[derive(Debug)]
+pub struct Memory<T> {
+    slice: CudaSlice<T>,
+    length: usize,
+    pointer: u64,
+}
+
+impl<T> Memory<T> {
+    fn new(slice: CudaSlice<T>, length: usize, stream: &CudaStream) -> Self {
+        let pointer = slice.device_ptr(stream).0;
+        Self { slice, length, pointer }
+    }
+
+    /// The address, for kernels.
+    pub fn at(&self) -> Argument {
+        Argument::Pointer(self.pointer)
+    }
+
+    /// The address of a value.
+    pub fn from(&self, index: usize) -> Argument {
+        Argument::Pointer(self.pointer + (index * size_of::<T>()) as u64)
+    }
+
+    pub fn len(&self) -> usize {
+        self.length
+    }
+}
+
+/// A place in memory that the card reads without help.
+#[derive(Debug)]
+pub struct Stage<T>(PinnedHostSlice<T>);
+
+impl<T: Value> Stage<T> {
+    /// The values, once the card has read what was sent before.
+    pub fn values(&mut self, card: &Card) -> Result<&mut [T]> {
+        self.0.as_mut_slice().map_err(|error| card.error(&error))
+    }
+}
+
+/// The first values of a stage.
+struct Part<'a, T> {
+    stage: &'a PinnedHostSlice<T>,
+    count: usize,
+}
+
+impl<T> cudarc::driver::HostSlice<T> for Part<'_, T> {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    unsafe fn stream_synced_slice<'b>(
+        &'b self,
+        stream: &'b CudaStream,
+    ) -> (&'b [T], cudarc::driver::SyncOnDrop<'b>) {
+        // SAFETY: the caller uses the slice with this stream.
+        let (all, sync) = unsafe { self.stage.stream_synced_slice(stream) };
+        (&all[..self.count], sync)
+    }
+
+    unsafe fn stream_synced_mut_slice<'b>(
+        &'b mut self,
+        _: &'b CudaStream,
+    ) -> (&'b mut [T], cudarc::driver::SyncOnDrop<'b>) {
+        unreachable!("stages are sent, not received")
+    }
+}
+
+/// A kernel, with the bytes of shared memory it is run with.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    function: CudaFunction,
+    shared: usize,
+}
+
+/// What a kernel is given.
+#[derive(Clone, Copy, Debug)]
+pub enum Argument {
+    Pointer(u64),
+    Long(i64),
+    Int(i32),
+    Double(f64),
+    Float(f32),
+}
+
+impl Argument {
+    /// No address.
+    pub const NULL: Self = Self::Pointer(0);
+
+    pub fn long(value: usize) -> Self {
+        Self::Long(value as i64)
+    }
+
+    pub fn int(value: usize) -> Self {
+        Self::Int(value as i32)
+    }
+}
+
+/// The address of memory, if there is any.
+pub fn maybe<T>(memory: Option<&Memory<T>>) -> Argument {
+    memory.map_or(Argument::NULL, Memory::at)
+}

@@ -1,0 +1,70 @@
+//! The kernels, compiled: `kernels/compile.py` makes them of the sources beside it.
+
+/// The modules by name.
+macro_rules! modules {
+    ($($name:literal)*) => {
+        const MODULES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../kernels/ptx/", $name, ".ptx")))),*];
+    };
+}
+
+modules! {
+    "products_f32_1" "products_f32_2" "products_f32_3" "products_f32_4" "products_f32_5" "products_f32_6" "products_f32_7"
+    "products_f32_8" "products_tf32_1" "products_tf32_2" "products_tf32_3" "products_tf32_4" "products_tf32_5" "products_tf32_6"
+    "products_tf32_7" "products_tf32_8" "products_f64_1" "products_f64_2" "products_f64_3" "products_f64_4" "products_f64_5"
+    "products_f64_6" "products_f64_7" "products_f64_8"
+    "latent_float_1_4" "latent_float_1_8" "latent_float_1_12" "latent_float_1_16" "latent_float_1_20" "latent_float_1_24"
+    "latent_float_2_16" "latent_float_4_12" "latent_float_4_16" "latent_float_8_16" "latent_float_16_16"
+    "latent_double_1_4" "latent_double_1_8" "latent_double_1_12" "latent_double_1_16" "latent_double_1_20" "latent_double_1_24"
+    "latent_double_2_16" "latent_double_4_12" "latent_double_4_16" "latent_double_8_16" "latent_double_16_16"
+    "sums" "nearest"
+}
+
+/// The PTX of a module.
+pub fn source(module: &str) -> &'static str {
+    MODULES.iter().find(|(name, _)| *name == module).map_or("", |(_, source)| source)
+}
+
+/// Threads that work on a row of V, and the numbers that each of them holds.
+const LATENT: [(usize, usize); 11] =
+    [(1, 4), (1, 8), (1, 12), (1, 16), (1, 20), (1, 24), (2, 16), (4, 12), (4, 16), (8, 16), (16, 16)];
+
+/// Columns of V, at most.
+pub const MOST_COLUMNS: usize = 256;
+
+/// Threads per row and numbers per thread for a V with so many columns.
+pub fn latent_shape(latent: usize) -> (usize, usize) {
+    LATENT.into_iter().find(|(lanes, entries)| lanes * entries >= latent).unwrap_or(LATENT[LATENT.len() - 1])
+}
+
+/// Columns of a tile of the products, and the tiles that one block takes, at most.
+pub const TILE: usize = 8;
+const MOST_TILES: usize = 8;
+
+/// How the columns of V are shared out: tiles in a group, and groups.
+pub fn tiles(latent: usize) -> (usize, usize) {
+    let groups = latent.div_ceil(TILE * MOST_TILES).max(1);
+    let tiles = latent.div_ceil(groups).div_ceil(TILE).max(1);
+    (tiles, latent.div_ceil(tiles * TILE).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_kernel_for_every_number_of_columns() {
+        for latent in 1..=MOST_COLUMNS {
+            let (tiles, groups) = tiles(latent);
+            assert!(tiles * groups * TILE >= latent && tiles * (groups - 1) * TILE < latent, "{latent}");
+            for kind in ["f32", "tf32", "f64"] {
+                assert!(source(&format!("products_{kind}_{tiles}")).contains(".entry gather"));
+            }
+            let (lanes, entries) = latent_shape(latent);
+            assert!(lanes * entries >= latent);
+            for number in ["float", "double"] {
+                assert!(source(&format!("latent_{number}_{lanes}_{entries}")).contains(".entry latent_step"));
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The rows of a view on a card, and the two products of a sweep with them.
+
+mod dense;
+mod sparse;
+
+use std::ops::Range;
+
+use daimc::accelerator::{Load, Scaled};
+use daimc::source::{Block, Buffer};
+use daimc::{Layout, Matrix, Result};
+
+use crate::Precision;
+use crate::card::{Card, Memory, maybe};
+use dense::{Dense, Packed};
+use sparse::Sparse;
+
+/// The rows of a view.
+pub struct Rows {
+    scaled: Scaled,
+    pub features: usize,
+    pub count: usize,
+    /// The instance of each row; `None` if all are there.
+    pub instances: Option<Memory<i32>>,
+    entries: Entries,
+    fold: Fold,
+}
+
+enum Entries {
+    F32(Dense<f32>),
+    F64(Dense<f64>),
+    SparseF32(Sparse<f32>),
+    SparseF64(Sparse<f64>),
+}
+
+/// How products with rows as they lie on the card become those with scaled rows.
+#[derive(Clone, Copy, PartialEq)]
+enum Fold {
+    /// As the view says, and each row counts with this factor.
+    By(f64),
+    /// As the view says, and each row counts with a factor of its own, which the products apply.
+    ByRow,
+    /// They are those of scaled rows.
+    Done,
+}
+
+/// V in the forms that the products of some views take.
+#[derive(Default)]
+pub struct Packs {
+    f32: Option<Packed<f32>>,
+    f64: Option<Packed<f64>>,
+}
+
+impl Rows {
+    /// Takes the rows of a view.
+    pub fn new(card: &Card, load: &Load<'_>, view: usize, precision: Precision) -> Result<Self> {
+        let scaled = load.view(view);
+        let schema = load.source().schema().view(view);
+        let present: Option<Vec<i32>> = (!schema.is_complete())
+            .then(|| (0..schema_instances(load)).filter(|&i| schema.shows(i)).map(|i| i as i32).collect());
+        let count = present.as_ref().map_or_else(|| schema_instances(load), Vec::len);
+        let instances = present.as_deref().map(|own| card.copy(own)).transpose()?;
+        let fold = match (scaled.common_factor(), scaled.layout().is_dense()) {
+            (Some(factor), _) => Fold::By(factor),
+            (None, false) => Fold::ByRow,
+            (None, true) => Fold::Done,
+        };
+        let scale = scaled.is_stored_scaled() || fold == Fold::Done;
+        let source = Source { card, load, view, scaled: &scaled, count, scale };
+        let entries = match scaled.layout() {
+            Layout::DenseF32 => Entries::F32(Dense::new(&source, precision)?),
+            Layout::DenseF64 => Entries::F64(Dense::new(&source, precision)?),
+            Layout::SparseF32 => Entries::SparseF32(Sparse::new(&source)?),
+            Layout::SparseF64 => Entries::SparseF64(Sparse::new(&source)?),
+        };
+        Ok(Self { features: scaled.features(), scaled, count, instances, entries, fold })
+    }
+
+    /// Whether products are made in single precision.
+    pub fn is_single(&self) -> bool {
+        matches!(self.entries, Entries::F32(_) | Entries::SparseF32(_))
+    }
+
+    /// Adds `x'ᵀU` of each row to `right`, or overwrites it.
+    pub fn project(&self, card: &Card, basis: &Matrix, right: &Memory<f64>, add: bool) -> Result<()> {
+        let (mut basis, mut offset) = match self.fold {
+            Fold::Done => (basis.clone(), vec![0.0; basis.columns()]),
+            Fold::By(_) | Fold::ByRow => self.scaled.fold(basis),
+        };
+        if let Fold::By(factor) = self.fold {
+            basis.values_mut().iter_mut().chain(&mut offset).for_each(|value| *value *= factor);
+        }
+        let offset = card.copy(&offset)?;
+        let instances = maybe(self.instances.as_ref());
+        match &self.entries {
+            Entries::F32(own) => own.project(card, &basis, &offset, instances, right, add),
+            Entries::F64(own) => own.project(card, &basis, &offset, instances, right, add),
+            Entries::SparseF32(own) => own.project(card, &basis, &offset, instances, right, add),
+            Entries::SparseF64(own) => own.project(card, &basis, &offset, instances, right, add),
+        }
+    }
+
+    /// `Σ x vᵀ` of the rows as they lie here, features × columns of V, into `sums` from `at` on.
+    pub fn gather(
+        &self,
+        card: &Card,
+        v: &Latent<'_>,
+        packs: &mut Packs,
+        sums: &Memory<f64>,
+        at: usize,
+    ) -> Result<()> {
+        let instances = maybe(self.instances.as_ref());
+        let to = sums.from(at);
+        match &self.entries {
+            Entries::F32(own) => own.gather(card, v, &mut packs.f32, instances, to),
+            Entries::F64(own) => own.gather(card, v, &mut packs.f64, instances, to),
+            Entries::SparseF32(own) => own.gather(card, v, instances, to),
+            Entries::SparseF64(own) => own.gather(card, v, instances, to),
+        }
+    }
+
+    /// Writes the rows as they are compared: dense, scaled and counted from their mean, `width` numbers each, and the squares of
+    /// their lengths. Returns whether it could: sparse rows cannot be counted from anywhere.
+    pub fn centre(
+        &self,
+        card: &Card,
+        instances: usize,
+        width: usize,
+        out: &Memory<f32>,
+        squares: &Memory<f32>,
+    ) -> Result<bool> {
+        if matches!(self.entries, Entries::SparseF32(_) | Entries::SparseF64(_)) {
+            return Ok(false);
+        }
+        let ones = card.copy(&vec![1.0; instances])?;
+        let sums = card.zeros::<f64>(self.features)?;
+        let everyone = Latent { v: &ones, instances, columns: 1 };
+        self.gather(card, &everyone, &mut Packs::default(), &sums, 0)?;
+        let mean: Vec<f64> = card.read(&sums)?.iter().map(|sum| sum / self.count.max(1) as f64).collect();
+        let factor = match self.fold {
+            Fold::By(factor) => {
+                let (folded, _) = self.scaled.fold(&Matrix::from_fn(self.features, 1, |_, _| 1.0));
+                folded.values().iter().map(|own| own * factor).collect()
+            }
+            Fold::ByRow | Fold::Done => vec![1.0; self.features],
+        };
+        let (mean, factor) = (card.copy(&mean)?, card.copy(&factor)?);
+        match &self.entries {
+            Entries::F32(own) => own.centre(card, "centred_f32", &mean, &factor, width, out, squares)?,
+            Entries::F64(own) => own.centre(card, "centred_f64", &mean, &factor, width, out, squares)?,
+            Entries::SparseF32(_) | Entries::SparseF64(_) => {}
+        }
+        Ok(true)
+    }
+
+    /// The factors of rows, where each has its own.
+    pub fn factors(&self) -> Option<&Memory<f64>> {
+        match &self.entries {
+            Entries::F32(_) | Entries::F64(_) => None,
+            Entries::SparseF32(own) => own.factors.as_ref(),
+            Entries::SparseF64(own) => own.factors.as_ref(),
+        }
+    }
+
+    /// Makes `Σ x' vᵀ` of the sums of `gather` and those of V over the rows, weighed by the factors of rows if they have any.
+    pub fn finish(&self, sums: &mut Matrix, columns: &[f64]) {
+        match self.fold {
+            Fold::Done => {}
+            Fold::ByRow => self.scaled.unfold(sums, columns),
+            Fold::By(factor) => {
+                sums.values_mut().iter_mut().for_each(|value| *value *= factor);
+                let weights: Vec<f64> = columns.iter().map(|sum| factor * sum).collect();
+                self.scaled.unfold(sums, &weights);
+            }
+        }
+    }
+}
+
+fn schema_instances(load: &Load<'_>) -> usize {
+    load.source().schema().instances()
+}
+
+/// V on the card.
+pub struct Latent<'a> {
+    pub v: &'a Memory<f64>,
+    pub instances: usize,
+    pub columns: usize,
+}
+
+/// Where the rows of a view come from.
+struct Source<'a> {
+    card: &'a Card,
+    load: &'a Load<'a>,
+    view: usize,
+    scaled: &'a Scaled,
+    /// Rows.
+    count: usize,
+    /// Whether they are scaled on their way.
+    scale: bool,
+}
+
+impl Source<'_> {
+    /// Calls `each` with some instances at a time, of about so many bytes, and the block of their rows.
+    fn each(&self, bytes: usize, mut each: impl FnMut(Range<usize>, &Block<'_>) -> Result<()>) -> Result<()> {
+        let instances = schema_instances(self.load);
+        let per_row = self.load.source().schema().view(self.view).bytes_per_row().max(1);
+        let step = (bytes / per_row).clamp(1, instances.max(1));
+        let mut buffer = Buffer::default();
+        for start in (0..instances).step_by(step) {
+            self.load.stop().check()?;
+            let range = start..(start + step).min(instances);
+            let block = self.load.read(self.view, range.clone(), &mut buffer)?;
+            each(range, &block)?;
+        }
+        Ok(())
+    }
+}
+
+/// Threads that prepare rows for their way.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(32)
+}

@@ -1,0 +1,295 @@
+//! Dense rows.
+
+use daimc::source::{Block, Rows as Given};
+use daimc::{Matrix, Result};
+
+use super::{Latent, Source, threads};
+use crate::Precision;
+use crate::card::{Argument, Card, Memory, Value};
+use crate::kernels;
+
+/// A number of dense rows.
+pub trait Real: Value {
+    /// Bytes of a number, and numbers that are read together: rows begin at multiples of these.
+    const TOGETHER: usize = 16 / size_of::<Self>();
+    /// Features of a stage of the first product; half as many rows are in one of the second.
+    const DEPTH: usize = 128 / size_of::<Self>();
+
+    fn of(value: f64) -> Self;
+    fn rows<'a>(given: &Given<'a>) -> &'a [Self];
+    fn module(precision: Precision) -> (&'static str, usize);
+    /// A number in the parts that are multiplied.
+    fn part(value: f64, part: usize, precision: Precision) -> Self;
+}
+
+impl Real for f32 {
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+
+    fn rows<'a>(given: &Given<'a>) -> &'a [Self] {
+        if let Given::DenseF32(values) = given { values } else { &[] }
+    }
+
+    fn module(precision: Precision) -> (&'static str, usize) {
+        match precision {
+            Precision::Single => ("products_f32", 2),
+            Precision::Tf32 => ("products_tf32", 1),
+        }
+    }
+
+    fn part(value: f64, part: usize, precision: Precision) -> Self {
+        let value = value as Self;
+        let rounded = |value: Self| Self::from_bits(value.to_bits().wrapping_add(0x1000) & 0xffff_e000);
+        let high = Self::from_bits(value.to_bits() & 0xffff_e000);
+        match (precision, part) {
+            (Precision::Tf32, _) => rounded(value),
+            (Precision::Single, 0) => high,
+            (Precision::Single, _) => rounded(value - high),
+        }
+    }
+}
+
+impl Real for f64 {
+    fn of(value: f64) -> Self {
+        value
+    }
+
+    fn rows<'a>(given: &Given<'a>) -> &'a [Self] {
+        if let Given::DenseF64(values) = given { values } else { &[] }
+    }
+
+    fn module(_: Precision) -> (&'static str, usize) {
+        ("products_f64", 1)
+    }
+
+    fn part(value: f64, _: usize, _: Precision) -> Self {
+        value
+    }
+}
+
+/// Dense rows, one after the other.
+pub struct Dense<T> {
+    values: Memory<T>,
+    rows: usize,
+    features: usize,
+    /// Numbers from a row to the next.
+    stride: usize,
+    precision: Precision,
+}
+
+/// Rows of V as the second product takes them.
+pub struct Packed<T>(Memory<T>);
+
+/// Bytes of rows on their way at a time.
+const STAGE: usize = 64 << 20;
+
+/// Rows that one block of the first product takes, and features of the second.
+const ROWS: usize = 128;
+const FEATURES: usize = 256;
+/// Stages of the first product and of the second.
+const STAGES: usize = 3;
+const DEEP: usize = 4;
+
+/// Rows of a part of the second product, at most, and its parts if there are fewer rows.
+const PART: usize = 8192;
+const PARTS: usize = 1056;
+
+impl<T: Real> Dense<T> {
+    pub fn new(source: &Source<'_>, precision: Precision) -> Result<Self> {
+        let features = source.scaled.features();
+        let stride = features.next_multiple_of(T::TOGETHER);
+        let card = source.card;
+        let mut values = card.zeros::<T>(source.count * stride)?;
+        let mut stages = card.stages::<T>((STAGE / size_of::<T>()).max(stride))?;
+        let mut done = 0;
+        let mut turn = 0;
+        source.each(STAGE - STAGE / 8, |range, block| {
+            let present: Vec<(usize, usize)> = range
+                .clone()
+                .filter_map(|instance| Some((instance, block.index.row(instance - range.start)?)))
+                .collect();
+            for some in present.chunks((STAGE / size_of::<T>() / stride).max(1)) {
+                let stage = &mut stages[turn];
+                fill(source, block, some, stride, stage.values(card)?);
+                card.send(stage, some.len() * stride, &mut values, done * stride)?;
+                done += some.len();
+                turn = 1 - turn;
+            }
+            Ok(())
+        })?;
+        card.wait()?;
+        Ok(Self { values, rows: source.count, features, stride, precision })
+    }
+
+    pub fn project(
+        &self,
+        card: &Card,
+        basis: &Matrix,
+        offset: &Memory<f64>,
+        instances: Argument,
+        right: &Memory<f64>,
+        add: bool,
+    ) -> Result<()> {
+        let latent = basis.columns();
+        let (tiles, groups) = kernels::tiles(latent);
+        let (module, parts) = T::module(self.precision);
+        let basis = card.copy(&laid_out::<T>(basis, self.precision))?;
+        let per_stage = T::DEPTH / 8 * tiles * 64 * parts;
+        let shared = STAGES * (ROWS * (T::DEPTH + 4) + per_stage) * size_of::<T>();
+        let kernel = card.kernel(&format!("{module}_{tiles}"), "project", shared)?;
+        let arguments = [
+            self.values.at(),
+            Argument::long(self.stride),
+            instances,
+            Argument::long(self.rows),
+            Argument::int(self.features),
+            basis.at(),
+            offset.at(),
+            Argument::int(latent),
+            right.at(),
+            Argument::int(add.into()),
+        ];
+        card.launch(&kernel, (self.rows.div_ceil(ROWS), groups, 1), (256, 1), &arguments)
+    }
+
+    pub fn gather(
+        &self,
+        card: &Card,
+        v: &Latent<'_>,
+        packed: &mut Option<Packed<T>>,
+        instances: Argument,
+        sums: Argument,
+    ) -> Result<()> {
+        let latent = v.columns;
+        let (tiles, groups) = kernels::tiles(latent);
+        let (module, parts) = T::module(self.precision);
+        let module = format!("{module}_{tiles}");
+        let width = tiles * kernels::TILE;
+        let packed = match packed {
+            Some(packed) => packed,
+            None => {
+                let own = card.zeros::<T>(v.instances * groups * width * parts)?;
+                let kernel = card.kernel(&module, "pack", 0)?;
+                let arguments = [v.v.at(), Argument::long(v.instances), Argument::int(latent), own.at()];
+                card.launch(&kernel, ((v.instances * width).div_ceil(256), groups, 1), (256, 1), &arguments)?;
+                packed.insert(Packed(own))
+            }
+        };
+        let rows = T::DEPTH / 2;
+        let wide = size_of::<T>() == 8;
+        let weights = if parts == 2 || wide { width + 4 } else { width + if tiles % 2 == 1 { 0 } else { 8 } };
+        let shared = DEEP * rows * (FEATURES + if wide { 4 } else { 8 } + weights * parts) * size_of::<T>();
+        let kernel = card.kernel(&module, "gather", shared)?;
+        let across = self.features.div_ceil(FEATURES);
+        let count = self
+            .rows
+            .div_ceil(PART)
+            .max((PARTS / (across * groups)).max(1))
+            .min(self.rows.div_ceil(PART / 8))
+            .max(1);
+        let part = self.rows.div_ceil(count).next_multiple_of(rows);
+        let count = self.rows.div_ceil(part);
+        let size = self.features * latent;
+        let partial = card.zeros::<f64>(count * size)?;
+        let arguments = [
+            self.values.at(),
+            Argument::long(self.stride),
+            instances,
+            Argument::long(self.rows),
+            Argument::int(self.features),
+            packed.0.at(),
+            Argument::int(latent),
+            Argument::long(part),
+            partial.at(),
+        ];
+        card.launch(&kernel, (across, count, groups), (256, 1), &arguments)?;
+        crate::sums::add_parts(card, &partial, size, count, sums)
+    }
+}
+
+impl<T: Real> Dense<T> {
+    /// Writes the rows as they are compared.
+    #[allow(clippy::too_many_arguments)]
+    pub fn centre(
+        &self,
+        card: &Card,
+        kernel: &str,
+        mean: &Memory<f64>,
+        factor: &Memory<f64>,
+        width: usize,
+        out: &Memory<f32>,
+        squares: &Memory<f32>,
+    ) -> Result<()> {
+        let kernel = card.kernel("nearest", kernel, 0)?;
+        let arguments = [
+            self.values.at(),
+            Argument::long(self.stride),
+            Argument::long(self.rows),
+            Argument::int(self.features),
+            mean.at(),
+            factor.at(),
+            Argument::long(width),
+            out.at(),
+            squares.at(),
+        ];
+        card.launch(&kernel, (self.rows.div_ceil(8), 1, 1), (256, 1), &arguments)
+    }
+}
+
+/// Writes rows one after the other, with zeros between them.
+fn fill<T: Real>(
+    source: &Source<'_>,
+    block: &Block<'_>,
+    rows: &[(usize, usize)],
+    stride: usize,
+    to: &mut [T],
+) {
+    let (features, given) = (source.scaled.features(), T::rows(&block.rows));
+    let some = rows.len().div_ceil(threads()).max(1);
+    std::thread::scope(|scope| {
+        for (rows, to) in rows.chunks(some).zip(to.chunks_mut(some * stride)) {
+            scope.spawn(move || {
+                let mut scaled = Vec::new();
+                for (&at, to) in rows.iter().zip(to.chunks_exact_mut(stride)) {
+                    let (own, rest) = to.split_at_mut(features);
+                    rest.fill(T::default());
+                    if source.scale {
+                        source.scaled.store(block, at, &mut scaled);
+                        own.iter_mut().zip(&scaled).for_each(|(to, value)| *to = T::of(*value));
+                    } else {
+                        own.copy_from_slice(&given[at.1 * features..(at.1 + 1) * features]);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A basis as the first product takes it: for each group of columns, 8 features at a time, for each tile and each part two numbers
+/// for each of 32 threads.
+fn laid_out<T: Real>(basis: &Matrix, precision: Precision) -> Vec<T> {
+    let (features, latent) = (basis.rows(), basis.columns());
+    let (tiles, groups) = kernels::tiles(latent);
+    let (_, parts) = T::module(precision);
+    let steps = features.div_ceil(T::DEPTH) * T::DEPTH / 8;
+    let mut out = Vec::with_capacity(groups * steps * tiles * parts * 64);
+    for group in 0..groups {
+        for step in 0..steps {
+            for tile in 0..tiles {
+                for part in 0..parts {
+                    for thread in 0..32 {
+                        for half in 0..2 {
+                            let feature = 8 * step + thread % 4 + 4 * half;
+                            let k = (group * tiles + tile) * kernels::TILE + thread / 4;
+                            let there = feature < features && k < latent;
+                            let value = if there { basis[(feature, k)] } else { 0.0 };
+                            out.push(T::part(value, part, precision));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    out
+}

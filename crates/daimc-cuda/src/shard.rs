@@ -1,0 +1,357 @@
+//! Rows and their V on a card: the sweep.
+
+use std::sync::{Arc, PoisonError};
+
+use daimc::accelerator::{Load, NearestOthers, Resident, refused};
+use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
+
+use crate::card::{Argument, Card, Memory, maybe};
+use crate::rows::{Latent, Packs, Rows};
+use crate::{Precision, kernels, nearest, sums};
+
+/// The rows of all views on a card.
+pub struct Held<'a> {
+    card: Arc<Card>,
+    _load: Load<'a>,
+    views: Vec<Rows>,
+    /// The presence pattern of each instance, if there are several, and the views of each pattern.
+    patterns: Option<Memory<i32>>,
+    pattern_views: Vec<Vec<usize>>,
+    instances: usize,
+    latent: usize,
+}
+
+/// A basis vector whose squared length is below this takes no part, as on the processor.
+const SMALLEST: f64 = 1e-280;
+
+/// How exactly V is solved for given bases, and the relaxation where it has more than so many columns, as on the processor.
+const MOST_PASSES: usize = 1000;
+const TOLERANCE: f64 = 1e-9;
+const MANY: usize = 20;
+const OVER: f64 = 1.7;
+
+/// Bytes of the Gram matrices of all presence patterns, at most.
+const MOST_GRAMS: usize = 1 << 30;
+
+impl<'a> Held<'a> {
+    /// Takes the rows.
+    pub fn new(card: Arc<Card>, load: Load<'a>, precision: Precision) -> Result<Self> {
+        let (instances, latent) = (load.source().instances(), load.latent());
+        let refuse = |reason: String| Err(refused(&card.name, reason));
+        if latent > kernels::MOST_COLUMNS {
+            return refuse(format!(
+                "a V of {latent} columns is too wide for a card, which takes {}; use the processor",
+                kernels::MOST_COLUMNS
+            ));
+        }
+        if i32::try_from(instances).is_err() {
+            return refuse(format!("{instances} instances are more than a card counts; use the processor"));
+        }
+        let views = load.source().views();
+        if let Some(view) = (0..views).find(|&view| load.view(view).lacks_cells()) {
+            return refuse(format!(
+                "view '{}' lacks single cells, which only the processor can do without",
+                load.source().name(view)
+            ));
+        }
+        let bytes = needed(&load);
+        let free = card.free()?;
+        if bytes > free {
+            return refuse(format!(
+                "{:.1} GB are needed for these rows and {:.1} GB are free; use the processor",
+                bytes as f64 / 1e9,
+                free as f64 / 1e9
+            ));
+        }
+        let pattern_views: Vec<Vec<usize>> = load.patterns().map(<[usize]>::to_vec).collect();
+        let (lanes, entries) = kernels::latent_shape(latent);
+        let size = lanes * entries;
+        if pattern_views.len().saturating_mul(8 * size * (size + 1)) > MOST_GRAMS {
+            return refuse(format!(
+                "{} different sets of views with {latent} columns of V are too many for a card; use the processor",
+                pattern_views.len()
+            ));
+        }
+        let patterns = if pattern_views.len() > 1 {
+            let all: Vec<i32> = (0..instances).map(|i| load.pattern(i) as i32).collect();
+            Some(card.copy(&all)?)
+        } else {
+            None
+        };
+        let views = (0..views).map(|view| Rows::new(&card, &load, view, precision)).collect::<Result<_>>()?;
+        Ok(Self { card, _load: load, views, patterns, pattern_views, instances, latent })
+    }
+
+    /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
+    fn grams(&self, bases: &[Matrix], relaxation: f64) -> Vec<f64> {
+        let (lanes, entries) = kernels::latent_shape(self.latent);
+        let (size, k) = (lanes * entries, self.latent);
+        let of_views: Vec<Vec<f64>> = bases.iter().map(gram).collect();
+        let mut out = vec![0.0; self.pattern_views.len() * (size * size + size)];
+        for (views, out) in self.pattern_views.iter().zip(out.chunks_exact_mut(size * size + size)) {
+            let (matrix, steps) = out.split_at_mut(size * size);
+            for row in 0..k {
+                for column in 0..k {
+                    // Number e of thread l is entry e lanes + l; those of a thread stand by fours.
+                    let (entry, thread) = (column / lanes, column % lanes);
+                    let at = row * size + (entry / 4 * lanes + thread) * 4 + entry % 4;
+                    matrix[at] = views.iter().map(|&view| of_views[view][row * k + column]).sum();
+                    if row == column && matrix[at] >= SMALLEST {
+                        steps[row] = relaxation / matrix[at];
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Bytes on the card, about: rows, V and what it is made of.
+fn needed(load: &Load<'_>) -> usize {
+    let schema = load.source().schema();
+    let rows: usize = schema
+        .views()
+        .map(|view| {
+            let bytes = view.present() * view.bytes_per_row();
+            if view.layout().is_dense() { bytes } else { 3 * bytes }
+        })
+        .sum();
+    rows + rows / 64 + schema.instances() * load.latent() * 48 + (256 << 20)
+}
+
+fn gram(basis: &Matrix) -> Vec<f64> {
+    let k = basis.columns();
+    let mut out = vec![0.0; k * k];
+    for row in basis.iter_rows() {
+        for (out, own) in out.chunks_exact_mut(k.max(1)).zip(row) {
+            out.iter_mut().zip(row).for_each(|(out, other)| *out += own * other);
+        }
+    }
+    out
+}
+
+impl<'a> Resident<'a> for Held<'a> {
+    fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
+        let size = self.instances * self.latent;
+        let (v, right) = (self.card.zeros(size)?, self.card.zeros(size)?);
+        Ok(Box::new(CardShard { held: self, v, right, begun: false }))
+    }
+
+    fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>> {
+        let _turn = self.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        nearest::nearest(&self.card, &self.views[view], self.instances, count, stop)
+    }
+}
+
+/// V of the rows on a card.
+struct CardShard<'a> {
+    held: Arc<Held<'a>>,
+    v: Memory<f64>,
+    /// `r` of each instance.
+    right: Memory<f64>,
+    begun: bool,
+}
+
+impl CardShard<'_> {
+    fn card(&self) -> &Card {
+        &self.held.card
+    }
+
+    fn take(&mut self, v: &Matrix) -> Result<()> {
+        let (rows, columns) = (self.held.instances, self.held.latent);
+        if (v.rows(), v.columns()) != (rows, columns) {
+            let reason = format!("V must be {rows} × {columns}, instances × latent");
+            let value = format!("{} × {}", v.rows(), v.columns());
+            return Err(Error::Unsuitable { what: "V", value, reason });
+        }
+        self.held.card.write(v.values(), &mut self.v)?;
+        self.begun = true;
+        Ok(())
+    }
+
+    /// Runs the V step: from V times a scale, or from zero, into `to`.
+    fn step(
+        &self,
+        from: Option<&Memory<f64>>,
+        scale: &[f64],
+        bases: &[Matrix],
+        plan: Plan,
+        to: &Memory<f64>,
+    ) -> Result<()> {
+        let (held, card) = (&*self.held, self.card());
+        let (lanes, entries) = kernels::latent_shape(held.latent);
+        let scale = card.copy(scale)?;
+        let grams = held.grams(bases, plan.relaxation);
+        let bytes = if plan.single { 4 } else { 8 };
+        let rows = 128 / lanes;
+        let shared = 2 * rows * (held.latent + 1) * bytes;
+        let number = if plan.single { "float" } else { "double" };
+        let kernel = card.kernel(&format!("latent_{number}_{lanes}_{entries}"), "latent_step", shared)?;
+        let (single, double);
+        let (grams, tolerance) = if plan.single {
+            single = card.copy(&grams.iter().map(|&value| value as f32).collect::<Vec<_>>())?;
+            (single.at(), Argument::Float(plan.tolerance as f32))
+        } else {
+            double = card.copy(&grams)?;
+            (double.at(), Argument::Double(plan.tolerance))
+        };
+        let arguments = [
+            maybe(from),
+            scale.at(),
+            self.right.at(),
+            grams,
+            maybe(held.patterns.as_ref()),
+            Argument::long(held.instances),
+            Argument::int(held.latent),
+            Argument::int(plan.passes),
+            tolerance,
+            to.at(),
+        ];
+        card.launch(&kernel, (held.instances.div_ceil(rows), 1, 1), (128, 1), &arguments)
+    }
+
+    /// The statistics of V; `columns` is the V whose column sums are told, if it is another.
+    fn statistics(&self, columns: Option<&Memory<f64>>) -> Result<Statistics> {
+        let (held, card, k) = (&*self.held, self.card(), self.held.latent);
+        let v = Latent { v: &self.v, instances: held.instances, columns: k };
+        // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
+        // V for each view. Complete views share the latter two.
+        let size = |view: &Rows| view.features * k + k * k + k;
+        let starts: Vec<usize> = held
+            .views
+            .iter()
+            .scan(k + k * k + k, |at, view| Some(std::mem::replace(at, *at + size(view))))
+            .collect();
+        let end = starts.last().map_or(k, |start| start + held.views.last().map_or(0, size));
+        let out = card.zeros::<f64>(end)?;
+        let told = Latent { v: columns.unwrap_or(&self.v), ..v };
+        sums::columns(card, &told, None, None, out.at())?;
+        if held.views.iter().any(|view| view.instances.is_none()) {
+            sums::gram(card, &v, None, out.from(k))?;
+            sums::columns(card, &v, None, None, out.from(k + k * k))?;
+        }
+        let mut packs = Packs::default();
+        for (view, &at) in held.views.iter().zip(&starts) {
+            view.gather(card, &v, &mut packs, &out, at)?;
+            let after = at + view.features * k;
+            if view.instances.is_some() {
+                sums::gram(card, &v, view.instances.as_ref(), out.from(after))?;
+            }
+            if view.instances.is_some() || view.factors().is_some() {
+                sums::columns(card, &v, view.instances.as_ref(), view.factors(), out.from(after + k * k))?;
+            }
+        }
+        let all = card.read(&out)?;
+        let (mut gram, mut cross) = (Vec::new(), Vec::new());
+        for (view, &at) in held.views.iter().zip(&starts) {
+            let after = at + view.features * k;
+            let shared = if view.instances.is_none() { k } else { after };
+            let own_sums =
+                if view.instances.is_none() && view.factors().is_none() { k + k * k } else { after + k * k };
+            let mut sums = Matrix::new(view.features, k, all[at..after].to_vec())?;
+            view.finish(&mut sums, &all[own_sums..own_sums + k]);
+            cross.push(sums);
+            gram.push(Matrix::new(k, k, all[shared..shared + k * k].to_vec())?);
+        }
+        Ok(Statistics::of_all(Totals::new(gram, cross, all[..k].to_vec())))
+    }
+
+    fn check(&self, factors: &Factors) -> Result<()> {
+        let held = &self.held;
+        let same = |what: &str, expected: usize, found: usize| {
+            if expected == found {
+                return Ok(());
+            }
+            Err(Error::LengthMismatch { what: what.into(), expected, found })
+        };
+        same("rows of V, which `start` gives", held.instances, if self.begun { held.instances } else { 0 })?;
+        same("scale of V", held.latent, factors.scale.len())?;
+        same("bases", held.views.len(), factors.bases.len())?;
+        for (view, basis) in held.views.iter().zip(&factors.bases) {
+            same("rows of a basis", view.features, basis.rows())?;
+            same("columns of a basis", held.latent, basis.columns())?;
+        }
+        Ok(())
+    }
+}
+
+/// A V step.
+#[derive(Clone, Copy)]
+struct Plan {
+    passes: usize,
+    tolerance: f64,
+    relaxation: f64,
+    /// In single precision.
+    single: bool,
+}
+
+impl Shard for CardShard<'_> {
+    fn instances(&self) -> usize {
+        self.held.instances
+    }
+
+    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
+        let held = self.held.clone();
+        let _turn = held.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take(&v)?;
+        drop(v);
+        stop.check()?;
+        self.statistics(None)
+    }
+
+    fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
+        self.take(&v)
+    }
+
+    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
+        self.check(factors)?;
+        let held = self.held.clone();
+        let _turn = held.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let (card, bases) = (&*held.card, &factors.bases);
+        let exact = Plan { passes: 0, tolerance: 0.0, relaxation: 1.0, single: false };
+        if stop.is_set() {
+            // V is left as it is, at its scale.
+            self.step(Some(&self.v), &factors.scale, bases, exact, &self.v)?;
+            return Err(Error::Interrupted);
+        }
+        let mut add = false;
+        if held.views.first().is_some_and(|view| view.instances.is_some()) {
+            card.clear(&mut self.right)?;
+            add = true;
+        }
+        for (view, basis) in held.views.iter().zip(bases) {
+            view.project(card, basis, &self.right, add)?;
+            add = true;
+        }
+        let single = held.views.iter().all(Rows::is_single);
+        let update = |passes: usize| Plan { passes, single, ..exact };
+        match step {
+            VStep::Update { solver: Solver::Coordinate, passes } => {
+                self.step(Some(&self.v), &factors.scale, bases, update(passes), &self.v)?;
+                self.statistics(None)
+            }
+            VStep::Update { .. } => {
+                Err(refused(&card.name, "the multiplicative solver runs on the processor only"))
+            }
+            VStep::Settle { after } => {
+                let before = match after {
+                    None => None,
+                    Some(passes) => {
+                        let own = card.zeros(self.v.len())?;
+                        self.step(Some(&self.v), &factors.scale, bases, update(passes), &own)?;
+                        Some(own)
+                    }
+                };
+                let relaxation = if held.latent > MANY { OVER } else { 1.0 };
+                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation, ..exact };
+                self.step(None, &factors.scale, bases, plan, &self.v)?;
+                self.statistics(before.as_ref())
+            }
+        }
+    }
+
+    fn latent(&self) -> Matrix {
+        let values = self.held.card.read(&self.v).unwrap_or_default();
+        Matrix::new(self.held.instances, self.held.latent, values).unwrap_or_default()
+    }
+}

@@ -1,0 +1,341 @@
+//! What a card computes against what the processor computes. Without a card these tests say so and pass.
+
+use std::sync::Arc;
+
+use daimc::accelerator::{Accelerator, Load, Use};
+use daimc::datasets::digit;
+use daimc::source::{Buffer, MISSING};
+use daimc::{
+    Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Scale, Scaling, Shard, Solver, Stop, Totals, VStep, View,
+    Views, metrics, simulate,
+};
+use daimc_cuda::{Precision, open};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A card, or `None` and a line that says why.
+fn card(precision: Precision) -> Option<Arc<dyn Accelerator>> {
+    match open(0, precision) {
+        Ok(card) => Some(card),
+        Err(reason) => {
+            eprintln!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+/// Views of each kind, with rows that are missing.
+struct Case {
+    instances: usize,
+    latent: usize,
+    /// Features, whether they are sparse, and the share of rows that is missing.
+    views: Vec<(usize, bool, f64)>,
+    scale: Scale,
+    offset: f64,
+    single: bool,
+    seed: u64,
+}
+
+impl Case {
+    fn views(&self, single: bool) -> Views<'static> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let cluster: Vec<usize> = (0..self.instances).map(|_| rng.random_range(0..self.latent)).collect();
+        let rates: Vec<f64> = self.views.iter().map(|view| view.2).collect();
+        let mut present: Vec<Vec<bool>> = rates
+            .iter()
+            .map(|rate| (0..self.instances).map(|_| rng.random::<f64>() >= *rate).collect())
+            .collect();
+        // Everybody is seen somewhere.
+        for i in 0..self.instances {
+            if !present.iter().any(|view| view[i]) {
+                present[i % rates.len()][i] = true;
+            }
+        }
+        let views =
+            self.views.iter().zip(&present).enumerate().map(|(number, (&(features, sparse, _), present))| {
+                let centres = Matrix::from_fn(self.latent, features, |_, _| rng.random::<f64>() * 2.0);
+                let mut value = |i: usize, f: usize| {
+                    let kept = !sparse || rng.random::<f64>() < 0.2;
+                    let noise = rng.random::<f64>() - 0.5;
+                    if kept { centres[(cluster[i], f)] + noise + self.offset } else { 0.0 }
+                };
+                // The same numbers in either precision.
+                let values = Matrix::from_fn(self.instances, features, |i, f| match value(i, f) {
+                    value if self.single => f64::from(value as f32),
+                    value => value,
+                });
+                view(&format!("view {number}"), &values, sparse, single).mask(present).unwrap()
+            });
+        Views::new(views.collect()).unwrap()
+    }
+}
+
+fn view(name: &str, values: &Matrix, sparse: bool, single: bool) -> View<'static> {
+    let features = values.columns();
+    if !sparse {
+        return if single {
+            View::dense(name, features, values.values().iter().map(|&x| x as f32).collect::<Vec<_>>())
+                .unwrap()
+        } else {
+            View::dense(name, features, values.values().to_vec()).unwrap()
+        };
+    }
+    let (mut offsets, mut columns, mut entries) = (vec![0], Vec::new(), Vec::new());
+    for row in values.iter_rows() {
+        for (f, value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            columns.push(f as u32);
+            entries.push(*value);
+        }
+        offsets.push(columns.len());
+    }
+    if single {
+        let entries: Vec<f32> = entries.iter().map(|&x| x as f32).collect();
+        View::sparse(name, features, offsets, columns, entries).unwrap()
+    } else {
+        View::sparse(name, features, offsets, columns, entries).unwrap()
+    }
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
+    let apart = square(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    apart / square(&mut b.iter().copied()).max(f64::MIN_POSITIVE)
+}
+
+fn apart(one: &Totals, other: &Totals) -> f64 {
+    let pairs = one.gram.iter().zip(&other.gram).chain(one.cross.iter().zip(&other.cross));
+    let matrices = pairs.map(|(a, b)| distance(a.values(), b.values()));
+    matrices.fold(distance(&one.column_sums, &other.column_sums), f64::max)
+}
+
+/// The scalings that a fit takes.
+fn scalings(views: &Views<'_>, case: &Case) -> Vec<Scaling> {
+    let fit =
+        Daimc::new(case.latent).scale(case.scale).neighbours(Neighbours::Off).assess(false).max_iterations(1);
+    fit.fit(views).unwrap().model.views.into_iter().map(|view| view.scaling).collect()
+}
+
+/// How far card and processor are apart, after updates of V from the same start and where V is made optimal.
+struct Apart {
+    updated: f64,
+    settled: f64,
+    /// The latter of the processor from what it computes in double precision.
+    own: f64,
+}
+
+fn compared(card: &dyn Accelerator, case: &Case) -> Apart {
+    let (views, exact, stop) = (case.views(case.single), case.views(false), Stop::new());
+    let scalings = scalings(&views, case);
+    let mut rng = ChaCha8Rng::seed_from_u64(case.seed + 1);
+    let first = Matrix::from_fn(case.instances, case.latent, |_, _| rng.random::<f64>() + 0.01);
+    let mut here = Cpu::new(&views, &scalings, case.latent).unwrap();
+    let mut precise = Cpu::new(&exact, &scalings, case.latent).unwrap();
+    let mut there = card.hold(Load::new(&views, &scalings, case.latent).unwrap()).unwrap().shard().unwrap();
+    let statistics = here.start(first.clone(), &stop).unwrap();
+    let begun = there.start(first.clone(), &stop).unwrap().whole().unwrap();
+    let mut found =
+        Apart { updated: apart(&begun, &statistics.clone().whole().unwrap()), settled: 0.0, own: 0.0 };
+    let daimc = Daimc::new(case.latent);
+    let mut descent = Descent::new(daimc.options(), here.squares(), Bases::Fitted, statistics).unwrap();
+    let coordinate = |passes| VStep::Update { solver: Solver::Coordinate, passes };
+    for step in
+        [coordinate(2), coordinate(5), VStep::Settle { after: Some(2) }, VStep::Settle { after: None }]
+    {
+        // All start from the same V.
+        there.hold(here.latent(), &stop).unwrap();
+        precise.start(here.latent(), &stop).unwrap();
+        let factors = descent.solve().unwrap().clone();
+        let own = here.sweep(&factors, step, &stop).unwrap();
+        let other = there.sweep(&factors, step, &stop).unwrap().whole().unwrap();
+        let true_one = precise.sweep(&factors, step, &stop).unwrap().whole().unwrap();
+        let between = |(totals, v): (&Totals, &Matrix), (others, w): (&Totals, &Matrix)| {
+            apart(totals, others).max(distance(v.values(), w.values()))
+        };
+        let whole = own.clone().whole().unwrap();
+        if matches!(step, VStep::Update { .. }) {
+            found.updated = found.updated.max(between((&other, &there.latent()), (&whole, &here.latent())));
+        } else {
+            let truth = (&true_one, &precise.latent());
+            found.settled = found.settled.max(between((&other, &there.latent()), truth));
+            found.own = found.own.max(between((&whole, &here.latent()), truth));
+        }
+        descent.absorb(own).unwrap();
+    }
+    found
+}
+
+fn cases(single: bool) -> Vec<Case> {
+    let case = |instances, latent, views: &[(usize, bool, f64)], scale, offset| Case {
+        instances,
+        latent,
+        views: views.to_vec(),
+        scale,
+        offset,
+        single,
+        seed: instances as u64 + latent as u64,
+    };
+    vec![
+        case(300, 3, &[(5, false, 0.0)], Scale::None, 0.0),
+        case(1000, 20, &[(37, false, 0.0), (64, false, 0.0)], Scale::None, 0.0),
+        case(1500, 7, &[(130, false, 0.3), (33, false, 0.5), (1, false, 0.2)], Scale::ZScore, 0.0),
+        case(900, 24, &[(300, false, 0.4), (21, true, 0.0)], Scale::Unit, 0.0),
+        case(2000, 12, &[(400, true, 0.2), (50, true, 0.6)], Scale::Unit, 0.0),
+        case(700, 50, &[(65, false, 0.0), (80, true, 0.3)], Scale::None, 0.0),
+        case(600, 100, &[(129, false, 0.1), (257, false, 0.0)], Scale::None, 0.0),
+        case(800, 200, &[(220, false, 0.0)], Scale::None, 0.0),
+        case(1100, 10, &[(40, false, 0.2)], Scale::None, 1e4),
+        case(4097, 33, &[(1030, false, 0.0)], Scale::ZScore, 3.0),
+    ]
+}
+
+fn told(case: &Case, Apart { updated, settled, own }: &Apart) -> String {
+    let Case { instances, views, latent, .. } = case;
+    format!("{instances} × {views:?}, K = {latent}: {updated:.1e}, settled {settled:.1e} ({own:.1e})")
+}
+
+#[test]
+fn a_card_computes_what_the_processor_does_in_double_precision() {
+    let Some(card) = card(Precision::Single) else { return };
+    for case in cases(false) {
+        let found = compared(&*card, &case);
+        eprintln!("{}", told(&case, &found));
+        assert!(found.updated < 1e-10 && found.settled < 1e-10, "{}", told(&case, &found));
+    }
+}
+
+#[test]
+fn a_card_computes_what_the_processor_does_in_single_precision() {
+    let Some(card) = card(Precision::Single) else { return };
+    for case in cases(true) {
+        let found = compared(&*card, &case);
+        eprintln!("{}", told(&case, &found));
+        // How far rounding carries the optimum depends on the bases: it may be as far as on the processor.
+        let settled = found.settled < 1e-4_f64.max(2.0 * found.own);
+        assert!(found.updated < 1e-4 && settled, "{}", told(&case, &found));
+    }
+}
+
+#[test]
+fn a_card_finds_the_true_neighbours() {
+    let Some(card) = card(Precision::Single) else { return };
+    for (single, offset, missing) in [(true, 0.0, 0.0), (true, 1e3, 0.3), (false, 0.0, 0.2)] {
+        let case = Case {
+            instances: 1500,
+            latent: 5,
+            views: vec![(37, false, missing), (3, false, 0.0)],
+            scale: Scale::ZScore,
+            offset,
+            single,
+            seed: 9,
+        };
+        let views = case.views(single);
+        let scalings = scalings(&views, &case);
+        let held = card.hold(Load::new(&views, &scalings, 5).unwrap()).unwrap();
+        let found = held.nearest(0, 10, &Stop::new()).unwrap().unwrap();
+        let load = Load::new(&views, &scalings, 5).unwrap();
+        let (scaled, mut buffer, mut row) = (load.view(0), Buffer::default(), Vec::new());
+        let block = load.read(0, 0..1500, &mut buffer).unwrap();
+        let rows: Vec<Option<Vec<f64>>> = (0..1500)
+            .map(|i| {
+                let at = block.index.row(i)?;
+                scaled.store(&block, (i, at), &mut row);
+                Some(row.clone())
+            })
+            .collect();
+        for i in 0..1500 {
+            let own = &found.others[10 * i..10 * i + 10];
+            let Some(x) = &rows[i] else {
+                assert!(own.iter().all(|&other| other == MISSING));
+                continue;
+            };
+            let square = |j: usize| {
+                rows[j].as_ref().map(|y| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>())
+            };
+            let mut all: Vec<f64> = (0..1500).filter(|&j| j != i).filter_map(square).collect();
+            all.sort_by(f64::total_cmp);
+            for (rank, &other) in own.iter().enumerate() {
+                let told = f64::from(found.squares[10 * i + rank]);
+                assert!((told - all[rank]).abs() < 1e-4 * all[rank], "{i}, {rank}: {told} and {}", all[rank]);
+                assert!((square(other as usize).unwrap() - told).abs() < 1e-4 * told);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_all_the_same_have_the_first_as_neighbours() {
+    let Some(card) = card(Precision::Single) else { return };
+    let mut values = vec![1.0_f32; 3000 * 8];
+    values[8 * 1234] = 2.0;
+    let views = Views::new(vec![View::dense("same", 8, values).unwrap()]).unwrap();
+    let fit = Daimc::new(2)
+        .scale(Scale::None)
+        .neighbours(Neighbours::Off)
+        .assess(false)
+        .max_iterations(1)
+        .fit(&views);
+    let scalings = [fit.unwrap().model.views[0].scaling.clone()];
+    let held = card.hold(Load::new(&views, &scalings, 2).unwrap()).unwrap();
+    let found = held.nearest(0, 3, &Stop::new()).unwrap().unwrap();
+    assert_eq!(found.others[..9], [1, 2, 3, 0, 2, 3, 0, 1, 3]);
+    assert_eq!(found.others[3 * 1234..3 * 1235], [0, 1, 2]);
+    assert_eq!(found.others[3 * 2999..], [0, 1, 2]);
+}
+
+#[test]
+fn a_fit_on_a_card_finds_the_clusters_of_the_processor() {
+    let Some(card) = card(Precision::Single) else { return };
+    let (views, truth) = digit();
+    let views = Views::new(views).unwrap();
+    for rate in [0.0, 0.3] {
+        let present = simulate::missing(views.instances(), &vec![rate; views.len()], 1).unwrap();
+        let masked = views.masked(&present).unwrap();
+        let fit = Daimc::new(10).seed(3).assess(false);
+        let here = fit.clone().fit(&masked).unwrap();
+        let there = fit.accelerator(card.clone(), Use::Always).fit(&masked).unwrap();
+        assert_eq!(there.device.name, card.name());
+        let same = metrics::accuracy(&here.labels, &there.labels).unwrap();
+        let accuracy = |labels: &[usize]| metrics::accuracy(&truth, labels).unwrap();
+        eprintln!(
+            "{rate}: {same:.4} the same, {:.4} and {:.4}",
+            accuracy(&here.labels),
+            accuracy(&there.labels)
+        );
+        assert!(same > 0.99, "{same}");
+    }
+}
+
+#[test]
+fn runs_give_the_same_bits_and_leave_nothing_behind() {
+    let Some(card) = card(Precision::Single) else { return };
+    let case = &cases(true)[2];
+    let views = case.views(case.single);
+    let fit = Daimc::new(case.latent).neighbours(Neighbours::Off).assess(false).max_iterations(5);
+    let fit = fit.accelerator(card, Use::Always);
+    let first = fit.fit(&views).unwrap();
+    for _ in 0..100 {
+        let again = fit.fit(&views).unwrap();
+        assert_eq!(again.latent, first.latent);
+        assert_eq!(again.labels, first.labels);
+    }
+}
+
+#[test]
+fn what_a_card_cannot_do_is_refused_in_a_sentence() {
+    let Some(card) = card(Precision::Single) else { return };
+    let case = &cases(true)[0];
+    let views = case.views(case.single);
+    let wide = Daimc::new(3).latent(300).accelerator(card, Use::Always).fit(&views).unwrap_err().to_string();
+    assert!(wide.contains("300 columns"), "{wide}");
+}
+
+#[test]
+fn without_a_card_there_is_a_reason() {
+    if let Err(reason) = open(0, Precision::Single) {
+        assert!(reason.contains("driver") || reason.contains("card"), "{reason}");
+    }
+    if let Err(reason) = open(1000, Precision::Single) {
+        assert!(!reason.is_empty() && !reason.contains('\n'), "{reason}");
+    }
+}
