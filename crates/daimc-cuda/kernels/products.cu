@@ -24,7 +24,6 @@ constexpr int DEPTH = sizeof(REAL) == 4 ? 32 : 16;
 constexpr int STEPS = DEPTH / 8;
 constexpr int TILE = 16 * WARPS;
 constexpr int VECTOR = 16 / sizeof(REAL);
-constexpr int FLUSH = 4;
 constexpr int PARTS = SPLIT == 3 ? 2 : 1;
 
 // Strides in shared memory such that the lanes of a warp meet different banks.
@@ -33,8 +32,8 @@ constexpr int ROW_STRIDE = DEPTH + 4;
 // The numbers of a basis that one stage takes.
 constexpr int BASIS = STEPS * TILES * 32 * 2 * PARTS;
 
-// Sums of products. Tensor cores cut off what does not fit a float, so their sums are short and are added up otherwise: parts of
-// rows, of a few thousand, in floats.
+// Sums of products. Tensor cores cut off what does not fit a float, so their sums are short: after each stage they are added to
+// totals, which are rounded.
 struct Accumulator {
 #if FLOAT
     float sums[TILES][4] = {};
@@ -168,9 +167,8 @@ project(const REAL* __restrict__ x, long long stride, const int* __restrict__ in
                 multiply(sums, n, a, b);
             }
         }
-        if (stage % FLUSH == FLUSH - 1) sums.flush();
+        sums.flush();
     }
-    sums.flush();
     copies_done<0>();
 
 #pragma unroll
@@ -280,15 +278,14 @@ gather(const REAL* __restrict__ x, long long stride, const int* __restrict__ ins
                 for (int m = 0; m < ACROSS; m++) multiply(sums[m], n, a[m], b);
             }
         }
-        if (stage % (2 * FLUSH) == 2 * FLUSH - 1)
-            for (int m = 0; m < ACROSS; m++) sums[m].flush();
+#pragma unroll
+        for (int m = 0; m < ACROSS; m++) sums[m].flush();
     }
     copies_done<0>();
 
     double* const out = sums_of_parts + (size_t)blockIdx.y * features * latent;
 #pragma unroll
     for (int m = 0; m < ACROSS; m++) {
-        sums[m].flush();
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int feature = first_feature + 16 * (ACROSS * warp + m) + group + 8 * half;

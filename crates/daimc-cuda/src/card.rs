@@ -88,9 +88,16 @@ impl Card {
         Ok(Memory::new(slice, length, &self.stream))
     }
 
+    /// Room for so many values, which a kernel writes before anybody reads them.
+    pub fn room<T: Value>(&self, length: usize) -> Result<Memory<T>> {
+        // SAFETY: any bits are a value of these types.
+        let slice = unsafe { self.stream.alloc::<T>(length.max(1)) }.map_err(|error| self.error(&error))?;
+        Ok(Memory::new(slice, length, &self.stream))
+    }
+
     /// A copy on the card.
     pub fn copy<T: Value>(&self, values: &[T]) -> Result<Memory<T>> {
-        let mut memory = self.zeros(values.len())?;
+        let mut memory = self.room(values.len())?;
         self.write(values, &mut memory)?;
         Ok(memory)
     }

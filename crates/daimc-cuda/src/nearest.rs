@@ -32,11 +32,11 @@ pub fn nearest(
     if count > MOST || bytes > card.free()? {
         return Ok(None);
     }
-    let (x, squares) = (card.zeros::<f32>(rows.count * width)?, card.zeros::<f32>(rows.count)?);
+    let (x, squares) = (card.room::<f32>(rows.count * width)?, card.room::<f32>(rows.count)?);
     if !rows.centre(card, instances, width, &x, &squares)? {
         return Ok(None);
     }
-    let lists = card.zeros::<u64>(rows.count * LIST)?;
+    let lists = card.room::<u64>(rows.count * LIST)?;
     let kernel = card.kernel("nearest", "nearest", SHARED)?;
     for first in (0..rows.count).step_by(BLOCK * BLOCKS) {
         stop.check()?;
@@ -52,7 +52,7 @@ pub fn nearest(
         card.launch(&kernel, (blocks, 1, 1), (256, 1), &arguments)?;
         card.wait()?;
     }
-    let (others, found) = (card.zeros::<i32>(rows.count * count)?, card.zeros::<f32>(rows.count * count)?);
+    let (others, found) = (card.room::<i32>(rows.count * count)?, card.room::<f32>(rows.count * count)?);
     let kernel = card.kernel("nearest", "ranked", 0)?;
     let arguments = [
         x.at(),

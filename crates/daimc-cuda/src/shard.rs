@@ -184,21 +184,22 @@ impl CardShard<'_> {
         let grams = held.grams(bases, plan.relaxation);
         let bytes = if plan.single { 4 } else { 8 };
         let rows = 128 / lanes;
-        let shared = 2 * rows * (held.latent + 1) * bytes;
+        let shared = rows * (held.latent + 1) * (8 + bytes);
         let number = if plan.single { "float" } else { "double" };
         let kernel = card.kernel(&format!("latent_{number}_{lanes}_{entries}"), "latent_step", shared)?;
-        let (single, double);
+        let exact = card.copy(&grams)?;
+        let single;
         let (grams, tolerance) = if plan.single {
             single = card.copy(&grams.iter().map(|&value| value as f32).collect::<Vec<_>>())?;
             (single.at(), Argument::Float(plan.tolerance as f32))
         } else {
-            double = card.copy(&grams)?;
-            (double.at(), Argument::Double(plan.tolerance))
+            (exact.at(), Argument::Double(plan.tolerance))
         };
         let arguments = [
             maybe(from),
             scale.at(),
             self.right.at(),
+            exact.at(),
             grams,
             maybe(held.patterns.as_ref()),
             Argument::long(held.instances),
@@ -337,7 +338,7 @@ impl Shard for CardShard<'_> {
                 let before = match after {
                     None => None,
                     Some(passes) => {
-                        let own = card.zeros(self.v.len())?;
+                        let own = card.room(self.v.len())?;
                         self.step(Some(&self.v), &factors.scale, bases, update(passes), &own)?;
                         Some(own)
                     }

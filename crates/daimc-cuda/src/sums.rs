@@ -25,7 +25,7 @@ pub fn add_parts(card: &Card, parts: &Memory<f64>, size: usize, count: usize, ou
 pub fn gram(card: &Card, v: &Latent<'_>, instances: Option<&Memory<i32>>, out: Argument) -> Result<()> {
     let (rows, k) = (instances.map_or(v.instances, Memory::len), v.columns);
     let (part, count) = parts(rows);
-    let partial = card.zeros::<f64>(count * k * k)?;
+    let partial = card.room::<f64>(count * k * k)?;
     let kernel = card.kernel("sums", "gram_sums", 0)?;
     let squares = k.div_ceil(32) * (k.div_ceil(32) + 1) / 2;
     let arguments = [
@@ -50,7 +50,7 @@ pub fn columns(
 ) -> Result<()> {
     let (rows, k) = (instances.map_or(v.instances, Memory::len), v.columns);
     let (part, count) = parts(rows);
-    let partial = card.zeros::<f64>(count * k)?;
+    let partial = card.room::<f64>(count * k)?;
     let kernel = card.kernel("sums", "column_sums", 0)?;
     let arguments = [
         v.v.at(),

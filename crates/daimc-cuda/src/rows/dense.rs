@@ -100,7 +100,7 @@ impl<T: Real> Dense<T> {
         let features = source.scaled.features();
         let stride = features.next_multiple_of(T::TOGETHER);
         let card = source.card;
-        let mut values = card.zeros::<T>(source.count * stride)?;
+        let mut values = card.room::<T>(source.count * stride)?;
         let mut stages = card.stages::<T>((STAGE / size_of::<T>()).max(stride))?;
         let mut done = 0;
         let mut turn = 0;
@@ -169,7 +169,7 @@ impl<T: Real> Dense<T> {
         let packed = match packed {
             Some(packed) => packed,
             None => {
-                let own = card.zeros::<T>(v.instances * groups * width * parts)?;
+                let own = card.room::<T>(v.instances * groups * width * parts)?;
                 let kernel = card.kernel(&module, "pack", 0)?;
                 let arguments = [v.v.at(), Argument::long(v.instances), Argument::int(latent), own.at()];
                 card.launch(&kernel, ((v.instances * width).div_ceil(256), groups, 1), (256, 1), &arguments)?;
@@ -191,7 +191,7 @@ impl<T: Real> Dense<T> {
         let part = self.rows.div_ceil(count).next_multiple_of(rows);
         let count = self.rows.div_ceil(part);
         let size = self.features * latent;
-        let partial = card.zeros::<f64>(count * size)?;
+        let partial = card.room::<f64>(count * size)?;
         let arguments = [
             self.values.at(),
             Argument::long(self.stride),

@@ -115,7 +115,7 @@ impl<T: Entry + daimc::Scalar> Sparse<T> {
 
     pub fn gather(&self, card: &Card, v: &Latent<'_>, instances: Argument, sums: Argument) -> Result<()> {
         let count = self.stretches.len() - 1;
-        let partial = card.zeros::<f64>(count * v.columns)?;
+        let partial = card.room::<f64>(count * v.columns)?;
         let kernel = card.kernel("sums", &format!("gather_sparse_{}", Self::name(v.columns)), 0)?;
         let arguments = [
             self.stretches.at(),
