@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory};
+use daimc::accelerator::DeviceUsed;
 use daimc::metrics::Scores;
 use daimc::text::{list, plain, quoted};
 use daimc::{
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::annotate::Annotated;
 use crate::clinical::{ClinicalOptions, Findings};
 use crate::data::{Data, Input, in_folder, utf8};
+use crate::device::DeviceOptions;
 use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
@@ -215,6 +217,10 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
 
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub device: DeviceOptions,
+
     /// Format of the tables of labels, V, contributions and features: `tsv`, or `parquet` (IDs as text, zstd), which pandas, polars
     /// and R read in a fraction of the time [default: tsv]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
@@ -402,6 +408,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     crate::use_threads(options.threads)?;
     let fit = options.fit()?.map(true);
     options.check_names()?;
+    options.device.check()?;
     online::check(&options)?;
     if let Some(truth) = &options.truth {
         options.data.check_truth(truth)?;
@@ -417,6 +424,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
     }
 
+    let fit = options.device.bring(fit)?;
     options.data.memory.as_deref().map_or(Ok(()), memory::limit)?;
     if !options.online {
         memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
@@ -545,6 +553,11 @@ pub fn cluster(
         fitted.passes,
         fitted.iterations()
     ));
+    if fitted.device != DeviceUsed::default() {
+        let DeviceUsed { name, reason, .. } = &fitted.device;
+        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        level.tell(format!("device: {name}{reason}"));
+    }
     level.tell(format!("neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
     for (view, recall) in fitted.model.views.iter().zip(&fitted.neighbours.recall) {
         level.detail(format!(
