@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use daimc::Daimc;
-use daimc::accelerator::{Accelerator, Device};
+use daimc::accelerator::{Accelerator, Device, DeviceUsed};
+use daimc::{Daimc, Fit};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
@@ -40,6 +40,16 @@ impl DeviceOptions {
     pub fn bring(&self, fit: Daimc) -> Result<Daimc> {
         let Self { device, tf32 } = *self;
         Ok(device.unwrap_or_default().bring(fit, move |card| open(card, tf32))?)
+    }
+}
+
+/// The machine that was used and why, where another one than the processor was asked for.
+pub fn told(fitted: &Fit) -> Option<String> {
+    let DeviceUsed { name, reason, .. } = &fitted.device;
+    match reason {
+        None if fitted.device == DeviceUsed::default() => None,
+        None => Some(format!("device: {name}")),
+        Some(reason) => Some(format!("device: {name} ({reason})")),
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory};
-use daimc::accelerator::DeviceUsed;
 use daimc::metrics::Scores;
 use daimc::text::{list, plain, quoted};
 use daimc::{
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::annotate::Annotated;
 use crate::clinical::{ClinicalOptions, Findings};
 use crate::data::{Data, Input, in_folder, utf8};
-use crate::device::DeviceOptions;
+use crate::device::{self, DeviceOptions};
 use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
@@ -553,11 +552,7 @@ pub fn cluster(
         fitted.passes,
         fitted.iterations()
     ));
-    if fitted.device != DeviceUsed::default() {
-        let DeviceUsed { name, reason, .. } = &fitted.device;
-        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-        level.tell(format!("device: {name}{reason}"));
-    }
+    device::told(&fitted).into_iter().for_each(|told| level.tell(told));
     level.tell(format!("neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
     for (view, recall) in fitted.model.views.iter().zip(&fitted.neighbours.recall) {
         level.detail(format!(

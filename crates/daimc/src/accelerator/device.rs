@@ -149,7 +149,10 @@ impl<F: Fn() -> Result<Arc<dyn Accelerator>, String>> Deferred<F> {
 
 impl<F> fmt::Debug for Deferred<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Deferred").field("kind", &self.kind).field("opened", &self.opened).finish()
+        f.debug_struct("Deferred")
+            .field("kind", &self.kind)
+            .field("opened", &self.opened)
+            .finish_non_exhaustive()
     }
 }
 
