@@ -87,6 +87,7 @@ fn option(name: &str) -> Option<&'static str> {
         "batch" => "--batch",
         "beta" => "--beta",
         "clusters" => "-k",
+        "device" => "--device",
         "hidden" => "--hidden",
         "initialisation" => "--init",
         "latent" => "--latent",

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::annotate::Annotated;
 use crate::clinical::{ClinicalOptions, Findings};
 use crate::data::{Data, Input, in_folder, utf8};
+use crate::device::{self, DeviceOptions};
 use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
@@ -215,6 +216,10 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
 
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub device: DeviceOptions,
+
     /// Format of the tables of labels, V, contributions and features: `tsv`, or `parquet` (IDs as text, zstd), which pandas, polars
     /// and R read in a fraction of the time [default: tsv]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
@@ -402,6 +407,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     crate::use_threads(options.threads)?;
     let fit = options.fit()?.map(true);
     options.check_names()?;
+    options.device.check()?;
     online::check(&options)?;
     if let Some(truth) = &options.truth {
         options.data.check_truth(truth)?;
@@ -417,6 +423,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
     }
 
+    let fit = options.device.bring(fit)?;
     options.data.memory.as_deref().map_or(Ok(()), memory::limit)?;
     if !options.online {
         memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
@@ -545,6 +552,7 @@ pub fn cluster(
         fitted.passes,
         fitted.iterations()
     ));
+    device::told(&fitted).into_iter().for_each(|told| level.tell(told));
     level.tell(format!("neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
     for (view, recall) in fitted.model.views.iter().zip(&fitted.neighbours.recall) {
         level.detail(format!(

@@ -10,6 +10,7 @@ mod clinical;
 mod compare;
 mod data;
 mod demo;
+mod device;
 mod digits;
 mod embedding;
 mod evaluate;

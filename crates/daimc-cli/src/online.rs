@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
+use daimc::accelerator::Device;
 use daimc::{Daimc, Online, StreamProgress, Streamed};
 use serde_json::json;
 
@@ -27,6 +28,9 @@ pub fn check(options: &Options) -> Result<()> {
             None => Ok(()),
             Some(_) => Err(Failure::Usage("--batch belongs to --online: add that, or leave it out".into())),
         };
+    }
+    if options.device.device.is_some_and(|device| device != Device::Cpu) {
+        return Err(Failure::Usage("--device: --online works on the processor alone; leave it out".into()));
     }
     let asked = [
         ("--annotate", options.annotate),

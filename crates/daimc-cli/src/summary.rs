@@ -30,6 +30,8 @@ pub struct Summary {
     pub missing_cells: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
+    /// The machine that iterated, and why.
+    pub device: Value,
     pub iterations: usize,
     /// How often all rows were read.
     pub passes: usize,
@@ -71,6 +73,7 @@ impl Summary {
             significance: fitted.significance.map_or(Value::Null, significance),
             missing_cells: missing_cells(fitted),
             runs: fitted.runs.clone(),
+            device: json(&fitted.device)?,
             iterations: fitted.iterations(),
             passes: fitted.passes,
             converged: fitted.outcome.is_at_rest(),

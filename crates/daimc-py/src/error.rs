@@ -2,7 +2,7 @@
 
 use daimc::Error;
 use pyo3::PyErr;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 
 use crate::options;
 
@@ -21,6 +21,7 @@ pub fn raise(error: Error) -> PyErr {
             let what = options::in_python(what);
             PyValueError::new_err(Error::Unsuitable { what, value, reason }.to_string())
         }
+        Error::Accelerator { .. } => PyRuntimeError::new_err(error.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }
 }

@@ -5,6 +5,7 @@ use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::device;
 use crate::input::{Data, ViewInput, matrix};
 use crate::model::{Model, shares};
 use crate::options;
@@ -16,7 +17,7 @@ type Fitted<'py> = (Model, Vec<String>, Bound<'py, PyArray2<f64>>);
 
 /// Fits a model.
 #[pyfunction]
-#[pyo3(signature = (parts, joined, clusters, seed, options, start, threads, each))]
+#[pyo3(signature = (parts, joined, clusters, seed, options, start, device, precision, threads, each))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
 pub fn fit<'py>(
     py: Python<'py>,
@@ -26,6 +27,8 @@ pub fn fit<'py>(
     seed: u64,
     options: &Bound<'_, PyDict>,
     start: Option<PyReadonlyArrayDyn<'_, f64>>,
+    device: &str,
+    precision: &str,
     threads: usize,
     each: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted<'py>> {
@@ -35,6 +38,7 @@ pub fn fit<'py>(
     }
     let data = Data::borrow(&parts, joined)?;
     let (model, alone, contributions) = watched(py, threads, each.as_ref(), |watch, stop| {
+        let fit = device::bring(fit, device, precision)?;
         let (views, alone) = data.views()?;
         let model = fit.stop(stop).fit_with(&views, |news| {
             let elapsed = news.elapsed.as_secs_f64();

@@ -2,6 +2,7 @@
 //! beside it, in `python/daimc`.
 
 mod baselines;
+mod device;
 mod error;
 mod fit;
 mod input;

@@ -159,6 +159,12 @@ impl Model {
         (self.0.neighbours.used.name(), &self.0.neighbours.reason)
     }
 
+    /// The machine that iterated, and why it was the processor, where a card was at hand.
+    #[getter]
+    fn device(&self) -> (&str, Option<&str>) {
+        (&self.0.device.name, self.0.device.reason.as_deref())
+    }
+
     /// How far clusters go together with which views instances have: the information beyond chance, its p-value, and what
     /// people should know.
     #[getter]

@@ -15,7 +15,7 @@ use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::{Block, Buffer, MISSING, Source};
 use crate::{Error, Layout, Matrix, Result, Scaling, Stop};
-pub use device::{Deferred, DeviceUsed, Use};
+pub use device::{Deferred, Device, DeviceUsed, Use};
 
 /// A machine beside the processor.
 pub trait Accelerator: Debug + Send + Sync {

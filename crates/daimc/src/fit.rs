@@ -2,6 +2,7 @@
 
 mod chance;
 mod compare;
+mod device;
 mod elsewhere;
 mod fitted;
 mod resampled;
@@ -12,12 +13,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::accelerator::{Accelerator, DeviceUsed, Use, refused};
+use crate::accelerator::{Accelerator, Use};
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::consolidate::{from_clusters, restart};
 use crate::descent::Bases;
-use crate::estimate::Effort;
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::layout;
@@ -69,9 +69,6 @@ pub struct Daimc {
     accelerator: Option<(Arc<dyn Accelerator>, Use)>,
     pub(crate) watch: Watch,
 }
-
-/// Seconds that a fit takes on the processor at least, for its rows to be worth handing over.
-const WORTH: f64 = 2.0;
 
 /// The data as a fit sees them.
 struct Ready<'a> {
@@ -476,17 +473,7 @@ impl Daimc {
             (descent, v, courses, Some(runs))
         };
         let mut timings = Timings { prepare, ..run::shared(&courses, clock.lap()) };
-        let found = if stop.is_set() && options.neighbours != Neighbours::Off {
-            Err(Error::Interrupted)
-        } else {
-            let watch = self.watch.within(stop);
-            Plan::beside(&sweep, options, self.memory, &watch)
-                .and_then(|plan| neighbours::clusters(&sweep, plan, options, &v, &watch))
-        };
-        let (found, decision) = match found {
-            Err(error @ Error::Interrupted) => (None, Decision::without(Some(error.to_string()))),
-            found => found?,
-        };
+        let (found, decision) = self.neighbourhoods(&sweep, &v, stop)?;
         timings.neighbours += clock.lap();
         // What was found is told, whoever wants to stop now.
         let to_the_end = Stop::new();
@@ -569,34 +556,24 @@ impl Daimc {
         Ok((fit, source.schema().clone()))
     }
 
-    /// Hands the rows to the accelerator, if there is one and it is to have them.
-    fn hand_over(&self, sweep: &mut Sweep<'_>) -> Result<DeviceUsed> {
-        let Some((machine, when)) = &self.accelerator else { return Ok(DeviceUsed::default()) };
-        if *when == Use::WhereItPays {
-            if self.seconds(sweep.scan.schema()) < WORTH {
-                let reason =
-                    format!("it needs less than {WORTH} seconds, which is not worth handing rows over");
-                return Ok(DeviceUsed::cpu(Some(reason)));
-            }
-        }
-        let handed = match self.options.solver {
-            Solver::Coordinate => sweep.hand_to(&**machine),
-            solver => Err(refused(&machine.name(), format!("solver = {solver}: only the processor has it"))),
+    /// The clusters that neighbourhoods and V give together, if they are to be used and there is time for them.
+    fn neighbourhoods(
+        &self,
+        sweep: &Sweep<'_>,
+        v: &Matrix,
+        stop: &Stop,
+    ) -> Result<(Option<Found>, Decision)> {
+        let (options, watch) = (&self.options, self.watch.within(stop));
+        let found = if stop.is_set() && options.neighbours != Neighbours::Off {
+            Err(Error::Interrupted)
+        } else {
+            Plan::beside(sweep, options, self.memory, &watch)
+                .and_then(|plan| neighbours::clusters(sweep, plan, options, v, &watch))
         };
-        match handed {
-            Err(error @ Error::Accelerator { .. }) if *when == Use::WhereItPays => {
-                Ok(DeviceUsed::cpu(Some(error.to_string())))
-            }
-            handed => handed.map(|()| DeviceUsed::accelerator(&**machine)),
+        match found {
+            Err(error @ Error::Interrupted) => Ok((None, Decision::without(Some(error.to_string())))),
+            found => found,
         }
-    }
-
-    /// What an accelerator could do, in seconds that it takes the threads here.
-    fn seconds(&self, schema: &Schema) -> f64 {
-        let Options { clusters, runs, neighbours, .. } = self.options;
-        let effort = Effort::new(schema, clusters);
-        let search = if neighbours == Neighbours::Off { 0.0 } else { effort.search };
-        (effort.fit * runs as f64 + search) / rayon::current_num_threads() as f64
     }
 
     /// The map, if it is wanted and there is time for it.

@@ -7,6 +7,7 @@ mod clinical;
 #[path = "../common/mod.rs"]
 mod common;
 mod demo;
+mod device;
 mod embedding;
 mod fit;
 mod hints;

@@ -100,6 +100,8 @@ class Model:
     @property
     def neighbours(self) -> tuple[str, str]: ...
     @property
+    def device(self) -> tuple[str, str | None]: ...
+    @property
     def missingness(self) -> tuple[float, float, str | None]: ...
     @property
     def reproducibility(self) -> float | None: ...
@@ -134,6 +136,8 @@ def fit(
     seed: int,
     options: dict[str, Any],
     start: NDArray[np.float64] | None,
+    device: str,
+    precision: str,
     threads: int,
     each: _Each | None,
 ) -> tuple[Model, list[str], NDArray[np.float64]]: ...

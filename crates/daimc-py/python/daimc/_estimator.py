@@ -26,7 +26,7 @@ from daimc._progress import Progress, logger
 from daimc._report import page_of
 from daimc._scverse import Slots, annotate, is_mudata, warn_of_counts
 from daimc._select import Selection, select
-from daimc._settings import clusters_of, seed_of, threads_of
+from daimc._settings import clusters_of, device_of, seed_of, threads_of
 from daimc._tables import is_annotated
 from daimc._warnings import warn_of_fit
 
@@ -125,6 +125,13 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         The source of randomness. An integer is the same seed as that of the command line and the Rust library.
     n_jobs : int, default=None
         The number of threads; `None` and -1 mean all processors. The result does not depend on it.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        The machine for the iterations and the search for neighbours: the processor, an NVIDIA graphics card ("cuda:1"
+        is the second), or "auto", a card if there is one and the fit takes more than two seconds. The results of a
+        card differ from those of the processor by rounding errors. Only `fit` and its kin use it, and not with Dask
+        or MPI.
+    precision : {"single", "tf32"}, default="single"
+        The precision of products on a card; "tf32" is faster and rounds factors to 11 bits.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -170,6 +177,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         instances changed its largest column of V during the last fifth of the iterations.
     neighbours_ : tuple of str
         How neighbourhoods were used, and why.
+    device_ : str
+        The machine that was used: "cpu", or the name of the card.
     missingness_ : dict
         How strongly the clusters are associated with which views instances have: `information`, the mutual
         information of the two in nats minus its mean over permutations of the presence patterns, and `p_value`, the
@@ -274,6 +283,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         handle_unseen: str = "error",
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: str = "cpu",
+        precision: str = "single",
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -305,6 +316,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.handle_unseen = handle_unseen
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
+        self.precision = precision
         self.verbose = verbose
 
     # --- fitting ------------------------------------------------------------------------------------------------------
@@ -588,7 +601,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         is told of its fit (`objective_`, `n_iter_`, `converged_`) means nothing.
 
         Parameters that are not options of the fit are not in the file: pass `view_slices`, `id_column`, `layer`,
-        `use_rep`, `handle_unseen`, `n_jobs` as `params`.
+        `use_rep`, `handle_unseen`, `n_jobs`, `device` as `params`.
         """
         model = _daimc.Model.load(path)
         stored = json.loads(model.options)
@@ -610,6 +623,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         # What an earlier fit or update has left, and not every fit sets.
         for name in ("contributions_", "update_"):
             self.__dict__.pop(name, None)
+        device, precision = device_of(self.device, self.precision)
+        if device != "cpu" and (comm is not None or (is_dask(X) and client_of(client) is not None)):
+            raise ValueError(f"device = {device!r}: must be 'cpu' where others hold the rows, with Dask and MPI")
         if comm is not None:
             from daimc import _mpi
 
@@ -637,7 +653,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         progress = Progress(bool(self.verbose), resolved["max_iterations"], resolved["runs"])
         each = progress if progress.wanted else None
         try:
-            fitted = _daimc.fit(data.views, data.joined, clusters, seed, options, start, threads, each)
+            fitted = _daimc.fit(data.views, data.joined, clusters, seed, options, start, device, precision, threads, each)
         except BaseException as error:
             progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
@@ -655,6 +671,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             self.n_iter_,
             self.objective_,
         )
+        name, reason = model.device
+        if device != "cpu":
+            logger.info("device: %s%s", name, "" if reason is None else f" ({reason})")
         warn_of_fit(model, stacklevel=4)
         if is_mudata(X) or is_annotated(X):
             warn_of_counts(self, data, stacklevel=4)
@@ -726,6 +745,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.n_iter_ = len(self.objective_history_)
         self.converged_ = model.converged
         self.neighbours_ = model.neighbours
+        self.device_ = model.device[0]
         information, p_value, _ = model.missingness
         self.missingness_ = {"information": information, "p_value": p_value}
         self.reproducibility_ = model.reproducibility

@@ -45,6 +45,14 @@ def threads_of(n_jobs: Any) -> int:
     return jobs if jobs > 0 else max(1, processors + 1 + jobs)
 
 
+def device_of(device: Any, precision: Any) -> tuple[str, str]:
+    """The machine of a fit and its precision, if they are texts."""
+    for name, value in (("device", device), ("precision", precision)):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} = {value!r}: must be a str")
+    return str(device), str(precision)
+
+
 def clusters_of(n_clusters: Any) -> int:
     """The number of clusters, if it is one."""
     if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool):

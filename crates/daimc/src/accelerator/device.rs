@@ -1,12 +1,93 @@
 //! Which machine a fit is made on, and when.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Accelerator, Load, Resident, refused};
-use crate::Result;
+use crate::{Daimc, Error, Result};
+
+/// The machine that a fit is to be made on, as people name it: `cpu`, `cuda`, `cuda:1` or `auto`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// A graphics card, by its number from 0.
+    Cuda(usize),
+    /// The first card where there is one and it is worth it, else the processor.
+    Auto,
+}
+
+impl Device {
+    /// Brings the machine into a fit; `open` opens a card by its number, or says in a sentence why not. It is opened at once where it
+    /// was asked for by name.
+    ///
+    /// # Errors
+    /// [`Error::Accelerator`] if such a card cannot be opened.
+    pub fn bring<F>(self, fit: Daimc, open: F) -> Result<Daimc>
+    where
+        F: Fn(usize) -> Result<Arc<dyn Accelerator>, String> + Send + Sync + 'static,
+    {
+        match self {
+            Self::Cpu => Ok(fit),
+            Self::Cuda(card) => {
+                let machine = open(card).map_err(|reason| refused(&self.to_string(), reason))?;
+                Ok(fit.accelerator(machine, Use::Always))
+            }
+            Self::Auto => {
+                Ok(fit.accelerator(Arc::new(Deferred::new("cuda", move || open(0))), Use::WhereItPays))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(0) => f.write_str("cuda"),
+            Self::Cuda(card) => write!(f, "cuda:{card}"),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl FromStr for Device {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let card = || name.strip_prefix("cuda:")?.parse().ok();
+        match name {
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "auto" => Ok(Self::Auto),
+            _ => card().map(Self::Cuda).ok_or_else(|| Error::Option {
+                option: "device",
+                value: name.into(),
+                reason: "must be cpu, cuda, cuda:1 (the second card) or auto".into(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<String> for Device {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Device> for String {
+    fn from(device: Device) -> Self {
+        device.to_string()
+    }
+}
 
 /// When a fit hands its rows to an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +149,10 @@ impl<F: Fn() -> Result<Arc<dyn Accelerator>, String>> Deferred<F> {
 
 impl<F> fmt::Debug for Deferred<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Deferred").field("kind", &self.kind).field("opened", &self.opened).finish()
+        f.debug_struct("Deferred")
+            .field("kind", &self.kind)
+            .field("opened", &self.opened)
+            .finish_non_exhaustive()
     }
 }
 

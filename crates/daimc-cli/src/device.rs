@@ -1,0 +1,66 @@
+//! `--device`: the machine that iterates and looks for neighbours.
+
+use std::sync::Arc;
+
+use clap::Args;
+use daimc::accelerator::{Accelerator, Device, DeviceUsed};
+use daimc::{Daimc, Fit};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Result};
+
+/// Which machine a fit is made on.
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct DeviceOptions {
+    /// Machine for the iterations and the search for neighbours: `cpu`, `cuda` (an NVIDIA graphics card; `cuda:1` for the second)
+    /// or `auto` (a card, if there is one and the fit takes more than two seconds). The results of a card differ from those of the
+    /// processor by rounding errors [default: cpu]
+    #[arg(long, value_name = "DEVICE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
+
+    /// Let a card round the factors of products to 11 bits (TF32), which is faster
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tf32: bool,
+}
+
+impl DeviceOptions {
+    /// Fails if the options make no sense.
+    pub fn check(&self) -> Result<()> {
+        if self.tf32 && self.device.unwrap_or_default() == Device::Cpu {
+            let reason = "--tf32 is for graphics cards: add --device cuda or auto, or leave it out";
+            return Err(Failure::Usage(reason.into()));
+        }
+        Ok(())
+    }
+
+    /// The same fit on the machine that was asked for.
+    pub fn bring(&self, fit: Daimc) -> Result<Daimc> {
+        let Self { device, tf32 } = *self;
+        Ok(device.unwrap_or_default().bring(fit, move |card| open(card, tf32))?)
+    }
+}
+
+/// The machine that was used and why, where another one than the processor was asked for.
+pub fn told(fitted: &Fit) -> Option<String> {
+    let DeviceUsed { name, reason, .. } = &fitted.device;
+    match reason {
+        None if fitted.device == DeviceUsed::default() => None,
+        None => Some(format!("device: {name}")),
+        Some(reason) => Some(format!("device: {name} ({reason})")),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn open(card: usize, tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
+    use daimc_cuda::Precision;
+
+    daimc_cuda::open(card, if tf32 { Precision::Tf32 } else { Precision::Single })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open(_: usize, _: bool) -> Result<Arc<dyn Accelerator>, String> {
+    Err("this program was built without support for graphics cards".into())
+}

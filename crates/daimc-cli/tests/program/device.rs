@@ -1,0 +1,47 @@
+//! `--device`, on machines with and without a graphics card.
+
+use crate::common::Folder;
+
+const FIT: &str = "fit --view a=a.tsv --view b=b.csv -k 2 --no-assess --force";
+
+#[test]
+fn the_processor_is_the_default_and_what_auto_takes_for_a_quick_fit() {
+    let folder = Folder::small();
+    folder.good(&format!("{FIT} -o plain"));
+    let told = folder.run(&format!("{FIT} --device auto -o auto"));
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.contains("device: cpu (it needs less than 2 seconds"), "{told}");
+    assert_eq!(folder.text("plain/labels.tsv"), folder.text("auto/labels.tsv"));
+    let (plain, auto) = (folder.json("plain/summary.json"), folder.json("auto/summary.json"));
+    assert_eq!(plain["device"], serde_json::json!({"name": "cpu"}));
+    assert!(auto["device"]["reason"].as_str().unwrap().contains("not worth"), "{auto}");
+    assert_eq!((&plain["options"]["device"], &auto["options"]["device"]), (&().into(), &"auto".into()));
+    // The summary repeats it, and a file may ask for it.
+    folder.good("fit --config auto/summary.json -o again");
+    assert_eq!(folder.json("again/summary.json")["options"]["device"], "auto");
+    folder.file("fit.toml", "view = [\"a=a.tsv\"]\nk = 2\ndevice = \"auto\"\ntf32 = true\n");
+    folder.good("fit --config fit.toml -o file");
+    assert_eq!(folder.json("file/summary.json")["options"]["tf32"], true);
+}
+
+#[test]
+fn a_card_that_is_not_there_is_told_before_anything_is_read() {
+    let folder = Folder::small();
+    // No machine has so many.
+    let told = folder.bad(1, &format!("{FIT} --device cuda:1000 -o out"));
+    assert!(told.starts_with("cuda:1000: "), "{told}");
+    assert!(folder.list("out").is_empty());
+}
+
+#[test]
+fn devices_that_make_no_sense_are_told() {
+    let folder = Folder::small();
+    let told = folder.run(&format!("{FIT} --device gpu -o out"));
+    assert_eq!(told.status.code(), Some(2));
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.contains("must be cpu, cuda, cuda:1 (the second card) or auto"), "{told}");
+    let told = folder.bad(2, &format!("{FIT} --tf32 -o out"));
+    assert!(told.contains("add --device cuda or auto"), "{told}");
+    let told = folder.bad(2, &format!("{FIT} --online --device auto -o out"));
+    assert!(told.contains("--online works on the processor alone"), "{told}");
+}
