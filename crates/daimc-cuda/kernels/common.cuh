@@ -23,7 +23,7 @@ __device__ inline unsigned rounded(float value) { return __float_as_uint(value) 
 
 // A float as the sum of two that tensor cores take whole, but for some 2^-22 of it.
 __device__ inline void split(float value, unsigned& high, unsigned& low) {
-    high = __float_as_uint(value) & 0xffffe000;
+    high = rounded(value) & 0xffffe000;
     low = rounded(value - __uint_as_float(high));
 }
 

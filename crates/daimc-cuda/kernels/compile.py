@@ -27,6 +27,7 @@ def kernels():
             yield f"latent_{number}_{lanes}_{entries}", "latent.cu", macros
     yield "sums", "sums.cu", {}
     yield "nearest", "nearest.cu", {}
+    yield "holes", "holes.cu", {}
 
 
 def library():

@@ -6,6 +6,7 @@ use daimc::accelerator::{Load, NearestOthers, Resident, refused};
 use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
 
 use crate::card::{Argument, Card, Memory, maybe};
+use crate::holes::Holes;
 use crate::rows::{Latent, Packs, Rows};
 use crate::{Precision, kernels, nearest, sums};
 
@@ -17,6 +18,7 @@ pub struct Held<'a> {
     /// The presence pattern of each instance, if there are several, and the views of each pattern.
     patterns: Option<Memory<i32>>,
     pattern_views: Vec<Vec<usize>>,
+    holes: Option<Holes>,
     instances: usize,
     latent: usize,
 }
@@ -48,12 +50,6 @@ impl<'a> Held<'a> {
             return refuse(format!("{instances} instances are more than a card counts; use the processor"));
         }
         let views = load.source().views();
-        if let Some(view) = (0..views).find(|&view| load.view(view).lacks_cells()) {
-            return refuse(format!(
-                "view '{}' lacks single cells, which only the processor can do without",
-                load.source().name(view)
-            ));
-        }
         let bytes = needed(&load);
         let free = card.free()?;
         if bytes > free {
@@ -79,7 +75,8 @@ impl<'a> Held<'a> {
             None
         };
         let views = (0..views).map(|view| Rows::new(&card, &load, view, precision)).collect::<Result<_>>()?;
-        Ok(Self { card, _load: load, views, patterns, pattern_views, instances, latent })
+        let holes = Holes::new(&card, &load)?;
+        Ok(Self { card, _load: load, views, patterns, pattern_views, holes, instances, latent })
     }
 
     /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
@@ -211,10 +208,16 @@ impl CardShard<'_> {
         card.launch(&kernel, (held.instances.div_ceil(rows), 1, 1), (128, 1), &arguments)
     }
 
-    /// The statistics of V; `columns` is the V whose column sums are told, if it is another.
-    fn statistics(&self, columns: Option<&Memory<f64>>) -> Result<Statistics> {
+    /// V as it is.
+    fn current(&self) -> Latent<'_> {
+        Latent { v: &self.v, instances: self.held.instances, columns: self.held.latent }
+    }
+
+    /// The statistics of V; `columns` is the V whose column sums are told, if it is another, and `bases` are those that tell what
+    /// stands for missing cells.
+    fn statistics(&self, columns: Option<&Memory<f64>>, bases: Option<&Memory<f64>>) -> Result<Statistics> {
         let (held, card, k) = (&*self.held, self.card(), self.held.latent);
-        let v = Latent { v: &self.v, instances: held.instances, columns: k };
+        let v = self.current();
         // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
         // V for each view. Complete views share the latter two.
         let size = |view: &Rows| view.features * k + k * k + k;
@@ -254,7 +257,12 @@ impl CardShard<'_> {
             cross.push(sums);
             gram.push(Matrix::new(k, k, all[shared..shared + k * k].to_vec())?);
         }
-        Ok(Statistics::of_all(Totals::new(gram, cross, all[..k].to_vec())))
+        let holes = held.holes.as_ref().map(|holes| holes.push(card, bases, &v, &mut cross)).transpose()?;
+        let mut totals = Totals::new(gram, cross, all[..k].to_vec());
+        if let Some(holes) = holes {
+            totals.holes = holes;
+        }
+        Ok(Statistics::of_all(totals))
     }
 
     fn check(&self, factors: &Factors) -> Result<()> {
@@ -297,7 +305,7 @@ impl Shard for CardShard<'_> {
         self.take(&v)?;
         drop(v);
         stop.check()?;
-        self.statistics(None)
+        self.statistics(None, None)
     }
 
     fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
@@ -326,27 +334,47 @@ impl Shard for CardShard<'_> {
         }
         let single = held.views.iter().all(Rows::is_single);
         let update = |passes: usize| Plan { passes, single, ..exact };
+        let holes = held.holes.as_ref();
+        let hole_bases = holes.map(|holes| holes.bases(card, bases)).transpose()?;
+        let pull = |shares: (f64, f64)| match (holes, &hole_bases) {
+            (Some(holes), Some(own)) => {
+                holes.pull(card, own, (&self.current(), &factors.scale), shares, &self.right)
+            }
+            _ => Ok(()),
+        };
         match step {
             VStep::Update { solver: Solver::Coordinate, passes } => {
+                pull((1.0, 1.0))?;
                 self.step(Some(&self.v), &factors.scale, bases, update(passes), &self.v)?;
-                self.statistics(None)
+                self.statistics(None, hole_bases.as_ref())
             }
             VStep::Update { .. } => {
                 Err(refused(&card.name, "the multiplicative solver runs on the processor only"))
             }
             VStep::Settle { after } => {
                 let before = match after {
-                    None => None,
+                    None => {
+                        pull((0.0, 1.0))?;
+                        None
+                    }
                     Some(passes) => {
                         let own = card.room(self.v.len())?;
+                        pull((1.0, 1.0))?;
                         self.step(Some(&self.v), &factors.scale, bases, update(passes), &own)?;
+                        pull((-1.0, 0.0))?;
                         Some(own)
                     }
                 };
                 let relaxation = if held.latent > MANY { OVER } else { 1.0 };
                 let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation, ..exact };
                 self.step(None, &factors.scale, bases, plan, &self.v)?;
-                self.statistics(before.as_ref())
+                if let (Some(holes), Some(own)) = (holes, &hole_bases) {
+                    let grams: Vec<f64> = bases.iter().flat_map(gram).collect();
+                    let exactly = (MOST_PASSES, TOLERANCE, relaxation);
+                    let patterns = held.patterns.as_ref();
+                    holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;
+                }
+                self.statistics(before.as_ref(), hole_bases.as_ref())
             }
         }
     }

@@ -6,8 +6,8 @@ use daimc::accelerator::{Accelerator, Load, Use};
 use daimc::datasets::digit;
 use daimc::source::{Buffer, MISSING};
 use daimc::{
-    Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Scale, Scaling, Shard, Solver, Stop, Totals, VStep, View,
-    Views, metrics, simulate,
+    Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Preparation, Prepared, Scale, Scaling, Shard, Solver,
+    Stop, Totals, VStep, View, Views, metrics, simulate,
 };
 use daimc_cuda::{Precision, open};
 use rand::{RngExt, SeedableRng};
@@ -32,6 +32,8 @@ struct Case {
     views: Vec<(usize, bool, f64)>,
     scale: Scale,
     offset: f64,
+    /// The share of cells of dense views that is missing.
+    holes: f64,
     single: bool,
     seed: u64,
 }
@@ -57,7 +59,13 @@ impl Case {
                 let mut value = |i: usize, f: usize| {
                     let kept = !sparse || rng.random::<f64>() < 0.2;
                     let noise = rng.random::<f64>() - 0.5;
-                    if kept { centres[(cluster[i], f)] + noise + self.offset } else { 0.0 }
+                    if !sparse && f > 0 && rng.random::<f64>() < self.holes {
+                        f64::NAN
+                    } else if kept {
+                        centres[(cluster[i], f)] + noise + self.offset
+                    } else {
+                        0.0
+                    }
                 };
                 // The same numbers in either precision.
                 let values = Matrix::from_fn(self.instances, features, |i, f| match value(i, f) {
@@ -106,14 +114,15 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 fn apart(one: &Totals, other: &Totals) -> f64 {
     let pairs = one.gram.iter().zip(&other.gram).chain(one.cross.iter().zip(&other.cross));
     let matrices = pairs.map(|(a, b)| distance(a.values(), b.values()));
-    matrices.fold(distance(&one.column_sums, &other.column_sums), f64::max)
+    let sums = distance(&one.column_sums, &other.column_sums).max(distance(&one.holes, &other.holes));
+    matrices.fold(sums, f64::max)
 }
 
-/// The scalings that a fit takes.
-fn scalings(views: &Views<'_>, case: &Case) -> Vec<Scaling> {
+/// How a fit prepares and scales the views.
+fn prepared(views: &Views<'_>, case: &Case) -> (Vec<Preparation>, Vec<Scaling>) {
     let fit =
         Daimc::new(case.latent).scale(case.scale).neighbours(Neighbours::Off).assess(false).max_iterations(1);
-    fit.fit(views).unwrap().model.views.into_iter().map(|view| view.scaling).collect()
+    fit.fit(views).unwrap().model.views.into_iter().map(|view| (view.preparation, view.scaling)).unzip()
 }
 
 /// How far card and processor are apart, after updates of V from the same start and where V is made optimal.
@@ -126,7 +135,9 @@ struct Apart {
 
 fn compared(card: &dyn Accelerator, case: &Case) -> Apart {
     let (views, exact, stop) = (case.views(case.single), case.views(false), Stop::new());
-    let scalings = scalings(&views, case);
+    let (preparations, scalings) = prepared(&views, case);
+    let views = Prepared::new(&views, &preparations).unwrap();
+    let exact = Prepared::new(&exact, &preparations).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(case.seed + 1);
     let first = Matrix::from_fn(case.instances, case.latent, |_, _| rng.random::<f64>() + 0.01);
     let mut here = Cpu::new(&views, &scalings, case.latent).unwrap();
@@ -172,6 +183,7 @@ fn cases(single: bool) -> Vec<Case> {
         views: views.to_vec(),
         scale,
         offset,
+        holes: 0.0,
         single,
         seed: instances as u64 + latent as u64,
     };
@@ -186,6 +198,8 @@ fn cases(single: bool) -> Vec<Case> {
         case(800, 200, &[(220, false, 0.0)], Scale::None, 0.0),
         case(1100, 10, &[(40, false, 0.2)], Scale::None, 1e4),
         case(4097, 33, &[(1030, false, 0.0)], Scale::ZScore, 3.0),
+        Case { holes: 0.1, ..case(700, 6, &[(30, false, 0.2), (25, false, 0.1)], Scale::ZScore, 0.0) },
+        Case { holes: 0.6, ..case(500, 40, &[(50, false, 0.0), (21, true, 0.0)], Scale::Unit, 0.0) },
     ]
 }
 
@@ -226,11 +240,12 @@ fn a_card_finds_the_true_neighbours() {
             views: vec![(37, false, missing), (3, false, 0.0)],
             scale: Scale::ZScore,
             offset,
+            holes: 0.0,
             single,
             seed: 9,
         };
         let views = case.views(single);
-        let scalings = scalings(&views, &case);
+        let (_, scalings) = prepared(&views, &case);
         let held = card.hold(Load::new(&views, &scalings, 5).unwrap()).unwrap();
         let found = held.nearest(0, 10, &Stop::new()).unwrap().unwrap();
         let load = Load::new(&views, &scalings, 5).unwrap();

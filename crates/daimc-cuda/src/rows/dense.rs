@@ -41,11 +41,9 @@ impl Real for f32 {
     fn part(value: f64, part: usize, precision: Precision) -> Self {
         let value = value as Self;
         let rounded = |value: Self| Self::from_bits(value.to_bits().wrapping_add(0x1000) & 0xffff_e000);
-        let high = Self::from_bits(value.to_bits() & 0xffff_e000);
         match (precision, part) {
-            (Precision::Tf32, _) => rounded(value),
-            (Precision::Single, 0) => high,
-            (Precision::Single, _) => rounded(value - high),
+            (Precision::Tf32, _) | (Precision::Single, 0) => rounded(value),
+            (Precision::Single, _) => rounded(value - rounded(value)),
         }
     }
 }
