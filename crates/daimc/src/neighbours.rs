@@ -12,13 +12,16 @@ mod descend;
 mod evidence;
 mod graph;
 mod join;
+mod links;
 mod lists;
 mod plan;
 mod project;
 mod references;
 mod rows;
 mod search;
+mod shared;
 mod shorten;
+mod trees;
 
 use serde::{Deserialize, Serialize};
 

@@ -8,20 +8,31 @@ pub(super) const PADDED: usize = 16;
 /// Others that a row is compared with at once.
 const WIDE: usize = 4;
 
-/// The squared distances of the first `fresh` rows from all rows that come after them: of a and b > a at `a · rows + b`.
+/// Others that a row is compared with before the bars are looked at.
+const LANES: usize = 16;
+
+/// Two rows and their squared distance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Near {
+    pub pair: [u32; 2],
+    pub square: f32,
+}
+
+/// Those of the first `fresh` rows and of all rows that come after them that are no farther from each other than the bar of one
+/// of the two.
 ///
 /// A pair has the same bits wherever its rows stand, and whichever of the two comes first.
-pub(super) fn distances(rows: &[f32], width: usize, fresh: usize, squares: &mut Vec<f32>) {
-    let count = rows.len() / width;
-    squares.resize(fresh * count, 0.0);
-    Arch::new().dispatch(Join { rows, width, count, squares });
+pub(super) fn near(rows: &[f32], width: usize, fresh: usize, bars: &[f32], near: &mut Vec<Near>) {
+    near.clear();
+    Arch::new().dispatch(Join { rows, width, fresh, bars, near });
 }
 
 struct Join<'a> {
     rows: &'a [f32],
     width: usize,
-    count: usize,
-    squares: &'a mut [f32],
+    fresh: usize,
+    bars: &'a [f32],
+    near: &'a mut Vec<Near>,
 }
 
 impl WithSimd for Join<'_> {
@@ -29,17 +40,28 @@ impl WithSimd for Join<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { rows, width, count, squares } = self;
-        for (a, squares) in squares.chunks_exact_mut(count).enumerate() {
+        let Self { rows, width, fresh, bars, near } = self;
+        let count = bars.len();
+        for a in 0..fresh {
             let own = &rows[a * width..][..width];
-            let mut b = a + 1;
-            while b + WIDE <= count {
-                some::<S, WIDE>(simd, own, &rows[b * width..], &mut squares[b..]);
-                b += WIDE;
-            }
-            while b < count {
-                some::<S, 1>(simd, own, &rows[b * width..], &mut squares[b..]);
-                b += 1;
+            for first in (a + 1..count).step_by(LANES) {
+                let lanes = LANES.min(count - first);
+                let mut squares = [f32::INFINITY; LANES];
+                let mut b = 0;
+                while b + WIDE <= lanes {
+                    some::<S, WIDE>(simd, own, &rows[(first + b) * width..], &mut squares[b..]);
+                    b += WIDE;
+                }
+                while b < lanes {
+                    some::<S, 1>(simd, own, &rows[(first + b) * width..], &mut squares[b..]);
+                    b += 1;
+                }
+                for b in 0..lanes {
+                    if squares[b] <= bars[a].max(bars[first + b]) {
+                        let pair = [a as u32, (first + b) as u32];
+                        near.push(Near { pair, square: squares[b] });
+                    }
+                }
             }
         }
     }
@@ -73,24 +95,28 @@ mod tests {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         for (count, width) in [(2, 16), (9, 32), (21, 128)] {
             let rows: Vec<f32> = (0..count * width).map(|_| rng.random_range(-1.0..1.0)).collect();
-            let of = |rows: &[f32], fresh| {
-                let mut squares = Vec::new();
-                distances(rows, width, fresh, &mut squares);
-                squares
+            let of = |rows: &[f32], fresh, bar| {
+                let mut found = Vec::new();
+                near(rows, width, fresh, &vec![bar; count], &mut found);
+                found
             };
-            let found = of(&rows, count);
+            let found = of(&rows, count, f32::INFINITY);
             let turned: Vec<f32> = rows.chunks(width).rev().flatten().copied().collect();
-            let turned = of(&turned, count);
-            for a in 0..count {
-                for b in a + 1..count {
-                    let pair = rows[a * width..][..width].iter().zip(&rows[b * width..][..width]);
-                    let exact: f64 = pair.map(|(x, y)| (f64::from(*x) - f64::from(*y)).powi(2)).sum();
-                    let own = found[a * count + b];
-                    assert!((f64::from(own) / exact - 1.0).abs() < 1e-5);
-                    assert_eq!(own.to_bits(), turned[(count - 1 - b) * count + count - 1 - a].to_bits());
-                }
+            let turned = of(&turned, count, f32::INFINITY);
+            assert_eq!(found.len(), count * (count - 1) / 2);
+            for Near { pair: [a, b], square } in &found {
+                let (a, b) = (*a as usize, *b as usize);
+                let pair = rows[a * width..][..width].iter().zip(&rows[b * width..][..width]);
+                let exact: f64 = pair.map(|(x, y)| (f64::from(*x) - f64::from(*y)).powi(2)).sum();
+                assert!(a < b && (f64::from(*square) / exact - 1.0).abs() < 1e-5);
+                let pair = [count - 1 - b, count - 1 - a].map(|i| i as u32);
+                let other = turned.iter().find(|near| near.pair == pair).unwrap();
+                assert_eq!(square.to_bits(), other.square.to_bits());
             }
-            assert_eq!(of(&rows, 1)[..], found[..count]);
+            assert_eq!(of(&rows, 1, f32::INFINITY)[..], found[..count - 1]);
+            let bar = found[0].square;
+            let nearer: Vec<Near> = found.into_iter().filter(|near| near.square <= bar).collect();
+            assert_eq!(of(&rows, count, bar), nearer);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The points that descent compares, in single precision.
 
+use std::hint::black_box;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::join::PADDED;
@@ -135,23 +137,52 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Seen { lens, index, instances, width, root, plain, shift, factor, centre, .. } = self.seen;
+        let Seen { lens, index, instances, width, ref shift, ref factor, ref centre, .. } = *self.seen;
         let d = shift.len();
-        let (factor, centre) = (&factor[..d], &centre[..d]);
-        for (&point, near) in self.points.iter().zip(self.near.chunks_exact_mut(*width)) {
+        // Asked for all at once, rows that are far away in memory come while others do.
+        let touch = |point: &u32| index.row(*point as usize).map_or(0.0, |row| self.x[row * d].to_f64());
+        black_box(self.points.iter().map(touch).sum::<f64>());
+        for (&point, near) in self.points.iter().zip(self.near.chunks_exact_mut(width)) {
             let point = point as usize;
             let Some(row) = index.row(point) else { continue };
             let own = lens.full_factor(instances[point] as usize);
-            let (x, near) = (&self.x[row * d..][..d], &mut near[..d]);
-            if *plain {
-                near.iter_mut().zip(x).for_each(|(near, x)| *near = (root * (own * x.to_f64())) as f32);
+            let x = &self.x[row * d..][..d];
+            let scale = RowScale { root: self.seen.root, own, plain: self.seen.plain };
+            let of = |f: usize| scale.one(x[f], shift[f], factor[f], centre[f]);
+            if d < PADDED {
+                near[..d].iter_mut().enumerate().for_each(|(f, near)| *near = of(f));
                 continue;
             }
-            for f in 0..d {
-                let scaled = (own * x[f].to_f64() - own * shift[f]) * factor[f];
-                near[f] = (root * (scaled - centre[f])) as f32;
+            // The last chunk overlaps the one before it, so that no loop has a remainder.
+            for chunk in 0..d.div_ceil(PADDED) {
+                let at = (chunk * PADDED).min(d - PADDED);
+                let (x, shift) = (&x[at..at + PADDED], &shift[at..at + PADDED]);
+                let (factor, centre) = (&factor[at..at + PADDED], &centre[at..at + PADDED]);
+                let mut scaled = [0.0; PADDED];
+                if scale.plain {
+                    (0..PADDED).for_each(|k| scaled[k] = (scale.root * (own * x[k].to_f64())) as f32);
+                } else {
+                    (0..PADDED).for_each(|k| scaled[k] = scale.one(x[k], shift[k], factor[k], centre[k]));
+                }
+                near[at..at + PADDED].copy_from_slice(&scaled);
             }
         }
+    }
+}
+
+/// How a row is scaled.
+#[derive(Clone, Copy)]
+struct RowScale {
+    root: f64,
+    own: f64,
+    plain: bool,
+}
+
+impl RowScale {
+    #[inline(always)]
+    fn one<T: Scalar>(self, x: T, shift: f64, factor: f64, centre: f64) -> f32 {
+        let scaled = (self.own * x.to_f64() - self.own * shift) * factor;
+        (self.root * (scaled - centre)) as f32
     }
 }
 

@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::descend::{Arranged, KEPT};
 use super::lists::{Lists, NONE, insert};
 use super::project::{SAMPLE, each_block, longest};
 use super::rows::{Held, Rows, Seen};
@@ -39,7 +40,10 @@ pub(super) const DIRECTIONS: usize = 128;
 /// Features up to which what descent has found is put into the true order, and instances whose lists one thread puts into order
 /// at a time.
 const RANKED: usize = 8192;
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 32;
+
+/// Neighbours that are found for each instance where they are: who is near along the directions need not be near.
+const AMONG: usize = 36;
 
 /// The share of the true neighbours that is enough.
 const ENOUGH: f64 = 0.95;
@@ -197,8 +201,11 @@ impl<'a> Space<'a> {
             return Ok(Nearest { lists: Lists::empty(self.scan.instances(), self.count), recall: None });
         };
         let truth = Truth::of(self, seed)?;
-        let found = Lists::find(&rows, seed, watch)?;
-        let lists = self.listed(&found, watch)?;
+        let rows = Arranged::new(&rows, seed);
+        let instances: Vec<u32> = rows.order.iter().map(|point| self.present[*point as usize]).collect();
+        let kept = if self.ranks() { AMONG } else { KEPT };
+        let found = Lists::find(&rows, kept, seed, watch)?;
+        let lists = self.listed(&found, &instances, watch)?;
         let recall = truth.recall(&lists);
         if recall >= ENOUGH {
             return Ok(Nearest { lists, recall: Some(recall) });
@@ -210,7 +217,7 @@ impl<'a> Space<'a> {
         }
         let found = found.find_more(&rows, seed, watch)?;
         drop(rows);
-        let lists = self.listed(&found, watch)?;
+        let lists = self.listed(&found, &instances, watch)?;
         let recall = Some(truth.recall(&lists));
         Ok(Nearest { lists, recall })
     }
@@ -271,28 +278,28 @@ impl<'a> Space<'a> {
         self.lens.features() <= DIRECTIONS || self.ranks()
     }
 
-    /// What is in the lists of points, by instances: as it was found, or in the order of the true distances.
-    fn listed(&self, found: &Lists, watch: &Watch) -> Result<Lists> {
+    /// What is in the lists of these instances, by instances: as it was found, or in the order of the true distances.
+    fn listed(&self, found: &Lists, instances: &[u32], watch: &Watch) -> Result<Lists> {
         let mut all = Lists::empty(self.scan.instances(), self.count);
         if !self.ranks() {
-            for (i, &instance) in self.present.iter().enumerate() {
+            for (i, &instance) in instances.iter().enumerate() {
                 let some = found.of(i).take(self.count);
-                some.for_each(|(j, square)| all.offer(instance as usize, self.present[j as usize], square));
+                some.for_each(|(j, square)| all.offer(instance as usize, instances[j as usize], square));
             }
             return Ok(all);
         }
         let mut next = 0;
         ordered(
-            (0..self.present.len()).step_by(TOGETHER),
+            (0..instances.len()).step_by(TOGETHER),
             || Lists::empty(0, self.count),
             |first, part| {
                 watch.check()?;
-                *part = self.ranked(found, first..(first + TOGETHER).min(self.present.len()))?;
+                *part = self.ranked(found, instances, first..(first + TOGETHER).min(instances.len()))?;
                 Ok(())
             },
             |part| {
                 for i in 0..part.len() {
-                    let instance = self.present[next + i] as usize;
+                    let instance = instances[next + i] as usize;
                     part.of(i).for_each(|(other, square)| all.offer(instance, other, square));
                 }
                 next += part.len();
@@ -302,10 +309,10 @@ impl<'a> Space<'a> {
     }
 
     /// The nearest of what is in the lists of some points, by their true distances.
-    fn ranked(&self, found: &Lists, some: std::ops::Range<usize>) -> Result<Lists> {
+    fn ranked(&self, found: &Lists, instances: &[u32], some: std::ops::Range<usize>) -> Result<Lists> {
         let unit = unit(self.lens);
-        let mut here: Vec<u32> = some.clone().map(|i| self.present[i]).collect();
-        here.extend(some.clone().flat_map(|i| found.of(i)).map(|(j, _)| self.present[j as usize]));
+        let mut here: Vec<u32> = some.clone().map(|i| instances[i]).collect();
+        here.extend(some.clone().flat_map(|i| found.of(i)).map(|(j, _)| instances[j as usize]));
         here.sort_unstable();
         here.dedup();
         let mut buffer = Buffer::default();
@@ -314,11 +321,10 @@ impl<'a> Space<'a> {
         let row = |instance: u32| here.binary_search(&instance).map_or(&[][..], |at| &rows[at]);
         let mut lists = Lists::empty(some.len(), self.count);
         for (at, i) in some.enumerate() {
-            let own = row(self.present[i]);
+            let own = row(instances[i]);
             for (j, _) in found.of(i) {
-                let other = self.present[j as usize];
-                let square: f64 = own.iter().zip(row(other)).map(|(a, b)| (a - b).powi(2)).sum();
-                lists.offer(at, other, (unit * square) as f32);
+                let other = instances[j as usize];
+                lists.offer(at, other, (unit * square(own, row(other))) as f32);
             }
         }
         Ok(lists)
@@ -391,6 +397,17 @@ impl Truth {
         }
         f64::from(index(found)) / f64::from(index(all.max(1)))
     }
+}
+
+/// The squared distance of two rows, in as many sums as vectors have lanes.
+fn square(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        (0..LANES).for_each(|k| sums[k] += (a[k] - b[k]) * (a[k] - b[k]));
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| (a - b).powi(2)).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// What squared distances are divided by.
@@ -683,7 +700,7 @@ mod tests {
     fn where_descent_finds_too_few_every_pair_is_compared() {
         // Noise has no neighbours of neighbours.
         let mut rng = ChaCha8Rng::seed_from_u64(8);
-        let (n, d) = (5000, 100);
+        let (n, d) = (12_000, 100);
         let values: Vec<f32> =
             (0..n * d).map(|_| (0..4).map(|_| rng.random_range(-1.0..1.0_f32)).sum()).collect();
         let source = Views::new(vec![View::dense("x", d, values).unwrap()]).unwrap();

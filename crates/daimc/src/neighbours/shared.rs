@@ -1,0 +1,62 @@
+//! Lists that several threads add to at once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::lists::{FRESH, Lists, insert, point};
+
+/// Points whose lists are locked together.
+const TOGETHER: usize = 8;
+
+/// Lists that keep the nearest of what they are offered, in whatever order that comes: so what is in them when all is said does
+/// not depend on which thread was first.
+pub(super) struct Shared<'a> {
+    kept: usize,
+    lists: Vec<Mutex<Few<'a>>>,
+    /// The bits of the squared distance of the last in each list: what is farther is of no interest, and needs no lock.
+    bars: Vec<AtomicU32>,
+}
+
+/// The entries and the squared distances of a few points.
+type Few<'a> = (&'a mut [u32], &'a mut [f32]);
+
+impl<'a> Shared<'a> {
+    pub fn new(lists: &'a mut Lists) -> Self {
+        let kept = lists.kept;
+        let bars = (0..lists.len()).map(|i| AtomicU32::new(lists.bar(i).to_bits())).collect();
+        let entries = lists.entries.chunks_mut(TOGETHER * kept);
+        let few = entries.zip(lists.squares.chunks_mut(TOGETHER * kept));
+        Self { kept, bars, lists: few.map(Mutex::new).collect() }
+    }
+
+    /// The squared distance of the last in a list, or of one that was the last a moment ago.
+    pub fn bar(&self, i: u32) -> f32 {
+        f32::from_bits(self.bars[i as usize].load(Ordering::Relaxed))
+    }
+
+    /// Takes another into the list of a point if it is among the nearest. It is new there.
+    pub fn offer(&self, i: u32, other: u32, square: f32) {
+        if square > self.bar(i) {
+            return;
+        }
+        let (mut few, at) = self.lock(i);
+        let (entries, squares) = &mut *few;
+        let squares = &mut squares[at..at + self.kept];
+        if insert(&mut entries[at..at + self.kept], squares, other | FRESH, square) {
+            self.bars[i as usize].store(squares[self.kept - 1].to_bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// Some of those in the list of a point are no longer new.
+    pub fn grow_old(&self, i: u32, some: &[u32]) {
+        let (mut few, at) = self.lock(i);
+        for entry in few.0[at..at + self.kept].iter_mut().filter(|entry| some.contains(&point(**entry))) {
+            *entry = point(*entry);
+        }
+    }
+
+    fn lock(&self, i: u32) -> (MutexGuard<'_, Few<'a>>, usize) {
+        let few = self.lists[i as usize / TOGETHER].lock().unwrap_or_else(PoisonError::into_inner);
+        (few, i as usize % TOGETHER * self.kept)
+    }
+}
