@@ -224,8 +224,9 @@ fn a_card_computes_what_the_processor_does_in_single_precision() {
     for case in cases(true) {
         let found = compared(&*card, &case);
         eprintln!("{}", told(&case, &found));
-        // How far rounding carries the optimum depends on the bases: it may be as far as on the processor.
-        let settled = found.settled < 1e-4_f64.max(2.0 * found.own);
+        // How far rounding carries the optimum depends on the bases. Products of parts have two bits less than those of the
+        // processor, so it may be four times as far.
+        let settled = found.settled < 1e-4_f64.max(4.0 * found.own);
         assert!(found.updated < 1e-4 && settled, "{}", told(&case, &found));
     }
 }
