@@ -1,6 +1,6 @@
 # `make test` does all the set-up and passes all tests.
 
-.PHONY: test test-all python wheel static recipe browser bench docs lint licences audit fuzz package
+.PHONY: test test-all python wheel static recipe browser bench docs lint kernels licences audit fuzz package
 
 REQUIREMENTS := crates/daimc-io/tests/python/requirements.txt
 
@@ -82,6 +82,15 @@ docs:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+# The kernels that are compiled in are what their sources compile to. `kernels/compile.py` without --check compiles them anew.
+kernels: target/nvrtc/ready
+	target/nvrtc/bin/python crates/daimc-cuda/kernels/compile.py --check
+
+target/nvrtc/ready: crates/daimc-cuda/kernels/requirements.txt
+	python3 -m venv target/nvrtc
+	target/nvrtc/bin/pip install --quiet --requirement $<
+	touch $@
 
 # Every published crate is packed, and built from what was packed, each against the others as they were packed.
 # Cargo would take what it has unpacked of an earlier package of the same version.

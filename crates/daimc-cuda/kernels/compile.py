@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the kernels to PTX for compute capability 8.0, into the folder `ptx` beside this script.
 
-Needs NVRTC 11.8, whose PTX every driver since 520 takes: pip install nvidia-cuda-nvrtc-cu11==11.8.89
+Needs NVRTC 11.8 (pip install -r requirements.txt), whose PTX every driver since 520 takes.
 With --check nothing is written, and a file that differs is an error.
 """
 
