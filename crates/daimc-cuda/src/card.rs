@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUfunction_attribute, CUresult, is_culib_present};
+use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUresult, is_culib_present};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
     LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits,
@@ -24,6 +24,9 @@ impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default + Send + Sync + 'static> V
 #[derive(Debug)]
 pub struct Card {
     pub name: String,
+    /// Bytes of shared memory that a block can have, and multiprocessors.
+    pub shared: usize,
+    pub processors: usize,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     modules: Mutex<HashMap<String, Arc<CudaModule>>>,
@@ -66,9 +69,12 @@ impl Card {
                 capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
             ));
         }
+        let attribute = |which| context.attribute(which).map(|value| value as usize).map_err(failed);
+        let shared = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let processors = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let stream = context.default_stream();
         let (modules, turn) = (Mutex::default(), Mutex::default());
-        Ok(Self { name, context, stream, modules, turn })
+        Ok(Self { name, shared, processors, context, stream, modules, turn })
     }
 
     /// An error of the card, in one sentence.
@@ -234,6 +240,11 @@ impl<T> Memory<T> {
     fn new(slice: CudaSlice<T>, length: usize, stream: &CudaStream) -> Self {
         let pointer = slice.device_ptr(stream).0;
         Self { slice, length, pointer }
+    }
+
+    /// The address.
+    pub fn address(&self) -> u64 {
+        self.pointer
     }
 
     /// The address, for kernels.

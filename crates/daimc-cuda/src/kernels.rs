@@ -13,6 +13,8 @@ modules! {
     "products_f32_8" "products_tf32_1" "products_tf32_2" "products_tf32_3" "products_tf32_4" "products_tf32_5" "products_tf32_6"
     "products_tf32_7" "products_tf32_8" "products_f64_1" "products_f64_2" "products_f64_3" "products_f64_4" "products_f64_5"
     "products_f64_6" "products_f64_7" "products_f64_8"
+    "fused_f32_2_2_1" "fused_f32_2_2_4" "fused_f32_2_1_4" "fused_f32_3_2_1" "fused_f32_3_2_4" "fused_f32_3_1_4"
+    "fused_tf32_2_2_1" "fused_tf32_2_2_4" "fused_tf32_2_1_4" "fused_tf32_3_2_1" "fused_tf32_3_2_4" "fused_tf32_3_1_4"
     "latent_float_1_4" "latent_float_1_8" "latent_float_1_12" "latent_float_1_16" "latent_float_1_20" "latent_float_1_24"
     "latent_float_2_16" "latent_float_4_12" "latent_float_4_16" "latent_float_8_16" "latent_float_16_16"
     "latent_double_1_4" "latent_double_1_8" "latent_double_1_12" "latent_double_1_16" "latent_double_1_20" "latent_double_1_24"

@@ -5,6 +5,7 @@
 //! or no card, [`open`] says so.
 
 mod card;
+mod fused;
 mod holes;
 mod kernels;
 mod nearest;

@@ -80,8 +80,13 @@ impl Rows {
         matches!(self.entries, Entries::F32(_) | Entries::SparseF32(_))
     }
 
-    /// Adds `x'ᵀU` of each row to `right`, or overwrites it.
-    pub fn project(&self, card: &Card, basis: &Matrix, right: &Memory<f64>, add: bool) -> Result<()> {
+    /// Dense rows of single precision, and the numbers from one to the next.
+    pub fn single(&self) -> Option<(&Memory<f32>, usize)> {
+        if let Entries::F32(own) = &self.entries { Some((&own.values, own.stride)) } else { None }
+    }
+
+    /// `Ũ` and `o` with `x'ᵀU = xᵀŨ − o` for rows x as they lie here, but for the factors of single rows.
+    pub fn folded(&self, basis: &Matrix) -> (Matrix, Vec<f64>) {
         let (mut basis, mut offset) = match self.fold {
             Fold::Done => (basis.clone(), vec![0.0; basis.columns()]),
             Fold::By(_) | Fold::ByRow => self.scaled.fold(basis),
@@ -89,6 +94,12 @@ impl Rows {
         if let Fold::By(factor) = self.fold {
             basis.values_mut().iter_mut().chain(&mut offset).for_each(|value| *value *= factor);
         }
+        (basis, offset)
+    }
+
+    /// Adds `x'ᵀU` of each row to `right`, or overwrites it.
+    pub fn project(&self, card: &Card, basis: &Matrix, right: &Memory<f64>, add: bool) -> Result<()> {
+        let (basis, offset) = self.folded(basis);
         let offset = card.copy(&offset)?;
         let instances = maybe(self.instances.as_ref());
         match &self.entries {

@@ -6,6 +6,7 @@ use daimc::accelerator::{Load, NearestOthers, Resident, refused};
 use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
 
 use crate::card::{Argument, Card, Memory, maybe};
+use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
 use crate::rows::{Latent, Packs, Rows};
 use crate::{Precision, kernels, nearest, sums};
@@ -19,12 +20,13 @@ pub struct Held<'a> {
     patterns: Option<Memory<i32>>,
     pattern_views: Vec<Vec<usize>>,
     holes: Option<Holes>,
+    fused: Option<Fused>,
     instances: usize,
     latent: usize,
 }
 
 /// A basis vector whose squared length is below this takes no part, as on the processor.
-const SMALLEST: f64 = 1e-280;
+pub const SMALLEST: f64 = 1e-280;
 
 /// How exactly V is solved for given bases, and the relaxation where it has more than so many columns, as on the processor.
 const MOST_PASSES: usize = 1000;
@@ -74,9 +76,11 @@ impl<'a> Held<'a> {
         } else {
             None
         };
-        let views = (0..views).map(|view| Rows::new(&card, &load, view, precision)).collect::<Result<_>>()?;
+        let views: Vec<Rows> =
+            (0..views).map(|view| Rows::new(&card, &load, view, precision)).collect::<Result<_>>()?;
         let holes = Holes::new(&card, &load)?;
-        Ok(Self { card, _load: load, views, patterns, pattern_views, holes, instances, latent })
+        let fused = if holes.is_none() { Fused::new(&card, &load, &views, precision)? } else { None };
+        Ok(Self { card, _load: load, views, patterns, pattern_views, holes, fused, instances, latent })
     }
 
     /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
@@ -213,9 +217,8 @@ impl CardShard<'_> {
         Latent { v: &self.v, instances: self.held.instances, columns: self.held.latent }
     }
 
-    /// The statistics of V; `columns` is the V whose column sums are told, if it is another, and `bases` are those that tell what
-    /// stands for missing cells.
-    fn statistics(&self, columns: Option<&Memory<f64>>, bases: Option<&Memory<f64>>) -> Result<Statistics> {
+    /// The statistics of V, given what is known of them.
+    fn statistics(&self, Known { columns, bases, cross }: Known<'_>) -> Result<Statistics> {
         let (held, card, k) = (&*self.held, self.card(), self.held.latent);
         let v = self.current();
         // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
@@ -236,7 +239,9 @@ impl CardShard<'_> {
         }
         let mut packs = Packs::default();
         for (view, &at) in held.views.iter().zip(&starts) {
-            view.gather(card, &v, &mut packs, &out, at)?;
+            if cross.is_none() {
+                view.gather(card, &v, &mut packs, &out, at)?;
+            }
             let after = at + view.features * k;
             if view.instances.is_some() {
                 sums::gram(card, &v, view.instances.as_ref(), out.from(after))?;
@@ -246,13 +251,21 @@ impl CardShard<'_> {
             }
         }
         let all = card.read(&out)?;
+        let known = match (&held.fused, cross) {
+            (Some(fused), Some(cross)) => Some(fused.cross(card, cross, &held.views, k)?),
+            _ => None,
+        };
+        let mut known = known.map(Vec::into_iter);
         let (mut gram, mut cross) = (Vec::new(), Vec::new());
         for (view, &at) in held.views.iter().zip(&starts) {
             let after = at + view.features * k;
             let shared = if view.instances.is_none() { k } else { after };
             let own_sums =
                 if view.instances.is_none() && view.factors().is_none() { k + k * k } else { after + k * k };
-            let mut sums = Matrix::new(view.features, k, all[at..after].to_vec())?;
+            let mut sums = match known.as_mut().and_then(Iterator::next) {
+                Some(sums) => sums,
+                None => Matrix::new(view.features, k, all[at..after].to_vec())?,
+            };
             view.finish(&mut sums, &all[own_sums..own_sums + k]);
             cross.push(sums);
             gram.push(Matrix::new(k, k, all[shared..shared + k * k].to_vec())?);
@@ -284,6 +297,16 @@ impl CardShard<'_> {
     }
 }
 
+/// What is known of statistics before they are gathered.
+#[derive(Clone, Copy, Default)]
+struct Known<'a> {
+    /// The V whose column sums are told, if it is another.
+    columns: Option<&'a Memory<f64>>,
+    /// The bases that tell what stands for missing cells.
+    bases: Option<&'a Memory<f64>>,
+    cross: Option<&'a Cross>,
+}
+
 /// A V step.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -305,7 +328,7 @@ impl Shard for CardShard<'_> {
         self.take(&v)?;
         drop(v);
         stop.check()?;
-        self.statistics(None, None)
+        self.statistics(Known::default())
     }
 
     fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
@@ -322,6 +345,13 @@ impl Shard for CardShard<'_> {
             // V is left as it is, at its scale.
             self.step(Some(&self.v), &factors.scale, bases, exact, &self.v)?;
             return Err(Error::Interrupted);
+        }
+        if let (Some(fused), VStep::Update { solver: Solver::Coordinate, passes }) = (&held.fused, step) {
+            let grams: Vec<Vec<f64>> = bases.iter().map(gram).collect();
+            let patterns = (held.patterns.as_ref(), &held.pattern_views[..]);
+            let update = (&factors.scale[..], passes);
+            let cross = fused.sweep(card, &held.views, patterns, bases, &grams, update, &self.current())?;
+            return self.statistics(Known { cross: Some(&cross), ..Known::default() });
         }
         let mut add = false;
         if held.views.first().is_some_and(|view| view.instances.is_some()) {
@@ -346,7 +376,7 @@ impl Shard for CardShard<'_> {
             VStep::Update { solver: Solver::Coordinate, passes } => {
                 pull((1.0, 1.0))?;
                 self.step(Some(&self.v), &factors.scale, bases, update(passes), &self.v)?;
-                self.statistics(None, hole_bases.as_ref())
+                self.statistics(Known { bases: hole_bases.as_ref(), ..Known::default() })
             }
             VStep::Update { .. } => {
                 Err(refused(&card.name, "the multiplicative solver runs on the processor only"))
@@ -374,7 +404,7 @@ impl Shard for CardShard<'_> {
                     let patterns = held.patterns.as_ref();
                     holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;
                 }
-                self.statistics(before.as_ref(), hole_bases.as_ref())
+                self.statistics(Known { columns: before.as_ref(), bases: hole_bases.as_ref(), cross: None })
             }
         }
     }

@@ -68,11 +68,11 @@ impl Real for f64 {
 
 /// Dense rows, one after the other.
 pub struct Dense<T> {
-    values: Memory<T>,
+    pub values: Memory<T>,
     rows: usize,
     features: usize,
     /// Numbers from a row to the next.
-    stride: usize,
+    pub stride: usize,
     precision: Precision,
 }
 
