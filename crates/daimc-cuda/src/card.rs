@@ -50,7 +50,7 @@ impl Card {
         }
         let count = match CudaContext::device_count() {
             Ok(count) => count as usize,
-            Err(error) => return Err(format!("the NVIDIA driver does not work: {}", reason(&error))),
+            Err(error) => return Err(format!("the NVIDIA driver does not work: {}", reason(error))),
         };
         if number >= count {
             return Err(match count {
@@ -59,7 +59,7 @@ impl Card {
                 _ => format!("there is no card {number}: there are {count}, from 0"),
             });
         }
-        let failed = |error: DriverError| format!("card {number} cannot be used: {}", reason(&error));
+        let failed = |error: DriverError| format!("card {number} cannot be used: {}", reason(error));
         let context = CudaContext::new(number).map_err(failed)?;
         let name = context.name().map_err(failed)?;
         let capability = context.compute_capability().map_err(failed)?;
@@ -78,26 +78,26 @@ impl Card {
     }
 
     /// An error of the card, in one sentence.
-    pub fn error(&self, error: &DriverError) -> Error {
+    pub fn error(&self, error: DriverError) -> Error {
         daimc::accelerator::refused(&self.name, reason(error))
     }
 
     /// Bytes that are free.
     pub fn free(&self) -> Result<usize> {
-        self.context.mem_get_info().map(|(free, _)| free).map_err(|error| self.error(&error))
+        self.context.mem_get_info().map(|(free, _)| free).map_err(|error| self.error(error))
     }
 
     /// So many zeros on the card.
     pub fn zeros<T: Value>(&self, length: usize) -> Result<Memory<T>> {
         // An empty allocation is an error of the driver.
-        let slice = self.stream.alloc_zeros::<T>(length.max(1)).map_err(|error| self.error(&error))?;
+        let slice = self.stream.alloc_zeros::<T>(length.max(1)).map_err(|error| self.error(error))?;
         Ok(Memory::new(slice, length, &self.stream))
     }
 
     /// Room for so many values, which a kernel writes before anybody reads them.
     pub fn room<T: Value>(&self, length: usize) -> Result<Memory<T>> {
         // SAFETY: any bits are a value of these types.
-        let slice = unsafe { self.stream.alloc::<T>(length.max(1)) }.map_err(|error| self.error(&error))?;
+        let slice = unsafe { self.stream.alloc::<T>(length.max(1)) }.map_err(|error| self.error(error))?;
         Ok(Memory::new(slice, length, &self.stream))
     }
 
@@ -114,12 +114,12 @@ impl Card {
             return Ok(());
         }
         let mut to = memory.slice.slice_mut(..values.len());
-        self.stream.memcpy_htod(values, &mut to).map_err(|error| self.error(&error))
+        self.stream.memcpy_htod(values, &mut to).map_err(|error| self.error(error))
     }
 
     /// Overwrites with zeros.
     pub fn clear<T: Value>(&self, memory: &mut Memory<T>) -> Result<()> {
-        self.stream.memset_zeros(&mut memory.slice).map_err(|error| self.error(&error))
+        self.stream.memset_zeros(&mut memory.slice).map_err(|error| self.error(error))
     }
 
     /// Waits for all work, and brings values back.
@@ -127,7 +127,7 @@ impl Card {
         let mut values = vec![T::default(); memory.length];
         if !values.is_empty() {
             let from = memory.slice.slice(..memory.length);
-            self.stream.memcpy_dtoh(&from, &mut values).map_err(|error| self.error(&error))?;
+            self.stream.memcpy_dtoh(&from, &mut values).map_err(|error| self.error(error))?;
         }
         self.wait()?;
         Ok(values)
@@ -135,7 +135,7 @@ impl Card {
 
     /// Waits until all work is done.
     pub fn wait(&self) -> Result<()> {
-        self.stream.synchronize().map_err(|error| self.error(&error))
+        self.stream.synchronize().map_err(|error| self.error(error))
     }
 
     /// Two places in memory that the card reads without help.
@@ -143,7 +143,7 @@ impl Card {
         let stage = || {
             // SAFETY: it is written before it is read.
             let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length, 0) };
-            pinned.map(Stage).map_err(|error| self.error(&error))
+            pinned.map(Stage).map_err(|error| self.error(error))
         };
         Ok([stage()?, stage()?])
     }
@@ -158,25 +158,24 @@ impl Card {
     ) -> Result<()> {
         let mut to = memory.slice.slice_mut(at..at + count);
         let part = Part { stage: &stage.0, count };
-        self.stream.memcpy_htod(&part, &mut to).map_err(|error| self.error(&error))
+        self.stream.memcpy_htod(&part, &mut to).map_err(|error| self.error(error))
     }
 
     /// A kernel of a module that may have so many bytes of shared memory.
     pub fn kernel(&self, module: &str, function: &str, shared: usize) -> Result<Kernel> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = match modules.get(module) {
-            Some(loaded) => loaded.clone(),
-            None => {
-                let loaded = self.context.load_module(Ptx::from_src(kernels::source(module)));
-                let loaded = loaded.map_err(|error| self.error(&error))?;
-                modules.insert(module.into(), loaded.clone());
-                loaded
-            }
+        let loaded = if let Some(loaded) = modules.get(module) {
+            loaded.clone()
+        } else {
+            let loaded = self.context.load_module(Ptx::from_src(kernels::source(module)));
+            let loaded = loaded.map_err(|error| self.error(error))?;
+            modules.insert(module.into(), loaded.clone());
+            loaded
         };
-        let function = loaded.load_function(function).map_err(|error| self.error(&error))?;
+        let function = loaded.load_function(function).map_err(|error| self.error(error))?;
         if shared > 48 << 10 {
             let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            function.set_attribute(most, shared as i32).map_err(|error| self.error(&error))?;
+            function.set_attribute(most, shared as i32).map_err(|error| self.error(error))?;
         }
         Ok(Kernel { function, shared })
     }
@@ -209,12 +208,12 @@ impl Card {
         }
         // SAFETY: the arguments are those of the kernel, in the order of its source; pointers are of memory that is as long as it
         // expects and that lives until the stream, on which everything happens in order, is done with it.
-        unsafe { launch.launch(config) }.map(drop).map_err(|error| self.error(&error))
+        unsafe { launch.launch(config) }.map(drop).map_err(|error| self.error(error))
     }
 }
 
 /// What the driver says, in a sentence that tells what to do.
-fn reason(error: &DriverError) -> String {
+fn reason(error: DriverError) -> String {
     match error.0 {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => "its memory is full; free it, or use the processor".into(),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION | CUresult::CUDA_ERROR_INVALID_PTX => {
@@ -269,7 +268,7 @@ pub struct Stage<T>(PinnedHostSlice<T>);
 impl<T: Value> Stage<T> {
     /// The values, once the card has read what was sent before.
     pub fn values(&mut self, card: &Card) -> Result<&mut [T]> {
-        self.0.as_mut_slice().map_err(|error| card.error(&error))
+        self.0.as_mut_slice().map_err(|error| card.error(error))
     }
 }
 

@@ -151,6 +151,7 @@ impl Holes {
     }
 
     /// Makes the rows that lack cells optimal for the cells that are there.
+    #[allow(clippy::too_many_arguments)]
     pub fn settle(
         &self,
         card: &Card,

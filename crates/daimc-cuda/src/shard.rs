@@ -410,7 +410,9 @@ impl Shard for CardShard<'_> {
     }
 
     fn latent(&self) -> Matrix {
-        let values = self.held.card.read(&self.v).unwrap_or_default();
-        Matrix::new(self.held.instances, self.held.latent, values).unwrap_or_default()
+        let (rows, columns) = (self.held.instances, self.held.latent);
+        // A card that has failed has no V: whoever takes numbers that are none says so.
+        let values = self.held.card.read(&self.v).unwrap_or_else(|_| vec![f64::NAN; rows * columns]);
+        Matrix::new(rows, columns, values).unwrap_or_default()
     }
 }

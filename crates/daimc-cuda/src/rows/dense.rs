@@ -164,16 +164,14 @@ impl<T: Real> Dense<T> {
         let (module, parts) = T::module(self.precision);
         let module = format!("{module}_{tiles}");
         let width = tiles * kernels::TILE;
-        let packed = match packed {
-            Some(packed) => packed,
-            None => {
-                let own = card.room::<T>(v.instances * groups * width * parts)?;
-                let kernel = card.kernel(&module, "pack", 0)?;
-                let arguments = [v.v.at(), Argument::long(v.instances), Argument::int(latent), own.at()];
-                card.launch(&kernel, ((v.instances * width).div_ceil(256), groups, 1), (256, 1), &arguments)?;
-                packed.insert(Packed(own))
-            }
-        };
+        if packed.is_none() {
+            let own = card.room::<T>(v.instances * groups * width * parts)?;
+            let kernel = card.kernel(&module, "pack", 0)?;
+            let arguments = [v.v.at(), Argument::long(v.instances), Argument::int(latent), own.at()];
+            card.launch(&kernel, ((v.instances * width).div_ceil(256), groups, 1), (256, 1), &arguments)?;
+            *packed = Some(Packed(own));
+        }
+        let packed = packed.as_ref().map_or(Argument::NULL, |packed| packed.0.at());
         let rows = T::DEPTH / 2;
         let wide = size_of::<T>() == 8;
         let weights = if parts == 2 || wide { width + 4 } else { width + if tiles % 2 == 1 { 0 } else { 8 } };
@@ -196,7 +194,7 @@ impl<T: Real> Dense<T> {
             instances,
             Argument::long(self.rows),
             Argument::int(self.features),
-            packed.0.at(),
+            packed,
             Argument::int(latent),
             Argument::long(part),
             partial.at(),
