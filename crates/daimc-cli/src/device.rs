@@ -62,5 +62,5 @@ fn open(card: usize, tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
 
 #[cfg(not(feature = "cuda"))]
 fn open(_: usize, _: bool) -> Result<Arc<dyn Accelerator>, String> {
-    Err("this program was built without support for graphics cards".into())
+    Err("this program was built without support for graphics cards; build it with the feature `cuda`, or use --device cpu".into())
 }

@@ -54,9 +54,11 @@ impl Card {
         };
         if number >= count {
             return Err(match count {
-                0 => "the NVIDIA driver sees no card".into(),
-                1 => format!("there is no card {number}: there is one, card 0"),
-                _ => format!("there is no card {number}: there are {count}, from 0"),
+                0 => "the NVIDIA driver sees no card; use the processor".into(),
+                1 => format!("there is no card {number}: there is one, card 0; use it, or the processor"),
+                _ => format!(
+                    "there is no card {number}: there are {count}, from 0; use one of them, or the processor"
+                ),
             });
         }
         let failed = |error: DriverError| format!("card {number} cannot be used: {}", reason(error));
@@ -65,7 +67,7 @@ impl Card {
         let capability = context.compute_capability().map_err(failed)?;
         if capability < LEAST_CAPABILITY {
             return Err(format!(
-                "{name} has compute capability {}.{}, and at least {}.{} is needed",
+                "{name} has compute capability {}.{}, and at least {}.{} is needed; use the processor",
                 capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
             ));
         }
@@ -74,7 +76,10 @@ impl Card {
         let processors = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let stream = context.default_stream();
         let (modules, turn) = (Mutex::default(), Mutex::default());
-        Ok(Self { name, shared, processors, context, stream, modules, turn })
+        let card = Self { name, shared, processors, context, stream, modules, turn };
+        // A driver that is too old for the kernels says so now.
+        card.kernel("sums", "add_parts", 0).map_err(|error| error.to_string())?;
+        Ok(card)
     }
 
     /// An error of the card, in one sentence.
@@ -219,7 +224,7 @@ fn reason(error: DriverError) -> String {
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION | CUresult::CUDA_ERROR_INVALID_PTX => {
             format!("its driver is too old: update it to version {LEAST_DRIVER} or later")
         }
-        CUresult::CUDA_ERROR_NO_DEVICE => "the NVIDIA driver sees no card".into(),
+        CUresult::CUDA_ERROR_NO_DEVICE => "the NVIDIA driver sees no card; use the processor".into(),
         _ => match (error.error_name(), error.error_string()) {
             (Ok(name), Ok(text)) => format!("{} ({})", text.to_string_lossy(), name.to_string_lossy()),
             _ => format!("the driver reports error {}", error.0 as u32),

@@ -52,6 +52,14 @@ impl<'a> Held<'a> {
             return refuse(format!("{instances} instances are more than a card counts; use the processor"));
         }
         let views = load.source().views();
+        let on_disk = load.source().memory().is_none();
+        let sparse = |view: &usize| on_disk && !load.source().schema().view(*view).layout().is_dense();
+        if let Some(view) = (0..views).find(sparse) {
+            return refuse(format!(
+                "view '{}' is sparse and not in memory, where it would have to be; use the processor",
+                load.source().name(view)
+            ));
+        }
         let bytes = needed(&load);
         let free = card.free()?;
         if bytes > free {
@@ -83,6 +91,15 @@ impl<'a> Held<'a> {
         Ok(Self { card, _load: load, views, patterns, pattern_views, holes, fused, instances, latent })
     }
 
+    /// Whether the V step stays in the range of single precision.
+    fn fits_single(&self, view_grams: &[Vec<f64>]) -> bool {
+        let diagonal = |views: &Vec<usize>, k: usize| -> f64 {
+            views.iter().map(|&view| view_grams[view][k * self.latent + k]).sum()
+        };
+        let fits = |value: f64| value < SMALLEST || (1e-30..1e30).contains(&value);
+        self.pattern_views.iter().all(|views| (0..self.latent).all(|k| fits(diagonal(views, k))))
+    }
+
     /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
     fn grams(&self, bases: &[Matrix], relaxation: f64) -> Vec<f64> {
         let (lanes, entries) = kernels::latent_shape(self.latent);
@@ -107,17 +124,19 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Bytes on the card, about: rows, V and what it is made of.
+/// Bytes on the card, about: rows and missing cells, V and what it is made of, and sums.
 fn needed(load: &Load<'_>) -> usize {
-    let schema = load.source().schema();
-    let rows: usize = schema
-        .views()
-        .map(|view| {
-            let bytes = view.present() * view.bytes_per_row();
-            if view.layout().is_dense() { bytes } else { 3 * bytes }
-        })
-        .sum();
-    rows + rows / 64 + schema.instances() * load.latent() * 48 + (256 << 20)
+    let (schema, latent) = (load.source().schema(), load.latent());
+    let of_view = |view: daimc::ViewOf<'_>| {
+        let rows = if view.layout().is_dense() {
+            view.present() * view.features().next_multiple_of(4) * view.layout().bytes()
+        } else {
+            3 * view.present() * view.bytes_per_row()
+        };
+        rows + 24 * view.missing_cells().unwrap_or(0) + 24 * view.features() * latent
+    };
+    let views: usize = schema.views().map(of_view).sum();
+    views + views / 64 + schema.instances() * latent * 48 + (256 << 20)
 }
 
 fn gram(basis: &Matrix) -> Vec<f64> {
@@ -346,8 +365,10 @@ impl Shard for CardShard<'_> {
             self.step(Some(&self.v), &factors.scale, bases, exact, &self.v)?;
             return Err(Error::Interrupted);
         }
-        if let (Some(fused), VStep::Update { solver: Solver::Coordinate, passes }) = (&held.fused, step) {
-            let grams: Vec<Vec<f64>> = bases.iter().map(gram).collect();
+        let grams: Vec<Vec<f64>> = bases.iter().map(gram).collect();
+        let single = held.views.iter().all(Rows::is_single) && held.fits_single(&grams);
+        let fused = held.fused.as_ref().filter(|_| single);
+        if let (Some(fused), VStep::Update { solver: Solver::Coordinate, passes }) = (fused, step) {
             let patterns = (held.patterns.as_ref(), &held.pattern_views[..]);
             let update = (&factors.scale[..], passes);
             let cross = fused.sweep(card, &held.views, patterns, bases, &grams, update, &self.current())?;
@@ -362,7 +383,6 @@ impl Shard for CardShard<'_> {
             view.project(card, basis, &self.right, add)?;
             add = true;
         }
-        let single = held.views.iter().all(Rows::is_single);
         let update = |passes: usize| Plan { passes, single, ..exact };
         let holes = held.holes.as_ref();
         let hole_bases = holes.map(|holes| holes.bases(card, bases)).transpose()?;
@@ -399,7 +419,7 @@ impl Shard for CardShard<'_> {
                 let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation, ..exact };
                 self.step(None, &factors.scale, bases, plan, &self.v)?;
                 if let (Some(holes), Some(own)) = (holes, &hole_bases) {
-                    let grams: Vec<f64> = bases.iter().flat_map(gram).collect();
+                    let grams = grams.concat();
                     let exactly = (MOST_PASSES, TOLERANCE, relaxation);
                     let patterns = held.patterns.as_ref();
                     holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;

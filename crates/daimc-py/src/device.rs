@@ -42,5 +42,5 @@ fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, Strin
 #[cfg(not(feature = "cuda"))]
 fn open(_: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let (Precision::Single | Precision::Tf32) = precision;
-    Err("this package was built without support for graphics cards".into())
+    Err("this package was built without support for graphics cards; use device='cpu'".into())
 }

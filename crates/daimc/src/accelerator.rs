@@ -37,8 +37,8 @@ pub trait Resident<'a>: Send + Sync {
     /// When there is no room for V.
     fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>>;
 
-    /// The nearest others of every instance of a view by the distances of scaled rows, all of them true; `None` if it cannot
-    /// find them.
+    /// The nearest others of every instance of a view by the distances of scaled rows; `None` if it cannot find them. How many are
+    /// the true ones is looked at in a sample, and where these are too few the processor searches.
     ///
     /// # Errors
     /// When it is stopped, or the machine fails.

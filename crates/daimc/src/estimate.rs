@@ -154,7 +154,7 @@ const PRODUCTS: f64 = 100.0;
 
 /// Directions along which neighbours of many instances are looked for, and bytes of what an instance knows of others meanwhile.
 const FOLLOWED: f64 = 128.0;
-const LISTED: f64 = 700.0;
+const LISTED: f64 = 800.0;
 
 /// Dimensions in which views are asked about clusters, and passes over the data in which they are.
 const DIMENSIONS: f64 = 64.0;

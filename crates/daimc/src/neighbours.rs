@@ -232,14 +232,16 @@ fn accelerated(
     sweep: &Sweep<'_>,
     resident: &dyn Resident<'_>,
     looks: impl Fn(usize) -> bool,
+    seed: u64,
     watch: &Watch,
 ) -> Result<Vec<Option<Nearest>>> {
+    let search = Search { count: NEIGHBOURS, seed, thorough: true };
     let find = |(view, lens)| {
         if !looks(view) {
             return Ok(None);
         }
         let watch = searching(sweep, view, watch);
-        search::by_accelerator(resident, &sweep.scan, view, lens, NEIGHBOURS, &watch)
+        search::by_accelerator(resident, &sweep.scan, view, lens, search, &watch)
     };
     sweep.lenses.iter().enumerate().map(find).collect()
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::accelerator::{Accelerator, Load, Resident};
+use crate::accelerator::{Accelerator, Load, Resident, Use};
 use crate::descent::Factors;
 use crate::forest::Forest;
 use crate::lens::{CrossSums, Lens, Operand, Total};
@@ -35,6 +35,8 @@ pub(crate) struct Sweep<'a> {
     latent: usize,
     /// The same rows where an accelerator holds them, too.
     resident: Option<Arc<dyn Resident<'a> + 'a>>,
+    /// Whether the processor takes over where the accelerator has no room for V.
+    optional: bool,
     /// Instances of a tile, about, and of a group.
     tile: usize,
     group: usize,
@@ -86,17 +88,18 @@ impl<'a> Sweep<'a> {
         let dense = scan.schema().views().filter(|view| view.layout().is_dense());
         let longest: usize = dense.map(|view| view.features() * view.layout().bytes()).sum();
         let group = if longest * GROUP > GROUP_BYTES { LANES } else { GROUP };
-        Self { scan, lenses, patterns, latent, resident: None, tile, group }
+        Self { scan, lenses, patterns, latent, resident: None, optional: false, tile, group }
     }
 
     /// Hands the rows to an accelerator.
     ///
     /// # Errors
     /// When it does not take them.
-    pub fn hand_to(&mut self, accelerator: &dyn Accelerator) -> Result<()> {
+    pub fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()> {
         let scan = self.scan.as_source(self.scan.source());
         let (lenses, patterns, latent) = (self.lenses.clone(), self.patterns.clone(), self.latent);
         self.resident = Some(accelerator.hold(Load { scan, lenses, patterns, latent })?);
+        self.optional = when == Use::WhereItPays;
         self.scan.count_pass();
         Ok(())
     }
@@ -111,8 +114,9 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// When an accelerator has no room for V.
     pub fn shard(self: &Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
-        match &self.resident {
-            Some(resident) => resident.clone().shard(),
+        match self.resident.as_ref().map(|resident| resident.clone().shard()) {
+            Some(Err(Error::Accelerator { .. })) if self.optional => Ok(Box::new(Cpu::of(self.clone()))),
+            Some(shard) => shard,
             None => Ok(Box::new(Cpu::of(self.clone()))),
         }
     }

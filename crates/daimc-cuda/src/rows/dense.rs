@@ -92,6 +92,8 @@ const DEEP: usize = 4;
 /// Rows of a part of the second product, at most, and its parts if there are fewer rows.
 const PART: usize = 8192;
 const PARTS: usize = 1056;
+/// Parts that can be numbered.
+const MOST_PARTS: usize = 65_535;
 
 impl<T: Real> Dense<T> {
     pub fn new(source: &Source<'_>, precision: Precision) -> Result<Self> {
@@ -133,9 +135,8 @@ impl<T: Real> Dense<T> {
         let (tiles, groups) = kernels::tiles(latent);
         let (module, parts) = T::module(self.precision);
         let basis = card.copy(&laid_out::<T>(basis, self.precision))?;
-        let per_stage = T::DEPTH / 8 * tiles * 64 * parts;
-        let shared = STAGES * (ROWS * (T::DEPTH + 4) + per_stage) * size_of::<T>();
-        let kernel = card.kernel(&format!("{module}_{tiles}"), "project", shared)?;
+        let kernel =
+            card.kernel(&format!("{module}_{tiles}"), "project", project_bytes::<T>(tiles, parts))?;
         let arguments = [
             self.values.at(),
             Argument::long(self.stride),
@@ -173,17 +174,14 @@ impl<T: Real> Dense<T> {
         }
         let packed = packed.as_ref().map_or(Argument::NULL, |packed| packed.0.at());
         let rows = T::DEPTH / 2;
-        let wide = size_of::<T>() == 8;
-        let weights = if parts == 2 || wide { width + 4 } else { width + if tiles % 2 == 1 { 0 } else { 8 } };
-        let shared = DEEP * rows * (FEATURES + if wide { 4 } else { 8 } + weights * parts) * size_of::<T>();
-        let kernel = card.kernel(&module, "gather", shared)?;
+        let kernel = card.kernel(&module, "gather", gather_bytes::<T>(tiles, parts))?;
         let across = self.features.div_ceil(FEATURES);
         let count = self
             .rows
             .div_ceil(PART)
             .max((PARTS / (across * groups)).max(1))
             .min(self.rows.div_ceil(PART / 8))
-            .max(1);
+            .clamp(1, MOST_PARTS);
         let part = self.rows.div_ceil(count).next_multiple_of(rows);
         let count = self.rows.div_ceil(part);
         let size = self.features * latent;
@@ -231,6 +229,17 @@ impl<T: Real> Dense<T> {
         ];
         card.launch(&kernel, (self.rows.div_ceil(8), 1, 1), (256, 1), &arguments)
     }
+}
+
+/// Bytes of shared memory of the two products.
+fn project_bytes<T: Real>(tiles: usize, parts: usize) -> usize {
+    STAGES * (ROWS * (T::DEPTH + 4) + T::DEPTH / 8 * tiles * 64 * parts) * size_of::<T>()
+}
+
+fn gather_bytes<T: Real>(tiles: usize, parts: usize) -> usize {
+    let (width, wide) = (tiles * kernels::TILE, size_of::<T>() == 8);
+    let weights = if parts == 2 || wide { width + 4 } else { width + if tiles % 2 == 1 { 0 } else { 8 } };
+    DEEP * T::DEPTH / 2 * (FEATURES + if wide { 4 } else { 8 } + weights * parts) * size_of::<T>()
 }
 
 /// Writes rows one after the other, with zeros between them.
@@ -288,4 +297,26 @@ fn laid_out<T: Real>(basis: &Matrix, precision: Precision) -> Vec<T> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_find_room_on_every_card() {
+        for latent in 1..=kernels::MOST_COLUMNS {
+            let (tiles, _) = kernels::tiles(latent);
+            for precision in [Precision::Single, Precision::Tf32] {
+                let (_, parts) = f32::module(precision);
+                assert!(
+                    project_bytes::<f32>(tiles, parts).max(gather_bytes::<f32>(tiles, parts))
+                        <= kernels::LEAST_SHARED
+                );
+            }
+            assert!(
+                project_bytes::<f64>(tiles, 1).max(gather_bytes::<f64>(tiles, 1)) <= kernels::LEAST_SHARED
+            );
+        }
+    }
 }

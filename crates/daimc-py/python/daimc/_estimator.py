@@ -601,7 +601,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         is told of its fit (`objective_`, `n_iter_`, `converged_`) means nothing.
 
         Parameters that are not options of the fit are not in the file: pass `view_slices`, `id_column`, `layer`,
-        `use_rep`, `handle_unseen`, `n_jobs`, `device` as `params`.
+        `use_rep`, `handle_unseen`, `n_jobs`, `device`, `precision` as `params`.
         """
         model = _daimc.Model.load(path)
         stored = json.loads(model.options)

@@ -26,13 +26,18 @@ fn count(calls: &AtomicUsize) {
 #[derive(Debug, Default)]
 struct Mirror {
     calls: Arc<Calls>,
-    /// Whether it finds neighbours.
+    /// Whether it finds neighbours, and the wrong ones.
     searches: bool,
+    lies: bool,
+    /// Whether it has no room for V.
+    roomless: bool,
 }
 
 struct Mirrored<'a> {
     calls: Arc<Calls>,
     searches: bool,
+    lies: bool,
+    roomless: bool,
     sweep: Arc<Sweep<'a>>,
 }
 
@@ -52,14 +57,18 @@ impl Accelerator for Mirror {
 
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
         count(&self.calls.holds);
-        let (calls, searches) = (self.calls.clone(), self.searches);
-        Ok(Arc::new(Mirrored { calls, searches, sweep: Arc::new(Sweep::over(load)) }))
+        let Self { searches, lies, roomless, .. } = *self;
+        let calls = self.calls.clone();
+        Ok(Arc::new(Mirrored { calls, searches, lies, roomless, sweep: Arc::new(Sweep::over(load)) }))
     }
 }
 
 impl<'a> Resident<'a> for Mirrored<'a> {
     fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
         count(&self.calls.shards);
+        if self.roomless {
+            return Err(refused("mirror", "there is no room for V"));
+        }
         Ok(Box::new(Reflection(self.calls.clone(), Cpu::of(self.sweep.clone()))))
     }
 
@@ -73,8 +82,10 @@ impl<'a> Resident<'a> for Mirrored<'a> {
         let mut near = NearestOthers::none(found.instances(), count);
         for i in 0..found.instances() {
             for (at, (other, square)) in found.of(i).enumerate() {
+                let other = if self.lies { (i + at + 1) % found.instances() } else { other };
                 near.others[i * count + at] = crate::views::index(other);
-                near.squares[i * count + at] = (square * lens.sum_squares) as f32;
+                near.squares[i * count + at] =
+                    (square * lens.sum_squares * if self.lies { 9.0 } else { 1.0 }) as f32;
             }
         }
         Ok(Some(near))
@@ -179,6 +190,29 @@ fn neighbours_are_those_that_an_accelerator_finds() {
     assert_eq!(there.neighbours.used, Neighbours::Auto);
     assert!(there.neighbours.recall.is_empty());
     assert_eq!(there.labels, here.labels);
+}
+
+#[test]
+fn neighbours_that_are_not_the_nearest_are_looked_for_here() {
+    let views = views(900);
+    let mirror = Arc::new(Mirror { searches: true, lies: true, ..Mirror::default() });
+    let fit = Daimc::new(4).assess(false);
+    let there = fit.clone().accelerator(mirror.clone(), Use::Always).fit(&views).unwrap();
+    assert_eq!(mirror.asked()[3], 2);
+    assert_eq!(told(there), told(fit.fit(&views).unwrap()));
+}
+
+#[test]
+fn where_there_is_no_room_for_v_the_processor_takes_over_if_it_may() {
+    let views = views(900);
+    let model = Daimc::new(4).neighbours(Neighbours::Off).assess(false).fit(&views).unwrap().model;
+    let scalings: Vec<Scaling> = model.views.into_iter().map(|view| view.scaling).collect();
+    let mirror = Mirror { roomless: true, ..Mirror::default() };
+    for (when, works) in [(Use::Always, false), (Use::WhereItPays, true)] {
+        let mut sweep = Sweep::over(Load::new(&views, &scalings, 4).unwrap());
+        sweep.hand_to(&mirror, when).unwrap();
+        assert_eq!(Arc::new(sweep).shard().is_ok(), works);
+    }
 }
 
 #[test]

@@ -21,8 +21,13 @@ impl Daimc {
             return Ok(DeviceUsed::cpu(Some(reason)));
         }
         let handed = match self.options.solver {
-            Solver::Coordinate => sweep.hand_to(&**machine),
-            solver => Err(refused(&machine.name(), format!("solver = {solver}: only the processor has it"))),
+            Solver::Coordinate => sweep.hand_to(&**machine, *when),
+            solver => Err(refused(
+                &machine.name(),
+                format!(
+                    "solver = {solver} runs on the processor only; use the coordinate solver, or device = cpu"
+                ),
+            )),
         };
         match handed {
             Err(error @ Error::Accelerator { .. }) if *when == Use::WhereItPays => {

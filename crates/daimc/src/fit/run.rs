@@ -7,6 +7,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::{Daimc, Iteration, Outcome, Run, Timings};
+use crate::accelerator::refused;
 use crate::combine::Runs;
 use crate::consolidate::{consolidate, from_clusters, settle};
 use crate::descent::Descent;
@@ -79,6 +80,9 @@ impl<'a, 's> Work<'a, 's> {
         timings.iterate = clock.lap();
 
         let mut v = shard.into_latent();
+        if self.sweep.resident().is_some() && !v.values().iter().all(|value| value.is_finite()) {
+            return Err(refused("the accelerator", "V could not be brought back; use the processor"));
+        }
         descent.apply_scale(&mut v);
         if !self.stop.is_set() {
             let refined = if options.consolidate && options.latent == options.clusters {

@@ -81,7 +81,7 @@ impl Plan {
         if hoped.ways == Neighbours::Off {
             return Ok(hoped);
         }
-        let given = accelerated(sweep, resident, pays, watch)?;
+        let given = accelerated(sweep, resident, pays, options.seed, watch)?;
         let plan = Self::here(schema, options, memory, |view| given[view].is_some())?;
         Ok(Self { given, ..plan })
     }

@@ -115,16 +115,17 @@ pub(crate) fn nearest(
     space.approximate(search, watch)
 }
 
-/// All of them, by an accelerator that holds the rows; `None` if it cannot find them.
+/// The same by an accelerator that holds the rows; `None` if it cannot find them, or too few.
 pub(super) fn by_accelerator(
     resident: &dyn Resident<'_>,
     scan: &Scan<'_>,
     view: usize,
     lens: &Lens,
-    count: usize,
+    Search { count, seed, .. }: Search,
     watch: &Watch,
 ) -> Result<Option<Nearest>> {
-    let (instances, kept) = (scan.instances(), at_most(count, scan.schema().view(view).present()));
+    let space = Space::new(scan, view, lens, count);
+    let (instances, kept) = (scan.instances(), space.count);
     let Some(NearestOthers { mut others, mut squares }) = resident.nearest(view, kept, &watch.stop)? else {
         return Ok(None);
     };
@@ -138,7 +139,11 @@ pub(super) fn by_accelerator(
     }
     others.iter_mut().filter(|other| **other == MISSING).for_each(|other| *other = NONE);
     squares.iter_mut().for_each(|square| *square = (f64::from(*square) * unit(lens)) as f32);
-    Ok(Some(Nearest { lists: Lists { kept, entries: others, squares }, recall: None }))
+    let lists = Lists { kept, entries: others, squares };
+    // It compares all pairs, but distances that are small beside the lengths of rows may be lost in rounding.
+    let recall = Truth { comparable: true, ..Truth::of(&space, seed)? }.recall(&lists);
+    let recall = (recall < 1.0).then_some(recall);
+    Ok((recall.unwrap_or(1.0) >= ENOUGH).then_some(Nearest { lists, recall }))
 }
 
 /// Neighbours that one of so many points can have.
@@ -201,10 +206,10 @@ impl<'a> Space<'a> {
             return Ok(Nearest { lists: Lists::empty(self.scan.instances(), self.count), recall: None });
         };
         let truth = Truth::of(self, seed)?;
-        let rows = Arranged::new(&rows, seed);
-        let instances: Vec<u32> = rows.order.iter().map(|point| self.present[*point as usize]).collect();
+        let arranged = Arranged::new(&rows, seed);
+        let instances: Vec<u32> = arranged.order.iter().map(|point| self.present[*point as usize]).collect();
         let kept = if self.ranks() { AMONG } else { KEPT };
-        let found = Lists::find(&rows, kept, seed, watch)?;
+        let found = Lists::find(&arranged, kept, seed, watch)?;
         let lists = self.listed(&found, &instances, watch)?;
         let recall = truth.recall(&lists);
         if recall >= ENOUGH {
@@ -212,10 +217,12 @@ impl<'a> Space<'a> {
         }
         drop(lists);
         if thorough && self.present.len() <= STILL_EXACT && self.in_memory() {
-            drop((found, rows));
+            drop((found, arranged));
+            drop(rows);
             return self.exact(watch);
         }
-        let found = found.find_more(&rows, seed, watch)?;
+        let found = found.find_more(&arranged, seed, watch)?;
+        drop(arranged);
         drop(rows);
         let lists = self.listed(&found, &instances, watch)?;
         let recall = Some(truth.recall(&lists));
