@@ -93,9 +93,9 @@ target/nvrtc/ready: crates/daimc-cuda/kernels/requirements.txt
 	touch $@
 
 # Every published crate is packed, and built from what was packed, each against the others as they were packed.
-# Cargo would take what it has unpacked of an earlier package of the same version.
+# Cargo would take what it has unpacked, and built, of an earlier package of the same version.
 package:
-	rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/daimc*
+	rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/daimc* "$(or $(CARGO_TARGET_DIR),target)"/debug/.fingerprint/daimc*
 	cargo package --workspace --exclude daimc-fuzz --exclude daimc-naive --exclude daimc-py --allow-dirty --quiet
 
 # Mutated files through every reader: no panic, no abort, no hang, no memory that the file does not stand for. Those that are
