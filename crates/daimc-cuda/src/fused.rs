@@ -140,7 +140,7 @@ impl Fused {
     }
 
     /// Updates V, times a scale, in place and returns `Σ x vᵀ` of the rows as they lie on the card.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // They are the arguments of a kernel.
     pub fn sweep(
         &self,
         card: &Card,

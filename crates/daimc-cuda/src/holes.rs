@@ -151,7 +151,7 @@ impl Holes {
     }
 
     /// Makes the rows that lack cells optimal for the cells that are there.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // They are the arguments of a kernel.
     pub fn settle(
         &self,
         card: &Card,

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::blocks::Blocks;
 use crate::lens::Lens;
 use crate::patterns::Patterns;
 use crate::scan::Scan;
@@ -70,6 +71,16 @@ impl<'a> Load<'a> {
     /// # Errors
     /// When there is not a scaling for each view, one cannot be applied, or rows cannot be read.
     pub fn new(source: &'a dyn Source, scalings: &[Scaling], latent: usize) -> Result<Self> {
+        Self::part(source, Blocks::all(source.instances()), scalings, latent)
+    }
+
+    /// The same where the source holds some of more instances.
+    pub(crate) fn part(
+        source: &'a dyn Source,
+        blocks: Blocks,
+        scalings: &[Scaling],
+        latent: usize,
+    ) -> Result<Self> {
         let (expected, found) = (source.views(), scalings.len());
         if expected != found {
             return Err(Error::LengthMismatch {
@@ -78,7 +89,7 @@ impl<'a> Load<'a> {
                 found,
             });
         }
-        let scan = Scan::new(source, &Stop::default());
+        let scan = Scan::part(source, blocks, &Stop::default());
         let lens = |(view, scaling): (usize, &Scaling)| Lens::new(&scan, view, scaling.clone());
         let lenses = scalings.iter().enumerate().map(lens).collect::<Result<_>>()?;
         let patterns = Arc::new(Patterns::new(source, scan.blocks().size()));

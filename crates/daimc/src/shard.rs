@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accelerator::Load;
 use crate::blocks::Blocks;
 use crate::descent::Factors;
-use crate::lens::Lens;
 use crate::scale::Scaling;
-use crate::scan::Scan;
 use crate::source::Source;
 use crate::statistics::Statistics;
 use crate::steps::latent::Solver;
@@ -129,18 +128,7 @@ impl<'a> Cpu<'a> {
     }
 
     fn over(source: &'a dyn Source, blocks: Blocks, scalings: &[Scaling], latent: usize) -> Result<Self> {
-        let (expected, found) = (source.views(), scalings.len());
-        if expected != found {
-            return Err(Error::LengthMismatch {
-                what: "scalings, one for each view".into(),
-                expected,
-                found,
-            });
-        }
-        let scan = Scan::part(source, blocks, &Stop::default());
-        let lens = |(view, scaling): (usize, &Scaling)| Lens::new(&scan, view, scaling.clone());
-        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<_>>()?;
-        Ok(Self::of(Arc::new(Sweep::new(scan, lenses, latent))))
+        Ok(Self::of(Arc::new(Sweep::over(Load::part(source, blocks, scalings, latent)?))))
     }
 
     pub(crate) fn of(sweep: Arc<Sweep<'a>>) -> Self {

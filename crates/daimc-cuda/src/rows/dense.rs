@@ -204,7 +204,7 @@ impl<T: Real> Dense<T> {
 
 impl<T: Real> Dense<T> {
     /// Writes the rows as they are compared.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // They are the arguments of a kernel.
     pub fn centre(
         &self,
         card: &Card,

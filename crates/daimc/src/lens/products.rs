@@ -435,20 +435,13 @@ impl Total {
     /// `Σ x' vᵀ`, d × K, and what missing cells add to `Σ ‖x'‖²`.
     pub fn finish(self, lens: &Lens) -> (Matrix, f64) {
         let (d, latent) = (lens.features, self.weights.len());
-        let Scaling { shift, factor, .. } = &lens.scaling;
         let at = |f: usize, k: usize| match self.order {
             Order::ChunksF32 => k * dense::padded::<f32>(d) + dense::position::<f32>(d, f),
             Order::ChunksF64 => k * dense::padded::<f64>(d) + dense::position::<f64>(d, f),
             Order::ByFeature => f * latent + k,
         };
-        let mut cross = Matrix::from_fn(d, latent, |f, k| {
-            let sum = self.values[at(f, k)];
-            if lens.by_row {
-                return sum + lens.centre.get(f).map_or(0.0, |centre| centre * self.weights[k]);
-            }
-            let shift = shift.get(f).map_or(0.0, |m| m * self.weights[k]);
-            (sum - shift) * factor.get(f).copied().unwrap_or(1.0)
-        });
+        let mut cross = Matrix::from_fn(d, latent, |f, k| self.values[at(f, k)]);
+        lens.unfold(&mut cross, &self.weights);
         self.holes.add_to(&mut cross);
         (cross, self.holes.square)
     }
