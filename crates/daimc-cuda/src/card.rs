@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUresult, is_culib_present};
+use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUresult, culib, is_culib_present};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
     LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits,
@@ -38,6 +38,9 @@ pub struct Card {
 const LEAST_CAPABILITY: (i32, i32) = (8, 0);
 const LEAST_DRIVER: &str = "520";
 
+/// Functions by which a library that is one of a driver, and not too old, can be told.
+const NEEDED: [&[u8]; 3] = [b"cuInit\0", b"cuLaunchKernel\0", b"cuMemAllocAsync\0"];
+
 impl Card {
     /// Opens a card by its number.
     pub fn open(number: usize) -> Result<Self, String> {
@@ -47,6 +50,15 @@ impl Card {
                 "there is no NVIDIA driver here (libcuda.so was not found); install it, or use the processor"
                     .into(),
             );
+        }
+        // Where a function is missing, calling it would end the program.
+        // SAFETY: the functions are looked for and not called.
+        let lacks = |name: &&[u8]| unsafe { culib().get::<unsafe extern "C" fn()>(*name) }.is_err();
+        if NEEDED.iter().any(lacks) {
+            return Err(format!(
+                "the library of the NVIDIA driver (libcuda.so) is damaged or too old: install version {LEAST_DRIVER} or later, or \
+                 use the processor"
+            ));
         }
         let count = match CudaContext::device_count() {
             Ok(count) => count as usize,
