@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, Result};
 
 /// Which machine a fit is made on.
-#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct DeviceOptions {
-    /// Machine for the iterations and the search for neighbours: `cpu`, `cuda` (an NVIDIA graphics card; `cuda:1` for the second)
-    /// or `auto` (a card, if there is one and the fit takes more than two seconds). The results of a card differ from those of the
+    /// Machine for the iterations and the search for neighbours: `cpu`, `cuda` (an NVIDIA graphics card; `cuda:1` for the second,
+    /// `cuda:0,1` for two that share the rows) or `auto` (a card, if there is one and the fit takes more than two seconds). The results of a card differ from those of the
     /// processor by rounding errors [default: cpu]
     #[arg(long, value_name = "DEVICE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     /// Fails if the options make no sense.
     pub fn check(&self) -> Result<()> {
-        if self.tf32 && self.device.unwrap_or_default() == Device::Cpu {
+        if self.tf32 && matches!(self.device, None | Some(Device::Cpu)) {
             let reason = "--tf32 is for graphics cards: add --device cuda or auto, or leave it out";
             return Err(Failure::Usage(reason.into()));
         }
@@ -38,8 +38,8 @@ impl DeviceOptions {
 
     /// The same fit on the machine that was asked for.
     pub fn bring(&self, fit: Daimc) -> Result<Daimc> {
-        let Self { device, tf32 } = *self;
-        Ok(device.unwrap_or_default().bring(fit, move |card| open(card, tf32))?)
+        let (device, tf32) = (self.device.clone().unwrap_or_default(), self.tf32);
+        Ok(device.bring(fit, move |cards| open(cards, tf32))?)
     }
 }
 
@@ -54,13 +54,14 @@ pub fn told(fitted: &Fit) -> Option<String> {
 }
 
 #[cfg(feature = "cuda")]
-fn open(card: usize, tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
-    use daimc_cuda::Precision;
+fn open(cards: &[usize], tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
+    use daimc_cuda::{Cards, Precision};
 
-    daimc_cuda::open(card, if tf32 { Precision::Tf32 } else { Precision::Single })
+    let precision = if tf32 { Precision::Tf32 } else { Precision::Single };
+    Cards::new(cards.iter().copied()).precision(precision).open()
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open(_: usize, _: bool) -> Result<Arc<dyn Accelerator>, String> {
+fn open(_: &[usize], _: bool) -> Result<Arc<dyn Accelerator>, String> {
     Err("this program was built without support for graphics cards; build it with the feature `cuda`, or use --device cpu".into())
 }

@@ -29,7 +29,7 @@ pub fn check(options: &Options) -> Result<()> {
             Some(_) => Err(Failure::Usage("--batch belongs to --online: add that, or leave it out".into())),
         };
     }
-    if options.device.device.is_some_and(|device| device != Device::Cpu) {
+    if options.device.device.as_ref().is_some_and(|device| *device != Device::Cpu) {
         return Err(Failure::Usage("--device: --online works on the processor alone; leave it out".into()));
     }
     let asked = [

@@ -1,12 +1,12 @@
-//! How long a sweep takes on a card: `sweep INSTANCES FEATURES COLUMNS [tf32]`, and with `nearest` at the end also the search for
-//! neighbours.
+//! How long a sweep takes on a card: `sweep INSTANCES FEATURES COLUMNS [tf32] [memory=GB]`, and with `nearest` also the search for
+//! neighbours, with `cpu` also the sweep of the processor. With less memory than the rows need these go through the card.
 
 use std::time::Instant;
 
 use daimc::accelerator::Load;
 use daimc::synthetic::Synthetic;
 use daimc::{Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Scale, Shard, Solver, Stop, VStep, Views};
-use daimc_cuda::{Precision, open};
+use daimc_cuda::{Cards, Precision};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,7 +14,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (instances, features, latent) = (number(0)?, number(1)?, number(2)?);
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let precision = if has("tf32") { Precision::Tf32 } else { Precision::Single };
-    let card = open(0, precision)?;
+    let mut cards = Cards::new([0]).precision(precision);
+    if let Some(memory) = arguments.iter().find_map(|argument| argument.strip_prefix("memory=")) {
+        cards = cards.memory((memory.parse::<f64>()? * 1e9) as usize);
+    }
+    let card = cards.open()?;
     let data = Synthetic::new(instances, latent.min(50)).seed(1);
     let views = Views::new(vec![data.dense::<f32>("x", features)?])?;
     let small = Views::new(vec![Synthetic::new(1000, 4).seed(1).dense::<f32>("x", features)?])?;

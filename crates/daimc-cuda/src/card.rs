@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)]
 
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUresult, culib, is_culib_present};
 use cudarc::driver::{
@@ -23,15 +24,17 @@ impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default + Send + Sync + 'static> V
 /// A card, and the stream on which all its work is done, one piece after the other.
 #[derive(Debug)]
 pub struct Card {
+    pub number: usize,
     pub name: String,
     /// Bytes of shared memory that a block can have, and multiprocessors.
     pub shared: usize,
     pub processors: usize,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    modules: Mutex<HashMap<String, Arc<CudaModule>>>,
-    /// Whoever works with what several share holds it.
-    pub turn: Mutex<()>,
+    modules: Arc<Mutex<HashMap<String, Arc<CudaModule>>>>,
+    /// Stages that are not in use.
+    stages: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
+    turn: Arc<Mutex<()>>,
 }
 
 /// The oldest cards and drivers that will do.
@@ -87,11 +90,27 @@ impl Card {
         let shared = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let processors = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let stream = context.default_stream();
-        let (modules, turn) = (Mutex::default(), Mutex::default());
-        let card = Self { name, shared, processors, context, stream, modules, turn };
+        // SAFETY: whoever works with several streams waits for one before another goes on.
+        unsafe { context.disable_event_tracking() };
+        let (modules, stages, turn) = Default::default();
+        let card = Self { number, name, shared, processors, context, stream, modules, stages, turn };
         // A driver that is too old for the kernels says so now.
         card.kernel("sums", "add_parts", 0).map_err(|error| error.to_string())?;
         Ok(card)
+    }
+
+    /// The same card with another stream. What is made by one stream is used by the other only after waiting for the first.
+    pub fn beside(&self) -> Result<Self> {
+        let stream = self.context.new_stream().map_err(|error| self.error(error))?;
+        let Self { number, shared, processors, .. } = *self;
+        let (name, context) = (self.name.clone(), self.context.clone());
+        let (modules, turn, stages) = (self.modules.clone(), self.turn.clone(), Mutex::default());
+        Ok(Self { number, name, shared, processors, context, stream, modules, stages, turn })
+    }
+
+    /// Waits until nobody else works with what several share.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An error of the card, in one sentence.
@@ -155,14 +174,26 @@ impl Card {
         self.stream.synchronize().map_err(|error| self.error(error))
     }
 
-    /// Two places in memory that the card reads without help.
+    /// Two places in memory that the card reads without help. They are slow to make, so that they are to be [kept](Self::keep).
     pub fn stages<T: Value>(&self, length: usize) -> Result<[Stage<T>; 2]> {
+        let kept = self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(&TypeId::of::<T>());
+        if let Some(stages) = kept.and_then(|kept| kept.downcast::<[Stage<T>; 2]>().ok())
+            && stages[0].0.len() >= length
+        {
+            return Ok(*stages);
+        }
         let stage = || {
             // SAFETY: it is written before it is read.
             let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length, 0) };
             pinned.map(Stage).map_err(|error| self.error(error))
         };
         Ok([stage()?, stage()?])
+    }
+
+    /// Keeps stages for whoever needs some next.
+    pub fn keep<T: Value>(&self, stages: [Stage<T>; 2]) {
+        let mut kept = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(TypeId::of::<T>(), Box::new(stages));
     }
 
     /// Begins to copy the first values of a stage to somewhere in memory.

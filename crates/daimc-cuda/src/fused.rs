@@ -114,7 +114,7 @@ impl Fused {
             let map = match &view.instances {
                 None => 0,
                 Some(instances) => {
-                    let mut rows = vec![-1; load.source().instances()];
+                    let mut rows = vec![-1; load.instances()];
                     for (row, instance) in card.read(instances)?.into_iter().enumerate() {
                         rows[instance as usize] = row as i32;
                     }

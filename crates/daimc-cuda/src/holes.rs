@@ -53,7 +53,7 @@ const MOST_WARPS: usize = 8448;
 impl Holes {
     /// The missing cells; `None` if there are none.
     pub fn new(card: &Card, load: &Load<'_>) -> Result<Option<Self>> {
-        let schema = load.source().schema();
+        let schema = load.schema();
         let (mut features, mut firsts, mut ends) = (0, Vec::new(), Vec::new());
         let (mut cells, mut squares) = (Vec::new(), vec![0.0; schema.len()]);
         for (view, square) in squares.iter_mut().enumerate() {
@@ -64,9 +64,9 @@ impl Holes {
                 continue;
             }
             let mut buffer = Buffer::default();
-            for start in (0..schema.instances()).step_by(READ) {
+            for start in (0..load.instances()).step_by(READ) {
                 load.stop().check()?;
-                let range = start..(start + READ).min(schema.instances());
+                let range = start..(start + READ).min(load.instances());
                 let block = load.read(view, range.clone(), &mut buffer)?;
                 for instance in range.clone() {
                     let Some(row) = block.index.row(instance - range.start) else { continue };

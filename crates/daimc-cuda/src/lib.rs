@@ -9,6 +9,7 @@ mod fused;
 mod holes;
 mod kernels;
 mod nearest;
+mod parts;
 mod rows;
 mod shard;
 mod sums;
@@ -19,7 +20,7 @@ use daimc::Result;
 use daimc::accelerator::{Accelerator, Load, Resident};
 
 use card::Card;
-use shard::Held;
+use parts::Parts;
 
 /// How products of single-precision rows are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,21 +37,68 @@ pub enum Precision {
 /// # Errors
 /// A sentence that says what is missing.
 pub fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
-    Ok(Arc::new(Cuda { card: Arc::new(Card::open(card)?), precision }))
+    Cards::new([card]).precision(precision).open()
+}
+
+/// Cards that share the rows of a fit.
+#[derive(Clone, Debug)]
+pub struct Cards {
+    numbers: Vec<usize>,
+    precision: Precision,
+    memory: Option<usize>,
+}
+
+impl Cards {
+    /// These, by their numbers from 0.
+    pub fn new(numbers: impl IntoIterator<Item = usize>) -> Self {
+        Self { numbers: numbers.into_iter().collect(), precision: Precision::default(), memory: None }
+    }
+
+    /// How products of single-precision rows are made.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Bytes that are taken of the memory of each, at most. Rows that do not find room there go through the card in every sweep.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Opens them.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing.
+    pub fn open(self) -> Result<Arc<dyn Accelerator>, String> {
+        let Self { numbers, precision, memory } = self;
+        let cards = numbers
+            .into_iter()
+            .map(|number| Card::open(number).map(Arc::new))
+            .collect::<Result<Vec<_>, _>>()?;
+        if cards.is_empty() {
+            return Err("no card was named".into());
+        }
+        Ok(Arc::new(Cuda { cards, precision, memory }))
+    }
 }
 
 #[derive(Debug)]
 struct Cuda {
-    card: Arc<Card>,
+    cards: Vec<Arc<Card>>,
     precision: Precision,
+    memory: Option<usize>,
 }
 
 impl Accelerator for Cuda {
     fn name(&self) -> String {
-        self.card.name.clone()
+        let names: Vec<&str> = self.cards.iter().map(|card| card.name.as_str()).collect();
+        names.join(", ")
     }
 
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
-        Ok(Arc::new(Held::new(self.card.clone(), load, self.precision)?))
+        Ok(Arc::new(Parts::new(&self.cards, load, self.precision, self.memory)?))
     }
 }

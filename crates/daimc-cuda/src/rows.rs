@@ -54,10 +54,10 @@ impl Rows {
     /// Takes the rows of a view.
     pub fn new(card: &Card, load: &Load<'_>, view: usize, precision: Precision) -> Result<Self> {
         let scaled = load.view(view);
-        let schema = load.source().schema().view(view);
-        let present: Option<Vec<i32>> = (!schema.is_complete())
-            .then(|| (0..schema_instances(load)).filter(|&i| schema.shows(i)).map(|i| i as i32).collect());
-        let count = present.as_ref().map_or_else(|| schema_instances(load), Vec::len);
+        let complete = load.schema().view(view).is_complete();
+        let present: Option<Vec<i32>> = (!complete)
+            .then(|| (0..load.instances()).filter(|&i| load.shows(view, i)).map(|i| i as i32).collect());
+        let count = present.as_ref().map_or_else(|| load.instances(), Vec::len);
         let instances = present.as_deref().map(|own| card.copy(own)).transpose()?;
         let fold = match (scaled.common_factor(), scaled.layout().is_dense()) {
             (Some(factor), _) => Fold::By(factor),
@@ -186,10 +186,6 @@ impl Rows {
     }
 }
 
-fn schema_instances(load: &Load<'_>) -> usize {
-    load.source().schema().instances()
-}
-
 /// V on the card.
 pub struct Latent<'a> {
     pub v: &'a Memory<f64>,
@@ -212,8 +208,8 @@ struct Source<'a> {
 impl Source<'_> {
     /// Calls `each` with some instances at a time, of about so many bytes, and the block of their rows.
     fn each(&self, bytes: usize, mut each: impl FnMut(Range<usize>, &Block<'_>) -> Result<()>) -> Result<()> {
-        let instances = schema_instances(self.load);
-        let per_row = self.load.source().schema().view(self.view).bytes_per_row().max(1);
+        let instances = self.load.instances();
+        let per_row = self.load.schema().view(self.view).bytes_per_row().max(1);
         let step = (bytes / per_row).clamp(1, instances.max(1));
         let mut buffer = Buffer::default();
         for start in (0..instances).step_by(step) {

@@ -1,21 +1,21 @@
 //! Rows and their V on a card: the sweep.
 
-use std::sync::{Arc, PoisonError};
+use std::ops::Deref;
+use std::sync::Arc;
 
-use daimc::accelerator::{Load, NearestOthers, Resident, refused};
+use daimc::accelerator::{Load, refused};
 use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
 
 use crate::card::{Argument, Card, Memory, maybe};
 use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
 use crate::rows::{Latent, Packs, Rows};
-use crate::{Precision, kernels, nearest, sums};
+use crate::{Precision, kernels, sums};
 
-/// The rows of all views on a card.
-pub struct Held<'a> {
-    card: Arc<Card>,
-    _load: Load<'a>,
-    views: Vec<Rows>,
+/// The rows of some instances in all views on a card.
+pub struct Held {
+    card: InUse,
+    pub views: Vec<Rows>,
     /// The presence pattern of each instance, if there are several, and the views of each pattern.
     patterns: Option<Memory<i32>>,
     pattern_views: Vec<Vec<usize>>,
@@ -23,6 +23,24 @@ pub struct Held<'a> {
     fused: Option<Fused>,
     instances: usize,
     latent: usize,
+}
+
+/// A card that may be working with what is dropped next: rows may have come by another stream, which would free them at once.
+struct InUse(Arc<Card>);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        // An error of the card has been or will be told by whoever works there.
+        let _ = self.0.wait();
+    }
+}
+
+impl Deref for InUse {
+    type Target = Card;
+
+    fn deref(&self) -> &Card {
+        &self.0
+    }
 }
 
 /// A basis vector whose squared length is below this takes no part, as on the processor.
@@ -34,61 +52,41 @@ const TOLERANCE: f64 = 1e-9;
 const MANY: usize = 20;
 const OVER: f64 = 1.7;
 
-/// Bytes of the Gram matrices of all presence patterns, at most.
-const MOST_GRAMS: usize = 1 << 30;
+impl Held {
+    /// Takes the rows: `loader` is the card, with a stream of its own or the same.
+    pub fn new(card: &Arc<Card>, loader: &Card, load: &Load<'_>, precision: Precision) -> Result<Self> {
+        let views: Vec<Rows> = (0..load.schema().len())
+            .map(|view| Rows::new(loader, load, view, precision))
+            .collect::<Result<_>>()?;
+        let holes = Holes::new(loader, load)?;
+        let fused = if holes.is_none() { Fused::new(loader, load, &views, precision)? } else { None };
+        let held = Self { views, holes, fused, ..Self::without_rows(card, loader, load)? };
+        loader.wait()?;
+        Ok(held)
+    }
 
-impl<'a> Held<'a> {
-    /// Takes the rows.
-    pub fn new(card: Arc<Card>, load: Load<'a>, precision: Precision) -> Result<Self> {
-        let (instances, latent) = (load.source().instances(), load.latent());
-        let refuse = |reason: String| Err(refused(&card.name, reason));
-        if latent > kernels::MOST_COLUMNS {
-            return refuse(format!(
-                "a V of {latent} columns is too wide for a card, which takes {}; use the processor",
-                kernels::MOST_COLUMNS
-            ));
-        }
-        if i32::try_from(instances).is_err() {
-            return refuse(format!("{instances} instances are more than a card counts; use the processor"));
-        }
-        let views = load.source().views();
-        let on_disk = load.source().memory().is_none();
-        let sparse = |view: &usize| on_disk && !load.source().schema().view(*view).layout().is_dense();
-        if let Some(view) = (0..views).find(sparse) {
-            return refuse(format!(
-                "view '{}' is sparse and not in memory, where it would have to be; use the processor",
-                load.source().name(view)
-            ));
-        }
-        let bytes = needed(&load);
-        let free = card.free()?;
-        if bytes > free {
-            return refuse(format!(
-                "{:.1} GB are needed for these rows and {:.1} GB are free; use the processor",
-                bytes as f64 / 1e9,
-                free as f64 / 1e9
-            ));
-        }
+    /// What is known of the instances while their rows are not on the card.
+    pub fn without_rows(card: &Arc<Card>, loader: &Card, load: &Load<'_>) -> Result<Self> {
+        let (instances, latent) = (load.instances(), load.latent());
         let pattern_views: Vec<Vec<usize>> = load.patterns().map(<[usize]>::to_vec).collect();
-        let (lanes, entries) = kernels::latent_shape(latent);
-        let size = lanes * entries;
-        if pattern_views.len().saturating_mul(8 * size * (size + 1)) > MOST_GRAMS {
-            return refuse(format!(
-                "{} different sets of views with {latent} columns of V are too many for a card; use the processor",
-                pattern_views.len()
-            ));
-        }
         let patterns = if pattern_views.len() > 1 {
             let all: Vec<i32> = (0..instances).map(|i| load.pattern(i) as i32).collect();
-            Some(card.copy(&all)?)
+            Some(loader.copy(&all)?)
         } else {
             None
         };
-        let views: Vec<Rows> =
-            (0..views).map(|view| Rows::new(&card, &load, view, precision)).collect::<Result<_>>()?;
-        let holes = Holes::new(&card, &load)?;
-        let fused = if holes.is_none() { Fused::new(&card, &load, &views, precision)? } else { None };
-        Ok(Self { card, _load: load, views, patterns, pattern_views, holes, fused, instances, latent })
+        loader.wait()?;
+        let (views, holes, fused) = (Vec::new(), None, None);
+        Ok(Self {
+            card: InUse(card.clone()),
+            views,
+            patterns,
+            pattern_views,
+            holes,
+            fused,
+            instances,
+            latent,
+        })
     }
 
     /// Whether the V step stays in the range of single precision.
@@ -124,21 +122,6 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Bytes on the card, about: rows and missing cells, V and what it is made of, and sums.
-fn needed(load: &Load<'_>) -> usize {
-    let (schema, latent) = (load.source().schema(), load.latent());
-    let of_view = |view: daimc::ViewOf<'_>| {
-        let rows = if view.layout().is_dense() {
-            view.present() * view.features().next_multiple_of(4) * view.layout().bytes()
-        } else {
-            3 * view.present() * view.bytes_per_row()
-        };
-        rows + 24 * view.missing_cells().unwrap_or(0) + 24 * view.features() * latent
-    };
-    let views: usize = schema.views().map(of_view).sum();
-    views + views / 64 + schema.instances() * latent * 48 + (256 << 20)
-}
-
 fn gram(basis: &Matrix) -> Vec<f64> {
     let k = basis.columns();
     let mut out = vec![0.0; k * k];
@@ -150,29 +133,28 @@ fn gram(basis: &Matrix) -> Vec<f64> {
     out
 }
 
-impl<'a> Resident<'a> for Held<'a> {
-    fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
-        let size = self.instances * self.latent;
-        let (v, right) = (self.card.zeros(size)?, self.card.zeros(size)?);
-        Ok(Box::new(CardShard { held: self, v, right, begun: false }))
-    }
-
-    fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>> {
-        let _turn = self.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        nearest::nearest(&self.card, &self.views[view], self.instances, count, stop)
-    }
-}
-
-/// V of the rows on a card.
-struct CardShard<'a> {
-    held: Arc<Held<'a>>,
+/// V of some instances on a card.
+pub struct CardShard {
+    held: Arc<Held>,
     v: Memory<f64>,
     /// `r` of each instance.
     right: Memory<f64>,
     begun: bool,
 }
 
-impl CardShard<'_> {
+impl CardShard {
+    /// V of these instances, which is not there yet.
+    pub fn new(held: Arc<Held>) -> Result<Self> {
+        let size = held.instances * held.latent;
+        let (v, right) = (held.card.zeros(size)?, held.card.zeros(size)?);
+        Ok(Self { held, v, right, begun: false })
+    }
+
+    /// The same instances, with rows or without, from now on.
+    pub fn over(&mut self, held: Arc<Held>) {
+        self.held = held;
+    }
+
     fn card(&self) -> &Card {
         &self.held.card
     }
@@ -229,6 +211,11 @@ impl CardShard<'_> {
             to.at(),
         ];
         card.launch(&kernel, (held.instances.div_ceil(rows), 1, 1), (128, 1), &arguments)
+    }
+
+    /// Leaves V as it is, at its scale.
+    pub fn rescale(&self, factors: &Factors) -> Result<()> {
+        self.step(Some(&self.v), &factors.scale, &factors.bases, Plan::NONE, &self.v)
     }
 
     /// V as it is.
@@ -336,14 +323,17 @@ struct Plan {
     single: bool,
 }
 
-impl Shard for CardShard<'_> {
+impl Plan {
+    /// V stays as it is.
+    const NONE: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0, single: false };
+}
+
+impl Shard for CardShard {
     fn instances(&self) -> usize {
         self.held.instances
     }
 
     fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
-        let held = self.held.clone();
-        let _turn = held.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.take(&v)?;
         drop(v);
         stop.check()?;
@@ -357,12 +347,10 @@ impl Shard for CardShard<'_> {
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
         self.check(factors)?;
         let held = self.held.clone();
-        let _turn = held.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (card, bases) = (&*held.card, &factors.bases);
-        let exact = Plan { passes: 0, tolerance: 0.0, relaxation: 1.0, single: false };
+        let exact = Plan::NONE;
         if stop.is_set() {
-            // V is left as it is, at its scale.
-            self.step(Some(&self.v), &factors.scale, bases, exact, &self.v)?;
+            self.rescale(factors)?;
             return Err(Error::Interrupted);
         }
         let grams: Vec<Vec<f64>> = bases.iter().map(gram).collect();

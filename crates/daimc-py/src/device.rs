@@ -8,7 +8,7 @@ use daimc::{Daimc, Error, Result};
 /// The same fit on the machine that was asked for.
 pub fn bring(fit: Daimc, device: &str, precision: &str) -> Result<Daimc> {
     let precision = precision_of(precision)?;
-    device.parse::<Device>()?.bring(fit, move |card| open(card, precision))
+    device.parse::<Device>()?.bring(fit, move |cards| open(cards, precision))
 }
 
 /// How products are made on a card.
@@ -31,16 +31,16 @@ fn precision_of(name: &str) -> Result<Precision> {
 }
 
 #[cfg(feature = "cuda")]
-fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
+fn open(cards: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let precision = match precision {
         Precision::Single => daimc_cuda::Precision::Single,
         Precision::Tf32 => daimc_cuda::Precision::Tf32,
     };
-    daimc_cuda::open(card, precision)
+    daimc_cuda::Cards::new(cards.iter().copied()).precision(precision).open()
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open(_: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
+fn open(_: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let (Precision::Single | Precision::Tf32) = precision;
     Err("this package was built without support for graphics cards; use device='cpu'".into())
 }

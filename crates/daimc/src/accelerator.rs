@@ -15,7 +15,7 @@ use crate::patterns::Patterns;
 use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::{Block, Buffer, MISSING, Source};
-use crate::{Error, Layout, Matrix, Result, Scaling, Stop};
+use crate::{Error, Layout, Matrix, Result, Scaling, Schema, Stop};
 pub use device::{Deferred, Device, DeviceUsed, Use};
 
 /// A machine beside the processor.
@@ -62,6 +62,8 @@ pub struct Load<'a> {
     pub(crate) lenses: Arc<[Lens]>,
     pub(crate) patterns: Arc<Patterns>,
     pub(crate) latent: usize,
+    /// The instances that are counted from 0.
+    range: Range<usize>,
 }
 
 impl<'a> Load<'a> {
@@ -93,12 +95,45 @@ impl<'a> Load<'a> {
         let lens = |(view, scaling): (usize, &Scaling)| Lens::new(&scan, view, scaling.clone());
         let lenses = scalings.iter().enumerate().map(lens).collect::<Result<_>>()?;
         let patterns = Arc::new(Patterns::new(source, scan.blocks().size()));
-        Ok(Self { scan, lenses, patterns, latent })
+        Ok(Self::of(scan, lenses, patterns, latent))
     }
 
-    /// The rows. Missing cells are filled with something finite.
-    pub fn source(&self) -> &'a dyn Source {
-        self.scan.source()
+    pub(crate) fn of(scan: Scan<'a>, lenses: Arc<[Lens]>, patterns: Arc<Patterns>, latent: usize) -> Self {
+        let range = 0..scan.instances();
+        Self { scan, lenses, patterns, latent, range }
+    }
+
+    /// Some of the instances, which are counted from 0 there.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn some(&self, instances: Range<usize>) -> Self {
+        assert!(instances.start <= instances.end && instances.end <= self.instances());
+        let scan = self.scan.as_source(self.scan.source());
+        let (lenses, patterns) = (self.lenses.clone(), self.patterns.clone());
+        let range = self.range.start + instances.start..self.range.start + instances.end;
+        Self { range, ..Self::of(scan, lenses, patterns, self.latent) }
+    }
+
+    /// How many instances there are.
+    pub fn instances(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The names, sizes and types of the views of all instances.
+    pub fn schema(&self) -> &'a Schema {
+        self.scan.schema()
+    }
+
+    /// Whether a view shows an instance.
+    pub fn shows(&self, view: usize, instance: usize) -> bool {
+        self.schema().view(view).shows(self.range.start + instance)
+    }
+
+    /// Whether rows are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.scan.source().memory().is_some()
     }
 
     /// Columns of V.
@@ -113,7 +148,7 @@ impl<'a> Load<'a> {
 
     /// How a view is scaled.
     pub fn view(&self, view: usize) -> Scaled {
-        Scaled { lenses: self.lenses.clone(), view }
+        Scaled { lenses: self.lenses.clone(), view, first: self.range.start }
     }
 
     /// The views in which the instances of each presence pattern are seen.
@@ -123,7 +158,7 @@ impl<'a> Load<'a> {
 
     /// The pattern of an instance.
     pub fn pattern(&self, instance: usize) -> usize {
-        self.patterns.of(instance)
+        self.patterns.of(self.range.start + instance)
     }
 
     /// The rows of a range of instances in a view, where they lie if they are in memory.
@@ -136,7 +171,8 @@ impl<'a> Load<'a> {
         instances: Range<usize>,
         buffer: &'b mut Buffer,
     ) -> Result<Block<'b>> {
-        self.scan.read(view, instances, buffer)
+        let first = self.range.start;
+        self.scan.read(view, first + instances.start..first + instances.end, buffer)
     }
 }
 
@@ -152,6 +188,8 @@ impl<'a> Load<'a> {
 pub struct Scaled {
     lenses: Arc<[Lens]>,
     view: usize,
+    /// The instance that is counted as 0.
+    first: usize,
 }
 
 impl Scaled {
@@ -171,7 +209,7 @@ impl Scaled {
 
     /// f of an instance.
     pub fn factor(&self, instance: usize) -> f64 {
-        self.lens().factor(instance)
+        self.lens().factor(self.first + instance)
     }
 
     /// f, if it is the same for all instances.
@@ -185,8 +223,8 @@ impl Scaled {
     }
 
     /// The row of an instance as it is to be stored, where rows are to be stored scaled.
-    pub fn store(&self, block: &Block<'_>, at: (usize, usize), row: &mut Vec<f64>) {
-        self.lens().scaled_row(block, at, row);
+    pub fn store(&self, block: &Block<'_>, (instance, at): (usize, usize), row: &mut Vec<f64>) {
+        self.lens().scaled_row(block, (self.first + instance, at), row);
     }
 
     /// `Ũ` and `o`.
@@ -199,7 +237,7 @@ impl Scaled {
         self.lens().unfold(sums, weights);
     }
 
-    /// `Σ_j w_j ‖x'_j‖²` of the cells that are there.
+    /// `Σ_j w_j ‖x'_j‖²` of all instances, of the cells that are there.
     pub fn squares(&self) -> f64 {
         self.lens().sum_squares
     }
@@ -210,9 +248,9 @@ impl Scaled {
     }
 
     /// The features that a row lacks, each with the scaled value that stands there.
-    pub fn missing_cells(&self, block: &Block<'_>, at: (usize, usize)) -> Vec<(u32, f64)> {
-        let lens = self.lens();
-        lens.holes(block, at.1).map(|f| (crate::views::index(f), lens.value(block, at, f))).collect()
+    pub fn missing_cells(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> Vec<(u32, f64)> {
+        let (lens, at) = (self.lens(), (self.first + instance, row));
+        lens.holes(block, row).map(|f| (crate::views::index(f), lens.value(block, at, f))).collect()
     }
 }
 

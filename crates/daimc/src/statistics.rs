@@ -57,6 +57,15 @@ impl Totals {
         Self { gram, cross, column_sums, holes }
     }
 
+    /// Adds those of other instances, where a shard adds up its parts in an order of its own.
+    ///
+    /// # Panics
+    /// If they are of other views, or of a V with other columns.
+    pub fn add(&mut self, others: &Self) {
+        assert_eq!(self.shape(), others.shape(), "totals of the same views");
+        self.merge(others.clone());
+    }
+
     /// The sizes of all matrices, of the column sums, and of the sums over missing cells.
     fn shape(&self) -> (Vec<(usize, usize)>, [usize; 3]) {
         let matrices = self.gram.iter().chain(&self.cross).map(|matrix| (matrix.rows(), matrix.columns()));

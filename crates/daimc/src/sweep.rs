@@ -77,11 +77,11 @@ const LARGEST_TILE: usize = 128;
 impl<'a> Sweep<'a> {
     pub fn new(scan: Scan<'a>, lenses: Vec<Lens>, latent: usize) -> Self {
         let patterns = Patterns::new(scan.source(), scan.blocks().size());
-        Self::over(Load { scan, lenses: lenses.into(), patterns: patterns.into(), latent })
+        Self::over(Load::of(scan, lenses.into(), patterns.into(), latent))
     }
 
     /// Over what an accelerator would be given.
-    pub fn over(Load { scan, lenses, patterns, latent }: Load<'a>) -> Self {
+    pub fn over(Load { scan, lenses, patterns, latent, .. }: Load<'a>) -> Self {
         let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(scan.instances())).sum();
         let tile = (tile_bytes() / bytes.max(1)).clamp(LANES, LARGEST_TILE);
         // Groups of long rows are small, or they would not fit the cache.
@@ -98,7 +98,7 @@ impl<'a> Sweep<'a> {
     pub fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()> {
         let scan = self.scan.as_source(self.scan.source());
         let (lenses, patterns, latent) = (self.lenses.clone(), self.patterns.clone(), self.latent);
-        self.resident = Some(accelerator.hold(Load { scan, lenses, patterns, latent })?);
+        self.resident = Some(accelerator.hold(Load::of(scan, lenses, patterns, latent))?);
         self.optional = when == Use::WhereItPays;
         self.scan.count_pass();
         Ok(())

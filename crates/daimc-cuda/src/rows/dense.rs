@@ -119,6 +119,7 @@ impl<T: Real> Dense<T> {
             Ok(())
         })?;
         card.wait()?;
+        card.keep(stages);
         Ok(Self { values, rows: source.count, features, stride, precision })
     }
 

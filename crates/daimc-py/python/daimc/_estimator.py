@@ -127,7 +127,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         The number of threads; `None` and -1 mean all processors. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         The machine for the iterations and the search for neighbours: the processor, an NVIDIA graphics card ("cuda:1"
-        is the second), or "auto", a card if there is one and the fit takes more than two seconds. The results of a
+        is the second, "cuda:0,1" two that share the rows), or "auto", a card if there is one and the fit takes more than two seconds. The results of a
         card differ from those of the processor by rounding errors. Only `fit` and its kin use it, and not with Dask
         or MPI.
     precision : {"single", "tf32"}, default="single"

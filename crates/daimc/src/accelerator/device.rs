@@ -9,38 +9,38 @@ use serde::{Deserialize, Serialize};
 use super::{Accelerator, Load, Resident, refused};
 use crate::{Daimc, Error, Result};
 
-/// The machine that a fit is to be made on, as people name it: `cpu`, `cuda`, `cuda:1` or `auto`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The machine that a fit is to be made on, as people name it: `cpu`, `cuda`, `cuda:1`, `cuda:0,1` or `auto`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Device {
     /// The processor.
     #[default]
     Cpu,
-    /// A graphics card, by its number from 0.
-    Cuda(usize),
+    /// Graphics cards that share the rows, by their numbers from 0.
+    Cuda(Vec<usize>),
     /// The first card where there is one and it is worth it, else the processor.
     Auto,
 }
 
 impl Device {
-    /// Brings the machine into a fit; `open` opens a card by its number, or says in a sentence why not. It is opened at once where it
-    /// was asked for by name.
+    /// Brings the machine into a fit; `open` opens cards by their numbers, or says in a sentence why not. They are opened at
+    /// once where they were asked for by name.
     ///
     /// # Errors
-    /// [`Error::Accelerator`] if such a card cannot be opened.
+    /// [`Error::Accelerator`] if such cards cannot be opened.
     pub fn bring<F>(self, fit: Daimc, open: F) -> Result<Daimc>
     where
-        F: Fn(usize) -> Result<Arc<dyn Accelerator>, String> + Send + Sync + 'static,
+        F: Fn(&[usize]) -> Result<Arc<dyn Accelerator>, String> + Send + Sync + 'static,
     {
-        match self {
+        match &self {
             Self::Cpu => Ok(fit),
-            Self::Cuda(card) => {
-                let machine = open(card).map_err(|reason| refused(&self.to_string(), reason))?;
+            Self::Cuda(cards) => {
+                let machine = open(cards).map_err(|reason| refused(&self.to_string(), reason))?;
                 Ok(fit.accelerator(machine, Use::Always))
             }
             Self::Auto => {
-                Ok(fit.accelerator(Arc::new(Deferred::new("cuda", move || open(0))), Use::WhereItPays))
+                Ok(fit.accelerator(Arc::new(Deferred::new("cuda", move || open(&[0]))), Use::WhereItPays))
             }
         }
     }
@@ -50,8 +50,11 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(0) => f.write_str("cuda"),
-            Self::Cuda(card) => write!(f, "cuda:{card}"),
+            Self::Cuda(cards) if cards[..] == [0] => f.write_str("cuda"),
+            Self::Cuda(cards) => {
+                let numbers: Vec<String> = cards.iter().map(ToString::to_string).collect();
+                write!(f, "cuda:{}", numbers.join(","))
+            }
             Self::Auto => f.write_str("auto"),
         }
     }
@@ -61,15 +64,21 @@ impl FromStr for Device {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let card = || name.strip_prefix("cuda:")?.parse().ok();
+        let cards = || {
+            let numbers = name.strip_prefix("cuda:")?.split(',');
+            let cards: Vec<usize> = numbers.map(|number| number.parse().ok()).collect::<Option<_>>()?;
+            let twice = (1..cards.len()).any(|at| cards[..at].contains(&cards[at]));
+            (!twice).then_some(cards)
+        };
         match name {
             "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
+            "cuda" => Ok(Self::Cuda(vec![0])),
             "auto" => Ok(Self::Auto),
-            _ => card().map(Self::Cuda).ok_or_else(|| Error::Option {
+            _ => cards().map(Self::Cuda).ok_or_else(|| Error::Option {
                 option: "device",
                 value: name.into(),
-                reason: "must be cpu, cuda, cuda:1 (the second card) or auto".into(),
+                reason: "must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"
+                    .into(),
             }),
         }
     }

@@ -279,21 +279,25 @@ fn a_fit_on_another_machine_can_be_stopped() {
 
 #[test]
 fn machines_are_known_by_name() {
-    for (name, device) in
-        [("cpu", Device::Cpu), ("cuda", Device::Cuda(0)), ("cuda:1", Device::Cuda(1)), ("auto", Device::Auto)]
-    {
+    for (name, device) in [
+        ("cpu", Device::Cpu),
+        ("cuda", Device::Cuda(vec![0])),
+        ("cuda:1", Device::Cuda(vec![1])),
+        ("cuda:0,2", Device::Cuda(vec![0, 2])),
+        ("auto", Device::Auto),
+    ] {
         assert_eq!((name.parse::<Device>().unwrap(), device.to_string().as_str()), (device, name));
     }
-    for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:one", "cuda1"] {
+    for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:one", "cuda1", "cuda:0,", "cuda:1,1"] {
         assert!(wrong.parse::<Device>().unwrap_err().to_string().contains("device"), "{wrong}");
     }
     let fit = Daimc::new(4).neighbours(Neighbours::Off).assess(false);
-    let none = |card: usize| Err(format!("there is no card {card}"));
-    let error = Device::Cuda(3).bring(fit.clone(), none).unwrap_err();
+    let none = |cards: &[usize]| Err(format!("there is no card {}", cards[0]));
+    let error = Device::Cuda(vec![3]).bring(fit.clone(), none).unwrap_err();
     assert_eq!(error.to_string(), "cuda:3: there is no card 3");
     // A quick fit does not open it.
     let auto = Device::Auto.bring(fit.clone(), |_| panic!("it is not worth it")).unwrap();
     assert_eq!(auto.fit(&views(300)).unwrap().device.name, "cpu");
-    let mirror = Device::Cuda(0).bring(fit, |_| Ok(Arc::new(Mirror::default()))).unwrap();
+    let mirror = Device::Cuda(vec![0]).bring(fit, |_| Ok(Arc::new(Mirror::default()))).unwrap();
     assert_eq!(mirror.fit(&views(300)).unwrap().device.name, "mirror");
 }

@@ -357,8 +357,8 @@ impl Truth {
         asked.dedup();
         let mut buffer = Buffer::default();
         let points = Points::new(scan, *view, lens, &asked, &mut buffer)?;
-        let rows: Vec<Vec<f64>> = (0..asked.len()).map(|i| points.values(i)).collect();
-        let rows = Matrix::from_fn(lens.features(), asked.len(), |f, q| rows[q][f]);
+        let own: Vec<Vec<f64>> = (0..asked.len()).map(|i| points.values(i)).collect();
+        let rows = Matrix::from_fn(lens.features(), asked.len(), |f, q| own[q][f]);
         let none = || Lists::empty(asked.len(), *count);
         let mut nearest = none();
         scan.pass_view(
@@ -381,7 +381,21 @@ impl Truth {
                 *own = none();
             },
         )?;
-        Ok(Self { asked, nearest, comparable: space.has_true_distances() })
+        // Distances that were made of products have lost digits where rows are long beside them.
+        let mut others: Vec<u32> =
+            (0..asked.len()).flat_map(|q| nearest.of(q).map(|(other, _)| other)).collect();
+        others.sort_unstable();
+        others.dedup();
+        let mut buffer = Buffer::default();
+        let points = Points::new(scan, *view, lens, &others, &mut buffer)?;
+        let mut exact = none();
+        for (q, own) in own.iter().enumerate() {
+            for (other, _) in nearest.of(q) {
+                let other_row = points.values(others.partition_point(|&before| before < other));
+                exact.offer(q, other, (square(own, &other_row) * unit(lens)) as f32);
+            }
+        }
+        Ok(Self { asked, nearest: exact, comparable: space.has_true_distances() })
     }
 
     /// The share of them that are in the lists of the instances.

@@ -1,0 +1,447 @@
+//! Rows shared out in parts: over several cards, and on each as many as find room; the others go through it in every sweep.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::ScopedJoinHandle;
+
+use daimc::accelerator::{Load, NearestOthers, Resident, refused};
+use daimc::{Error, Factors, Matrix, Result, Shard, Statistics, Stop, Totals, VStep};
+
+use crate::card::Card;
+use crate::rows::Rows;
+use crate::shard::{CardShard, Held};
+use crate::{Precision, kernels, nearest};
+
+/// The rows of all instances, in parts.
+pub struct Parts<'a> {
+    load: Load<'a>,
+    precision: Precision,
+    /// Those of each card, one after the other.
+    shares: Vec<Share<'a>>,
+}
+
+/// What one card has.
+struct Share<'a> {
+    card: Arc<Card>,
+    /// The same card, with a stream that brings rows while it works.
+    loader: Card,
+    parts: Vec<Part<'a>>,
+}
+
+/// Some successive instances.
+struct Part<'a> {
+    load: Load<'a>,
+    /// With their rows, if these stay on the card.
+    held: Arc<Held>,
+    stays: bool,
+}
+
+/// Bytes of the Gram matrices of all presence patterns, at most.
+const MOST_GRAMS: usize = 1 << 30;
+
+/// Bytes of the rows of a part, about, where they do not all find room.
+const PART: usize = 1 << 30;
+
+/// Bytes for whatever does not grow with the instances.
+const APART: usize = 256 << 20;
+
+impl<'a> Parts<'a> {
+    /// Takes the rows, on each card at most so many bytes of them.
+    pub fn new(
+        cards: &[Arc<Card>],
+        load: Load<'a>,
+        precision: Precision,
+        memory: Option<usize>,
+    ) -> Result<Self> {
+        check(&load, &cards[0].name)?;
+        let n = load.instances();
+        let cards = &cards[..cards.len().min(n.max(1))];
+        let share = |(number, card): (usize, &Arc<Card>)| {
+            let own = load.some(n * number / cards.len()..n * (number + 1) / cards.len());
+            Share::new(card, &own, precision, memory)
+        };
+        let shares = at_once(cards.iter().enumerate().collect(), share)?;
+        Ok(Self { load, precision, shares })
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part<'a>> {
+        self.shares.iter().flat_map(|share| &share.parts)
+    }
+}
+
+/// Fails if no card takes such rows.
+fn check(load: &Load<'_>, name: &str) -> Result<()> {
+    let (instances, latent) = (load.instances(), load.latent());
+    let refuse = |reason: String| Err(refused(name, reason));
+    if latent > kernels::MOST_COLUMNS {
+        return refuse(format!(
+            "a V of {latent} columns is too wide for a card, which takes {}; use the processor",
+            kernels::MOST_COLUMNS
+        ));
+    }
+    if i32::try_from(instances).is_err() {
+        return refuse(format!("{instances} instances are more than a card counts; use the processor"));
+    }
+    let sparse = |view: &daimc::ViewOf<'_>| !load.is_in_memory() && !view.layout().is_dense();
+    if let Some(view) = load.schema().views().find(sparse) {
+        return refuse(format!(
+            "view '{}' is sparse and not in memory, where it would have to be; use the processor",
+            view.name()
+        ));
+    }
+    let (lanes, entries) = kernels::latent_shape(latent);
+    let (size, patterns) = (lanes * entries, load.patterns().len());
+    if patterns.saturating_mul(8 * size * (size + 1)) > MOST_GRAMS {
+        return refuse(format!(
+            "{patterns} different sets of views with {latent} columns of V are too many for a card; use the processor"
+        ));
+    }
+    Ok(())
+}
+
+/// Calls `work` with each of some things, with several at the same time.
+fn at_once<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    if all.len() == 1 {
+        return all.into_iter().map(work).collect();
+    }
+    let work = &work;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || work(one))).collect();
+        let joined = threads.into_iter().map(ScopedJoinHandle::join);
+        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+/// Bytes that an instance takes, on average.
+struct Size {
+    /// Its rows and missing cells.
+    rows: f64,
+    /// Its row of V, and what a sweep makes of it.
+    latent: f64,
+    working: f64,
+}
+
+impl Size {
+    fn new(load: &Load<'_>) -> Self {
+        let (schema, latent) = (load.schema(), load.latent() as f64);
+        let of_view = |view: daimc::ViewOf<'_>| {
+            let rows = if view.layout().is_dense() {
+                view.present() * view.features().next_multiple_of(4) * view.layout().bytes()
+            } else {
+                3 * view.present() * view.bytes_per_row()
+            };
+            rows + 24 * view.missing_cells().unwrap_or(0)
+        };
+        let rows: usize = schema.views().map(of_view).sum();
+        let rows = rows as f64 / schema.instances().max(1) as f64;
+        Self { rows: rows * (1.0 + 1.0 / 64.0), latent: 16.0 * latent, working: 32.0 * latent }
+    }
+}
+
+/// How many of so many instances stay on a card with so many bytes, and how many are in a part; `None` if there is no room.
+fn room(size: &Size, instances: usize, bytes: usize) -> Option<(usize, usize)> {
+    let (n, bytes) = (instances as f64, bytes as f64);
+    if n * (size.rows + size.latent + size.working) <= bytes {
+        return Some((instances, instances.max(1)));
+    }
+    let part = (PART as f64).min(bytes / 8.0);
+    let some = ((part / size.rows.max(1.0)) as usize).clamp(1, instances.max(1));
+    // Two parts are on the card at the same time: one is worked with, the next is on its way.
+    let left = bytes - n * size.latent - some as f64 * (2.0 * size.rows + size.working);
+    (left >= 0.0).then(|| ((left / (some as f64 * size.rows)) as usize * some, some))
+}
+
+impl<'a> Share<'a> {
+    fn new(card: &Arc<Card>, load: &Load<'a>, precision: Precision, memory: Option<usize>) -> Result<Self> {
+        let loader = card.beside()?;
+        let free = card.free()?.min(memory.unwrap_or(usize::MAX));
+        let (size, n) = (Size::new(load), load.instances());
+        let features: usize = load.schema().views().map(|view| view.features()).sum();
+        let apart = APART + 24 * features * load.latent();
+        let Some((staying, some)) = room(&size, n, free.saturating_sub(apart)) else {
+            let (latent, free) = (n as f64 * size.latent / 1e9, free as f64 / 1e9);
+            let reason = format!(
+                "V takes {latent:.1} GB, and {free:.1} GB are free for it and a part of the rows; use the processor"
+            );
+            return Err(refused(&card.name, reason));
+        };
+        let ranges = (0..n).step_by(some).map(|start| start..(start + some).min(n));
+        let part = |range: Range<usize>| {
+            let (stays, load) = (range.end <= staying, load.some(range));
+            let held = if stays {
+                Held::new(card, card, &load, precision)?
+            } else {
+                Held::without_rows(card, card, &load)?
+            };
+            Ok(Part { load, held: Arc::new(held), stays })
+        };
+        let parts = ranges.map(part).collect::<Result<_>>()?;
+        Ok(Self { card: card.clone(), loader, parts })
+    }
+
+    /// Lets each shard work with its rows, and adds up what they return. Where something fails, `give_up` is called with the
+    /// shards that were not reached.
+    fn each(
+        &self,
+        precision: Precision,
+        shards: &mut [CardShard],
+        work: impl Fn(usize, &mut CardShard) -> Result<Statistics>,
+        give_up: impl Fn(&CardShard) -> Result<()>,
+    ) -> Result<Totals> {
+        std::thread::scope(|scope| {
+            // Nothing is kept between the two: while a part is worked with, one more is on the card.
+            let (send, receive) = sync_channel(0);
+            let passing = self.parts.iter().filter(|part| !part.stays);
+            if passing.clone().next().is_some() {
+                scope.spawn(move || {
+                    for part in passing {
+                        let rows = Held::new(&self.card, &self.loader, &part.load, precision);
+                        let failed = rows.is_err();
+                        if send.send(rows).is_err() || failed {
+                            break;
+                        }
+                    }
+                });
+            }
+            let (mut totals, mut failure): (Option<Totals>, _) = (None, None);
+            for (number, (part, shard)) in self.parts.iter().zip(shards).enumerate() {
+                if failure.is_some() {
+                    give_up(shard)?;
+                    continue;
+                }
+                let worked = if part.stays {
+                    work(number, shard)
+                } else {
+                    // The other side ends only after it has told what failed.
+                    match receive.recv().unwrap_or(Err(Error::Interrupted)) {
+                        Ok(rows) => {
+                            shard.over(Arc::new(rows));
+                            let worked = work(number, shard);
+                            shard.over(part.held.clone());
+                            worked
+                        }
+                        Err(error) => give_up(shard).and(Err(error)),
+                    }
+                };
+                match worked.and_then(Statistics::whole) {
+                    Ok(own) => match &mut totals {
+                        Some(totals) => totals.add(&own),
+                        None => totals = Some(own),
+                    },
+                    Err(error) => failure = Some(error),
+                }
+            }
+            drop(receive);
+            failure.map_or_else(|| Ok(totals.unwrap_or_default()), Err)
+        })
+    }
+}
+
+impl<'a> Resident<'a> for Parts<'a> {
+    fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
+        let of = |share: &Share<'a>| {
+            share.parts.iter().map(|part| CardShard::new(part.held.clone())).collect::<Result<Vec<_>>>()
+        };
+        let shards = self.shares.iter().map(of).collect::<Result<_>>()?;
+        Ok(Box::new(PartsShard { parts: self, shards }))
+    }
+
+    fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>> {
+        let (share, instances) = (&self.shares[0], self.load.instances());
+        let card = &share.card;
+        let _turn = card.turn();
+        let mut parts = self.parts();
+        if let (Some(part), None) = (parts.next().filter(|part| part.stays), parts.next()) {
+            return nearest::nearest(card, &part.held.views[view], instances, count, stop);
+        }
+        // All rows of the view have to be there, beside the parts that stay.
+        let of_view = self.load.schema().view(view);
+        let bytes = of_view.present() * of_view.features().next_multiple_of(4) * of_view.layout().bytes();
+        if !of_view.layout().is_dense() || bytes + APART > card.free()? {
+            return Ok(None);
+        }
+        let rows = Rows::new(card, &self.load, view, self.precision)?;
+        nearest::nearest(card, &rows, instances, count, stop)
+    }
+}
+
+/// V of all instances, in the parts that their rows are in.
+struct PartsShard<'a> {
+    parts: Arc<Parts<'a>>,
+    shards: Vec<Vec<CardShard>>,
+}
+
+impl PartsShard<'_> {
+    fn each(
+        &mut self,
+        work: impl Fn(usize, usize, &mut CardShard) -> Result<Statistics> + Sync,
+        give_up: impl Fn(&CardShard) -> Result<()> + Sync,
+    ) -> Result<Statistics> {
+        let precision = self.parts.precision;
+        let pairs = self.parts.shares.iter().zip(&mut self.shards).enumerate().collect();
+        let all = at_once(pairs, |(number, (share, shards)): (usize, (&Share<'_>, &mut Vec<CardShard>))| {
+            let _turn = share.card.turn();
+            share.each(precision, shards, |part, shard| work(number, part, shard), &give_up)
+        })?;
+        let mut all = all.into_iter();
+        let mut totals = all.next().unwrap_or_default();
+        all.for_each(|own| totals.add(&own));
+        Ok(Statistics::of_all(totals))
+    }
+
+    /// The rows of V of each part.
+    fn cut(&self, v: Matrix) -> Result<Vec<Vec<Matrix>>> {
+        let (rows, columns) = (self.instances(), self.parts.load.latent());
+        if (v.rows(), v.columns()) != (rows, columns) {
+            let reason = format!("V must be {rows} × {columns}, instances × latent");
+            let value = format!("{} × {}", v.rows(), v.columns());
+            return Err(Error::Unsuitable { what: "V", value, reason });
+        }
+        if self.parts.parts().count() == 1 {
+            return Ok(vec![vec![v]]);
+        }
+        let mut rest = v.values();
+        let mut cut = |part: &Part<'_>| {
+            let own = rest.split_off(..part.load.instances() * columns).unwrap_or_default();
+            Matrix::new(part.load.instances(), columns, own.to_vec())
+        };
+        let share = |share: &Share<'_>| share.parts.iter().map(&mut cut).collect();
+        self.parts.shares.iter().map(share).collect()
+    }
+}
+
+impl Shard for PartsShard<'_> {
+    fn instances(&self) -> usize {
+        self.parts.load.instances()
+    }
+
+    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
+        let v = self.cut(v)?;
+        self.each(|share, part, shard| shard.start(v[share][part].clone(), stop), |_| Ok(()))
+    }
+
+    fn hold(&mut self, v: Matrix, stop: &Stop) -> Result<()> {
+        let all = self.cut(v)?.into_iter().flatten();
+        let mut shards = self.shards.iter_mut().flatten().zip(all);
+        shards.try_for_each(|(shard, v)| shard.hold(v, stop))
+    }
+
+    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
+        self.each(|_, _, shard| shard.sweep(factors, step, stop), |shard| shard.rescale(factors))
+    }
+
+    fn latent(&self) -> Matrix {
+        let mut parts = self.shards.iter().flatten().map(Shard::latent);
+        let (rows, columns) = (self.instances(), self.parts.load.latent());
+        if self.parts.parts().count() == 1 {
+            return parts.next().unwrap_or_default();
+        }
+        let mut values = Vec::with_capacity(rows * columns);
+        parts.for_each(|part| values.extend_from_slice(part.values()));
+        Matrix::new(rows, columns, values).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice::from_ref;
+
+    use daimc::synthetic::Synthetic;
+    use daimc::{Bases, Daimc, Descent, Neighbours, Scale, Scaling, Solver, View, Views, simulate};
+
+    use super::*;
+
+    #[test]
+    fn rows_stay_as_far_as_there_is_room() {
+        let size = Size { rows: 4096.0, latent: 320.0, working: 640.0 };
+        let all = 1_000_000 * (4096 + 320 + 640);
+        assert_eq!(room(&size, 1_000_000, all), Some((1_000_000, 1_000_000)));
+        for bytes in [all / 2, 9 * all / 10, 1_000_000 * 400] {
+            let (staying, some) = room(&size, 1_000_000, bytes).unwrap();
+            let taken = 1_000_000 * 320 + some * (2 * 4096 + 640) + staying * 4096;
+            assert!(some > 0 && staying.is_multiple_of(some), "{staying} {some}");
+            assert!(taken <= bytes && taken + some * 4096 > bytes, "{staying} {some}");
+        }
+        assert_eq!(room(&size, 1_000_000, 1_000_000 * 319), None);
+    }
+
+    fn card() -> Option<Arc<Card>> {
+        Card::open(0).map_err(|reason| eprintln!("skipped: {reason}")).ok().map(Arc::new)
+    }
+
+    /// Views that lack rows and cells, and how a fit scales them.
+    fn data(n: usize) -> (Views<'static>, Vec<Scaling>) {
+        let data = Synthetic::new(n, 5).noise(0.5).seed(1);
+        let present = simulate::missing(n, &[0.2, 0.3], 3).unwrap();
+        let views: Vec<View<'static>> = vec![
+            data.dense::<f32>("dense", 40).unwrap().mask(&present[0]).unwrap(),
+            data.sparse::<f64>("sparse", 60, 0.2).unwrap().mask(&present[1]).unwrap(),
+        ];
+        let views = Views::new(views).unwrap();
+        let fit =
+            Daimc::new(5).scale(Scale::ZScore).neighbours(Neighbours::Off).assess(false).max_iterations(1);
+        let scalings = fit.fit(&views).unwrap().model.views.into_iter().map(|view| view.scaling).collect();
+        (views, scalings)
+    }
+
+    #[test]
+    fn parts_give_the_v_of_the_whole() {
+        let Some(card) = card() else { return };
+        let (views, scalings) = data(4000);
+        let load = || Load::new(&views, &scalings, 5).unwrap();
+        let squares: Vec<f64> = (0..2).map(|view| load().view(view).squares()).collect();
+        let whole = Parts::new(from_ref(&card), load(), Precision::Single, None).unwrap();
+        assert!(whole.parts().count() == 1 && whole.parts().all(|part| part.stays));
+        let size = Size::new(&load());
+        let some =
+            APART + 24 * 100 * 5 + (4000.0 * (size.latent + 0.7 * (size.rows + size.working))) as usize;
+        let little = APART + 24 * 100 * 5 + (4000.0 * (size.latent + 0.4 * size.rows)) as usize;
+        let shared =
+            |cards: &[Arc<Card>], memory| Parts::new(cards, load(), Precision::Single, memory).unwrap();
+        let others = [
+            shared(from_ref(&card), Some(some)),
+            shared(from_ref(&card), Some(little)),
+            shared(&[card.clone(), Arc::new(Card::open(0).unwrap())], None),
+        ];
+        let staying =
+            |parts: &Parts<'_>| (parts.parts().count(), parts.parts().filter(|part| part.stays).count());
+        let (all, resident) = staying(&others[0]);
+        assert!(resident > 0 && resident < all, "{resident} of {all}");
+        let (all, resident) = staying(&others[1]);
+        assert!(resident < all && all > 2, "{resident} of {all}");
+        assert_eq!(staying(&others[2]), (2, 2));
+        let stop = Stop::new();
+        let first = Matrix::from_fn(4000, 5, |i, k| ((i * 7 + k * 3) % 11) as f64 / 11.0 + 0.01);
+        let mut whole = Arc::new(whole).shard().unwrap();
+        let mut others: Vec<_> = others.into_iter().map(|parts| Arc::new(parts).shard().unwrap()).collect();
+        let begun = whole.start(first.clone(), &stop).unwrap();
+        others.iter_mut().for_each(|shard| drop(shard.start(first.clone(), &stop).unwrap()));
+        let daimc = Daimc::new(5);
+        let mut descent = Descent::new(daimc.options(), squares, Bases::Fitted, begun).unwrap();
+        let update = VStep::Update { solver: Solver::Coordinate, passes: 2 };
+        for step in [update, VStep::Settle { after: Some(2) }, update] {
+            let factors = descent.solve().unwrap().clone();
+            let own = whole.sweep(&factors, step, &stop).unwrap();
+            for shard in &mut others {
+                let other = shard.sweep(&factors, step, &stop).unwrap().whole().unwrap();
+                assert_eq!(shard.latent(), whole.latent());
+                let own = own.clone().whole().unwrap();
+                for (a, b) in own.cross.iter().chain(&own.gram).zip(other.cross.iter().chain(&other.gram)) {
+                    let apart: f64 = a.values().iter().zip(b.values()).map(|(a, b)| (a - b).powi(2)).sum();
+                    let length: f64 = a.values().iter().map(|a| a * a).sum();
+                    assert!(apart <= 1e-12 * length, "{apart} {length}");
+                }
+            }
+            descent.absorb(own).unwrap();
+        }
+        // What is stopped leaves V at its scale.
+        let factors = descent.solve().unwrap().clone();
+        stop.set();
+        assert!(matches!(whole.sweep(&factors, update, &stop), Err(Error::Interrupted)));
+        for shard in &mut others {
+            assert!(matches!(shard.sweep(&factors, update, &stop), Err(Error::Interrupted)));
+            assert_eq!(shard.latent(), whole.latent());
+        }
+    }
+}
