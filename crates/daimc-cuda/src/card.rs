@@ -161,12 +161,17 @@ impl Card {
     /// Waits for all work, and brings values back.
     pub fn read<T: Value>(&self, memory: &Memory<T>) -> Result<Vec<T>> {
         let mut values = vec![T::default(); memory.length];
-        if !values.is_empty() {
-            let from = memory.slice.slice(..memory.length);
-            self.stream.memcpy_dtoh(&from, &mut values).map_err(|error| self.error(error))?;
-        }
-        self.wait()?;
+        self.read_into(memory, &mut values)?;
         Ok(values)
+    }
+
+    /// The same where there is room for them.
+    pub fn read_into<T: Value>(&self, memory: &Memory<T>, values: &mut [T]) -> Result<()> {
+        if !values.is_empty() {
+            let from = memory.slice.slice(..values.len());
+            self.stream.memcpy_dtoh(&from, values).map_err(|error| self.error(error))?;
+        }
+        self.wait()
     }
 
     /// Waits until all work is done.

@@ -8,6 +8,7 @@ mod card;
 mod fused;
 mod holes;
 mod kernels;
+mod links;
 mod nearest;
 mod parts;
 mod rows;

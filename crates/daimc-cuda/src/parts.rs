@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::ScopedJoinHandle;
 
-use daimc::accelerator::{Load, NearestOthers, Resident, refused};
+use daimc::accelerator::{Links, Load, Multiplier, NearestOthers, Resident, refused};
 use daimc::{Error, Factors, Matrix, Result, Shard, Statistics, Stop, Totals, VStep};
 
 use crate::card::Card;
+use crate::links::CardLinks;
 use crate::rows::Rows;
 use crate::shard::{CardShard, Held};
 use crate::{Precision, kernels, nearest};
@@ -263,6 +264,11 @@ impl<'a> Resident<'a> for Parts<'a> {
         }
         let rows = Rows::new(card, &self.load, view, self.precision)?;
         nearest::nearest(card, &rows, instances, count, stop)
+    }
+
+    fn multiplier(&self, links: &Links<'_>, width: usize) -> Result<Option<Box<dyn Multiplier>>> {
+        let found = CardLinks::new(&self.shares[0].card, links, width)?;
+        Ok(found.map(|links| Box::new(links) as Box<dyn Multiplier>))
     }
 }
 

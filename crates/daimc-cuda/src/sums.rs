@@ -9,7 +9,8 @@ use crate::rows::Latent;
 const LEAST: usize = 512;
 const MOST: usize = 528;
 
-fn parts(rows: usize) -> (usize, usize) {
+/// Rows of a part of the sums over so many rows, and the number of parts.
+pub fn parts(rows: usize) -> (usize, usize) {
     let part = rows.div_ceil(rows.div_ceil(LEAST).clamp(1, MOST)).max(1);
     (part, rows.div_ceil(part))
 }

@@ -44,6 +44,41 @@ pub trait Resident<'a>: Send + Sync {
     /// # Errors
     /// When it is stopped, or the machine fails.
     fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>>;
+
+    /// Somebody who multiplies blocks of so many vectors by a matrix; `None` if the processor is to.
+    ///
+    /// # Errors
+    /// When the machine fails.
+    fn multiplier(&self, links: &Links<'_>, width: usize) -> Result<Option<Box<dyn Multiplier>>> {
+        let _ = (links, width);
+        Ok(None)
+    }
+}
+
+/// The matrix `S = R (A + t 11ᵀ) R`, where A is sparse and symmetric: weights between instances.
+#[derive(Clone, Copy, Debug)]
+pub struct Links<'a> {
+    /// The entries of row i of A stand at `offsets[i]..offsets[i + 1]`.
+    pub offsets: &'a [usize],
+    /// Their columns.
+    pub columns: &'a [u32],
+    /// Their values.
+    pub weights: &'a [f32],
+    /// The diagonal of R.
+    pub roots: &'a [f64],
+    /// t.
+    pub background: f64,
+}
+
+/// Who multiplies by such a matrix.
+pub trait Multiplier {
+    /// `Y ← a S X + b X + c Y` with the first `[a, b, c]`, then `X ← a S Y + b Y + c X` with the second, and so on. Blocks are row
+    /// by row, a number for each vector. What the last step gives comes back; the other block is as it was where there is one
+    /// step, and else lost.
+    ///
+    /// # Errors
+    /// When the machine fails.
+    fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()>;
 }
 
 /// The nearest others of every instance.

@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use crate::accelerator::Multiplier;
 use crate::kernel::Scalar;
 use crate::{Matrix, Result, linalg};
 
@@ -35,27 +36,81 @@ pub fn leading(
         }
         Ok(())
     };
-    leading_in_place(into, n, count, seed)
+    leading_in_place(&into, n, count, seed)
 }
 
-/// As [`leading`], with two blocks of vectors in all, each n × some width and row by row: `apply(X, [a, b, c], Y)` is
-/// `Y ← a S X + b X + c Y`. They are kept as `T`; sums are `f64`.
+/// A symmetric operator S, which multiplies blocks of vectors, each row by row.
+pub(crate) trait Operator<T: Scalar> {
+    /// `Y ← a S X + b X + c Y`.
+    fn apply(&self, x: &mut [T], factors: [f64; 3], y: &mut [T]) -> Result<()>;
+
+    /// The Chebyshev polynomial of S, stretched from −1 … 1 to −1 … `bound`, times the block, in its place. The image of the block
+    /// is given and lost.
+    fn sharpen(&self, block: &mut [T], image: &mut [T], bound: f64) -> Result<()> {
+        let (centre, half) = interval(bound);
+        image.par_chunks_mut(ROWS).zip(block.par_chunks(ROWS)).for_each(|(now, last)| {
+            let pairs = now.iter_mut().zip(last);
+            pairs.for_each(|(now, last)| *now = T::from_f64((now.to_f64() - centre * last.to_f64()) / half));
+        });
+        let (mut last, mut now) = (block, image);
+        for _ in 1..DEGREE {
+            self.apply(now, [2.0 / half, -2.0 * centre / half, -1.0], last)?;
+            (last, now) = (now, last);
+        }
+        // Every second product is in the place of the block, the last one with them.
+        const { assert!(DEGREE.is_multiple_of(2)) }
+        Ok(())
+    }
+}
+
+impl<T: Scalar, F: Fn(&[T], [f64; 3], &mut [T]) -> Result<()>> Operator<T> for F {
+    fn apply(&self, x: &mut [T], factors: [f64; 3], y: &mut [T]) -> Result<()> {
+        self(x, factors, y)
+    }
+}
+
+impl Operator<f32> for dyn Multiplier + '_ {
+    fn apply(&self, x: &mut [f32], factors: [f64; 3], y: &mut [f32]) -> Result<()> {
+        self.multiply(x, y, &[factors])
+    }
+
+    fn sharpen(&self, block: &mut [f32], image: &mut [f32], bound: f64) -> Result<()> {
+        let (centre, half) = interval(bound);
+        let mut steps = [[2.0 / half, -2.0 * centre / half, -1.0]; DEGREE];
+        steps[0] = [0.0, -centre / half, half.recip()];
+        self.multiply(block, image, &steps)
+    }
+}
+
+/// Centre and half the length of the interval −1 … `bound`.
+fn interval(bound: f64) -> (f64, f64) {
+    // Of some length, and short of the eigenvalue 1 that a connected graph has.
+    let bound = bound.clamp(-0.9, 0.9999);
+    (f64::midpoint(bound, -1.0), f64::midpoint(bound, 1.0))
+}
+
+/// The vectors that [`leading_in_place`] works with for so many eigenvectors.
+pub(crate) fn width(count: usize) -> usize {
+    count + 4 + count / 4
+}
+
+/// As [`leading`], with two blocks of vectors in all, each n × [`width`]. They are kept as `T`; sums are `f64`.
 ///
 /// # Errors
-/// The first of `apply`, and when the eigenvalues of a small matrix cannot be found.
+/// The first of the operator, and when the eigenvalues of a small matrix cannot be found.
 pub(crate) fn leading_in_place<T: Scalar>(
-    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<()>,
+    operator: &(impl Operator<T> + ?Sized),
     n: usize,
     count: usize,
     seed: u64,
 ) -> Result<(Vec<f64>, Matrix)> {
-    let width = count + 4 + count / 4;
+    let width = width(count);
     if n <= SMALL.max(2 * width) {
         let count = count.min(n);
-        let identity: Vec<T> =
+        let mut identity: Vec<T> =
             (0..n * n).map(|at| T::from_f64(f64::from(u8::from(at / n == at % n)))).collect();
         let mut image = vec![T::default(); n * n];
-        apply(&identity, [1.0, 0.0, 0.0], &mut image)?;
+        operator.apply(&mut identity, [1.0, 0.0, 0.0], &mut image)?;
         let (values, vectors) = linalg::symmetric_eigen(&wide(&image, n))?;
         let largest = (0..count).map(|k| values[n - 1 - k]).collect();
         return Ok((largest, Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)])));
@@ -66,7 +121,7 @@ pub(crate) fn leading_in_place<T: Scalar>(
     let mut values = Vec::new();
     for round in 0..MOST_ROUNDS {
         orthonormalise(&mut block, width)?;
-        apply(&block, [1.0, 0.0, 0.0], &mut image)?;
+        operator.apply(&mut block, [1.0, 0.0, 0.0], &mut image)?;
         let (ascending, turn) = linalg::symmetric_eigen(&transposed_product(&block, &image, width))?;
         let turn = Matrix::from_fn(width, width, |i, k| turn[(i, width - 1 - k)]);
         values = ascending.into_iter().rev().collect::<Vec<_>>();
@@ -75,7 +130,7 @@ pub(crate) fn leading_in_place<T: Scalar>(
         if residual(&image, &block, &values, count) <= RESIDUAL || round + 1 == MOST_ROUNDS {
             break;
         }
-        sharpen(&apply, &mut block, &mut image, values[width - 1])?;
+        operator.sharpen(&mut block, &mut image, values[width - 1])?;
     }
     drop(image);
     values.truncate(count);
@@ -99,31 +154,6 @@ fn residual<T: Scalar>(image: &[T], block: &[T], values: &[f64], count: usize) -
         squares.iter_mut().zip(part).for_each(|(square, part)| *square += part);
     }
     squares.into_iter().fold(0.0, f64::max).sqrt()
-}
-
-/// The Chebyshev polynomial of the operator, stretched from −1 … 1 to −1 … `bound`, times the block, in its place. The image
-/// of the block is given and lost.
-fn sharpen<T: Scalar>(
-    apply: impl Fn(&[T], [f64; 3], &mut [T]) -> Result<()>,
-    block: &mut [T],
-    image: &mut [T],
-    bound: f64,
-) -> Result<()> {
-    // An interval of some length, and short of the eigenvalue 1 that a connected graph has.
-    let bound = bound.clamp(-0.9, 0.9999);
-    let (centre, half) = (f64::midpoint(bound, -1.0), f64::midpoint(bound, 1.0));
-    image.par_chunks_mut(ROWS).zip(block.par_chunks(ROWS)).for_each(|(now, last)| {
-        let pairs = now.iter_mut().zip(last);
-        pairs.for_each(|(now, last)| *now = T::from_f64((now.to_f64() - centre * last.to_f64()) / half));
-    });
-    let (mut last, mut now) = (block, image);
-    for _ in 1..DEGREE {
-        apply(now, [2.0 / half, -2.0 * centre / half, -1.0], last)?;
-        (last, now) = (now, last);
-    }
-    // Every second product is in the place of the block, the last one with them.
-    const { assert!(DEGREE.is_multiple_of(2)) }
-    Ok(())
 }
 
 /// Makes the columns orthonormal without changing their span: twice through the eigenvectors of their products, which is
@@ -212,12 +242,45 @@ mod tests {
             }
             Ok(())
         };
-        let (values, single) = leading_in_place(apply, n, 6, 1).unwrap();
+        let (values, single) = leading_in_place(&apply, n, 6, 1).unwrap();
         let (_, double) = leading(|x| linalg::product(&matrix, x), n, 6, 1).unwrap();
         for k in 0..6 {
             assert!((values[k] - expected[k]).abs() < 1e-7, "{values:?}");
             let cosine: f64 = (0..n).map(|i| single[(i, k)] * double[(i, k)]).sum();
             assert!((cosine.abs() - 1.0).abs() < 1e-6, "{k}: {cosine}");
+        }
+    }
+
+    /// A dense matrix as a machine that multiplies.
+    struct Dense(Matrix);
+
+    impl Multiplier for Dense {
+        fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()> {
+            let n = self.0.rows();
+            let (mut from, mut to) = (x, y);
+            for [a, b, c] in steps {
+                let image = linalg::product(&self.0, &wide(from, from.len() / n));
+                for ((to, from), image) in to.iter_mut().zip(&*from).zip(image.values()) {
+                    *to = (a * image + b * f64::from(*from) + c * f64::from(*to)) as f32;
+                }
+                (from, to) = (to, from);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_machine_that_multiplies_gives_the_vectors_of_the_processor() {
+        for n in [60, 900] {
+            let (matrix, expected) = planted(n);
+            let machine = Dense(matrix.clone());
+            let (values, there) = leading_in_place::<f32>(&machine as &dyn Multiplier, n, 6, 1).unwrap();
+            let (_, here) = leading(|x| linalg::product(&matrix, x), n, 6, 1).unwrap();
+            for k in 0..6 {
+                assert!((values[k] - expected[k]).abs() < 1e-6, "{n}: {values:?}");
+                let cosine: f64 = (0..n).map(|i| there[(i, k)] * here[(i, k)]).sum();
+                assert!((cosine.abs() - 1.0).abs() < 1e-5, "{n}, {k}: {cosine}");
+            }
         }
     }
 
@@ -231,7 +294,7 @@ mod tests {
             }
             if calls.get() == 5 { Err(Error::Interrupted) } else { Ok(()) }
         };
-        assert!(matches!(leading_in_place(apply, 900, 6, 1), Err(Error::Interrupted)));
+        assert!(matches!(leading_in_place(&apply, 900, 6, 1), Err(Error::Interrupted)));
         assert_eq!(calls.get(), 5);
     }
 

@@ -169,11 +169,12 @@ impl<'a> Graphs<'a> {
     }
 
     /// DAIMC on the leading eigenvectors of each view's own graph: its V.
-    fn embed(&self) -> Result<Matrix> {
+    fn embed(&self, resident: Option<&dyn Resident<'_>>) -> Result<Matrix> {
         let Options { clusters, seed, .. } = *self.options;
         let (n, source) = (self.scan.instances(), self.scan.source());
         let embedded = self.nearest.iter().enumerate().map(|(view, nearest)| {
-            let rows = Graph::of_view(nearest, self.watch)?.spectral(None, clusters, seed, self.watch)?;
+            let graph = Graph::of_view(nearest, self.watch)?;
+            let rows = graph.spectral(None, clusters, seed, resident, self.watch)?;
             let present: Vec<bool> = (0..n).map(|i| source.is_present(view, i)).collect();
             let (name, features, values) = (source.name(view), rows.columns(), rows.into_values());
             let view = if n > SINGLE {
@@ -353,17 +354,17 @@ pub(crate) fn explore(
         if options.map {
             graph = Some(fuse(&graphs)?.0);
         }
-        let place = Place::cluster(graphs.embed()?, options, &watch.stop)?.2;
+        let place = Place::cluster(graphs.embed(sweep.resident())?, options, &watch.stop)?.2;
         routes.push(Route::new(Neighbours::Embed, place));
     } else {
         // Before there is a graph of all views, which would be held meanwhile.
-        let embedded = (ways == Neighbours::Auto).then(|| graphs.embed()).transpose()?;
+        let embedded = (ways == Neighbours::Auto).then(|| graphs.embed(sweep.resident())).transpose()?;
         let (fused, lack) = fuse(&graphs)?;
         graphs.nearest.iter_mut().for_each(Nearest::forget_distances);
-        let place = cut(&fused, &lack, &[v], &evidence, options, watch)?;
+        let place = cut(&fused, &lack, &[v], &evidence, (options, sweep.resident()), watch)?;
         routes.push(Route::new(Neighbours::Refine, place));
         if let Some(embedded) = embedded {
-            let place = cut(&fused, &lack, &[v, &embedded], &evidence, options, watch)?;
+            let place = cut(&fused, &lack, &[v, &embedded], &evidence, (options, sweep.resident()), watch)?;
             routes.push(Route::new(Neighbours::Auto, place));
         }
         graph = options.map.then_some(fused);
@@ -403,13 +404,13 @@ fn cut(
     lack: &[f64],
     along: &[&Matrix],
     evidence: &Evidence<'_>,
-    options: &Options,
+    (options, resident): (&Options, Option<&dyn Resident<'_>>),
     watch: &Watch,
 ) -> Result<Place> {
     let Options { clusters, seed, .. } = *options;
     let mut weighted = fused.weighted(along, POWER);
     let mut anchors = Anchors::new(&along[..1], lack)?;
-    let mut rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
+    let mut rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
         drop((weighted, anchors));
@@ -418,7 +419,7 @@ fn cut(
         weighted = fused.weighted(&[&latent, &said], POWER);
         anchors = Anchors::new(&[along[0], &said], lack)?;
         drop((latent, said));
-        rows = weighted.spectral(anchors.as_ref(), clusters, seed, watch)?;
+        rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
     }
     drop((weighted, anchors));
     Ok(Place::cluster(rows, options, &watch.stop)?.2)

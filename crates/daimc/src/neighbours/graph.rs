@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::anchors::{AnchorSums, Anchors};
 use super::search::{self, Nearest, Search};
 use super::{NEIGHBOURS, POWER};
+use crate::accelerator::{self, Multiplier, Resident};
 use crate::kernel::Scalar;
 use crate::lens::Lens;
 use crate::matrix::dot;
@@ -250,12 +251,14 @@ impl Graph {
     }
 
     /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`, rows brought to length 1,
-    /// where S is the anchor graph. Rows of instances without links are zero.
+    /// where S is the anchor graph. Rows of instances without links are zero. Where there are many instances and no anchors, an
+    /// accelerator multiplies.
     pub(super) fn spectral(
         &self,
         anchors: Option<&Anchors>,
         count: usize,
         seed: u64,
+        resident: Option<&dyn Resident<'_>>,
         watch: &Watch,
     ) -> Result<Matrix> {
         let n = self.instances();
@@ -276,10 +279,13 @@ impl Graph {
             roots: degrees.into_iter().map(root).collect(),
             background: background / linked,
         };
-        let mut rows = if n > SINGLE {
-            normalised.leading::<f32>(count, seed, watch)?
-        } else {
+        let mut rows = if n <= SINGLE {
             normalised.leading::<f64>(count, seed, watch)?
+        } else if let Some(multiplier) = normalised.elsewhere(resident, count)? {
+            let watched = Watched { multiplier, watch };
+            eigen::leading_in_place::<f32>(&watched as &dyn Multiplier, n, count, seed)?.1
+        } else {
+            normalised.leading::<f32>(count, seed, watch)?
         };
         for (i, root) in normalised.roots.iter().enumerate() {
             if *root == 0.0 {
@@ -310,7 +316,20 @@ impl Normalised<'_> {
             self.times(x, factors, y);
             Ok(())
         };
-        Ok(eigen::leading_in_place(apply, self.graph.instances(), count, seed)?.1)
+        Ok(eigen::leading_in_place(&apply, self.graph.instances(), count, seed)?.1)
+    }
+
+    /// An accelerator that multiplies by this matrix.
+    fn elsewhere(
+        &self,
+        resident: Option<&dyn Resident<'_>>,
+        count: usize,
+    ) -> Result<Option<Box<dyn Multiplier>>> {
+        let Some(resident) = resident.filter(|_| self.anchors.is_none()) else { return Ok(None) };
+        let Links { offsets, columns } = &*self.graph.links;
+        let (weights, roots, background) = (&self.graph.weights, &self.roots, self.background);
+        let links = accelerator::Links { offsets, columns, weights, roots, background };
+        resident.multiplier(&links, eigen::width(count))
     }
 
     /// `Y ← a S X + b X + c Y`.
@@ -338,6 +357,19 @@ impl Normalised<'_> {
             common.iter_mut().zip(part).for_each(|(common, part)| *common += self.background * part);
         }
         common
+    }
+}
+
+/// An accelerator that multiplies until it is told to stop.
+struct Watched<'a> {
+    multiplier: Box<dyn Multiplier>,
+    watch: &'a Watch,
+}
+
+impl Multiplier for Watched<'_> {
+    fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()> {
+        self.watch.check()?;
+        self.multiplier.multiply(x, y, steps)
     }
 }
 
@@ -520,7 +552,7 @@ mod tests {
         let (_, vectors) = linalg::symmetric_eigen(&scaled).unwrap();
         let mut expected = Matrix::from_fn(90, 3, |i, k| vectors[(i, 89 - k)]);
         unit_rows(&mut expected);
-        let found = graph.spectral(None, 3, 0, &Watch::default()).unwrap();
+        let found = graph.spectral(None, 3, 0, None, &Watch::default()).unwrap();
         // Eigenvectors have no sign, but rows of length 1 have products.
         let products = |rows: &Matrix| linalg::product_transposed(rows, rows);
         assert_close(&products(&found), &products(&expected), 1e-6);
