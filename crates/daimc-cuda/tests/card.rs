@@ -247,36 +247,62 @@ fn a_card_finds_the_true_neighbours() {
         };
         let views = case.views(single);
         let (_, scalings) = prepared(&views, &case);
-        let held = card.hold(Load::new(&views, &scalings, 5).unwrap()).unwrap();
-        let found = held.nearest(0, 10, &Stop::new()).unwrap().unwrap();
-        let load = Load::new(&views, &scalings, 5).unwrap();
-        let (scaled, mut buffer, mut row) = (load.view(0), Buffer::default(), Vec::new());
-        let block = load.read(0, 0..1500, &mut buffer).unwrap();
-        let rows: Vec<Option<Vec<f64>>> = (0..1500)
-            .map(|i| {
-                let at = block.index.row(i)?;
-                scaled.store(&block, (i, at), &mut row);
-                Some(row.clone())
-            })
-            .collect();
-        for i in 0..1500 {
-            let own = &found.others[10 * i..10 * i + 10];
-            let Some(x) = &rows[i] else {
-                assert!(own.iter().all(|&other| other == MISSING));
-                continue;
-            };
-            let square = |j: usize| {
-                rows[j].as_ref().map(|y| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>())
-            };
-            let mut all: Vec<f64> = (0..1500).filter(|&j| j != i).filter_map(square).collect();
-            all.sort_by(f64::total_cmp);
-            for (rank, &other) in own.iter().enumerate() {
-                let told = f64::from(found.squares[10 * i + rank]);
-                assert!((told - all[rank]).abs() < 1e-4 * all[rank], "{i}, {rank}: {told} and {}", all[rank]);
-                assert!((square(other as usize).unwrap() - told).abs() < 1e-4 * told);
-            }
+        assert_nearest(&*card, &views, &scalings);
+    }
+}
+
+#[test]
+fn a_card_finds_the_true_neighbours_where_half_precision_does_not_tell_them() {
+    let Some(card) = card(Precision::Single) else { return };
+    for (instances, features) in [(700, 16), (1500, 150)] {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let centres = Matrix::from_fn(7, features, |_, _| rng.random::<f64>() - 0.5);
+        let values = (0..instances * features).map(|i| {
+            (centres[(i / features % 7, i % features)] + 0.004 * (rng.random::<f64>() - 0.5)) as f32
+        });
+        let views = vec![View::dense("tight", features, values.collect::<Vec<_>>()).unwrap()];
+        let views = Views::new(views).unwrap();
+        assert_nearest(&*card, &views, &unscaled(&views));
+    }
+}
+
+/// Compares the nearest 10 of a view with those by distances in double precision.
+fn assert_nearest(card: &dyn Accelerator, views: &Views<'_>, scalings: &[Scaling]) {
+    let instances = views.instances();
+    let held = card.hold(Load::new(views, scalings, 5).unwrap()).unwrap();
+    let found = held.nearest(0, 10, &Stop::new()).unwrap().unwrap();
+    let load = Load::new(views, scalings, 5).unwrap();
+    let (scaled, mut buffer, mut row) = (load.view(0), Buffer::default(), Vec::new());
+    let block = load.read(0, 0..instances, &mut buffer).unwrap();
+    let rows: Vec<Option<Vec<f64>>> = (0..instances)
+        .map(|i| {
+            let at = block.index.row(i)?;
+            scaled.store(&block, (i, at), &mut row);
+            Some(row.clone())
+        })
+        .collect();
+    for i in 0..instances {
+        let own = &found.others[10 * i..10 * i + 10];
+        let Some(x) = &rows[i] else {
+            assert!(own.iter().all(|&other| other == MISSING));
+            continue;
+        };
+        let square =
+            |j: usize| rows[j].as_ref().map(|y| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>());
+        let mut all: Vec<f64> = (0..instances).filter(|&j| j != i).filter_map(square).collect();
+        all.sort_by(f64::total_cmp);
+        for (rank, &other) in own.iter().enumerate() {
+            let told = f64::from(found.squares[10 * i + rank]);
+            assert!((told - all[rank]).abs() < 1e-4 * all[rank], "{i}, {rank}: {told} and {}", all[rank]);
+            assert!((square(other as usize).unwrap() - told).abs() < 1e-4 * told);
         }
     }
+}
+
+/// How views are seen that are not scaled.
+fn unscaled(views: &Views<'_>) -> Vec<Scaling> {
+    let fit = Daimc::new(2).scale(Scale::None).neighbours(Neighbours::Off).assess(false).max_iterations(1);
+    fit.fit(views).unwrap().model.views.into_iter().map(|view| view.scaling).collect()
 }
 
 #[test]
@@ -285,14 +311,7 @@ fn rows_that_are_all_the_same_have_the_first_as_neighbours() {
     let mut values = vec![1.0_f32; 3000 * 8];
     values[8 * 1234] = 2.0;
     let views = Views::new(vec![View::dense("same", 8, values).unwrap()]).unwrap();
-    let fit = Daimc::new(2)
-        .scale(Scale::None)
-        .neighbours(Neighbours::Off)
-        .assess(false)
-        .max_iterations(1)
-        .fit(&views);
-    let scalings = [fit.unwrap().model.views[0].scaling.clone()];
-    let held = card.hold(Load::new(&views, &scalings, 2).unwrap()).unwrap();
+    let held = card.hold(Load::new(&views, &unscaled(&views), 2).unwrap()).unwrap();
     let found = held.nearest(0, 3, &Stop::new()).unwrap().unwrap();
     assert_eq!(found.others[..9], [1, 2, 3, 0, 2, 3, 0, 1, 3]);
     assert_eq!(found.others[3 * 1234..3 * 1235], [0, 1, 2]);
