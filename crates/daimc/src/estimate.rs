@@ -69,7 +69,7 @@ pub struct Effort {
 }
 
 /// Operations that an accelerator does in a second when it compares every pair of rows.
-const ACCELERATED: f64 = 2e13;
+const ACCELERATED: f64 = 1e14;
 
 /// Operations that a core does in a second.
 const NOMINAL: f64 = 2e10;

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!((ways(&narrow, false), ways(&narrow, true)), (Neighbours::Off, Neighbours::Refine));
         let saved = |schema: &Schema| Shape::from(schema.view(0)).saved();
         assert!(saved(&narrow) > 0.0 && saved(&schema(20_000, 2000)) > 0.0);
-        assert!(saved(&schema(1_000_000, 2000)) < 0.0);
+        assert!(saved(&schema(10_000_000, 2000)) < 0.0);
     }
 
     #[test]
