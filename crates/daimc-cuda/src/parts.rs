@@ -146,10 +146,11 @@ fn room(size: &Size, instances: usize, bytes: usize) -> Option<(usize, usize)> {
     if n * (size.rows + size.latent + size.working) <= bytes {
         return Some((instances, instances.max(1)));
     }
-    let part = (PART as f64).min(bytes / 8.0);
+    let left = bytes - n * size.latent;
+    let part = (PART as f64).min(left / 8.0);
     let some = ((part / size.rows.max(1.0)) as usize).clamp(1, instances.max(1));
     // Two parts are on the card at the same time: one is worked with, the next is on its way.
-    let left = bytes - n * size.latent - some as f64 * (2.0 * size.rows + size.working);
+    let left = left - some as f64 * (2.0 * size.rows + size.working);
     (left >= 0.0).then(|| ((left / (some as f64 * size.rows)) as usize * some, some))
 }
 
