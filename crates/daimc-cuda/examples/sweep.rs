@@ -1,9 +1,9 @@
 //! How long a sweep takes on a card: `sweep INSTANCES FEATURES COLUMNS [tf32] [memory=GB]`, and with `nearest` also the search for
-//! neighbours, with `cpu` also the sweep of the processor. With less memory than the rows need these go through the card.
+//! neighbours, with `cpu` also the sweep of the processor, with `fit` also a whole fit without neighbourhoods. With less memory than the rows need these go through the card.
 
 use std::time::Instant;
 
-use daimc::accelerator::Load;
+use daimc::accelerator::{Load, Use};
 use daimc::synthetic::Synthetic;
 use daimc::{Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Scale, Shard, Solver, Stop, VStep, Views};
 use daimc_cuda::{Cards, Precision};
@@ -77,6 +77,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             10,
             &found.others[..10]
         );
+    }
+    if has("fit") {
+        drop((shard, held));
+        let begun = Instant::now();
+        let fit =
+            Daimc::new(latent).neighbours(Neighbours::Off).accelerator(card, Use::Always).fit(&views)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("  fit {seconds:.1} s, {} iterations, {:?}", fit.iterations(), fit.timings);
     }
     Ok(())
 }
