@@ -34,6 +34,7 @@ def kernels():
     yield "sums", "sums.cu", {}
     yield "nearest", "nearest.cu", {}
     yield "holes", "holes.cu", {}
+    yield "given", "given.cu", {}
 
 
 def library():

@@ -2,10 +2,11 @@
 //!
 //! [`open`] finds a card; [`daimc::Daimc::accelerator`] takes it. Rows go to the card once and V stays there during the
 //! iterations: a sweep reads the rows, updates V and brings back its statistics. What it needs is the driver; where there is none,
-//! or no card, [`open`] says so.
+//! or no card, [`open`] says so. Rows that lie on the card already are the [stored](daimc::View::stored) rows of an [`OnCard`].
 
 mod card;
 mod fused;
+mod given;
 mod holes;
 mod kernels;
 mod nearest;
@@ -19,6 +20,7 @@ use daimc::Result;
 use daimc::accelerator::{Accelerator, Load, Resident};
 
 use card::Card;
+pub use given::{OnCard, fetch};
 use shard::Held;
 
 /// How products of single-precision rows are made.
@@ -36,7 +38,7 @@ pub enum Precision {
 /// # Errors
 /// A sentence that says what is missing.
 pub fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
-    Ok(Arc::new(Cuda { card: Arc::new(Card::open(card)?), precision }))
+    Ok(Arc::new(Cuda { card: given::opened(card)?, precision }))
 }
 
 #[derive(Debug)]

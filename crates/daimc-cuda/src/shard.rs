@@ -60,7 +60,7 @@ impl<'a> Held<'a> {
                 load.source().name(view)
             ));
         }
-        let bytes = needed(&load);
+        let bytes = needed(&card, &load);
         let free = card.free()?;
         if bytes > free {
             return refuse(format!(
@@ -124,18 +124,20 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Bytes on the card, about: rows and missing cells, V and what it is made of, and sums.
-fn needed(load: &Load<'_>) -> usize {
+/// Bytes on the card, about: rows that are not there and missing cells, V and what it is made of, and sums.
+fn needed(card: &Card, load: &Load<'_>) -> usize {
     let (schema, latent) = (load.source().schema(), load.latent());
-    let of_view = |view: daimc::ViewOf<'_>| {
-        let rows = if view.layout().is_dense() {
+    let of_view = |(number, view): (usize, daimc::ViewOf<'_>)| {
+        let rows = if Rows::stay(card, load, number) {
+            0
+        } else if view.layout().is_dense() {
             view.present() * view.features().next_multiple_of(4) * view.layout().bytes()
         } else {
             3 * view.present() * view.bytes_per_row()
         };
         rows + 24 * view.missing_cells().unwrap_or(0) + 24 * view.features() * latent
     };
-    let views: usize = schema.views().map(of_view).sum();
+    let views: usize = schema.views().enumerate().map(of_view).sum();
     views + views / 64 + schema.instances() * latent * 48 + (256 << 20)
 }
 

@@ -5,10 +5,29 @@ use std::sync::Arc;
 use daimc::accelerator::{Accelerator, Device};
 use daimc::{Daimc, Error, Result};
 
-/// The same fit on the machine that was asked for.
-pub fn bring(fit: Daimc, device: &str, precision: &str) -> Result<Daimc> {
-    let precision = precision_of(precision)?;
-    device.parse::<Device>()?.bring(fit, move |card| open(card, precision))
+/// The same fit on the machine that was asked for, which has to be the card that views lie on; `lying` tells their names and cards.
+pub fn bring<'a>(
+    fit: Daimc,
+    device: &str,
+    precision: &str,
+    lying: impl Iterator<Item = (&'a str, usize)>,
+) -> Result<Daimc> {
+    let (device, precision) = (device.parse::<Device>()?, precision_of(precision)?);
+    let mut asked = if let Device::Cuda(card) = device { Some(card) } else { None };
+    for (view, card) in lying {
+        if *asked.get_or_insert(card) != card {
+            let reason = if device == Device::Auto {
+                format!("view '{view}' lies on card {card}, and another on another: bring them to one card")
+            } else {
+                let there = Device::Cuda(card);
+                format!(
+                    "view '{view}' lies on card {card}: give device='{there}', or bring all views to one card"
+                )
+            };
+            return Err(Error::Option { option: "device", value: device.to_string(), reason });
+        }
+    }
+    device.bring(fit, move |card| open(asked.unwrap_or(card), precision))
 }
 
 /// How products are made on a card.
@@ -39,8 +58,12 @@ fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, Strin
     daimc_cuda::open(card, precision)
 }
 
+/// Why there is no card.
+#[cfg(not(feature = "cuda"))]
+pub const WITHOUT: &str = "this package was built without support for graphics cards; use device='cpu'";
+
 #[cfg(not(feature = "cuda"))]
 fn open(_: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let (Precision::Single | Precision::Tf32) = precision;
-    Err("this package was built without support for graphics cards; use device='cpu'".into())
+    Err(WITHOUT.into())
 }

@@ -6,6 +6,7 @@ use daimc::{Matrix, Result};
 use super::{Latent, Source, threads};
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, Value};
+use crate::given::Given as OnThisCard;
 use crate::kernels;
 
 /// A number of dense rows.
@@ -68,12 +69,34 @@ impl Real for f64 {
 
 /// Dense rows, one after the other.
 pub struct Dense<T> {
-    pub values: Memory<T>,
+    pub values: Values<T>,
     rows: usize,
     features: usize,
     /// Numbers from a row to the next.
     pub stride: usize,
     precision: Precision,
+}
+
+/// Numbers on the card: in memory of our own, or where they were given, which the load keeps.
+pub struct Values<T> {
+    address: u64,
+    _own: Option<Memory<T>>,
+}
+
+impl<T> Values<T> {
+    fn own(memory: Memory<T>) -> Self {
+        Self { address: memory.address(), _own: Some(memory) }
+    }
+
+    /// The address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The address, for kernels.
+    pub fn at(&self) -> Argument {
+        Argument::Pointer(self.address)
+    }
 }
 
 /// Rows of V as the second product takes them.
@@ -99,6 +122,27 @@ impl<T: Real> Dense<T> {
     pub fn new(source: &Source<'_>, precision: Precision) -> Result<Self> {
         let features = source.scaled.features();
         let stride = features.next_multiple_of(T::TOGETHER);
+        let values = match OnThisCard::new(source.card, source.load, source.view) {
+            Some(given) if given.len() == source.count => Self::given(source, &given, stride)?,
+            _ => Values::own(Self::carried(source, stride)?),
+        };
+        Ok(Self { values, rows: source.count, features, stride, precision })
+    }
+
+    /// Rows that lie on the card: where they are, or a copy if they are to be scaled or do not lie as they are needed.
+    fn given(source: &Source<'_>, given: &OnThisCard, stride: usize) -> Result<Values<T>> {
+        let (card, scaled) = (source.card, source.scaled);
+        let features = scaled.features();
+        let place = given.in_place(source.count, features, size_of::<T>());
+        if let Some(address) = place.filter(|_| !source.scale) {
+            return Ok(Values { address, _own: None });
+        }
+        let scale = source.scale.then(|| (scaled.store_terms(), |instance| scaled.store_factor(instance)));
+        given.copy(card, features, stride, scale).map(Values::own)
+    }
+
+    /// Rows that are elsewhere.
+    fn carried(source: &Source<'_>, stride: usize) -> Result<Memory<T>> {
         let card = source.card;
         let mut values = card.room::<T>(source.count * stride)?;
         let mut stages = card.stages::<T>((STAGE / size_of::<T>()).max(stride))?;
@@ -119,7 +163,7 @@ impl<T: Real> Dense<T> {
             Ok(())
         })?;
         card.wait()?;
-        Ok(Self { values, rows: source.count, features, stride, precision })
+        Ok(values)
     }
 
     pub fn project(
