@@ -35,6 +35,7 @@ def kernels():
     yield "nearest", "nearest.cu", {}
     yield "holes", "holes.cu", {}
     yield "links", "links.cu", {}
+    yield "given", "given.cu", {}
 
 
 def library():

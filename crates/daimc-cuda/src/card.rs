@@ -6,10 +6,13 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute, CUresult, culib, is_culib_present};
+use cudarc::driver::sys::{
+    CUdevice_attribute, CUfunction_attribute, CUpointer_attribute, CUresult, cuPointerGetAttribute, culib,
+    is_culib_present,
+};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
-    LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits,
+    LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits, result,
 };
 use cudarc::nvrtc::Ptx;
 use daimc::{Error, Result};
@@ -44,29 +47,46 @@ const LEAST_DRIVER: &str = "520";
 /// Functions by which a library that is one of a driver, and not too old, can be told.
 const NEEDED: [&[u8]; 3] = [b"cuInit\0", b"cuLaunchKernel\0", b"cuMemAllocAsync\0"];
 
+/// Looks for the driver, and counts its cards.
+fn driver() -> Result<usize, String> {
+    // SAFETY: only asks whether the library can be loaded.
+    if !unsafe { is_culib_present() } {
+        return Err(
+            "there is no NVIDIA driver here (libcuda.so was not found); install it, or use the processor"
+                .into(),
+        );
+    }
+    // Where a function is missing, calling it would end the program.
+    // SAFETY: the functions are looked for and not called.
+    let lacks = |name: &&[u8]| unsafe { culib().get::<unsafe extern "C" fn()>(*name) }.is_err();
+    if NEEDED.iter().any(lacks) {
+        return Err(format!(
+            "the library of the NVIDIA driver (libcuda.so) is damaged or too old: install version {LEAST_DRIVER} or later, or \
+             use the processor"
+        ));
+    }
+    match CudaContext::device_count() {
+        Ok(count) => Ok(count as usize),
+        Err(error) => Err(format!("the NVIDIA driver does not work: {}", reason(error))),
+    }
+}
+
+/// The number of the card in whose memory an address is.
+pub fn card_of(address: u64) -> Result<usize, String> {
+    driver()?;
+    let (mut number, which) = (-1_i32, CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+    // SAFETY: this attribute is an i32. The driver looks the address up, and does not follow it.
+    let found = unsafe { cuPointerGetAttribute((&raw mut number).cast(), which, address) };
+    match (found, usize::try_from(number)) {
+        (CUresult::CUDA_SUCCESS, Ok(number)) => Ok(number),
+        _ => Err(format!("the driver knows no memory of a card at address {address:#x}")),
+    }
+}
+
 impl Card {
     /// Opens a card by its number.
     pub fn open(number: usize) -> Result<Self, String> {
-        // SAFETY: only asks whether the library can be loaded.
-        if !unsafe { is_culib_present() } {
-            return Err(
-                "there is no NVIDIA driver here (libcuda.so was not found); install it, or use the processor"
-                    .into(),
-            );
-        }
-        // Where a function is missing, calling it would end the program.
-        // SAFETY: the functions are looked for and not called.
-        let lacks = |name: &&[u8]| unsafe { culib().get::<unsafe extern "C" fn()>(*name) }.is_err();
-        if NEEDED.iter().any(lacks) {
-            return Err(format!(
-                "the library of the NVIDIA driver (libcuda.so) is damaged or too old: install version {LEAST_DRIVER} or later, or \
-                 use the processor"
-            ));
-        }
-        let count = match CudaContext::device_count() {
-            Ok(count) => count as usize,
-            Err(error) => return Err(format!("the NVIDIA driver does not work: {}", reason(error))),
-        };
+        let count = driver()?;
         if number >= count {
             return Err(match count {
                 0 => "the NVIDIA driver sees no card; use the processor".into(),
@@ -177,6 +197,25 @@ impl Card {
     /// Waits until all work is done.
     pub fn wait(&self) -> Result<()> {
         self.stream.synchronize().map_err(|error| self.error(error))
+    }
+
+    /// Waits until all work on the card is done, that of other libraries with it.
+    pub fn wait_for_all(&self) -> Result<()> {
+        self.context.synchronize().map_err(|error| self.error(error))
+    }
+
+    /// Brings values back that lie in memory of the card which somebody else holds.
+    pub fn fetch<T: Value>(&self, address: u64, values: &mut [T]) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let fetched = self.context.bind_to_thread().and_then(|()| {
+            // SAFETY: any bits are a value of these types, and `values` lives until the copy is done, at the end of the call.
+            // An address that is none is an error of the driver.
+            unsafe { result::memcpy_dtoh_async(values, address, self.stream.cu_stream()) }?;
+            self.stream.synchronize()
+        });
+        fetched.map_err(|error| self.error(error))
     }
 
     /// Two places in memory that the card reads without help. They are slow to make, so that they are to be [kept](Self::keep).

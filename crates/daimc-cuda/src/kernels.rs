@@ -18,7 +18,7 @@ modules! {
     "latent_float_2_16" "latent_float_4_12" "latent_float_4_16" "latent_float_8_16" "latent_float_16_16"
     "latent_double_1_4" "latent_double_1_8" "latent_double_1_12" "latent_double_1_16" "latent_double_1_20" "latent_double_1_24"
     "latent_double_2_16" "latent_double_4_12" "latent_double_4_16" "latent_double_8_16" "latent_double_16_16"
-    "sums" "nearest" "holes" "links"
+    "sums" "nearest" "holes" "links" "given"
 }
 
 /// The PTX of a module.

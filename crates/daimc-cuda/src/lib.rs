@@ -2,10 +2,11 @@
 //!
 //! [`open`] finds a card; [`daimc::Daimc::accelerator`] takes it. Rows go to the card once and V stays there during the
 //! iterations: a sweep reads the rows, updates V and brings back its statistics. What it needs is the driver; where there is none,
-//! or no card, [`open`] says so.
+//! or no card, [`open`] says so. Rows that lie on the card already are the [stored](daimc::View::stored) rows of an [`OnCard`].
 
 mod card;
 mod fused;
+mod given;
 mod holes;
 mod kernels;
 mod links;
@@ -21,6 +22,7 @@ use daimc::Result;
 use daimc::accelerator::{Accelerator, Load, Resident};
 
 use card::Card;
+pub use given::{OnCard, fetch};
 use parts::Parts;
 
 /// How products of single-precision rows are made.
@@ -75,10 +77,7 @@ impl Cards {
     /// A sentence that says what is missing.
     pub fn open(self) -> Result<Arc<dyn Accelerator>, String> {
         let Self { numbers, precision, memory } = self;
-        let cards = numbers
-            .into_iter()
-            .map(|number| Card::open(number).map(Arc::new))
-            .collect::<Result<Vec<_>, _>>()?;
+        let cards = numbers.into_iter().map(given::opened).collect::<Result<Vec<_>, _>>()?;
         if cards.is_empty() {
             return Err("no card was named".into());
         }

@@ -124,17 +124,20 @@ struct Size {
 }
 
 impl Size {
-    fn new(load: &Load<'_>) -> Self {
+    /// Rows that lie on the card as they are needed take nothing.
+    fn new(card: &Card, load: &Load<'_>) -> Self {
         let (schema, latent) = (load.schema(), load.latent() as f64);
-        let of_view = |view: daimc::ViewOf<'_>| {
-            let rows = if view.layout().is_dense() {
+        let of_view = |(number, view): (usize, daimc::ViewOf<'_>)| {
+            let rows = if Rows::stay(card, load, number) {
+                0
+            } else if view.layout().is_dense() {
                 view.present() * view.features().next_multiple_of(4) * view.layout().bytes()
             } else {
                 3 * view.present() * view.bytes_per_row()
             };
             rows + 24 * view.missing_cells().unwrap_or(0)
         };
-        let rows: usize = schema.views().map(of_view).sum();
+        let rows: usize = schema.views().enumerate().map(of_view).sum();
         let rows = rows as f64 / schema.instances().max(1) as f64;
         Self { rows: rows * (1.0 + 1.0 / 64.0), latent: 16.0 * latent, working: 32.0 * latent }
     }
@@ -158,7 +161,7 @@ impl<'a> Share<'a> {
     fn new(card: &Arc<Card>, load: &Load<'a>, precision: Precision, memory: Option<usize>) -> Result<Self> {
         let loader = card.beside()?;
         let free = card.free()?.min(memory.unwrap_or(usize::MAX));
-        let (size, n) = (Size::new(load), load.instances());
+        let (size, n) = (Size::new(card, load), load.instances());
         let features: usize = load.schema().views().map(|view| view.features()).sum();
         let apart = APART + 24 * features * load.latent();
         let Some((staying, some)) = room(&size, n, free.saturating_sub(apart)) else {
@@ -400,7 +403,7 @@ mod tests {
         let squares: Vec<f64> = (0..2).map(|view| load().view(view).squares()).collect();
         let whole = Parts::new(from_ref(&card), load(), Precision::Single, None).unwrap();
         assert!(whole.parts().count() == 1 && whole.parts().all(|part| part.stays));
-        let size = Size::new(&load());
+        let size = Size::new(&card, &load());
         let some =
             APART + 24 * 100 * 5 + (4000.0 * (size.latent + 0.7 * (size.rows + size.working))) as usize;
         let little = APART + 24 * 100 * 5 + (4000.0 * (size.latent + 0.4 * size.rows)) as usize;

@@ -11,7 +11,8 @@ use daimc::{Layout, Matrix, Result};
 
 use crate::Precision;
 use crate::card::{Card, Memory, maybe};
-use dense::{Dense, Packed};
+use crate::given::Given;
+use dense::{Dense, Packed, Values};
 use sparse::Sparse;
 
 /// The rows of a view.
@@ -43,6 +44,21 @@ enum Fold {
     Done,
 }
 
+impl Fold {
+    fn of(scaled: &Scaled) -> Self {
+        match (scaled.common_factor(), scaled.layout().is_dense()) {
+            (Some(factor), _) => Self::By(factor),
+            (None, false) => Self::ByRow,
+            (None, true) => Self::Done,
+        }
+    }
+
+    /// Whether rows are scaled on their way to the card.
+    fn scales(self, scaled: &Scaled) -> bool {
+        scaled.is_stored_scaled() || self == Self::Done
+    }
+}
+
 /// V in the forms that the products of some views take.
 #[derive(Default)]
 pub struct Packs {
@@ -59,12 +75,8 @@ impl Rows {
             .then(|| (0..load.instances()).filter(|&i| load.shows(view, i)).map(|i| i as i32).collect());
         let count = present.as_ref().map_or_else(|| load.instances(), Vec::len);
         let instances = present.as_deref().map(|own| card.copy(own)).transpose()?;
-        let fold = match (scaled.common_factor(), scaled.layout().is_dense()) {
-            (Some(factor), _) => Fold::By(factor),
-            (None, false) => Fold::ByRow,
-            (None, true) => Fold::Done,
-        };
-        let scale = scaled.is_stored_scaled() || fold == Fold::Done;
+        let fold = Fold::of(&scaled);
+        let scale = fold.scales(&scaled);
         let source = Source { card, load, view, scaled: &scaled, count, scale };
         let entries = match scaled.layout() {
             Layout::DenseF32 => Entries::F32(Dense::new(&source, precision)?),
@@ -75,13 +87,21 @@ impl Rows {
         Ok(Self { features: scaled.features(), scaled, count, instances, entries, fold })
     }
 
+    /// Whether the rows of a view lie on the card as they are needed, so that they stay where they are.
+    pub fn stay(card: &Card, load: &Load<'_>, view: usize) -> bool {
+        let scaled = load.view(view);
+        let bytes = scaled.layout().bytes();
+        let in_place = |given: Given| given.in_place(given.len(), scaled.features(), bytes).is_some();
+        !Fold::of(&scaled).scales(&scaled) && Given::new(card, load, view).is_some_and(in_place)
+    }
+
     /// Whether products are made in single precision.
     pub fn is_single(&self) -> bool {
         matches!(self.entries, Entries::F32(_) | Entries::SparseF32(_))
     }
 
     /// Dense rows of single precision, and the numbers from one to the next.
-    pub fn single(&self) -> Option<(&Memory<f32>, usize)> {
+    pub fn single(&self) -> Option<(&Values<f32>, usize)> {
         if let Entries::F32(own) = &self.entries { Some((&own.values, own.stride)) } else { None }
     }
 

@@ -5,10 +5,36 @@ use std::sync::Arc;
 use daimc::accelerator::{Accelerator, Device};
 use daimc::{Daimc, Error, Result};
 
-/// The same fit on the machine that was asked for.
-pub fn bring(fit: Daimc, device: &str, precision: &str) -> Result<Daimc> {
-    let precision = precision_of(precision)?;
-    device.parse::<Device>()?.bring(fit, move |cards| open(cards, precision))
+/// The same fit on the machine that was asked for, to which the cards that views lie on have to belong; `lying` tells their names and
+/// cards.
+pub fn bring<'a>(
+    fit: Daimc,
+    device: &str,
+    precision: &str,
+    lying: impl Iterator<Item = (&'a str, usize)>,
+) -> Result<Daimc> {
+    let (device, precision) = (device.parse::<Device>()?, precision_of(precision)?);
+    let mut own = None;
+    for (view, card) in lying {
+        let reason = match &device {
+            Device::Cuda(cards) if !cards.contains(&card) => {
+                let there = Device::Cuda(vec![card]);
+                format!(
+                    "view '{view}' lies on card {card}: give device='{there}', or bring all views to one card"
+                )
+            }
+            Device::Auto if own.is_some_and(|own| own != card) => {
+                format!("view '{view}' lies on card {card}, and another on another: bring them to one card")
+            }
+            _ => {
+                own = Some(card);
+                continue;
+            }
+        };
+        return Err(Error::Option { option: "device", value: device.to_string(), reason });
+    }
+    let own = own.filter(|_| device == Device::Auto);
+    device.bring(fit, move |cards| open(own.as_ref().map_or(cards, std::slice::from_ref), precision))
 }
 
 /// How products are made on a card.
@@ -39,8 +65,12 @@ fn open(cards: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, S
     daimc_cuda::Cards::new(cards.iter().copied()).precision(precision).open()
 }
 
+/// Why there is no card.
+#[cfg(not(feature = "cuda"))]
+pub const WITHOUT: &str = "this package was built without support for graphics cards; use device='cpu'";
+
 #[cfg(not(feature = "cuda"))]
 fn open(_: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let (Precision::Single | Precision::Tf32) = precision;
-    Err("this package was built without support for graphics cards; use device='cpu'".into())
+    Err(WITHOUT.into())
 }

@@ -38,7 +38,7 @@ pub fn fit<'py>(
     }
     let data = Data::borrow(&parts, joined)?;
     let (model, alone, contributions) = watched(py, threads, each.as_ref(), |watch, stop| {
-        let fit = device::bring(fit, device, precision)?;
+        let fit = device::bring(fit, device, precision, data.on_cards())?;
         let (views, alone) = data.views()?;
         let model = fit.stop(stop).fit_with(&views, |news| {
             let elapsed = news.elapsed.as_secs_f64();

@@ -4,6 +4,7 @@ use daimc::{View, Views};
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 
+use crate::card::CardRows;
 use crate::error::raise;
 
 /// One view, as the class `View` of the Python half describes it.
@@ -26,6 +27,7 @@ pub struct ViewInput<'py> {
 enum Numbers<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
+    Card(Bound<'py, CardRows>),
 }
 
 /// Parts whose arrays are borrowed as slices, which may be read without Python's lock.
@@ -49,6 +51,7 @@ struct Slices<'a> {
 enum Values<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
+    Card(&'a CardRows),
 }
 
 impl<'a> Data<'a> {
@@ -69,6 +72,7 @@ impl<'a> Data<'a> {
                 values: match &part.values {
                     Numbers::F32(values) => Values::F32(values.as_slice()?),
                     Numbers::F64(values) => Values::F64(values.as_slice()?),
+                    Numbers::Card(rows) => Values::Card(rows.get()),
                 },
                 strides: part.strides,
                 sparse,
@@ -94,6 +98,13 @@ impl<'a> Data<'a> {
 }
 
 impl Data<'_> {
+    /// The names of the views that lie on cards, and the numbers of these.
+    pub fn on_cards(&self) -> impl Iterator<Item = (&str, usize)> {
+        let card =
+            |part: &Slices<'_>| if let Values::Card(rows) = part.values { Some(rows.card()) } else { None };
+        self.parts.iter().filter_map(move |part| Some((part.name, card(part)?)))
+    }
+
     /// The views, of some of more instances.
     pub fn part(&self) -> daimc::Result<Views<'_>> {
         Views::part(self.parts.iter().map(Slices::view).collect::<daimc::Result<Vec<_>>>()?)
@@ -118,8 +129,9 @@ impl Slices<'_> {
             }
             (Values::F32(x), None, None) => View::dense(self.name, features, x)?,
             (Values::F64(x), None, None) => View::dense(self.name, features, x)?,
+            (Values::Card(rows), ..) => rows.view(self.name, self.present)?,
         };
-        if let Some(present) = self.present {
+        if let Some(present) = self.present.filter(|_| !matches!(self.values, Values::Card(_))) {
             view = view.mask(present)?;
         }
         if let Some(ids) = self.ids {

@@ -2,6 +2,7 @@
 //! beside it, in `python/daimc`.
 
 mod baselines;
+mod card;
 mod device;
 mod error;
 mod fit;
@@ -19,6 +20,8 @@ mod watch;
 mod _daimc {
     #[pymodule_export]
     use super::baselines::{baseline, baseline_options};
+    #[pymodule_export]
+    use super::card::{CardRows, fetch};
     #[pymodule_export]
     use super::fit::fit;
     #[pymodule_export]

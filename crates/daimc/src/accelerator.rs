@@ -14,7 +14,7 @@ use crate::lens::Lens;
 use crate::patterns::Patterns;
 use crate::scan::Scan;
 use crate::shard::Shard;
-use crate::source::{Block, Buffer, MISSING, Source};
+use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Source};
 use crate::{Error, Layout, Matrix, Result, Scaling, Schema, Stop};
 pub use device::{Deferred, Device, DeviceUsed, Use};
 
@@ -209,6 +209,17 @@ impl<'a> Load<'a> {
         let first = self.range.start;
         self.scan.read(view, first + instances.start..first + instances.end, buffer)
     }
+
+    /// The rows of a view where they lie, if that is in the memory of a machine beside the processor, and which of them is which
+    /// instance. They are those that [`read`](Self::read) gives, and stay where they are for as long as this lives.
+    pub fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
+        let (rows, index) = self.scan.source().device_rows(view)?;
+        let index = match index {
+            Index::From(first) => Index::From(first + self.range.start),
+            Index::Rows(all) => Index::Rows(all.get(self.range.clone())?),
+        };
+        Some((rows, index))
+    }
 }
 
 /// How a view is scaled: `x' = f (x − m) ∘ c`, with a factor f of the row, a shift m and factors c of the features. Products with
@@ -260,6 +271,17 @@ impl Scaled {
     /// The row of an instance as it is to be stored, where rows are to be stored scaled.
     pub fn store(&self, block: &Block<'_>, (instance, at): (usize, usize), row: &mut Vec<f64>) {
         self.lens().scaled_row(block, (self.first + instance, at), row);
+    }
+
+    /// The same for whoever has the rows: a value x of a feature is stored as `(x − m) c f − μ`, and as `−μ` if c is 0, in double
+    /// precision and in this order. Returns m, c and μ of each feature; [`store_factor`](Self::store_factor) is f.
+    pub fn store_terms(&self) -> Vec<[f64; 3]> {
+        self.lens().scaled_terms()
+    }
+
+    /// f of an instance whose row is stored scaled.
+    pub fn store_factor(&self, instance: usize) -> f64 {
+        self.lens().full_factor(self.first + instance)
     }
 
     /// `Ũ` and `o`.

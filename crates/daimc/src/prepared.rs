@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use crate::scale::{Observed, negative};
 use crate::scan::{Scan, off_the_pool};
-use crate::source::{Block, Buffer, Index, MISSING, Memory, RandomAccess, ReadError, Source};
+use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Memory, RandomAccess, ReadError, Source};
 use crate::text::quoted;
 use crate::views::index;
 use crate::{Error, Layout, Result, Scale, Schema, Stop, ViewSchema};
@@ -236,6 +236,13 @@ impl Source for Prepared<'_> {
 
     fn memory(&self) -> Option<&dyn Memory> {
         self.source.memory().is_some().then_some(self)
+    }
+
+    fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
+        match self.views[view] {
+            PreparedView::Whole => self.source.device_rows(view),
+            PreparedView::Copied(_) | PreparedView::Read(_) => None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod holes;
 
 use std::ops::Range;
 
+use crate::accelerator::Device;
 use crate::kernel::Scalar;
 use crate::{Layout, Schema};
 pub use buffer::Buffer;
@@ -43,6 +44,13 @@ pub trait Source: Sync {
     /// The rows where they lie, if they are in memory.
     #[doc(hidden)]
     fn memory(&self) -> Option<&dyn Memory> {
+        None
+    }
+
+    /// The rows of a view where they lie, if that is in the memory of a machine beside the processor, and which of them is which
+    /// instance, of all instances. They must be what [`read`](Source::read) gives: whoever changes rows on their way says nothing.
+    fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
+        let _ = view;
         None
     }
 
@@ -111,6 +119,25 @@ pub trait RowStore: Send + Sync {
     /// # Errors
     /// When they cannot be read.
     fn pick(&self, rows: &[u32], buffer: &mut Buffer) -> Result<(), ReadError>;
+
+    /// Where the rows lie, if they are dense and in the memory of a machine beside the processor. They must stay there, unchanged,
+    /// for as long as this lives. An accelerator that is this machine takes them without reading them.
+    fn device_rows(&self) -> Option<DeviceRows> {
+        None
+    }
+}
+
+/// Dense rows in the memory of a machine beside the processor. The values of a row stand one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceRows {
+    /// The machine, such as a card by its number.
+    pub device: Device,
+    /// Where the first row begins.
+    pub address: u64,
+    /// The number of rows.
+    pub rows: usize,
+    /// Values from the beginning of a row to that of the next.
+    pub stride: usize,
 }
 
 /// Rows in memory: nothing is read, only looked at, by any thread.

@@ -15,7 +15,7 @@ use not_finite::NotFinite;
 pub use view::{Values, View};
 
 use crate::source::{
-    Block, Buffer, Holes, Index, MISSING, Memory, RandomAccess, ReadError, RowStore, Source,
+    Block, Buffer, DeviceRows, Holes, Index, MISSING, Memory, RandomAccess, ReadError, RowStore, Source,
 };
 use crate::text::quoted;
 use crate::{Error, Presence, Result, Schema, ViewSchema};
@@ -421,6 +421,12 @@ impl Source for Views<'_> {
 
     fn memory(&self) -> Option<&dyn Memory> {
         self.views.iter().all(|aligned| aligned.view.store().is_none()).then_some(self)
+    }
+
+    fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
+        let aligned = &self.views[view];
+        let there = aligned.view.store()?.device_rows()?;
+        Some((there, aligned.rows.as_deref().map_or(Index::From(0), Index::Rows)))
     }
 }
 

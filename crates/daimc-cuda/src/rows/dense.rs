@@ -6,6 +6,7 @@ use daimc::{Matrix, Result};
 use super::{Latent, Source, threads};
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, Value};
+use crate::given::{self, Given as OnThisCard};
 use crate::kernels;
 
 /// A number of dense rows.
@@ -15,7 +16,6 @@ pub trait Real: Value {
     /// Features of a stage of the first product; half as many rows are in one of the second.
     const DEPTH: usize = 128 / size_of::<Self>();
 
-    fn of(value: f64) -> Self;
     fn rows<'a>(given: &Given<'a>) -> &'a [Self];
     fn module(precision: Precision) -> (&'static str, usize);
     /// A number in the parts that are multiplied.
@@ -23,10 +23,6 @@ pub trait Real: Value {
 }
 
 impl Real for f32 {
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-
     fn rows<'a>(given: &Given<'a>) -> &'a [Self] {
         if let Given::DenseF32(values) = given { values } else { &[] }
     }
@@ -49,10 +45,6 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
-    fn of(value: f64) -> Self {
-        value
-    }
-
     fn rows<'a>(given: &Given<'a>) -> &'a [Self] {
         if let Given::DenseF64(values) = given { values } else { &[] }
     }
@@ -68,12 +60,34 @@ impl Real for f64 {
 
 /// Dense rows, one after the other.
 pub struct Dense<T> {
-    pub values: Memory<T>,
+    pub values: Values<T>,
     rows: usize,
     features: usize,
     /// Numbers from a row to the next.
     pub stride: usize,
     precision: Precision,
+}
+
+/// Numbers on the card: in memory of our own, or where they were given, which the load keeps.
+pub struct Values<T> {
+    address: u64,
+    _own: Option<Memory<T>>,
+}
+
+impl<T> Values<T> {
+    fn own(memory: Memory<T>) -> Self {
+        Self { address: memory.address(), _own: Some(memory) }
+    }
+
+    /// The address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The address, for kernels.
+    pub fn at(&self) -> Argument {
+        Argument::Pointer(self.address)
+    }
 }
 
 /// Rows of V as the second product takes them.
@@ -99,9 +113,34 @@ impl<T: Real> Dense<T> {
     pub fn new(source: &Source<'_>, precision: Precision) -> Result<Self> {
         let features = source.scaled.features();
         let stride = features.next_multiple_of(T::TOGETHER);
+        let values = match OnThisCard::new(source.card, source.load, source.view) {
+            Some(given) if given.len() == source.count => Self::given(source, &given, stride)?,
+            _ => Values::own(Self::carried(source, stride)?),
+        };
+        Ok(Self { values, rows: source.count, features, stride, precision })
+    }
+
+    /// Rows that lie on the card: where they are, or a copy if they are to be scaled or do not lie as they are needed.
+    fn given(source: &Source<'_>, given: &OnThisCard, stride: usize) -> Result<Values<T>> {
+        let (card, scaled) = (source.card, source.scaled);
+        let features = scaled.features();
+        let place = given.in_place(source.count, features, size_of::<T>());
+        if let Some(address) = place.filter(|_| !source.scale) {
+            return Ok(Values { address, _own: None });
+        }
+        let scale = source.scale.then(|| (scaled.store_terms(), |instance| scaled.store_factor(instance)));
+        given.copy(card, features, stride, scale).map(Values::own)
+    }
+
+    /// Rows that are elsewhere.
+    fn carried(source: &Source<'_>, stride: usize) -> Result<Memory<T>> {
         let card = source.card;
         let mut values = card.room::<T>(source.count * stride)?;
-        let mut stages = card.stages::<T>((STAGE / size_of::<T>()).max(stride))?;
+        let length = (STAGE / size_of::<T>()).max(stride);
+        let mut stages = card.stages::<T>(length)?;
+        // Rows that are to be scaled stop here on their way.
+        let mut brought = card.room::<T>(if source.scale { length } else { 0 })?;
+        let terms = source.scaled.store_terms();
         let mut done = 0;
         let mut turn = 0;
         source.each(STAGE - STAGE / 8, |range, block| {
@@ -111,8 +150,15 @@ impl<T: Real> Dense<T> {
                 .collect();
             for some in present.chunks((STAGE / size_of::<T>() / stride).max(1)) {
                 let stage = &mut stages[turn];
-                fill(source, block, some, stride, stage.values(card)?);
-                card.send(stage, some.len() * stride, &mut values, done * stride)?;
+                fill(source.scaled.features(), block, some, stride, stage.values(card)?);
+                if source.scale {
+                    card.send(stage, some.len() * stride, &mut brought, 0)?;
+                    let factors = some.iter().map(|at| source.scaled.store_factor(at.0)).collect();
+                    let (shape, to) = ((source.scaled.features(), stride), values.from(done * stride));
+                    given::scale(card, &brought, shape, (terms.clone(), factors), to)?;
+                } else {
+                    card.send(stage, some.len() * stride, &mut values, done * stride)?;
+                }
                 done += some.len();
                 turn = 1 - turn;
             }
@@ -120,7 +166,7 @@ impl<T: Real> Dense<T> {
         })?;
         card.wait()?;
         card.keep(stages);
-        Ok(Self { values, rows: source.count, features, stride, precision })
+        Ok(values)
     }
 
     pub fn project(
@@ -244,28 +290,16 @@ fn gather_bytes<T: Real>(tiles: usize, parts: usize) -> usize {
 }
 
 /// Writes rows one after the other, with zeros between them.
-fn fill<T: Real>(
-    source: &Source<'_>,
-    block: &Block<'_>,
-    rows: &[(usize, usize)],
-    stride: usize,
-    to: &mut [T],
-) {
-    let (features, given) = (source.scaled.features(), T::rows(&block.rows));
+fn fill<T: Real>(features: usize, block: &Block<'_>, rows: &[(usize, usize)], stride: usize, to: &mut [T]) {
+    let given = T::rows(&block.rows);
     let some = rows.len().div_ceil(threads()).max(1);
     std::thread::scope(|scope| {
         for (rows, to) in rows.chunks(some).zip(to.chunks_mut(some * stride)) {
             scope.spawn(move || {
-                let mut scaled = Vec::new();
-                for (&at, to) in rows.iter().zip(to.chunks_exact_mut(stride)) {
+                for (&(_, row), to) in rows.iter().zip(to.chunks_exact_mut(stride)) {
                     let (own, rest) = to.split_at_mut(features);
                     rest.fill(T::default());
-                    if source.scale {
-                        source.scaled.store(block, at, &mut scaled);
-                        own.iter_mut().zip(&scaled).for_each(|(to, value)| *to = T::of(*value));
-                    } else {
-                        own.copy_from_slice(&given[at.1 * features..(at.1 + 1) * features]);
-                    }
+                    own.copy_from_slice(&given[row * features..(row + 1) * features]);
                 }
             });
         }

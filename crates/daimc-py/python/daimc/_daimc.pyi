@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from daimc._matrix import View
 
 __all__ = [
+    "CardRows",
     "Model",
     "Shard",
     "available_memory",
@@ -17,6 +18,7 @@ __all__ = [
     "baseline_options",
     "digit",
     "drive",
+    "fetch",
     "fit",
     "leaves",
     "matching",
@@ -32,6 +34,16 @@ __all__ = [
 
 _Each: TypeAlias = Callable[[int, int, float, float, float], object]
 
+@final
+class CardRows:
+    def __new__(
+        cls, address: int, shape: tuple[int, int], stride: int, double: bool, owner: object
+    ) -> CardRows: ...
+    @property
+    def card(self) -> int: ...
+    def present(self) -> NDArray[np.bool_]: ...
+
+def fetch(address: int, length: int) -> NDArray[np.uint8]: ...
 @final
 class Shard:
     def __new__(cls, parts: Sequence[View], first: int, total: int, threads: int) -> Shard: ...

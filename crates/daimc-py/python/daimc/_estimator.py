@@ -129,7 +129,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         The machine for the iterations and the search for neighbours: the processor, an NVIDIA graphics card ("cuda:1"
         is the second, "cuda:0,1" two that share the rows), or "auto", a card if there is one and the fit takes more than two seconds. The results of a
         card differ from those of the processor by rounding errors. Only `fit` and its kin use it, and not with Dask
-        or MPI.
+        or MPI. If views are arrays on a card, it has to be that card, or "auto".
     precision : {"single", "tf32"}, default="single"
         The precision of products on a card; "tf32" is faster and rounds factors to 11 bits.
     verbose : bool, default=False
@@ -216,7 +216,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     -----
     X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or
     polars DataFrames, whose rows are joined by ID; a MuData, each modality of which is a view; an AnnData, which is
-    one view; or one matrix with `view_slices`. Matrices are numpy arrays of any memory layout or scipy matrices. A
+    one view; or one matrix with `view_slices`. Matrices are numpy arrays of any memory layout or scipy matrices. With
+    `device="cuda"` they may also be arrays on the card with `__cuda_array_interface__` (CuPy, PyTorch, JAX), in single
+    or double precision and with the values of a row one after another: the iterations use them there. Results are
+    numpy arrays in any case; `torch.as_tensor(model.labels_, device=x.device)` brings them to the card. A
     `numpy.memmap` is read in place, and in a dictionary the name of a `.npy` file stands for its memory-mapped array:
     data that do not fit into memory are not copied. An instance is missing from a view if its row is NaN, if the
     table does not contain its ID, or if `mask` says so. A row of an array or a DataFrame may also be partly NaN: the
@@ -642,7 +645,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         clusters, seed, threads = clusters_of(self.n_clusters), seed_of(self.random_state), threads_of(self.n_jobs)
         options, start = self._options()
         resolved = json.loads(_daimc.resolve(clusters, seed, options))
-        data = self._read(X, mask, reset=True)
+        data = data_of(self, X, mask, reset=True, device=device)
         refuse_mask_as_y(y, data.views)
         instances = int(np.count_nonzero(data.seen))
         if instances < clusters:

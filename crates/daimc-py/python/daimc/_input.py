@@ -12,6 +12,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from daimc._card import is_on_card
+from daimc._daimc import CardRows
 from daimc._data import Data, Names, alike, join_names, own_names, row_numbers
 from daimc._mask import apply_mask
 from daimc._matrix import View, from_matrix
@@ -72,6 +74,8 @@ def _is_view(part: Any) -> bool:
 def refuse_one(X: Any, known: Sequence[str] = ("",)) -> None:
     """Refuses what is no matrix but would pass for one, and one matrix where a model `known` by its views has several."""
     refuse_foreign(X, "X")
+    if is_on_card(X):
+        raise TypeError("X is one array on a graphics card: give a list of views, such as [X] or [X[:, :10], X[:, 10:]]")
     if len(known) > 1:
         raise TypeError(
             f"X is one matrix, but the model has {len(known)} views ({', '.join(known)}): give a list or a dictionary of "
@@ -83,12 +87,14 @@ def refuse_one(X: Any, known: Sequence[str] = ("",)) -> None:
         )
 
 
-def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool) -> Data:
-    """What an estimator is given: as it is for a fit (`reset`), or as the fitted model has it."""
+def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool, device: str | None = None) -> Data:
+    """What an estimator is given: as it is for a fit (`reset`), or as the fitted model has it. Arrays on a graphics card stay
+    there for a fit on `device`.
+    """
     slots = Slots(estimator.layer, estimator.use_rep)
     if is_views(X) or is_annotated(X):
         if reset:
-            data = read(X, mask, estimator.id_column, slots=slots)
+            data = read(X, mask, estimator.id_column, slots=slots, device=device)
             estimator.n_features_in_ = sum(view.shape[1] for view in data.views)
             if hasattr(estimator, "feature_names_in_"):
                 del estimator.feature_names_in_
@@ -116,6 +122,7 @@ def read(
     id_column: str | None = None,
     known: Known | None = None,
     slots: Slots = Slots(),  # noqa: B008
+    device: str | None = None,
 ) -> Data:
     """Views from a list, a dictionary, a MuData or an AnnData, which is one view."""
     alone = is_annotated(X)
@@ -134,7 +141,7 @@ def read(
                 "numpy.array(list(rows))"
             )
         if not is_table(part):
-            views.append(from_matrix(part, name))
+            views.append(from_matrix(part, name, device))
             continue
         features = known.features[name] if known else None
         if is_annotated(part):
@@ -292,7 +299,13 @@ def _dimensions(X: Any) -> int:
 
 def _check_alignment(views: list[View], joined: bool) -> None:
     first = views[0]
+    there = next((view.name for view in views if isinstance(view.values, CardRows)), None)
     for view in views:
+        if there is not None and view.offsets is not None:
+            raise ValueError(
+                f"view '{view.name}' is sparse, which beside view '{there}' on a graphics card it cannot be: give all "
+                "views in memory"
+            )
         if joined and view.ids is None:
             other = next(view.name for view in views if view.ids is not None)
             hint = "" if view.features is None else "; id_column= names the column that has them"

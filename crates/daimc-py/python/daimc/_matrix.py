@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from daimc._card import card_rows, host_copy, is_on_card, shape_of
+from daimc._daimc import CardRows
+
 #: Rows that are picked from an array at once.
 _BLOCK = 1024
 
@@ -25,8 +28,8 @@ class View:
     #: The matrix that was given, rows of which are the view's rows.
     matrix: Any
     shape: tuple[int, int]
-    #: Every value, or every stored one.
-    values: NDArray[Any]
+    #: Every value, or every stored one; the `CardRows` of an array that stays on a graphics card.
+    values: Any
     #: From row to row and from column to column, in values; `None` where rows stand one after another.
     strides: tuple[int, int] | None = None
     offsets: NDArray[np.int64] | None = None
@@ -39,7 +42,9 @@ class View:
 def present_rows(view: View) -> NDArray[np.bool_]:
     """Which rows of a view are there: those of the mask that are not all NaN."""
     matrix = view.matrix
-    if sparse.issparse(matrix):
+    if isinstance(view.values, CardRows):
+        gone = ~view.values.present()
+    elif sparse.issparse(matrix):
         stored = np.diff(matrix.indptr)
         gone = np.zeros(view.shape[0], dtype=bool)
         for row in np.flatnonzero(stored == view.shape[1]):
@@ -54,9 +59,18 @@ def present_rows(view: View) -> NDArray[np.bool_]:
     return here if view.present is None else here & view.present
 
 
-def from_matrix(X: Any, name: str) -> View:
-    """A view of an array or a sparse matrix, which is not copied if it need not be."""
-    return _sparse(X, name) if sparse.issparse(X) else _dense(X, name)
+def from_matrix(X: Any, name: str, device: str | None = None) -> View:
+    """A view of an array or a sparse matrix, which is not copied if it need not be. An array on a graphics card stays there for a
+    fit on `device`, and is else copied.
+    """
+    if sparse.issparse(X):
+        return _sparse(X, name)
+    if not is_on_card(X):
+        return _dense(X, name)
+    if device is None:
+        return _dense(host_copy(X, name), name)
+    shape = _matrix_shape(shape_of(X, name), name, type(X).__name__)
+    return View(name, X, shape, card_rows(X, name, device))
 
 
 def _dense(X: Any, name: str) -> View:
@@ -67,17 +81,8 @@ def _dense(X: Any, name: str) -> View:
         X = np.asarray(X)
     except ValueError as error:  # the rows of a list are of different lengths
         raise ValueError(f"view '{name}': expected a matrix, found a {given} that is none: {error}") from None
-    if X.ndim == 0:
-        raise ValueError(f"view '{name}': expected a matrix, found a {given}")
-    if X.ndim != 2:
-        hint = "; reshape(-1, 1) makes one column of it, reshape(1, -1) one row" if X.ndim == 1 else ""
-        raise ValueError(f"view '{name}': expected a matrix, found an array with {X.ndim} dimension(s){hint}")
+    shape = _matrix_shape(X.shape, name, given)
     X = _numbers(X, name)
-    shape = (int(X.shape[0]), int(X.shape[1]))
-    if X.size == 0:
-        if shape[0] == 0:
-            raise ValueError(f"view '{name}' has no rows; leave the view out")
-        raise ValueError(f"view '{name}' has no features")
     size = X.itemsize
     if not X.flags.aligned or any(stride < 0 or stride % size for stride in X.strides):
         X = X.copy()
@@ -88,6 +93,20 @@ def _dense(X: Any, name: str) -> View:
     reach = (shape[0] - 1) * row + (shape[1] - 1) * column + 1
     values = np.lib.stride_tricks.as_strided(X, (reach,), (size,), writeable=False)
     return View(name, X, shape, values, strides=(row, column))
+
+
+def _matrix_shape(shape: tuple[int, ...], name: str, given: str) -> tuple[int, int]:
+    """The shape of a matrix that has values."""
+    if not shape:
+        raise ValueError(f"view '{name}': expected a matrix, found a {given}")
+    if len(shape) != 2:
+        hint = "; reshape(-1, 1) makes one column of it, reshape(1, -1) one row" if len(shape) == 1 else ""
+        raise ValueError(f"view '{name}': expected a matrix, found an array with {len(shape)} dimension(s){hint}")
+    if shape[0] == 0:
+        raise ValueError(f"view '{name}' has no rows; leave the view out")
+    if shape[1] == 0:
+        raise ValueError(f"view '{name}' has no features")
+    return int(shape[0]), int(shape[1])
 
 
 def _sparse(X: Any, name: str) -> View:

@@ -4,10 +4,11 @@ use super::*;
 use crate::neighbours::nearest_in;
 use crate::shard::{Cpu, VStep};
 use crate::simulate;
+use crate::source::{ReadError, RowStore, Rows};
 use crate::statistics::Statistics;
 use crate::sweep::Sweep;
 use crate::synthetic::Synthetic;
-use crate::{Daimc, Factors, Fit, Neighbours, Outcome, Solver, Views};
+use crate::{Daimc, Factors, Fit, Neighbours, Outcome, Scale, Solver, View, Views};
 
 /// How often it was asked for what.
 #[derive(Debug, Default)]
@@ -300,4 +301,196 @@ fn machines_are_known_by_name() {
     assert_eq!(auto.fit(&views(300)).unwrap().device.name, "cpu");
     let mirror = Device::Cuda(vec![0]).bring(fit, |_| Ok(Arc::new(Mirror::default()))).unwrap();
     assert_eq!(mirror.fit(&views(300)).unwrap().device.name, "mirror");
+}
+
+/// Rows of single precision in the memory of a machine, which is that of the processor: address 0 is the first value.
+struct Lent {
+    values: Vec<f32>,
+    features: usize,
+    stride: usize,
+}
+
+impl RowStore for Lent {
+    fn shape(&self) -> (usize, usize) {
+        (self.values.len() / self.stride, self.features)
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::DenseF32
+    }
+
+    fn read(&self, rows: Range<usize>, buffer: &mut Buffer) -> std::result::Result<(), ReadError> {
+        let rows: Vec<u32> = rows.map(crate::views::index).collect();
+        self.pick(&rows, buffer)
+    }
+
+    fn pick(&self, rows: &[u32], buffer: &mut Buffer) -> std::result::Result<(), ReadError> {
+        buffer.f32.clear();
+        rows.iter().for_each(|&row| buffer.f32.extend(self.row(row as usize)));
+        Ok(())
+    }
+
+    fn device_rows(&self) -> Option<DeviceRows> {
+        let (device, rows) = (Device::Cuda(vec![7]), self.shape().0);
+        Some(DeviceRows { device, address: 0, rows, stride: self.stride })
+    }
+}
+
+impl Lent {
+    fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.stride..][..self.features]
+    }
+}
+
+/// Some rows, two values from the end of each to the next.
+fn lent(n: usize, cell: impl Fn(usize, usize) -> f32) -> Arc<Lent> {
+    let (features, stride) = (5, 7);
+    let value = |(i, f)| if f < features { cell(i, f) } else { f32::NAN };
+    let values = (0..n).flat_map(|i| (0..stride).map(move |f| (i, f))).map(value).collect();
+    Arc::new(Lent { values, features, stride })
+}
+
+fn cell(i: usize, f: usize) -> f32 {
+    (if i % 3 == f % 3 { 3.0 } else { 0.5 }) + ((i * 31 + f * 17) % 11) as f32 / 20.0
+}
+
+/// Looks which rows are told, whether they are those that are read, and hands the rows to the mirror.
+#[derive(Debug)]
+struct Witness {
+    lent: Vec<Arc<Lent>>,
+    told: std::sync::Mutex<Vec<bool>>,
+}
+
+impl std::fmt::Debug for Lent {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.shape().fmt(out)
+    }
+}
+
+impl Accelerator for Witness {
+    fn name(&self) -> String {
+        "witness".into()
+    }
+
+    fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
+        let (n, mut buffer) = (load.instances(), Buffer::default());
+        let mut told = self.told.lock().unwrap();
+        for (view, lent) in self.lent.iter().enumerate() {
+            told.push(load.device_rows(view).is_some());
+            // Of all instances, and of some.
+            for load in [load.some(0..n), load.some(n / 3..n - 5).some(2..n / 2)] {
+                let Some((there, index)) = load.device_rows(view) else { continue };
+                assert_eq!(Some(there), lent.device_rows());
+                let block = load.read(view, 0..load.instances(), &mut buffer)?;
+                let Rows::DenseF32(values) = block.rows else { panic!("they are dense") };
+                for i in 0..load.instances() {
+                    let read = block.index.row(i).map(|row| &values[row * lent.features..][..lent.features]);
+                    assert_eq!(index.row(i).map(|row| lent.row(row)), read, "instance {i}");
+                    assert_eq!(read.is_some(), load.shows(view, i));
+                }
+            }
+        }
+        Mirror::default().hold(load)
+    }
+}
+
+/// Which views of a fit are told to lie elsewhere.
+fn told_of(views: &Views<'_>, lent: &[Arc<Lent>], fit: Daimc) -> Vec<bool> {
+    let witness = Arc::new(Witness { lent: lent.to_vec(), told: std::sync::Mutex::default() });
+    let fit = fit.neighbours(Neighbours::Off).assess(false).accelerator(witness.clone(), Use::Always);
+    assert_eq!(fit.fit(views).unwrap().device.name, "witness");
+    witness.told.lock().unwrap().clone()
+}
+
+#[test]
+fn rows_that_lie_elsewhere_are_told_where_nothing_is_done_to_them() {
+    let n = 300;
+    let whole = lent(n, cell);
+    let holed = lent(n, |i, f| if i % 7 == 0 && f == 2 { f32::NAN } else { cell(i, f) });
+    let emptied = lent(n, |i, f| if i % 7 == 0 { f32::NAN } else { cell(i, f) });
+    let given = [whole, holed, emptied];
+    let views = |known: bool| {
+        let view = |(number, rows): (usize, &Arc<Lent>)| {
+            let view = View::stored(format!("view {number}"), rows.clone() as Arc<dyn RowStore>).unwrap();
+            match number {
+                0 if known => view.holes(0),
+                1 if known => view.holes(n.div_ceil(7)),
+                2 if known => view.mask(&(0..n).map(|i| i % 7 != 0).collect::<Vec<_>>()).unwrap().holes(0),
+                _ => view,
+            }
+        };
+        Views::new(given.iter().enumerate().map(view).collect()).unwrap()
+    };
+    let plain = Daimc::new(3).scale(Scale::MinMax);
+    // Cells that are missing are filled; of rows that lack all of them nobody knew.
+    assert_eq!(told_of(&views(false), &given, plain.clone()), [true, false, false]);
+    // Where it is known that they are left out, those that are there are as they were.
+    assert_eq!(told_of(&views(true), &given, plain.clone()), [true, false, true]);
+    // Scaling is for whoever takes them; logarithms are taken on the way.
+    assert_eq!(told_of(&views(true), &given, Daimc::new(3).scale(Scale::Unit)), [true, false, true]);
+    let logs = plain.clone().scale_view("view 0", Scale::Log);
+    assert_eq!(told_of(&views(true), &given, logs), [false, false, true]);
+    // With more of them hidden.
+    let hidden: Vec<Vec<bool>> = (0..3).map(|v| (0..n).map(|i| (i + v) % 4 != 0).collect()).collect();
+    let all = views(true);
+    assert_eq!(told_of(&all.masked(&hidden).unwrap(), &given, plain), [true, false, true]);
+    // A sample is a copy.
+    let scan = Scan::of(&all);
+    let mut buffers = vec![Buffer::default(); 3];
+    let some: Vec<u32> = (0..150).map(|i| 2 * i).collect();
+    let subset = crate::subset::Subset::pick(&scan, &some, &mut buffers).unwrap();
+    assert!((0..3).all(|view| subset.device_rows(view).is_none()));
+}
+
+#[test]
+fn rows_that_lie_elsewhere_are_told_by_instance_where_they_are_joined() {
+    let n = 300;
+    let (one, other) = (lent(n, cell), lent(n - 20, |i, f| cell(2 * i, f)));
+    let id = |i: usize| format!("instance {i}");
+    // The second view lists others, in another order.
+    let ids = (0..n - 20).rev().map(|i| id(i + 10)).collect();
+    let views = vec![
+        View::stored("one", one.clone() as Arc<dyn RowStore>).unwrap().ids((0..n).map(id).collect()).unwrap(),
+        View::stored("other", other.clone() as Arc<dyn RowStore>).unwrap().ids(ids).unwrap(),
+    ];
+    let (views, _) = Views::join(views).unwrap();
+    assert_eq!(told_of(&views, &[one, other], Daimc::new(3).scale(Scale::ZScore)), [true, true]);
+}
+
+#[test]
+fn rows_in_memory_lie_nowhere_else() {
+    let views = views(300);
+    let prepared =
+        crate::Prepared::new(&views, &[crate::Preparation::default(), crate::Preparation::default()]);
+    let prepared = prepared.unwrap();
+    assert!((0..2).all(|view| views.device_rows(view).is_none() && prepared.device_rows(view).is_none()));
+}
+
+#[test]
+fn rows_are_stored_as_their_terms_say() {
+    let n = 200;
+    // Far from the origin and close together: such rows are counted from a centre.
+    for (offset, scale) in
+        [(0.0, Scale::Unit), (0.0, Scale::MinMaxUnit), (1e6, Scale::None), (1e6, Scale::ZScore)]
+    {
+        let value = |at: usize| offset + f64::from(cell(at / 5, at % 5));
+        let views = Views::new(vec![View::dense("x", 5, (0..5 * n).map(value).collect::<Vec<_>>()).unwrap()])
+            .unwrap();
+        let fit = Daimc::new(3).scale(scale).neighbours(Neighbours::Off).assess(false).fit(&views).unwrap();
+        let load = Load::new(&views, &[fit.model.views[0].scaling.clone()], 3).unwrap();
+        let (scaled, mut buffer, mut row) = (load.view(0), Buffer::default(), Vec::new());
+        let terms = scaled.store_terms();
+        let block = load.read(0, 0..n, &mut buffer).unwrap();
+        for i in 0..n {
+            scaled.store(&block, (i, i), &mut row);
+            for (f, [m, c, centre]) in terms.iter().enumerate() {
+                let own = if *c == 0.0 { 0.0 } else { (value(5 * i + f) - m) * c };
+                assert_eq!(
+                    (own * scaled.store_factor(i) - centre).to_bits(),
+                    row[f].to_bits(),
+                    "{scale} {i} {f}"
+                );
+            }
+        }
+    }
 }

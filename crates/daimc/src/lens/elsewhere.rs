@@ -23,7 +23,6 @@ impl Lens {
 
     /// The row of an instance, as products with dense rows that are scaled one by one take it: `x' − μ`.
     pub fn scaled_row(&self, block: &Block<'_>, (instance, row): (usize, usize), out: &mut Vec<f64>) {
-        let Scaling { shift, factor, .. } = &self.scaling;
         let (d, whole) = (self.features, self.full_factor(instance));
         out.clear();
         match block.rows {
@@ -32,10 +31,20 @@ impl Lens {
             Rows::SparseF32(_) | Rows::SparseF64(_) => {}
         }
         for (f, value) in out.iter_mut().enumerate() {
-            let m = shift.get(f).copied().unwrap_or(0.0);
-            let c = factor.get(f).copied().unwrap_or(1.0);
-            *value = scaled(*value, m, c) * whole - self.centre.get(f).copied().unwrap_or(0.0);
+            let [m, c, centre] = self.terms(f);
+            *value = scaled(*value, m, c) * whole - centre;
         }
+    }
+
+    /// m, c and μ of each feature, of which such rows are made.
+    pub fn scaled_terms(&self) -> Vec<[f64; 3]> {
+        (0..self.features).map(|f| self.terms(f)).collect()
+    }
+
+    fn terms(&self, f: usize) -> [f64; 3] {
+        let Scaling { shift, factor, .. } = &self.scaling;
+        let of = |values: &[f64], default: f64| values.get(f).copied().unwrap_or(default);
+        [of(shift, 0.0), of(factor, 1.0), of(&self.centre, 0.0)]
     }
 
     /// `Ũ` and `o` with `x'ᵀU = f (xᵀŨ − o)`.
