@@ -14,7 +14,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 PRODUCTS = {"f32": 3, "tf32": 1, "f64": 0}
 TILES = [1, 2, 3, 4, 5, 6, 7]
 # Tiles of 8 columns of V, groups of 16 rows, and units of 32 columns of each warp.
-FUSED = [(tiles, *shape) for tiles in [2, 3] for shape in [(2, 1), (2, 4), (1, 4)]]
+FUSED = [(tiles, *shape) for tiles in [2, 3] for shape in [(8, 4), (2, 1), (4, 4), (2, 4), (1, 4)]]
 LATENT = [(1, 4), (1, 8), (1, 12), (1, 16), (1, 20), (1, 24), (2, 16), (4, 12), (4, 16), (8, 16), (16, 16)]
 
 

@@ -12,6 +12,7 @@ mod nearest;
 mod rows;
 mod shard;
 mod sums;
+mod update;
 
 use std::sync::Arc;
 

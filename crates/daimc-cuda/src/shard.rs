@@ -3,9 +3,10 @@
 use std::sync::{Arc, PoisonError};
 
 use daimc::accelerator::{Load, NearestOthers, Resident, refused};
+use daimc::internal::transposed_product;
 use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
 
-use crate::card::{Argument, Card, Memory, maybe};
+use crate::card::{Argument, Card, Memory, Stage, maybe};
 use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
 use crate::rows::{Latent, Packs, Rows};
@@ -101,10 +102,9 @@ impl<'a> Held<'a> {
     }
 
     /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
-    fn grams(&self, bases: &[Matrix], relaxation: f64) -> Vec<f64> {
+    fn grams(&self, of_views: &[Vec<f64>], relaxation: f64) -> Vec<f64> {
         let (lanes, entries) = kernels::latent_shape(self.latent);
         let (size, k) = (lanes * entries, self.latent);
-        let of_views: Vec<Vec<f64>> = bases.iter().map(gram).collect();
         let mut out = vec![0.0; self.pattern_views.len() * (size * size + size)];
         for (views, out) in self.pattern_views.iter().zip(out.chunks_exact_mut(size * size + size)) {
             let (matrix, steps) = out.split_at_mut(size * size);
@@ -139,22 +139,11 @@ fn needed(load: &Load<'_>) -> usize {
     views + views / 64 + schema.instances() * latent * 48 + (256 << 20)
 }
 
-fn gram(basis: &Matrix) -> Vec<f64> {
-    let k = basis.columns();
-    let mut out = vec![0.0; k * k];
-    for row in basis.iter_rows() {
-        for (out, own) in out.chunks_exact_mut(k.max(1)).zip(row) {
-            out.iter_mut().zip(row).for_each(|(out, other)| *out += own * other);
-        }
-    }
-    out
-}
-
 impl<'a> Resident<'a> for Held<'a> {
     fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
         let size = self.instances * self.latent;
         let (v, right) = (self.card.zeros(size)?, self.card.zeros(size)?);
-        Ok(Box::new(CardShard { held: self, v, right, begun: false }))
+        Ok(Box::new(CardShard { held: self, v, right, sums: None, begun: false }))
     }
 
     fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>> {
@@ -169,6 +158,8 @@ struct CardShard<'a> {
     v: Memory<f64>,
     /// `r` of each instance.
     right: Memory<f64>,
+    /// Where statistics are summed up, on the card and here, once there are some.
+    sums: Option<(Memory<f64>, Stage<f64>)>,
     begun: bool,
 }
 
@@ -194,14 +185,14 @@ impl CardShard<'_> {
         &self,
         from: Option<&Memory<f64>>,
         scale: &[f64],
-        bases: &[Matrix],
+        view_grams: &[Vec<f64>],
         plan: Plan,
         to: &Memory<f64>,
     ) -> Result<()> {
         let (held, card) = (&*self.held, self.card());
         let (lanes, entries) = kernels::latent_shape(held.latent);
         let scale = card.copy(scale)?;
-        let grams = held.grams(bases, plan.relaxation);
+        let grams = held.grams(view_grams, plan.relaxation);
         let bytes = if plan.single { 4 } else { 8 };
         let rows = 128 / lanes;
         let shared = rows * (held.latent + 1) * (8 + bytes);
@@ -237,60 +228,65 @@ impl CardShard<'_> {
     }
 
     /// The statistics of V, given what is known of them.
-    fn statistics(&self, Known { columns, bases, cross }: Known<'_>) -> Result<Statistics> {
-        let (held, card, k) = (&*self.held, self.card(), self.held.latent);
-        let v = self.current();
+    fn statistics(&mut self, Known { columns, bases, cross }: Known<'_>) -> Result<Statistics> {
+        let (held, k) = (self.held.clone(), self.held.latent);
+        let (card, fused) = (&*held.card, held.fused.as_ref().zip(cross));
         // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
-        // V for each view. Complete views share the latter two.
-        let size = |view: &Rows| view.features * k + k * k + k;
-        let starts: Vec<usize> = held
-            .views
-            .iter()
-            .scan(k + k * k + k, |at, view| Some(std::mem::replace(at, *at + size(view))))
-            .collect();
-        let end = starts.last().map_or(k, |start| start + held.views.last().map_or(0, size));
-        let out = card.zeros::<f64>(end)?;
-        let told = Latent { v: columns.unwrap_or(&self.v), ..v };
-        sums::columns(card, &told, None, None, out.at())?;
-        if held.views.iter().any(|view| view.instances.is_none()) {
+        // V for each view, then C of all views if one kernel has made it. Complete views share S and the sums of V.
+        let rows = |view: &Rows| if fused.is_some() { 0 } else { view.features * k };
+        let (mut end, mut starts) = (k + k * k + k, Vec::new());
+        for view in &held.views {
+            starts.push(end);
+            end += rows(view) + k * k + k;
+        }
+        let length = end + fused.map_or(0, |(fused, _)| fused.size());
+        let (out, stage) = match self.sums.take() {
+            Some((out, stage)) if out.len() >= length => self.sums.insert((out, stage)),
+            _ => self.sums.insert((card.room(length)?, card.stage(length)?)),
+        };
+        let v = Latent { v: &self.v, instances: held.instances, columns: k };
+        let complete = held.views.iter().any(|view| view.instances.is_none());
+        if complete {
             sums::gram(card, &v, None, out.from(k))?;
-            sums::columns(card, &v, None, None, out.from(k + k * k))?;
+        }
+        if !complete || columns.is_some() {
+            let told = Latent { v: columns.unwrap_or(&self.v), ..v };
+            sums::columns(card, &told, None, None, out.at())?;
+        }
+        if let Some((fused, cross)) = fused {
+            fused.add(card, cross, out.from(end))?;
         }
         let mut packs = Packs::default();
         for (view, &at) in held.views.iter().zip(&starts) {
-            if cross.is_none() {
-                view.gather(card, &v, &mut packs, &out, at)?;
+            if fused.is_none() {
+                view.gather(card, &v, &mut packs, out, at)?;
             }
-            let after = at + view.features * k;
+            let after = at + rows(view);
             if view.instances.is_some() {
                 sums::gram(card, &v, view.instances.as_ref(), out.from(after))?;
             }
-            if view.instances.is_some() || view.factors().is_some() {
+            if view.factors().is_some() {
                 sums::columns(card, &v, view.instances.as_ref(), view.factors(), out.from(after + k * k))?;
             }
         }
-        let all = card.read(&out)?;
-        let known = match (&held.fused, cross) {
-            (Some(fused), Some(cross)) => Some(fused.cross(card, cross, &held.views, k)?),
-            _ => None,
-        };
-        let mut known = known.map(Vec::into_iter);
+        let all = card.receive(out, length, stage)?;
         let (mut gram, mut cross) = (Vec::new(), Vec::new());
-        for (view, &at) in held.views.iter().zip(&starts) {
-            let after = at + view.features * k;
+        for (number, (view, &at)) in held.views.iter().zip(&starts).enumerate() {
+            let after = at + rows(view);
             let shared = if view.instances.is_none() { k } else { after };
-            let own_sums =
-                if view.instances.is_none() && view.factors().is_none() { k + k * k } else { after + k * k };
-            let mut sums = match known.as_mut().and_then(Iterator::next) {
-                Some(sums) => sums,
+            let own_sums = if view.factors().is_none() { shared + k * k } else { after + k * k };
+            let mut sums = match fused {
+                Some((fused, _)) => fused.of_view(&all[end..], number, view.features, k)?,
                 None => Matrix::new(view.features, k, all[at..after].to_vec())?,
             };
             view.finish(&mut sums, &all[own_sums..own_sums + k]);
             cross.push(sums);
             gram.push(Matrix::new(k, k, all[shared..shared + k * k].to_vec())?);
         }
+        let told = if complete && columns.is_none() { k + k * k } else { 0 };
+        let column_sums = all[told..told + k].to_vec();
         let holes = held.holes.as_ref().map(|holes| holes.push(card, bases, &v, &mut cross)).transpose()?;
-        let mut totals = Totals::new(gram, cross, all[..k].to_vec());
+        let mut totals = Totals::new(gram, cross, column_sums);
         if let Some(holes) = holes {
             totals.holes = holes;
         }
@@ -360,12 +356,13 @@ impl Shard for CardShard<'_> {
         let _turn = held.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (card, bases) = (&*held.card, &factors.bases);
         let exact = Plan { passes: 0, tolerance: 0.0, relaxation: 1.0, single: false };
+        let grams: Vec<Vec<f64>> =
+            bases.iter().map(|basis| transposed_product(basis, basis).into_values()).collect();
         if stop.is_set() {
             // V is left as it is, at its scale.
-            self.step(Some(&self.v), &factors.scale, bases, exact, &self.v)?;
+            self.step(Some(&self.v), &factors.scale, &grams, exact, &self.v)?;
             return Err(Error::Interrupted);
         }
-        let grams: Vec<Vec<f64>> = bases.iter().map(gram).collect();
         let single = held.views.iter().all(Rows::is_single) && held.fits_single(&grams);
         let fused = held.fused.as_ref().filter(|_| single);
         if let (Some(fused), VStep::Update { solver: Solver::Coordinate, passes }) = (fused, step) {
@@ -395,7 +392,7 @@ impl Shard for CardShard<'_> {
         match step {
             VStep::Update { solver: Solver::Coordinate, passes } => {
                 pull((1.0, 1.0))?;
-                self.step(Some(&self.v), &factors.scale, bases, update(passes), &self.v)?;
+                self.step(Some(&self.v), &factors.scale, &grams, update(passes), &self.v)?;
                 self.statistics(Known { bases: hole_bases.as_ref(), ..Known::default() })
             }
             VStep::Update { .. } => {
@@ -410,21 +407,22 @@ impl Shard for CardShard<'_> {
                     Some(passes) => {
                         let own = card.room(self.v.len())?;
                         pull((1.0, 1.0))?;
-                        self.step(Some(&self.v), &factors.scale, bases, update(passes), &own)?;
+                        self.step(Some(&self.v), &factors.scale, &grams, update(passes), &own)?;
                         pull((-1.0, 0.0))?;
                         Some(own)
                     }
                 };
                 let relaxation = if held.latent > MANY { OVER } else { 1.0 };
                 let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation, ..exact };
-                self.step(None, &factors.scale, bases, plan, &self.v)?;
+                self.step(None, &factors.scale, &grams, plan, &self.v)?;
                 if let (Some(holes), Some(own)) = (holes, &hole_bases) {
                     let grams = grams.concat();
                     let exactly = (MOST_PASSES, TOLERANCE, relaxation);
                     let patterns = held.patterns.as_ref();
                     holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;
                 }
-                self.statistics(Known { columns: before.as_ref(), bases: hole_bases.as_ref(), cross: None })
+                let (columns, bases) = (before.as_ref(), hole_bases.as_ref());
+                self.statistics(Known { columns, bases, ..Known::default() })
             }
         }
     }

@@ -101,7 +101,8 @@ impl<T: Real> Dense<T> {
         let stride = features.next_multiple_of(T::TOGETHER);
         let card = source.card;
         let mut values = card.room::<T>(source.count * stride)?;
-        let mut stages = card.stages::<T>((STAGE / size_of::<T>()).max(stride))?;
+        let room = (STAGE / size_of::<T>()).max(stride);
+        let mut stages = [card.stage::<T>(room)?, card.stage::<T>(room)?];
         let mut done = 0;
         let mut turn = 0;
         source.each(STAGE - STAGE / 8, |range, block| {
