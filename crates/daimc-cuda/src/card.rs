@@ -247,7 +247,6 @@ impl Card {
                 Argument::Long(value) => launch.arg(value),
                 Argument::Int(value) => launch.arg(value),
                 Argument::Double(value) => launch.arg(value),
-                Argument::Float(value) => launch.arg(value),
             };
         }
         // SAFETY: the arguments are those of the kernel, in the order of its source; pointers are of memory that is as long as it
@@ -366,7 +365,6 @@ pub enum Argument {
     Long(i64),
     Int(i32),
     Double(f64),
-    Float(f32),
 }
 
 impl Argument {

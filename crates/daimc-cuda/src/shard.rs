@@ -10,7 +10,7 @@ use crate::card::{Argument, Card, Memory, Stage, maybe};
 use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
 use crate::rows::{Latent, Packs, Rows};
-use crate::{Precision, kernels, nearest, sums};
+use crate::{Precision, kernels, nearest, sums, update};
 
 /// The rows of all views on a card.
 pub struct Held<'a> {
@@ -180,7 +180,7 @@ impl CardShard<'_> {
         Ok(())
     }
 
-    /// Runs the V step: from V times a scale, or from zero, into `to`.
+    /// Runs the V step in double precision: from V times a scale, or from zero, into `to`.
     fn step(
         &self,
         from: Option<&Memory<f64>>,
@@ -191,35 +191,44 @@ impl CardShard<'_> {
     ) -> Result<()> {
         let (held, card) = (&*self.held, self.card());
         let (lanes, entries) = kernels::latent_shape(held.latent);
-        let scale = card.copy(scale)?;
-        let grams = held.grams(view_grams, plan.relaxation);
-        let bytes = if plan.single { 4 } else { 8 };
+        let (scale, grams) = (card.copy(scale)?, card.copy(&held.grams(view_grams, plan.relaxation))?);
         let rows = 128 / lanes;
-        let shared = rows * (held.latent + 1) * (8 + bytes);
-        let number = if plan.single { "float" } else { "double" };
-        let kernel = card.kernel(&format!("latent_{number}_{lanes}_{entries}"), "latent_step", shared)?;
-        let exact = card.copy(&grams)?;
-        let single;
-        let (grams, tolerance) = if plan.single {
-            single = card.copy(&grams.iter().map(|&value| value as f32).collect::<Vec<_>>())?;
-            (single.at(), Argument::Float(plan.tolerance as f32))
-        } else {
-            (exact.at(), Argument::Double(plan.tolerance))
-        };
+        let shared = rows * (held.latent + 1) * 16;
+        let kernel = card.kernel(&format!("latent_{lanes}_{entries}"), "latent_step", shared)?;
         let arguments = [
             maybe(from),
             scale.at(),
             self.right.at(),
-            exact.at(),
-            grams,
+            grams.at(),
             maybe(held.patterns.as_ref()),
             Argument::long(held.instances),
             Argument::int(held.latent),
             Argument::int(plan.passes),
-            tolerance,
+            Argument::Double(plan.tolerance),
             to.at(),
         ];
         card.launch(&kernel, (held.instances.div_ceil(rows), 1, 1), (128, 1), &arguments)
+    }
+
+    /// Some passes of the V step from V times a scale into `to`, in single precision if that will do. Returns what is known of V
+    /// after it.
+    fn update(
+        &self,
+        (scale, passes): (&[f64], usize),
+        view_grams: &[Vec<f64>],
+        single: bool,
+        to: &Memory<f64>,
+    ) -> Result<Packs> {
+        let held = &*self.held;
+        if !single {
+            self.step(Some(&self.v), scale, view_grams, Plan { passes, ..Plan::EXACT }, to)?;
+            return Ok(Packs::default());
+        }
+        let patterns = (held.patterns.as_ref(), &held.pattern_views[..]);
+        let parts = held.views.iter().find_map(Rows::parts);
+        let v = (&self.current(), to);
+        let f32 = update::update(self.card(), v, &self.right, patterns, view_grams, (scale, passes), parts)?;
+        Ok(Packs { f32, ..Packs::default() })
     }
 
     /// V as it is.
@@ -228,7 +237,7 @@ impl CardShard<'_> {
     }
 
     /// The statistics of V, given what is known of them.
-    fn statistics(&mut self, Known { columns, bases, cross }: Known<'_>) -> Result<Statistics> {
+    fn statistics(&mut self, Known { columns, bases, cross, mut packs }: Known<'_>) -> Result<Statistics> {
         let (held, k) = (self.held.clone(), self.held.latent);
         let (card, fused) = (&*held.card, held.fused.as_ref().zip(cross));
         // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
@@ -256,7 +265,6 @@ impl CardShard<'_> {
         if let Some((fused, cross)) = fused {
             fused.add(card, cross, out.from(end))?;
         }
-        let mut packs = Packs::default();
         for (view, &at) in held.views.iter().zip(&starts) {
             if fused.is_none() {
                 view.gather(card, &v, &mut packs, out, at)?;
@@ -313,23 +321,26 @@ impl CardShard<'_> {
 }
 
 /// What is known of statistics before they are gathered.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Known<'a> {
     /// The V whose column sums are told, if it is another.
     columns: Option<&'a Memory<f64>>,
     /// The bases that tell what stands for missing cells.
     bases: Option<&'a Memory<f64>>,
     cross: Option<&'a Cross>,
+    packs: Packs,
 }
 
-/// A V step.
+/// A V step in double precision.
 #[derive(Clone, Copy)]
 struct Plan {
     passes: usize,
     tolerance: f64,
     relaxation: f64,
-    /// In single precision.
-    single: bool,
+}
+
+impl Plan {
+    const EXACT: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0 };
 }
 
 impl Shard for CardShard<'_> {
@@ -355,12 +366,11 @@ impl Shard for CardShard<'_> {
         let held = self.held.clone();
         let _turn = held.card.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (card, bases) = (&*held.card, &factors.bases);
-        let exact = Plan { passes: 0, tolerance: 0.0, relaxation: 1.0, single: false };
         let grams: Vec<Vec<f64>> =
             bases.iter().map(|basis| transposed_product(basis, basis).into_values()).collect();
         if stop.is_set() {
             // V is left as it is, at its scale.
-            self.step(Some(&self.v), &factors.scale, &grams, exact, &self.v)?;
+            self.step(Some(&self.v), &factors.scale, &grams, Plan::EXACT, &self.v)?;
             return Err(Error::Interrupted);
         }
         let single = held.views.iter().all(Rows::is_single) && held.fits_single(&grams);
@@ -380,7 +390,6 @@ impl Shard for CardShard<'_> {
             view.project(card, basis, &self.right, add)?;
             add = true;
         }
-        let update = |passes: usize| Plan { passes, single, ..exact };
         let holes = held.holes.as_ref();
         let hole_bases = holes.map(|holes| holes.bases(card, bases)).transpose()?;
         let pull = |shares: (f64, f64)| match (holes, &hole_bases) {
@@ -392,8 +401,8 @@ impl Shard for CardShard<'_> {
         match step {
             VStep::Update { solver: Solver::Coordinate, passes } => {
                 pull((1.0, 1.0))?;
-                self.step(Some(&self.v), &factors.scale, &grams, update(passes), &self.v)?;
-                self.statistics(Known { bases: hole_bases.as_ref(), ..Known::default() })
+                let packs = self.update((&factors.scale, passes), &grams, single, &self.v)?;
+                self.statistics(Known { bases: hole_bases.as_ref(), packs, ..Known::default() })
             }
             VStep::Update { .. } => {
                 Err(refused(&card.name, "the multiplicative solver runs on the processor only"))
@@ -407,13 +416,13 @@ impl Shard for CardShard<'_> {
                     Some(passes) => {
                         let own = card.room(self.v.len())?;
                         pull((1.0, 1.0))?;
-                        self.step(Some(&self.v), &factors.scale, &grams, update(passes), &own)?;
+                        self.update((&factors.scale, passes), &grams, single, &own)?;
                         pull((-1.0, 0.0))?;
                         Some(own)
                     }
                 };
                 let relaxation = if held.latent > MANY { OVER } else { 1.0 };
-                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation, ..exact };
+                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation };
                 self.step(None, &factors.scale, &grams, plan, &self.v)?;
                 if let (Some(holes), Some(own)) = (holes, &hole_bases) {
                     let grams = grams.concat();
