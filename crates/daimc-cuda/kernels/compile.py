@@ -14,8 +14,10 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 PRODUCTS = {"f32": 3, "tf32": 1, "f64": 0}
 TILES = [1, 2, 3, 4, 5, 6, 7]
 # Tiles of 8 columns of V, groups of 16 rows, and units of 32 columns of each warp.
-FUSED = [(tiles, *shape) for tiles in [2, 3] for shape in [(2, 1), (2, 4), (1, 4)]]
+FUSED = [(tiles, *shape) for tiles in [2, 3] for shape in [(8, 4), (2, 1), (4, 4), (2, 4), (1, 4)]]
 LATENT = [(1, 4), (1, 8), (1, 12), (1, 16), (1, 20), (1, 24), (2, 16), (4, 12), (4, 16), (8, 16), (16, 16)]
+# Threads for a row and tiles of 8 columns of V.
+UPDATE = [(4, 1), (4, 2), (4, 3), (4, 4), (2, 5), (2, 6), (2, 7), (2, 8), (8, 12), (8, 16), (8, 24), (8, 32)]
 
 
 def kernels():
@@ -27,10 +29,10 @@ def kernels():
         for tiles, groups, units in FUSED:
             macros = {"SPLIT": PRODUCTS[name], "TILES": tiles, "GROUPS": groups, "UNITS": units}
             yield f"fused_{name}_{tiles}_{groups}_{units}", "fused.cu", macros
-    for number in ["float", "double"]:
-        for lanes, entries in LATENT:
-            macros = {"NUMBER": number, "LANES": lanes, "ENTRIES": entries}
-            yield f"latent_{number}_{lanes}_{entries}", "latent.cu", macros
+    for lanes, entries in LATENT:
+        yield f"latent_{lanes}_{entries}", "latent.cu", {"LANES": lanes, "ENTRIES": entries}
+    for lanes, tiles in UPDATE:
+        yield f"update_{lanes}_{tiles}", "update.cu", {"LANES": lanes, "TILES": tiles}
     yield "sums", "sums.cu", {}
     yield "nearest", "nearest.cu", {}
     yield "holes", "holes.cu", {}

@@ -3,15 +3,17 @@
 // Compiled for each SPLIT (3: floats as sums of two parts, 1: floats rounded to 11 bits), TILES, GROUPS and UNITS. Here
 //
 //   WIDTH = 8 TILES                columns of V, at least `latent`
-//   ROWS = 16 GROUPS               rows of a tile, which is in shared memory while a block works on it; GROUPS is 1 or 2
+//   ROWS = 16 GROUPS               rows of a tile, which is in shared memory while a block works on it; GROUPS is 1, 2, 4 or 8
 //   256 UNITS / GROUPS             columns of X, padding included, at most
 //
 // Launch: 256 threads; any number of blocks, of which block b takes tiles b, b + blocks, ..., so that results depend on the number
 // of blocks but not on the run. Best are as many blocks as multiprocessors, twice that with UNITS 1, but no more than tiles.
-// Bytes of shared memory, with PARTS = 2 if SPLIT is 3 and 1 otherwise:
+// Bytes of shared memory: 4 (12288 UNITS + 24 BUFFERS (128 + ROWS) + WIDTH^2 + 11 WIDTH), with BUFFERS = 2 if GROUPS is 1 and 1
+// otherwise.
 //
-//   4 (12288 UNITS + 128 (TILES odd ? WIDTH : WIDTH + 8) + ROWS WIDTH PARTS + WIDTH^2 + 2 WIDTH + ROWS (WIDTH + 4))
-//   + 8 (WIDTH^2 + ROWS WIDTH)
+// So that tensor cores have work while V is updated, warps go their own ways. Those that share the columns of 16 rows are a team, which
+// multiplies its rows with U, takes their V step and multiplies them with V. With GROUPS 1 all warps share the columns: then the two
+// halves of them are teams that take the V step by turns, and multiply tile i + 1 with U before they multiply tile i with V.
 //
 // Columns of X stand in units of 32, in the order of the basis. There are two ways to say where they are:
 //
@@ -25,18 +27,15 @@
 // All pointers are multiples of 16 bytes. Numbers that are read beyond the columns of a view must be finite.
 //
 //   basis           floats [32 units][WIDTH], zeros where there is no column of X or of V
-//   tables          floats for each pattern: G, symmetric, as [WIDTH / 4][WIDTH][4], number [a][l][c] being G of (4 a + c, l); then
-//                   WIDTH steps, 1/G_kk or 0 where an entry takes no part; then WIDTH offsets o. Zeros beyond `latent`.
-//   exact           doubles for each pattern: G as [WIDTH / 2][WIDTH][2], number [a][l][c] being G of (2 a + c, l)
+//   tables          of each pattern, see descent.cuh
 //   patterns        the pattern of each instance; null: 0
 //   from, to        V, doubles [instances][latent], before and after; may be the same
 //   scale           floats [latent]: V starts from `from` times these
 //   passes          of coordinate descent; with none V is only scaled
-//   sums_of_parts   doubles [blocks GROUPS][32 units][WIDTH], zeros before the launch, for `add_parts`: parts of C, padded
+//   sums_of_parts   doubles [blocks GROUPS][32 units][WIDTH], for `add_parts`: parts of C, padded
 
 #include "common.cuh"
-
-#define ALL 0xffffffffu
+#include "descent.cuh"
 
 constexpr int WARPS = 8;
 constexpr int THREADS = 32 * WARPS;
@@ -52,18 +51,26 @@ constexpr int ACROSS = WARPS / GROUPS;
 constexpr int UNIT = 16 * 32;
 constexpr int TILE = WARPS * UNITS * UNIT;
 
-// Strides in shared memory such that the lanes of a warp meet different banks.
-constexpr int RIGHT_STRIDE = TILES % 2 ? WIDTH : WIDTH + 8;
-constexpr int V_STRIDE = WIDTH + 4;
+// Numbers from a row of r or V to the next in shared memory, such that the lanes of a warp meet different banks.
+constexpr int STRIDE = 24;
+
+// Whether two teams take turns, threads of a team, and buffers of what passes from one to the other.
+constexpr bool TURNS = GROUPS == 1;
+constexpr int TEAM = TURNS ? THREADS / 2 : 32 * ACROSS;
+constexpr int BUFFERS = TURNS ? 2 : 1;
+
+// Whether V of a team's next tile waits in registers. Where there are none left it is only brought nearer.
+constexpr bool AHEAD = TURNS && PARTS == 1;
+
+// Numbers of the first product of a tile, by warps, and of its V.
+constexpr int RIGHTS = WARPS * 16 * STRIDE;
+constexpr int LATENT = ROWS * STRIDE;
 
 // Threads for a row in the V step, and entries of v that each holds: number e of thread l is entry e LANES + l.
-constexpr int LANES = 8;
-constexpr int ENTRIES = TILES;
-constexpr int STEPPING = LANES * ROWS;
+constexpr int LANES = TEAM / 16;
+constexpr int ENTRIES = WIDTH / LANES;
 
-// Numbers of a table: G, its steps and the offset.
-constexpr int GRAM = WIDTH * WIDTH;
-constexpr int TABLE = GRAM + 2 * WIDTH;
+using Own = Table<TILES>;
 
 // Tiles after which sums in floats are added to those in doubles.
 constexpr int FLUSH = 256;
@@ -95,29 +102,31 @@ __device__ inline void multiply(float* c, const float* a, const float* b) {
     tensor(c, left, right);
 }
 
-__device__ inline void multiply(float* c, const float* a, const float* a_rest, const float* b, const float* b_rest) {
-    if (PARTS == 2) {
-        multiply(c, a, b_rest);
-        multiply(c, a_rest, b);
-    }
-    multiply(c, a, b);
-}
+__device__ inline void prefetch(const double* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
-__device__ inline float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
+// Barriers: `meet` waits until so many threads are there, `pass` only counts.
+__device__ inline void meet(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+__device__ inline void pass(int barrier, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+
+// What a team shares is there.
+__device__ inline void meet_team(int team) {
+    if (TEAM == 32)
+        __syncwarp();
+    else
+        meet(1 + team, TEAM);
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, UNITS == 1 ? 2 : 1)
 fused(const float* __restrict__ x, long long stride, int width, const Columns* __restrict__ columns, int units,
-      const float* __restrict__ basis, const float* __restrict__ tables, const double* __restrict__ exact,
-      const int* __restrict__ patterns, const double* from, const float* __restrict__ scale, double* to, long long instances,
-      int latent, int passes, double* __restrict__ sums_of_parts) {
+      const float* __restrict__ basis, const float* __restrict__ tables, const int* __restrict__ patterns, const double* from,
+      const float* __restrict__ scale, double* to, long long instances, int latent, int passes,
+      double* __restrict__ sums_of_parts) {
     extern __shared__ __align__(16) unsigned char shared[];
     float* const tiles = reinterpret_cast<float*>(shared);
     float* const rights = tiles + STAGES * TILE;
-    float* const weights = rights + WARPS * 16 * RIGHT_STRIDE;
-    float* const table = weights + ROWS * WIDTH * PARTS;
-    float* const rows = table + TABLE;
-    double* const doubles = reinterpret_cast<double*>(rows + ROWS * V_STRIDE);
-    double* const exact_rows = doubles + GRAM;
+    float* const latents = rights + BUFFERS * RIGHTS;
+    float* const table = latents + BUFFERS * LATENT;
+    float* const scales = table + Own::SIZE;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
     const int across = warp % ACROSS, high = warp / ACROSS;
     const long long all = (instances + ROWS - 1) / ROWS;
@@ -157,114 +166,52 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
         }
     };
 
-    // The V step of a row: LANES threads hold its gradient.
-    const int place = threadIdx.x / LANES, entry = threadIdx.x % LANES;
-    float* const v = rows + place * V_STRIDE;
-    double* const exact_v = exact_rows + place * WIDTH;
-    const int used = (latent + 3) / 4;
+    // The V step of a row: LANES threads hold its gradient, divided by G_kk.
+    const int team = threadIdx.x / TEAM, place = (TURNS ? threadIdx.x % TEAM : threadIdx.x) / LANES, entry = threadIdx.x % LANES;
     double held[ENTRIES];
     const auto fetch = [&](int i) {
         const long long instance = first_of(i) + place;
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
             const int k = e * LANES + entry;
-            held[e] = i < count && instance < instances && k < latent ? from[instance * latent + k] : 0;
-        }
-    };
-    const auto descend = [&](const float* gram, const double* exact_gram) {
-        // The first gradient, in which much cancels, is made in double precision.
-        double begin[ENTRIES], more[ENTRIES];
-        float gradient[ENTRIES];
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            const int k = e * LANES + entry;
-            begin[e] = more[e] = 0;
-            const float* const right = rights + (place / 16 * ACROSS * 16 + place % 16) * RIGHT_STRIDE + k;
-            float sums[ACROSS];
-#pragma unroll
-            for (int other = 0; other < ACROSS; other++) sums[other] = right[other * 16 * RIGHT_STRIDE];
-#pragma unroll
-            for (int distance = ACROSS / 2; distance > 0; distance /= 2)
-#pragma unroll
-                for (int other = 0; other < distance; other++) sums[other] += sums[other + distance];
-            begin[e] = (double)sums[0] - (double)gram[GRAM + WIDTH + k];
-        }
-#pragma unroll 2
-        for (int k = 0; k < 4 * used; k += 2) {
-            const double2 value = *reinterpret_cast<const double2*>(exact_v + k);
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++) {
-                const double2 g = reinterpret_cast<const double2*>(exact_gram)[k / 2 * WIDTH + e * LANES + entry];
-                begin[e] -= g.x * value.x;
-                more[e] += g.y * value.y;
-            }
-        }
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) gradient[e] = (float)(begin[e] - more[e]);
-#pragma unroll 1
-        for (int pass = 0; pass < passes; pass++) {
-            // Four entries at a time, whose gradient and new values all threads of a row have.
-#pragma unroll 1
-            for (int k = 0; k < 4 * used; k += 4) {
-                const float4 old = four(v + k), step = four(gram + GRAM + k);
-                const float* const square = gram + (k * WIDTH + 4 * k);
-                const float4 second = four(square + 4), third = four(square + 8), fourth = four(square + 12);
-                float own = gradient[0];
-#pragma unroll
-                for (int e = 1; e < ENTRIES; e++)
-                    if (k >= e * LANES) own = gradient[e];
-                float4 g;
-                g.x = __shfl_sync(ALL, own, k % LANES, LANES);
-                g.y = __shfl_sync(ALL, own, k % LANES + 1, LANES);
-                g.z = __shfl_sync(ALL, own, k % LANES + 2, LANES);
-                g.w = __shfl_sync(ALL, own, k % LANES + 3, LANES);
-                float4 moved, change;
-                moved.x = fmaxf(old.x + g.x * step.x, 0), change.x = moved.x - old.x;
-                g.y -= second.x * change.x, g.z -= third.x * change.x, g.w -= fourth.x * change.x;
-                moved.y = fmaxf(old.y + g.y * step.y, 0), change.y = moved.y - old.y;
-                g.z -= third.y * change.y, g.w -= fourth.y * change.y;
-                moved.z = fmaxf(old.z + g.z * step.z, 0), change.z = moved.z - old.z;
-                g.w -= fourth.z * change.z;
-                moved.w = fmaxf(old.w + g.w * step.w, 0), change.w = moved.w - old.w;
-                __syncwarp();
-                if (entry == 0) *reinterpret_cast<float4*>(v + k) = moved;
-#pragma unroll
-                for (int e = 0; e < ENTRIES; e++) {
-                        const float4 with = four(gram + k * WIDTH + 4 * (e * LANES + entry));
-                    gradient[e] -= with.x * change.x;
-                    gradient[e] -= with.y * change.y;
-                    gradient[e] -= with.z * change.z;
-                    gradient[e] -= with.w * change.w;
-                }
-            }
-            __syncwarp();
+            held[e] = instance < instances && k < latent ? from[instance * latent + k] : 0;
         }
     };
     const auto step_of = [&](int i) {
         const long long instance = first_of(i) + place;
+        float* const v = latents + i % BUFFERS * LATENT + place * STRIDE;
 #pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            const int k = e * LANES + entry;
-            v[k] = (float)held[e] * (k < latent ? scale[k] : 0);
-            exact_v[k] = v[k];
-        }
+        for (int e = 0; e < ENTRIES; e++) v[e * LANES + entry] = (float)held[e] * scales[e * LANES + entry];
         __syncwarp();
-        if (patterns) {
-            const size_t pattern = instance < instances ? patterns[instance] : 0;
-            descend(tables + pattern * TABLE, exact + pattern * GRAM);
-        } else {
-            descend(table, doubles);
-        }
-        // V for the second product, as its lanes take it.
+        const float* const right = rights + i % BUFFERS * RIGHTS + (place / 16 * ACROSS * 16 + place % 16) * STRIDE;
+        const float* const own = patterns ? tables + (size_t)(instance < instances ? patterns[instance] : 0) * Own::SIZE : table;
+        float gradient[ENTRIES];
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
             const int k = e * LANES + entry;
-            float* const at = weights + ((place / 8 * TILES + k / 8) * 32 + k % 8 * 4 + place % 4) * 2 * PARTS + place / 4 % 2;
-            at[0] = large(v[k]);
-            if (PARTS == 2) at[2] = small(v[k]);
+            float sums[ACROSS];
+#pragma unroll
+            for (int other = 0; other < ACROSS; other++) sums[other] = right[other * 16 * STRIDE + k];
+#pragma unroll
+            for (int distance = ACROSS / 2; distance > 0; distance /= 2)
+#pragma unroll
+                for (int other = 0; other < distance; other++) sums[other] += sums[other + distance];
+            gradient[e] = (sums[0] - own[Own::OFFSETS + k]) * own[Own::STEPS + k];
+        }
+        if (patterns)
+            descend<LANES, TILES, 1>(own, v, gradient, latent, passes);
+        else
+            descend<LANES, TILES, TILES>(table, v, gradient, latent, passes);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            const int k = e * LANES + entry;
             if (k < latent && instance < instances) to[instance * latent + k] = v[k];
         }
-        fetch(i + 1);
+        if (AHEAD) return;
+        // The lines of V that this team takes next are on their way.
+        const long long next = first_of(i + (TURNS ? 2 : 1)) + (TURNS ? 0 : 16 * team);
+        const long long line = next * latent + threadIdx.x % TEAM * 16;
+        if (threadIdx.x % TEAM < latent + 1 && line < instances * latent) prefetch(from + line);
     };
 
     for (int i = threadIdx.x; i < STAGES * TILE; i += THREADS) tiles[i] = 0;
@@ -273,9 +220,9 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
         load(i);
         copies_begun();
     }
-    for (int i = threadIdx.x; i < TABLE && !patterns; i += THREADS) table[i] = tables[i];
-    for (int i = threadIdx.x; i < GRAM && !patterns; i += THREADS) doubles[i] = exact[i];
-    if (threadIdx.x < STEPPING) fetch(0);
+    for (int i = threadIdx.x; i < Own::SIZE && !patterns; i += THREADS) table[i] = tables[i];
+    for (int i = threadIdx.x; i < WIDTH; i += THREADS) scales[i] = i < latent ? scale[i] : 0;
+    __syncthreads();
 
     // The part of U of a warp and its part of C, in the order of tensor cores.
     float u[UNITS][4][TILES][2], totals[UNITS][2][TILES][4];
@@ -299,8 +246,8 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
     const int turn = group % 2 * 4 + group / 2 % 2 * 2;
     const int by_row = warp * UNITS * UNIT + group * 32 + (member ^ turn) * 4, half_way = turn & 4 ? -16 : 16;
     const int by_column = warp * UNITS * UNIT + member * 32 + (group ^ (member % 2 * 4 + member / 2 * 2)) * 4;
-    for (int i = 0; i < count; i++) {
-        copies_done<STAGES - 1>();
+    const auto first_product = [&](int i) {
+        copies_done<TURNS ? STAGES - 2 : STAGES - 1>();
         __syncwarp();
         const float* const rows_of_tile = tiles + i % STAGES * TILE + by_row;
         float products[TILES][4] = {};
@@ -317,26 +264,32 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
                     float a[4], a_rest[4];
 #pragma unroll
                     for (int j = 0; j < 4; j++) a[j] = large(both[j]), a_rest[j] = small(both[j]);
+                    const auto& own = u[q][2 * half + step];
+                    // Sums take turns, since each product waits for the last one of its sum.
+                    if (PARTS == 2) {
 #pragma unroll
-                    for (int n = 0; n < TILES; n++) {
-                        const float* const own = u[q][2 * half + step][n];
-                        const float rests[2] = {PARTS == 2 ? small_again(own[0]) : 0, PARTS == 2 ? small_again(own[1]) : 0};
-                        multiply(products[n], a, a_rest, own, rests);
+                        for (int n = 0; n < TILES; n++) {
+                            const float rests[2] = {small_again(own[n][0]), small_again(own[n][1])};
+                            multiply(products[n], a, rests);
+                        }
+#pragma unroll
+                        for (int n = 0; n < TILES; n++) multiply(products[n], a_rest, own[n]);
                     }
+#pragma unroll
+                    for (int n = 0; n < TILES; n++) multiply(products[n], a, own[n]);
                 }
             }
         }
-        float* const right = rights + (16 * warp + group) * RIGHT_STRIDE + 2 * member;
+        float* const right = rights + i % BUFFERS * RIGHTS + (16 * warp + group) * STRIDE + 2 * member;
 #pragma unroll
         for (int n = 0; n < TILES; n++) {
             *reinterpret_cast<float2*>(right + 8 * n) = make_float2(products[n][0], products[n][1]);
-            *reinterpret_cast<float2*>(right + 8 * RIGHT_STRIDE + 8 * n) = make_float2(products[n][2], products[n][3]);
+            *reinterpret_cast<float2*>(right + 8 * STRIDE + 8 * n) = make_float2(products[n][2], products[n][3]);
         }
-        __syncthreads();
-        if (threadIdx.x < STEPPING) step_of(i);
-        __syncthreads();
+    };
+    const auto second_product = [&](int i) {
         const float* const tile = tiles + i % STAGES * TILE + by_column;
-        const float* const weight = weights + (high * 16 * WIDTH + 2 * lane) * PARTS;
+        const float* const v = latents + i % BUFFERS * LATENT + (16 * high + member) * STRIDE + group;
 #pragma unroll
         for (int q = 0; q < UNITS; q++) {
             float sums[2][TILES][4] = {};
@@ -350,20 +303,22 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
 #pragma unroll
                     for (int j = 0; j < 4; j++) a[m][j] = large(both[j]), a_rest[m][j] = small(both[j]);
                 }
+                float b[TILES][2], b_rest[TILES][2];
 #pragma unroll
-                for (int n = 0; n < TILES; n++) {
-                    const float* const own = weight + (step * TILES + n) * 64 * PARTS;
-                    float b[2], b_rest[2];
-                    if (PARTS == 2) {
-                        const float4 both = four(own);
-                        b[0] = both.x, b[1] = both.y, b_rest[0] = both.z, b_rest[1] = both.w;
-                    } else {
-                        const float2 both = *reinterpret_cast<const float2*>(own);
-                        b[0] = both.x, b[1] = both.y;
+                for (int n = 0; n < TILES; n++)
+#pragma unroll
+                    for (int j = 0; j < 2; j++) {
+                        const float value = v[(8 * step + 4 * j) * STRIDE + 8 * n];
+                        b[n][j] = large(value), b_rest[n][j] = small(value);
                     }
+                if (PARTS == 2) {
 #pragma unroll
-                    for (int m = 0; m < 2; m++) multiply(sums[m][n], a[m], a_rest[m], b, b_rest);
+                    for (int m = 0; m < 2 * TILES; m++) multiply(sums[m % 2][m / 2], a[m % 2], b_rest[m / 2]);
+#pragma unroll
+                    for (int m = 0; m < 2 * TILES; m++) multiply(sums[m % 2][m / 2], a_rest[m % 2], b[m / 2]);
                 }
+#pragma unroll
+                for (int m = 0; m < 2 * TILES; m++) multiply(sums[m % 2][m / 2], a[m % 2], b[m / 2]);
             }
             // Tensor cores cut off what does not fit a float, so sums over 16 rows are added up otherwise.
 #pragma unroll
@@ -373,11 +328,9 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
 #pragma unroll
                     for (int j = 0; j < 4; j++) totals[q][m][n][j] += sums[m][n][j];
         }
-        __syncwarp();
-        load(i + STAGES);
-        copies_begun();
-
-        if ((i + 1) % FLUSH && i + 1 < count) continue;
+    };
+    // Adds the totals of this warp to its part of the sums.
+    const auto flush = [&](bool first) {
         const size_t part = (size_t)blockIdx.x * GROUPS + high;
         double* const out = sums_of_parts + (part * 32 * units + 32 * across + 4 * group) * WIDTH + 2 * member;
 #pragma unroll
@@ -389,12 +342,45 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
                 for (int n = 0; n < TILES; n++) {
                     double2* const at = reinterpret_cast<double2*>(out + (32 * q * ACROSS + j) * WIDTH + 8 * n);
                     float* const own = totals[q][j / 2][n] + j % 2 * 2;
-                    double2 sum = *at;
+                    double2 sum = first ? make_double2(0, 0) : *at;
                     sum.x += own[0], sum.y += own[1];
                     *at = sum;
                     own[0] = own[1] = 0;
                 }
         }
+    };
+
+    for (int i = -1; i < count; i++) {
+        const bool begun = i >= 0, more = i + 1 < count;
+        // The team whose turn it is. If they take turns, barriers 3 and 4 tell that the first product of a tile is there, and 5 and
+        // 6 that its V is.
+        const bool steps = !TURNS || (i + team) % 2 == 0;
+        if (begun && steps) {
+            if (!AHEAD) fetch(i);
+            if (TURNS)
+                meet(3 + i % 2, THREADS);
+            else
+                meet_team(team);
+            step_of(i);
+            if (TURNS) pass(5 + i % 2, THREADS);
+        }
+        if (TURNS && more) {
+            first_product(i + 1);
+            if (steps) pass(3 + (i + 1) % 2, THREADS);
+        }
+        if (AHEAD && more && !steps) fetch(i + 1);
+        if (begun) {
+            if (steps)
+                meet_team(team);
+            else
+                meet(5 + i % 2, THREADS);
+            second_product(i);
+            __syncwarp();
+            load(i + STAGES);
+            copies_begun();
+            if ((i + 1) % FLUSH == 0 || !more) flush(i < FLUSH);
+        }
+        if (!TURNS && more) first_product(i + 1);
     }
     copies_done<0>();
 }

@@ -1,6 +1,7 @@
-// The V step: rows of V are taken nearer to the minimum of v^T G v / 2 - r^T v, v >= 0, by cyclic coordinate descent.
+// The V step in double precision: rows of V are taken nearer to the minimum of v^T G v / 2 - r^T v, v >= 0, by cyclic coordinate
+// descent.
 //
-// Compiled for each NUMBER (float, double), LANES and ENTRIES: a row is worked on by LANES threads, which hold ENTRIES numbers of v
+// Compiled for each LANES and ENTRIES: a row is worked on by LANES threads, which hold ENTRIES numbers of v
 // and of its gradient each; number e of thread l is entry e LANES + l.
 
 #define SIZE (LANES * ENTRIES)
@@ -10,34 +11,32 @@
 constexpr int ROWS = THREADS / LANES;
 
 // Numbers that are read together.
-template <typename T>
 struct __align__(16) Four {
-    T numbers[4];
+    double numbers[4];
 };
 
 // gradient -= row * value, of the numbers of a thread.
-template <typename T>
-__device__ inline void subtract(const T* row, int lane, T value, T* gradient) {
-    const Four<T>* const g = reinterpret_cast<const Four<T>*>(row) + lane;
+__device__ inline void subtract(const double* row, int lane, double value, double* gradient) {
+    const Four* const g = reinterpret_cast<const Four*>(row) + lane;
 #pragma unroll
     for (int i = 0; i < ENTRIES / 4; i++) {
-        const Four<T> four = g[i * LANES];
+        const Four four = g[i * LANES];
 #pragma unroll
         for (int j = 0; j < 4; j++) gradient[4 * i + j] -= four.numbers[j] * value;
     }
 }
 
 // Rows from global to shared memory, or back.
-template <bool BACK, typename T>
-__device__ inline void move(double* global, T* shared, long long first, long long instances, int latent) {
+template <bool BACK>
+__device__ inline void move(double* global, double* shared, long long first, long long instances, int latent) {
     const long long left = instances - first;
     const int here = left < ROWS ? (int)left : ROWS;
     for (int i = threadIdx.x; i < here * latent; i += THREADS) {
-        T& own = shared[i / latent * (latent + 1) + i % latent];
+        double& own = shared[i / latent * (latent + 1) + i % latent];
         if (BACK)
             global[first * latent + i] = own;
         else
-            own = (T)global[first * latent + i];
+            own = global[first * latent + i];
     }
 }
 
@@ -45,13 +44,13 @@ __device__ inline void move(double* global, T* shared, long long first, long lon
 // is null. For each pattern there are SIZE rows of G, padded with zeros, in which the numbers of a thread stand by fours: four of the
 // first thread, four of the second, and so on, until the next four of the first. SIZE steps follow: 1/G_kk times the
 // relaxation, or 0 where an entry takes no part. With a tolerance a row is left as it is once none of its entries changed by more than
-// that share of its largest. The first gradient, in which much cancels, is made in double precision, of `exact`: the same matrices.
+// that share of its largest.
 extern "C" __global__ void __launch_bounds__(THREADS)
-latent_step(double* from, const double* __restrict__ scale, double* right, const double* __restrict__ exact,
-            const NUMBER* __restrict__ grams, const int* __restrict__ patterns, long long instances, int latent, int passes, NUMBER tolerance, double* to) {
+latent_step(double* from, const double* __restrict__ scale, double* right, const double* __restrict__ grams,
+            const int* __restrict__ patterns, long long instances, int latent, int passes, double tolerance, double* to) {
     extern __shared__ __align__(16) unsigned char memory[];
     double* const rights = reinterpret_cast<double*>(memory);
-    NUMBER* const rows = reinterpret_cast<NUMBER*>(rights + ROWS * (latent + 1));
+    double* const rows = rights + ROWS * (latent + 1);
     const int lane = threadIdx.x % LANES, place = threadIdx.x / LANES;
     const long long first = (long long)blockIdx.x * ROWS;
     const bool there = first + place < instances;
@@ -59,46 +58,43 @@ latent_step(double* from, const double* __restrict__ scale, double* right, const
     if (from) move<false>(from, rows, first, instances, latent);
     __syncthreads();
     const size_t at_pattern = there && patterns ? (size_t)patterns[first + place] * (SIZE * SIZE + SIZE) : 0;
-    const NUMBER* const gram = grams + at_pattern;
-    const NUMBER* const steps = gram + SIZE * SIZE;
-    NUMBER v[ENTRIES], gradient[ENTRIES];
-    double begin[ENTRIES];
+    const double* const gram = grams + at_pattern;
+    const double* const steps = gram + SIZE * SIZE;
+    double v[ENTRIES], gradient[ENTRIES];
 #pragma unroll
     for (int e = 0; e < ENTRIES; e++) {
         const int k = e * LANES + lane, at = place * (latent + 1) + k;
         const bool own = there && k < latent;
-        v[e] = own && from ? rows[at] * (NUMBER)scale[k] : 0;
-        begin[e] = own ? rights[at] : 0;
+        v[e] = own && from ? rows[at] * scale[k] : 0;
+        gradient[e] = own ? rights[at] : 0;
     }
     if (from) {
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
 #pragma unroll 1
             for (int owner = 0; owner < LANES; owner++) {
-                const NUMBER value = LANES == 1 ? v[e] : __shfl_sync(ALL, v[e], owner, LANES);
-                subtract(exact + at_pattern + (e * LANES + owner) * SIZE, lane, (double)value, begin);
+                const double value = LANES == 1 ? v[e] : __shfl_sync(ALL, v[e], owner, LANES);
+                subtract(gram + (e * LANES + owner) * SIZE, lane, value, gradient);
             }
     }
-#pragma unroll
-    for (int e = 0; e < ENTRIES; e++) gradient[e] = (NUMBER)begin[e];
-    NUMBER active = there ? 1 : 0;
+    double active = there ? 1 : 0;
     for (int pass = 0; pass < passes; pass++) {
-        NUMBER change = 0, largest = 0;
+        double change = 0, largest = 0;
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
             if (e * LANES >= latent) continue;
 #pragma unroll 1
             for (int owner = 0; owner < LANES; owner++) {
                 const int k = e * LANES + owner;
-                const NUMBER stepped = v[e] + gradient[e] * (__ldg(steps + k) * active);
-                const NUMBER moved = stepped > 0 ? stepped : 0;
-                const NUMBER difference = moved - v[e];
+                const double stepped = v[e] + gradient[e] * (__ldg(steps + k) * active);
+                const double moved = stepped > 0 ? stepped : 0;
+                const double difference = moved - v[e];
                 if (lane == owner) {
                     v[e] = moved;
                     change = fmax(change, fabs(difference));
                     largest = fmax(largest, moved);
                 }
-                const NUMBER told = LANES == 1 ? difference : __shfl_sync(ALL, difference, owner, LANES);
+                const double told = LANES == 1 ? difference : __shfl_sync(ALL, difference, owner, LANES);
                 subtract(gram + k * SIZE, lane, told, gradient);
             }
         }

@@ -32,8 +32,11 @@ constexpr int ROW_STRIDE = DEPTH + 4;
 // The numbers of a basis that one stage takes.
 constexpr int BASIS = STEPS * TILES * 32 * 2 * PARTS;
 
-// Sums of products. Tensor cores cut off what does not fit a float, so their sums are short: after each stage they are added to
-// totals, which are rounded.
+// Sums of products. Tensor cores cut off what does not fit a float, so their sums are short: after each stage, or some stages where
+// factors are rounded anyway, they are added to totals, which are rounded.
+constexpr int TOGETHER = SPLIT == 1 ? 4 : 1;
+__device__ inline bool flushes(int stage, int stages) { return stage % TOGETHER == TOGETHER - 1 || stage + 1 == stages; }
+
 struct Accumulator {
 #if FLOAT
     float sums[TILES][4] = {};
@@ -118,8 +121,27 @@ __device__ inline void multiply(Accumulator& c, int n, const Left& a, const Righ
 #endif
 }
 
-// blockIdx.x: 128 rows; blockIdx.y: columns of U. `basis` is laid out by the host: for each group of columns, 8 features at a
-// time, for each tile and part two numbers for each lane. `instances` has the instance of each row, unless it is null.
+// Lays a basis, features x latent, out as `project` takes it: for each group of columns, 8 features at a time, for each tile and part
+// two numbers for each lane. blockIdx.y: the group, of so many numbers, if each had one part.
+extern "C" __global__ void __launch_bounds__(256)
+lay_out(const double* __restrict__ basis, int features, int latent, int size, REAL* __restrict__ out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = i / 2 % 32;
+    if (i >= size) return;
+    const int feature = i / (64 * TILES) * 8 + lane % 4 + i % 2 * 4;
+    const int k = (blockIdx.y * TILES + i / 64 % TILES) * 8 + lane / 4;
+    const REAL value = feature < features && k < latent ? (REAL)basis[(size_t)feature * latent + k] : 0;
+    REAL* const to = out + ((size_t)blockIdx.y * size + i / 64 * 64) * PARTS + i % 64;
+#if FLOAT
+    unsigned high, low;
+    split(value, high, low);
+    to[0] = __uint_as_float(PARTS == 2 ? high : rounded(value));
+    if (PARTS == 2) to[64] = __uint_as_float(low);
+#else
+    to[0] = value;
+#endif
+}
+
+// blockIdx.x: 128 rows; blockIdx.y: columns of U. `instances` has the instance of each row, unless it is null.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
 project(const REAL* __restrict__ x, long long stride, const int* __restrict__ instances, long long rows, int features,
         const REAL* __restrict__ basis, const double* __restrict__ offset, int latent, double* __restrict__ right, int add) {
@@ -167,7 +189,7 @@ project(const REAL* __restrict__ x, long long stride, const int* __restrict__ in
                 multiply(sums, n, a, b);
             }
         }
-        sums.flush();
+        if (flushes(stage, stages)) sums.flush();
     }
     copies_done<0>();
 
@@ -278,8 +300,9 @@ gather(const REAL* __restrict__ x, long long stride, const int* __restrict__ ins
                 for (int m = 0; m < ACROSS; m++) multiply(sums[m], n, a[m], b);
             }
         }
+        if (flushes(stage, stages))
 #pragma unroll
-        for (int m = 0; m < ACROSS; m++) sums[m].flush();
+            for (int m = 0; m < ACROSS; m++) sums[m].flush();
     }
     copies_done<0>();
 

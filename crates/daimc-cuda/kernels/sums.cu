@@ -40,33 +40,61 @@ column_sums(const double* __restrict__ v, const int* __restrict__ instances, lon
     }
 }
 
-// Sums of v v^T over the rows of a part, by tensor cores. blockIdx.x: the part; blockIdx.y: the square of 32 x 32 numbers, in the
-// order (0, 0), (1, 0), (1, 1), (2, 0) ... Each of 8 warps takes every eighth group of four rows.
+// Groups of eight columns of a square of v v^T.
 constexpr int GROUPS = 4;
-extern "C" __global__ void __launch_bounds__(256)
-gram_sums(const double* __restrict__ v, const int* __restrict__ instances, long long rows, int latent, long long part,
-          double* __restrict__ sums_of_parts) {
-    __shared__ double shared[32 * 32];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
-    int i = 0, j = blockIdx.y;
-    while (j > i) j -= ++i;
-    const long long first = (long long)blockIdx.x * part, end = first + part < rows ? first + part : rows;
-    double sums[GROUPS][GROUPS][2] = {};
-    const auto entry = [&](const double* row, int at) { return row && at < latent ? row[at] : 0.0; };
-    for (long long from = first + 4 * warp; from < end; from += 32) {
-        const long long at = from + member;
-        const double* const row = at < end ? v + (instances ? (long long)instances[at] : at) * latent : nullptr;
-        double left[GROUPS], right[GROUPS];
+
+// Adds v v^T of every eighth group of four rows to a square of 32 x 32 numbers, some groups at a time; of one on the diagonal only
+// to the lower half. `left` and `right` are columns.
+template <bool DIAGONAL>
+__device__ inline void add_square(const double* __restrict__ v, const int* __restrict__ instances, long long first, long long end,
+                                  int latent, int left, int right, double (&sums)[GROUPS][GROUPS][2], double (&columns)[GROUPS]) {
+    constexpr int TOGETHER = DIAGONAL ? 4 : 2;
+    const int lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
+    for (long long from = first + 4 * (threadIdx.x / 32); from < end; from += 32 * TOGETHER) {
+        double a[TOGETHER][GROUPS], b[TOGETHER][GROUPS];
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++) {
-            left[g] = entry(row, 32 * i + 8 * g + group);
-            right[g] = i == j ? left[g] : entry(row, 32 * j + 8 * g + group);
+        for (int t = 0; t < TOGETHER; t++) {
+            const long long at = from + 32 * t + member;
+            const double* const row = at < end ? v + (instances ? (long long)instances[at] : at) * latent : nullptr;
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+                const int k = left + 8 * g + group, l = right + 8 * g + group;
+                a[t][g] = row && k < latent ? row[k] : 0;
+                b[t][g] = DIAGONAL ? a[t][g] : row && l < latent ? row[l] : 0;
+            }
         }
 #pragma unroll
-        for (int a = 0; a < GROUPS; a++)
+        for (int t = 0; t < TOGETHER; t++)
 #pragma unroll
-            for (int b = 0; b < GROUPS; b++)
-                if (32 * i + 8 * a < latent && 32 * j + 8 * b < latent) tensor(sums[a][b], left[a], right[b]);
+            for (int g = 0; g < GROUPS; g++) {
+                columns[g] += a[t][g];
+#pragma unroll
+                for (int h = 0; h < (DIAGONAL ? g + 1 : GROUPS); h++)
+                    if (left + 8 * g < latent && right + 8 * h < latent) tensor(sums[g][h], a[t][g], b[t][h]);
+            }
+    }
+}
+
+// Sums of v v^T and of v over the rows of a part, by tensor cores: `latent` squared numbers, then `latent`. blockIdx.y: the part;
+// blockIdx.x: the square of 32 x 32 numbers, in the order (0, 0), (1, 0), (1, 1), (2, 0) ...
+extern "C" __global__ void __launch_bounds__(256, 2)
+gram_sums(const double* __restrict__ v, const int* __restrict__ instances, long long rows, int latent, long long part,
+          double* __restrict__ sums_of_parts) {
+    __shared__ double shared[32 * 32], of_warps[8][32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, member = lane % 4;
+    int i = 0, j = blockIdx.x;
+    while (j > i) j -= ++i;
+    const long long first = (long long)blockIdx.y * part, end = first + part < rows ? first + part : rows;
+    double sums[GROUPS][GROUPS][2] = {}, columns[GROUPS] = {};
+    if (i == j)
+        add_square<true>(v, instances, first, end, latent, 32 * i, 32 * j, sums, columns);
+    else
+        add_square<false>(v, instances, first, end, latent, 32 * i, 32 * j, sums, columns);
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++) {
+        columns[g] += __shfl_xor_sync(0xffffffffu, columns[g], 1);
+        columns[g] += __shfl_xor_sync(0xffffffffu, columns[g], 2);
+        if (member == 0) of_warps[warp][8 * g + group] = columns[g];
     }
     for (int other = 0; other < 8; other++) {
         if (warp == other)
@@ -81,13 +109,17 @@ gram_sums(const double* __restrict__ v, const int* __restrict__ instances, long 
                     }
         __syncthreads();
     }
-    double* const out = sums_of_parts + (size_t)blockIdx.x * latent * latent;
+    double* const out = sums_of_parts + (size_t)blockIdx.y * (latent + 1) * latent;
     for (int at = threadIdx.x; at < 32 * 32; at += 256) {
         const int k = 32 * i + at / 32, l = 32 * j + at % 32;
-        if (k >= latent || l >= latent) continue;
+        if (k >= latent || l >= latent || l / 8 > k / 8) continue;
         out[k * latent + l] = shared[at];
         out[l * latent + k] = shared[at];
     }
+    if (i != j || warp > 0 || 32 * i + lane >= latent) return;
+    double sum = 0;
+    for (int other = 0; other < 8; other++) sum += of_warps[other][lane];
+    out[latent * latent + 32 * i + lane] = sum;
 }
 
 // r_j = f_j (x_j U - o) for sparse rows: a warp for each. CHUNKS times 32 columns of U at most.

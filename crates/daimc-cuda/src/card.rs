@@ -6,9 +6,10 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cudarc::driver::result::{device::get_default_mem_pool, mem_pool};
 use cudarc::driver::sys::{
-    CUdevice_attribute, CUfunction_attribute, CUpointer_attribute, CUresult, cuPointerGetAttribute, culib,
-    is_culib_present,
+    CUdevice_attribute, CUfunction_attribute, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
+    CUresult, cuPointerGetAttribute, culib, is_culib_present,
 };
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
@@ -112,6 +113,13 @@ impl Card {
         let stream = context.default_stream();
         // SAFETY: whoever works with several streams waits for one before another goes on.
         unsafe { context.disable_event_tracking() };
+        // What is freed is kept for whoever needs room next: to take it from the driver anew takes longer than to fill it.
+        let mut most = u64::MAX;
+        let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        if let Some(pool) = pool(&context).map_err(failed)? {
+            // SAFETY: the attribute is a number of 64 bits.
+            unsafe { mem_pool::set_attribute(pool, threshold, (&raw mut most).cast()) }.map_err(failed)?;
+        }
         let (modules, stages, turn) = Default::default();
         let card = Self { number, name, shared, processors, context, stream, modules, stages, turn };
         // A driver that is too old for the kernels says so now.
@@ -140,6 +148,11 @@ impl Card {
 
     /// Bytes that are free.
     pub fn free(&self) -> Result<usize> {
+        self.wait()?;
+        if let Some(pool) = pool(&self.context).map_err(|error| self.error(error))? {
+            // SAFETY: only what nobody uses is given back.
+            unsafe { mem_pool::trim_to(pool, 0) }.map_err(|error| self.error(error))?;
+        }
         self.context.mem_get_info().map(|(free, _)| free).map_err(|error| self.error(error))
     }
 
@@ -226,12 +239,14 @@ impl Card {
         {
             return Ok(*stages);
         }
-        let stage = || {
-            // SAFETY: it is written before it is read.
-            let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length, 0) };
-            pinned.map(Stage).map_err(|error| self.error(error))
-        };
-        Ok([stage()?, stage()?])
+        Ok([self.stage(length)?, self.stage(length)?])
+    }
+
+    /// A place in memory that the card reads and writes without help.
+    pub fn stage<T: Value>(&self, length: usize) -> Result<Stage<T>> {
+        // SAFETY: it is written before it is read.
+        let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length.max(1), 0) };
+        pinned.map(Stage).map_err(|error| self.error(error))
     }
 
     /// Keeps stages for whoever needs some next.
@@ -243,14 +258,28 @@ impl Card {
     /// Begins to copy the first values of a stage to somewhere in memory.
     pub fn send<T: Value>(
         &self,
-        stage: &Stage<T>,
+        stage: &mut Stage<T>,
         count: usize,
         memory: &mut Memory<T>,
         at: usize,
     ) -> Result<()> {
         let mut to = memory.slice.slice_mut(at..at + count);
-        let part = Part { stage: &stage.0, count };
+        let part = Part { stage: &mut stage.0, count };
         self.stream.memcpy_htod(&part, &mut to).map_err(|error| self.error(error))
+    }
+
+    /// Waits for all work, and brings the first values of some memory back to a stage.
+    pub fn receive<'a, T: Value>(
+        &self,
+        memory: &Memory<T>,
+        count: usize,
+        stage: &'a mut Stage<T>,
+    ) -> Result<&'a [T]> {
+        let from = memory.slice.slice(..count);
+        let mut part = Part { stage: &mut stage.0, count };
+        self.stream.memcpy_dtoh(&from, &mut part).map_err(|error| self.error(error))?;
+        self.wait()?;
+        Ok(&stage.values(self)?[..count])
     }
 
     /// A kernel of a module that may have so many bytes of shared memory.
@@ -304,6 +333,12 @@ impl Card {
     }
 }
 
+/// Where the memory of a card comes from, unless each piece is taken from the driver.
+fn pool(context: &CudaContext) -> Result<Option<CUmemoryPool>, DriverError> {
+    // SAFETY: the device is that of a context.
+    context.has_async_alloc().then(|| unsafe { get_default_mem_pool(context.cu_device()) }).transpose()
+}
+
 /// What the driver says, in a sentence that tells what to do.
 fn reason(error: DriverError) -> String {
     match error.0 {
@@ -353,12 +388,12 @@ impl<T> Memory<T> {
     }
 }
 
-/// A place in memory that the card reads without help.
+/// A place in memory that the card reads and writes without help.
 #[derive(Debug)]
 pub struct Stage<T>(PinnedHostSlice<T>);
 
 impl<T: Value> Stage<T> {
-    /// The values, once the card has read what was sent before.
+    /// The values, once the card has read what was sent before, or written what is received.
     pub fn values(&mut self, card: &Card) -> Result<&mut [T]> {
         self.0.as_mut_slice().map_err(|error| card.error(error))
     }
@@ -366,7 +401,7 @@ impl<T: Value> Stage<T> {
 
 /// The first values of a stage.
 struct Part<'a, T> {
-    stage: &'a PinnedHostSlice<T>,
+    stage: &'a mut PinnedHostSlice<T>,
     count: usize,
 }
 
@@ -386,9 +421,11 @@ impl<T> cudarc::driver::HostSlice<T> for Part<'_, T> {
 
     unsafe fn stream_synced_mut_slice<'b>(
         &'b mut self,
-        _: &'b CudaStream,
+        stream: &'b CudaStream,
     ) -> (&'b mut [T], cudarc::driver::SyncOnDrop<'b>) {
-        unreachable!("stages are sent, not received")
+        // SAFETY: the caller uses the slice with this stream.
+        let (all, sync) = unsafe { self.stage.stream_synced_mut_slice(stream) };
+        (&mut all[..self.count], sync)
     }
 }
 

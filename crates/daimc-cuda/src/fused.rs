@@ -1,20 +1,28 @@
 //! A whole sweep in one kernel, which reads the rows once: dense rows of single precision, where the columns of all views and of V are
 //! few enough.
 
+use std::sync::{Mutex, PoisonError};
+
 use daimc::accelerator::Load;
 use daimc::{Matrix, Result};
 
 use crate::Precision;
-use crate::card::{Argument, Card, Memory, maybe};
+use crate::card::{Argument, Card, Memory, Stage, maybe};
 use crate::rows::{Latent, Rows};
 use crate::sums::add_parts;
+use crate::update::{fill_table, table_size};
 
-/// The kernels: tiles of 8 columns of V, groups of 16 rows that a block takes, and units of 32 columns that a warp holds.
-const SHAPES: [Shape; 6] = [
+/// The kernels: tiles of 8 columns of V, groups of 16 rows that a block takes, and units of 32 columns that a warp holds. Those for
+/// fewer columns come first, and among them those that need more memory.
+const SHAPES: [Shape; 10] = [
+    Shape { tiles: 2, groups: 8, units: 4 },
     Shape { tiles: 2, groups: 2, units: 1 },
+    Shape { tiles: 2, groups: 4, units: 4 },
     Shape { tiles: 2, groups: 2, units: 4 },
     Shape { tiles: 2, groups: 1, units: 4 },
+    Shape { tiles: 3, groups: 8, units: 4 },
     Shape { tiles: 3, groups: 2, units: 1 },
+    Shape { tiles: 3, groups: 4, units: 4 },
     Shape { tiles: 3, groups: 2, units: 4 },
     Shape { tiles: 3, groups: 1, units: 4 },
 ];
@@ -25,9 +33,6 @@ struct Shape {
     groups: usize,
     units: usize,
 }
-
-/// Columns of X for which reading them twice is faster: the kernel computes with as many as it has room for.
-const RATHER_TWICE: std::ops::RangeInclusive<usize> = 129..=256;
 
 /// Columns of a descriptor, and of a unit, of which there are two.
 const COLUMNS: usize = 16;
@@ -43,16 +48,10 @@ impl Shape {
         256 * self.units / self.groups
     }
 
-    fn shared(self, parts: usize) -> usize {
-        let (width, rows) = (self.width(), 16 * self.groups);
-        let right = if self.tiles % 2 == 1 { width } else { width + 8 };
-        let floats = 12_288 * self.units
-            + 128 * right
-            + rows * width * parts
-            + width * width
-            + 2 * width
-            + rows * (width + 4);
-        4 * floats + 8 * (width * width + rows * width)
+    /// Bytes of shared memory, as the kernel shares it out.
+    fn shared(self) -> usize {
+        let (buffers, rows) = (if self.groups == 1 { 2 } else { 1 }, 16 * self.groups);
+        4 * (12_288 * self.units + 24 * buffers * (128 + rows) + table_size(self.width()) + self.width())
     }
 
     fn name(self, precision: Precision) -> String {
@@ -76,12 +75,14 @@ pub struct Fused {
     /// does not show all.
     descriptors: Option<Memory<u64>>,
     _maps: Vec<Memory<i32>>,
+    /// What a sweep is given, here and on the card: the basis, the tables and the scale.
+    given: Mutex<(Stage<f32>, Memory<f32>)>,
 }
 
-/// `C` of all views, one after the other, as the kernel leaves it.
+/// `C` of all views, one after the other, in parts.
 pub struct Cross {
-    sums: Memory<f64>,
-    width: usize,
+    parts: Memory<f64>,
+    count: usize,
 }
 
 impl Fused {
@@ -96,14 +97,11 @@ impl Fused {
             })
             .collect();
         let units = columns.div_ceil(UNIT);
-        let parts = if precision == Precision::Single { 2 } else { 1 };
         let fits = |shape: &Shape| {
-            shape.width() >= load.latent()
-                && shape.columns() >= units * UNIT
-                && shape.shared(parts) <= card.shared
+            shape.width() >= load.latent() && shape.columns() >= units * UNIT && shape.shared() <= card.shared
         };
         let Some(shape) = SHAPES.into_iter().find(fits) else { return Ok(None) };
-        if RATHER_TWICE.contains(&(units * UNIT)) || views.iter().any(|view| view.single().is_none()) {
+        if views.iter().any(|view| view.single().is_none()) {
             return Ok(None);
         }
         let mut maps = Vec::new();
@@ -135,11 +133,19 @@ impl Fused {
             descriptors.extend([views[0].single().map_or(0, |(values, _)| values.address()), 0, 0]);
         }
         let descriptors = (!simple).then(|| card.copy(&descriptors)).transpose()?;
-        let shared = shape.shared(parts);
-        Ok(Some(Self { shape, precision, shared, firsts, units, descriptors, _maps: maps }))
+        let shared = shape.shared();
+        let length =
+            UNIT * units * shape.width() + load.patterns().len() * table_size(shape.width()) + load.latent();
+        let given = Mutex::new((card.stage(length)?, card.room(length)?));
+        Ok(Some(Self { shape, precision, shared, firsts, units, descriptors, _maps: maps, given }))
     }
 
-    /// Updates V, times a scale, in place and returns `Σ x vᵀ` of the rows as they lie on the card.
+    /// Numbers of `C` of all views as the kernel leaves it.
+    pub fn size(&self) -> usize {
+        UNIT * self.units * self.shape.width()
+    }
+
+    /// Updates V, times a scale, in place and sums `x vᵀ` of the rows as they lie on the card up.
     #[allow(clippy::too_many_arguments)] // They are the arguments of a kernel.
     pub fn sweep(
         &self,
@@ -151,8 +157,15 @@ impl Fused {
         (scale, passes): (&[f64], usize),
         v: &Latent<'_>,
     ) -> Result<Cross> {
-        let (width, k) = (self.shape.width(), v.columns);
-        let mut basis = vec![0.0_f32; UNIT * self.units * width];
+        let (width, k, size) = (self.shape.width(), v.columns, self.size());
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stage, on_card) = &mut *given;
+        let values = stage.values(card)?;
+        let length = values.len();
+        values.fill(0.0);
+        let (basis, rest) = values.split_at_mut(size);
+        let (tables, scales) = rest.split_at_mut(pattern_views.len() * table_size(width));
+        scales.iter_mut().zip(scale).for_each(|(to, value)| *to = *value as f32);
         let mut offsets = Vec::with_capacity(views.len());
         for ((view, own), first) in views.iter().zip(bases).zip(&self.firsts) {
             let (folded, offset) = view.folded(own);
@@ -161,35 +174,22 @@ impl Fused {
             }
             offsets.push(offset);
         }
-        let (mut tables, mut exact) = (Vec::new(), Vec::new());
-        for views in pattern_views {
-            let mut gram = vec![0.0; width * width];
-            let mut last = vec![0.0_f32; 2 * width];
-            for row in 0..k {
-                for column in 0..k {
-                    gram[row * width + column] =
-                        views.iter().map(|&view| view_grams[view][row * k + column]).sum();
-                }
-                let diagonal = gram[row * width + row];
-                if diagonal >= crate::shard::SMALLEST {
-                    last[row] = (1.0 / diagonal) as f32;
-                }
-                last[width + row] = views.iter().map(|&view| offsets[view][row]).sum::<f64>() as f32;
-            }
-            let entry = |together: usize, i: usize| {
-                let (a, l, c) = (i / (together * width), i / together % width, i % together);
-                gram[(together * a + c) * width + l]
+        for (views, table) in pattern_views.iter().zip(tables.chunks_exact_mut(table_size(width))) {
+            let gram = |row: usize, column: usize| -> f64 {
+                views.iter().map(|&view| view_grams[view][row * k + column]).sum()
             };
-            tables.extend((0..width * width).map(|i| entry(4, i) as f32));
-            tables.extend(last);
-            exact.extend((0..width * width).map(|i| entry(2, i)));
+            fill_table(table, width, k, gram);
+            for (row, offset) in table[table_size(width) - width..].iter_mut().take(k).enumerate() {
+                *offset = views.iter().map(|&view| offsets[view][row]).sum::<f64>() as f32;
+            }
         }
-        let (basis, tables, exact) = (card.copy(&basis)?, card.copy(&tables)?, card.copy(&exact)?);
-        let scale = card.copy(&scale.iter().map(|&value| value as f32).collect::<Vec<_>>())?;
+        card.send(stage, length, on_card, 0)?;
+        let (basis, tables) = (on_card.at(), on_card.from(size));
+        let scale = on_card.from(length - k);
         let tiles = v.instances.div_ceil(16 * self.shape.groups);
-        let blocks = (card.processors * if self.shape.units == 1 { 2 } else { 1 }).min(tiles).max(1);
-        let (size, parts) = (UNIT * self.units * width, blocks * self.shape.groups);
-        let partial = card.zeros::<f64>(parts * size)?;
+        let blocks = (card.processors * if self.shape.units == 1 { 2 } else { 1 }).min(tiles);
+        let count = blocks * self.shape.groups;
+        let parts = card.room::<f64>(count * size)?;
         let (address, stride) = match views[0].single() {
             Some((values, stride)) => (values.at(), stride),
             None => (Argument::NULL, 0),
@@ -201,31 +201,31 @@ impl Fused {
             Argument::int(stride),
             maybe(self.descriptors.as_ref()),
             Argument::int(self.units),
-            basis.at(),
-            tables.at(),
-            exact.at(),
+            basis,
+            tables,
             maybe(patterns),
             v.v.at(),
-            scale.at(),
+            scale,
             v.v.at(),
             Argument::long(v.instances),
             Argument::int(k),
             Argument::int(passes),
-            partial.at(),
+            parts.at(),
         ];
         card.launch(&kernel, (blocks, 1, 1), (256, 1), &arguments)?;
-        let sums = card.room::<f64>(size)?;
-        add_parts(card, &partial, size, parts, sums.at())?;
-        Ok(Cross { sums, width })
+        Ok(Cross { parts, count })
     }
 
-    /// The sums of each view, features × columns of V.
-    pub fn cross(&self, card: &Card, cross: &Cross, views: &[Rows], k: usize) -> Result<Vec<Matrix>> {
-        let sums = card.read(&cross.sums)?;
-        let of = |(view, first): (&Rows, &usize)| {
-            Matrix::from_fn(view.features, k, |f, column| sums[(first + f) * cross.width + column])
-        };
-        Ok(views.iter().zip(&self.firsts).map(of).collect())
+    /// Adds the parts up.
+    pub fn add(&self, card: &Card, cross: &Cross, out: Argument) -> Result<()> {
+        add_parts(card, &cross.parts, self.size(), cross.count, out)
+    }
+
+    /// The sums of a view, features × columns of V, among those of all.
+    pub fn of_view(&self, sums: &[f64], view: usize, features: usize, k: usize) -> Result<Matrix> {
+        let width = self.shape.width();
+        let rows = sums[self.firsts[view] * width..].chunks_exact(width).take(features);
+        Matrix::new(features, k, rows.flat_map(|row| &row[..k]).copied().collect())
     }
 }
 

@@ -12,12 +12,14 @@ modules! {
     "products_f32_1" "products_f32_2" "products_f32_3" "products_f32_4" "products_f32_5" "products_f32_6" "products_f32_7" "products_tf32_1" "products_tf32_2" "products_tf32_3" "products_tf32_4" "products_tf32_5" "products_tf32_6"
     "products_tf32_7" "products_f64_1" "products_f64_2" "products_f64_3" "products_f64_4" "products_f64_5"
     "products_f64_6" "products_f64_7"
-    "fused_f32_2_2_1" "fused_f32_2_2_4" "fused_f32_2_1_4" "fused_f32_3_2_1" "fused_f32_3_2_4" "fused_f32_3_1_4"
-    "fused_tf32_2_2_1" "fused_tf32_2_2_4" "fused_tf32_2_1_4" "fused_tf32_3_2_1" "fused_tf32_3_2_4" "fused_tf32_3_1_4"
-    "latent_float_1_4" "latent_float_1_8" "latent_float_1_12" "latent_float_1_16" "latent_float_1_20" "latent_float_1_24"
-    "latent_float_2_16" "latent_float_4_12" "latent_float_4_16" "latent_float_8_16" "latent_float_16_16"
-    "latent_double_1_4" "latent_double_1_8" "latent_double_1_12" "latent_double_1_16" "latent_double_1_20" "latent_double_1_24"
-    "latent_double_2_16" "latent_double_4_12" "latent_double_4_16" "latent_double_8_16" "latent_double_16_16"
+    "fused_f32_2_8_4" "fused_f32_2_2_1" "fused_f32_2_4_4" "fused_f32_2_2_4" "fused_f32_2_1_4"
+    "fused_f32_3_8_4" "fused_f32_3_2_1" "fused_f32_3_4_4" "fused_f32_3_2_4" "fused_f32_3_1_4"
+    "fused_tf32_2_8_4" "fused_tf32_2_2_1" "fused_tf32_2_4_4" "fused_tf32_2_2_4" "fused_tf32_2_1_4"
+    "fused_tf32_3_8_4" "fused_tf32_3_2_1" "fused_tf32_3_4_4" "fused_tf32_3_2_4" "fused_tf32_3_1_4"
+    "latent_1_4" "latent_1_8" "latent_1_12" "latent_1_16" "latent_1_20" "latent_1_24"
+    "latent_2_16" "latent_4_12" "latent_4_16" "latent_8_16" "latent_16_16"
+    "update_4_1" "update_4_2" "update_4_3" "update_4_4" "update_2_5" "update_2_6"
+    "update_2_7" "update_2_8" "update_8_12" "update_8_16" "update_8_24" "update_8_32"
     "sums" "nearest" "holes" "links" "given"
 }
 
@@ -30,12 +32,21 @@ pub fn source(module: &str) -> &'static str {
 const LATENT: [(usize, usize); 11] =
     [(1, 4), (1, 8), (1, 12), (1, 16), (1, 20), (1, 24), (2, 16), (4, 12), (4, 16), (8, 16), (16, 16)];
 
+/// Threads that work on a row of V in single precision, and its tiles.
+const UPDATE: [(usize, usize); 12] =
+    [(4, 1), (4, 2), (4, 3), (4, 4), (2, 5), (2, 6), (2, 7), (2, 8), (8, 12), (8, 16), (8, 24), (8, 32)];
+
 /// Columns of V, at most.
 pub const MOST_COLUMNS: usize = 256;
 
 /// Threads per row and numbers per thread for a V with so many columns.
 pub fn latent_shape(latent: usize) -> (usize, usize) {
     LATENT.into_iter().find(|(lanes, entries)| lanes * entries >= latent).unwrap_or(LATENT[LATENT.len() - 1])
+}
+
+/// Threads per row and tiles of a V with so many columns in single precision.
+pub fn update_shape(latent: usize) -> (usize, usize) {
+    UPDATE.into_iter().find(|(_, tiles)| TILE * tiles >= latent).unwrap_or(UPDATE[UPDATE.len() - 1])
 }
 
 /// Columns of a tile of the products, and the tiles that one block takes, at most.
@@ -67,9 +78,10 @@ mod tests {
             }
             let (lanes, entries) = latent_shape(latent);
             assert!(lanes * entries >= latent);
-            for number in ["float", "double"] {
-                assert!(source(&format!("latent_{number}_{lanes}_{entries}")).contains(".entry latent_step"));
-            }
+            assert!(source(&format!("latent_{lanes}_{entries}")).contains(".entry latent_step"));
+            let (lanes, tiles) = update_shape(latent);
+            assert!(tiles * TILE >= latent);
+            assert!(source(&format!("update_{lanes}_{tiles}")).contains(".entry update"));
         }
     }
 }

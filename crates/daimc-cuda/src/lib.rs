@@ -15,6 +15,7 @@ mod parts;
 mod rows;
 mod shard;
 mod sums;
+mod update;
 
 use std::sync::Arc;
 

@@ -24,10 +24,20 @@ pub struct Parts<'a> {
 
 /// What one card has.
 struct Share<'a> {
-    card: Arc<Card>,
+    parts: Vec<Part<'a>>,
     /// The same card, with a stream that brings rows while it works.
     loader: Card,
-    parts: Vec<Part<'a>>,
+    card: Tidied,
+}
+
+/// A card that gives back the memory that it keeps for us, once all else is dropped: other libraries may wait for it.
+struct Tidied(Arc<Card>);
+
+impl Drop for Tidied {
+    fn drop(&mut self) {
+        // An error of the card has been or will be told by whoever works there.
+        let _ = self.0.free();
+    }
 }
 
 /// Some successive instances.
@@ -182,7 +192,7 @@ impl<'a> Share<'a> {
             Ok(Part { load, held: Arc::new(held), stays })
         };
         let parts = ranges.map(part).collect::<Result<_>>()?;
-        Ok(Self { card: card.clone(), loader, parts })
+        Ok(Self { parts, loader, card: Tidied(card.clone()) })
     }
 
     /// Lets each shard work with its rows, and adds up what they return. Where something fails, `give_up` is called with the
@@ -201,7 +211,7 @@ impl<'a> Share<'a> {
             if passing.clone().next().is_some() {
                 scope.spawn(move || {
                     for part in passing {
-                        let rows = Held::new(&self.card, &self.loader, &part.load, precision);
+                        let rows = Held::new(&self.card.0, &self.loader, &part.load, precision);
                         let failed = rows.is_err();
                         if send.send(rows).is_err() || failed {
                             break;
@@ -249,12 +259,12 @@ impl<'a> Resident<'a> for Parts<'a> {
             share.parts.iter().map(|part| CardShard::new(part.held.clone())).collect::<Result<Vec<_>>>()
         };
         let shards = self.shares.iter().map(of).collect::<Result<_>>()?;
-        Ok(Box::new(PartsShard { parts: self, shards }))
+        Ok(Box::new(PartsShard { shards, parts: self }))
     }
 
     fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>> {
         let (share, instances) = (&self.shares[0], self.load.instances());
-        let card = &share.card;
+        let card = &share.card.0;
         let _turn = card.turn();
         let mut parts = self.parts();
         if let (Some(part), None) = (parts.next().filter(|part| part.stays), parts.next()) {
@@ -271,15 +281,15 @@ impl<'a> Resident<'a> for Parts<'a> {
     }
 
     fn multiplier(&self, links: &Links<'_>, width: usize) -> Result<Option<Box<dyn Multiplier>>> {
-        let found = CardLinks::new(&self.shares[0].card, links, width)?;
+        let found = CardLinks::new(&self.shares[0].card.0, links, width)?;
         Ok(found.map(|links| Box::new(links) as Box<dyn Multiplier>))
     }
 }
 
 /// V of all instances, in the parts that their rows are in.
 struct PartsShard<'a> {
-    parts: Arc<Parts<'a>>,
     shards: Vec<Vec<CardShard>>,
+    parts: Arc<Parts<'a>>,
 }
 
 impl PartsShard<'_> {
@@ -291,7 +301,7 @@ impl PartsShard<'_> {
         let precision = self.parts.precision;
         let pairs = self.parts.shares.iter().zip(&mut self.shards).enumerate().collect();
         let all = at_once(pairs, |(number, (share, shards)): (usize, (&Share<'_>, &mut Vec<CardShard>))| {
-            let _turn = share.card.turn();
+            let _turn = share.card.0.turn();
             share.each(precision, shards, |part, shard| work(number, part, shard), &give_up)
         })?;
         let mut all = all.into_iter();

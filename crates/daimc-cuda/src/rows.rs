@@ -10,9 +10,10 @@ use daimc::source::{Block, Buffer};
 use daimc::{Layout, Matrix, Result};
 
 use crate::Precision;
-use crate::card::{Card, Memory, maybe};
+use crate::card::{Argument, Card, Memory, maybe};
 use crate::given::Given;
-use dense::{Dense, Packed, Values};
+pub use dense::Packed;
+use dense::{Dense, Values};
 use sparse::Sparse;
 
 /// The rows of a view.
@@ -62,8 +63,8 @@ impl Fold {
 /// V in the forms that the products of some views take.
 #[derive(Default)]
 pub struct Packs {
-    f32: Option<Packed<f32>>,
-    f64: Option<Packed<f64>>,
+    pub f32: Option<Packed<f32>>,
+    pub f64: Option<Packed<f64>>,
 }
 
 impl Rows {
@@ -105,6 +106,11 @@ impl Rows {
         if let Entries::F32(own) = &self.entries { Some((&own.values, own.stride)) } else { None }
     }
 
+    /// Parts of a number that the products with dense rows of single precision multiply.
+    pub fn parts(&self) -> Option<usize> {
+        if let Entries::F32(own) = &self.entries { Some(own.parts()) } else { None }
+    }
+
     /// `Ũ` and `o` with `x'ᵀU = xᵀŨ − o` for rows x as they lie here, but for the factors of single rows.
     pub fn folded(&self, basis: &Matrix) -> (Matrix, Vec<f64>) {
         let (mut basis, mut offset) = match self.fold {
@@ -119,14 +125,17 @@ impl Rows {
 
     /// Adds `x'ᵀU` of each row to `right`, or overwrites it.
     pub fn project(&self, card: &Card, basis: &Matrix, right: &Memory<f64>, add: bool) -> Result<()> {
+        let latent = basis.columns();
         let (basis, offset) = self.folded(basis);
-        let offset = card.copy(&offset)?;
+        let mut values = basis.into_values();
+        values.extend(offset);
+        let basis = Basis { values: card.copy(&values)?, features: self.features, latent };
         let instances = maybe(self.instances.as_ref());
         match &self.entries {
-            Entries::F32(own) => own.project(card, &basis, &offset, instances, right, add),
-            Entries::F64(own) => own.project(card, &basis, &offset, instances, right, add),
-            Entries::SparseF32(own) => own.project(card, &basis, &offset, instances, right, add),
-            Entries::SparseF64(own) => own.project(card, &basis, &offset, instances, right, add),
+            Entries::F32(own) => own.project(card, &basis, instances, right, add),
+            Entries::F64(own) => own.project(card, &basis, instances, right, add),
+            Entries::SparseF32(own) => own.project(card, &basis, instances, right, add),
+            Entries::SparseF64(own) => own.project(card, &basis, instances, right, add),
         }
     }
 
@@ -203,6 +212,19 @@ impl Rows {
                 self.scaled.unfold(sums, &weights);
             }
         }
+    }
+}
+
+/// A folded basis on the card, features × columns of V, and after it the offset.
+struct Basis {
+    values: Memory<f64>,
+    features: usize,
+    latent: usize,
+}
+
+impl Basis {
+    fn offset(&self) -> Argument {
+        self.values.from(self.features * self.latent)
     }
 }
 

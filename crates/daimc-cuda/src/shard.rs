@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use daimc::accelerator::{Load, refused};
+use daimc::internal::transposed_product;
 use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
 
-use crate::card::{Argument, Card, Memory, maybe};
+use crate::card::{Argument, Card, Memory, Stage, maybe};
 use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
 use crate::rows::{Latent, Packs, Rows};
-use crate::{Precision, kernels, sums};
+use crate::{Precision, kernels, sums, update};
 
 /// The rows of some instances in all views on a card.
 pub struct Held {
@@ -99,10 +100,9 @@ impl Held {
     }
 
     /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
-    fn grams(&self, bases: &[Matrix], relaxation: f64) -> Vec<f64> {
+    fn grams(&self, of_views: &[Vec<f64>], relaxation: f64) -> Vec<f64> {
         let (lanes, entries) = kernels::latent_shape(self.latent);
         let (size, k) = (lanes * entries, self.latent);
-        let of_views: Vec<Vec<f64>> = bases.iter().map(gram).collect();
         let mut out = vec![0.0; self.pattern_views.len() * (size * size + size)];
         for (views, out) in self.pattern_views.iter().zip(out.chunks_exact_mut(size * size + size)) {
             let (matrix, steps) = out.split_at_mut(size * size);
@@ -122,15 +122,9 @@ impl Held {
     }
 }
 
-fn gram(basis: &Matrix) -> Vec<f64> {
-    let k = basis.columns();
-    let mut out = vec![0.0; k * k];
-    for row in basis.iter_rows() {
-        for (out, own) in out.chunks_exact_mut(k.max(1)).zip(row) {
-            out.iter_mut().zip(row).for_each(|(out, other)| *out += own * other);
-        }
-    }
-    out
+/// `UᵀU` of each view.
+fn grams(bases: &[Matrix]) -> Vec<Vec<f64>> {
+    bases.iter().map(|basis| transposed_product(basis, basis).into_values()).collect()
 }
 
 /// V of some instances on a card.
@@ -139,6 +133,8 @@ pub struct CardShard {
     v: Memory<f64>,
     /// `r` of each instance.
     right: Memory<f64>,
+    /// Where statistics are summed up, on the card and here, once there are some.
+    sums: Option<(Memory<f64>, Stage<f64>)>,
     begun: bool,
 }
 
@@ -147,7 +143,7 @@ impl CardShard {
     pub fn new(held: Arc<Held>) -> Result<Self> {
         let size = held.instances * held.latent;
         let (v, right) = (held.card.zeros(size)?, held.card.zeros(size)?);
-        Ok(Self { held, v, right, begun: false })
+        Ok(Self { held, v, right, sums: None, begun: false })
     }
 
     /// The same instances, with rows or without, from now on.
@@ -171,43 +167,31 @@ impl CardShard {
         Ok(())
     }
 
-    /// Runs the V step: from V times a scale, or from zero, into `to`.
+    /// Runs the V step in double precision: from V times a scale, or from zero, into `to`.
     fn step(
         &self,
         from: Option<&Memory<f64>>,
         scale: &[f64],
-        bases: &[Matrix],
+        view_grams: &[Vec<f64>],
         plan: Plan,
         to: &Memory<f64>,
     ) -> Result<()> {
         let (held, card) = (&*self.held, self.card());
         let (lanes, entries) = kernels::latent_shape(held.latent);
-        let scale = card.copy(scale)?;
-        let grams = held.grams(bases, plan.relaxation);
-        let bytes = if plan.single { 4 } else { 8 };
+        let (scale, grams) = (card.copy(scale)?, card.copy(&held.grams(view_grams, plan.relaxation))?);
         let rows = 128 / lanes;
-        let shared = rows * (held.latent + 1) * (8 + bytes);
-        let number = if plan.single { "float" } else { "double" };
-        let kernel = card.kernel(&format!("latent_{number}_{lanes}_{entries}"), "latent_step", shared)?;
-        let exact = card.copy(&grams)?;
-        let single;
-        let (grams, tolerance) = if plan.single {
-            single = card.copy(&grams.iter().map(|&value| value as f32).collect::<Vec<_>>())?;
-            (single.at(), Argument::Float(plan.tolerance as f32))
-        } else {
-            (exact.at(), Argument::Double(plan.tolerance))
-        };
+        let shared = rows * (held.latent + 1) * 16;
+        let kernel = card.kernel(&format!("latent_{lanes}_{entries}"), "latent_step", shared)?;
         let arguments = [
             maybe(from),
             scale.at(),
             self.right.at(),
-            exact.at(),
-            grams,
+            grams.at(),
             maybe(held.patterns.as_ref()),
             Argument::long(held.instances),
             Argument::int(held.latent),
             Argument::int(plan.passes),
-            tolerance,
+            Argument::Double(plan.tolerance),
             to.at(),
         ];
         card.launch(&kernel, (held.instances.div_ceil(rows), 1, 1), (128, 1), &arguments)
@@ -215,7 +199,28 @@ impl CardShard {
 
     /// Leaves V as it is, at its scale.
     pub fn rescale(&self, factors: &Factors) -> Result<()> {
-        self.step(Some(&self.v), &factors.scale, &factors.bases, Plan::NONE, &self.v)
+        self.step(Some(&self.v), &factors.scale, &grams(&factors.bases), Plan::EXACT, &self.v)
+    }
+
+    /// Some passes of the V step from V times a scale into `to`, in single precision if that will do. Returns what is known of V
+    /// after it.
+    fn update(
+        &self,
+        (scale, passes): (&[f64], usize),
+        view_grams: &[Vec<f64>],
+        single: bool,
+        to: &Memory<f64>,
+    ) -> Result<Packs> {
+        let held = &*self.held;
+        if !single {
+            self.step(Some(&self.v), scale, view_grams, Plan { passes, ..Plan::EXACT }, to)?;
+            return Ok(Packs::default());
+        }
+        let patterns = (held.patterns.as_ref(), &held.pattern_views[..]);
+        let parts = held.views.iter().find_map(Rows::parts);
+        let v = (&self.current(), to);
+        let f32 = update::update(self.card(), v, &self.right, patterns, view_grams, (scale, passes), parts)?;
+        Ok(Packs { f32, ..Packs::default() })
     }
 
     /// V as it is.
@@ -224,60 +229,64 @@ impl CardShard {
     }
 
     /// The statistics of V, given what is known of them.
-    fn statistics(&self, Known { columns, bases, cross }: Known<'_>) -> Result<Statistics> {
-        let (held, card, k) = (&*self.held, self.card(), self.held.latent);
-        let v = self.current();
+    fn statistics(&mut self, Known { columns, bases, cross, mut packs }: Known<'_>) -> Result<Statistics> {
+        let (held, k) = (self.held.clone(), self.held.latent);
+        let (card, fused) = (&*held.card, held.fused.as_ref().zip(cross));
         // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
-        // V for each view. Complete views share the latter two.
-        let size = |view: &Rows| view.features * k + k * k + k;
-        let starts: Vec<usize> = held
-            .views
-            .iter()
-            .scan(k + k * k + k, |at, view| Some(std::mem::replace(at, *at + size(view))))
-            .collect();
-        let end = starts.last().map_or(k, |start| start + held.views.last().map_or(0, size));
-        let out = card.zeros::<f64>(end)?;
-        let told = Latent { v: columns.unwrap_or(&self.v), ..v };
-        sums::columns(card, &told, None, None, out.at())?;
-        if held.views.iter().any(|view| view.instances.is_none()) {
-            sums::gram(card, &v, None, out.from(k))?;
-            sums::columns(card, &v, None, None, out.from(k + k * k))?;
+        // V for each view, then C of all views if one kernel has made it. Complete views share S and the sums of V.
+        let rows = |view: &Rows| if fused.is_some() { 0 } else { view.features * k };
+        let (mut end, mut starts) = (k + k * k + k, Vec::new());
+        for view in &held.views {
+            starts.push(end);
+            end += rows(view) + k * k + k;
         }
-        let mut packs = Packs::default();
+        let length = end + fused.map_or(0, |(fused, _)| fused.size());
+        let (out, stage) = match self.sums.take() {
+            Some((out, stage)) if out.len() >= length => self.sums.insert((out, stage)),
+            _ => self.sums.insert((card.room(length)?, card.stage(length)?)),
+        };
+        let v = Latent { v: &self.v, instances: held.instances, columns: k };
+        let complete = held.views.iter().any(|view| view.instances.is_none());
+        if complete {
+            sums::gram(card, &v, None, out.from(k))?;
+        }
+        if !complete || columns.is_some() {
+            let told = Latent { v: columns.unwrap_or(&self.v), ..v };
+            sums::columns(card, &told, None, None, out.at())?;
+        }
+        if let Some((fused, cross)) = fused {
+            fused.add(card, cross, out.from(end))?;
+        }
         for (view, &at) in held.views.iter().zip(&starts) {
-            if cross.is_none() {
-                view.gather(card, &v, &mut packs, &out, at)?;
+            if fused.is_none() {
+                view.gather(card, &v, &mut packs, out, at)?;
             }
-            let after = at + view.features * k;
+            let after = at + rows(view);
             if view.instances.is_some() {
                 sums::gram(card, &v, view.instances.as_ref(), out.from(after))?;
             }
-            if view.instances.is_some() || view.factors().is_some() {
+            if view.factors().is_some() {
                 sums::columns(card, &v, view.instances.as_ref(), view.factors(), out.from(after + k * k))?;
             }
         }
-        let all = card.read(&out)?;
-        let known = match (&held.fused, cross) {
-            (Some(fused), Some(cross)) => Some(fused.cross(card, cross, &held.views, k)?),
-            _ => None,
-        };
-        let mut known = known.map(Vec::into_iter);
+        let all = card.receive(out, length, stage)?;
         let (mut gram, mut cross) = (Vec::new(), Vec::new());
-        for (view, &at) in held.views.iter().zip(&starts) {
-            let after = at + view.features * k;
+        for (number, (view, &at)) in held.views.iter().zip(&starts).enumerate() {
+            let after = at + rows(view);
             let shared = if view.instances.is_none() { k } else { after };
-            let own_sums =
-                if view.instances.is_none() && view.factors().is_none() { k + k * k } else { after + k * k };
-            let mut sums = match known.as_mut().and_then(Iterator::next) {
-                Some(sums) => sums,
+            let own_sums = if view.factors().is_none() { shared + k * k } else { after + k * k };
+            let mut sums = match fused {
+                Some((fused, _)) => fused.of_view(&all[end..], number, view.features, k)?,
                 None => Matrix::new(view.features, k, all[at..after].to_vec())?,
             };
             view.finish(&mut sums, &all[own_sums..own_sums + k]);
             cross.push(sums);
             gram.push(Matrix::new(k, k, all[shared..shared + k * k].to_vec())?);
         }
+        let told = if complete && columns.is_none() { k + k * k } else { 0 };
+        let column_sums = all[told..told + k].to_vec();
         let holes = held.holes.as_ref().map(|holes| holes.push(card, bases, &v, &mut cross)).transpose()?;
-        let mut totals = Totals::new(gram, cross, all[..k].to_vec());
+        let mut totals = Totals::new(gram, cross, column_sums);
         if let Some(holes) = holes {
             totals.holes = holes;
         }
@@ -304,28 +313,26 @@ impl CardShard {
 }
 
 /// What is known of statistics before they are gathered.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Known<'a> {
     /// The V whose column sums are told, if it is another.
     columns: Option<&'a Memory<f64>>,
     /// The bases that tell what stands for missing cells.
     bases: Option<&'a Memory<f64>>,
     cross: Option<&'a Cross>,
+    packs: Packs,
 }
 
-/// A V step.
+/// A V step in double precision.
 #[derive(Clone, Copy)]
 struct Plan {
     passes: usize,
     tolerance: f64,
     relaxation: f64,
-    /// In single precision.
-    single: bool,
 }
 
 impl Plan {
-    /// V stays as it is.
-    const NONE: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0, single: false };
+    const EXACT: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0 };
 }
 
 impl Shard for CardShard {
@@ -348,12 +355,11 @@ impl Shard for CardShard {
         self.check(factors)?;
         let held = self.held.clone();
         let (card, bases) = (&*held.card, &factors.bases);
-        let exact = Plan::NONE;
         if stop.is_set() {
             self.rescale(factors)?;
             return Err(Error::Interrupted);
         }
-        let grams: Vec<Vec<f64>> = bases.iter().map(gram).collect();
+        let grams = grams(bases);
         let single = held.views.iter().all(Rows::is_single) && held.fits_single(&grams);
         let fused = held.fused.as_ref().filter(|_| single);
         if let (Some(fused), VStep::Update { solver: Solver::Coordinate, passes }) = (fused, step) {
@@ -371,7 +377,6 @@ impl Shard for CardShard {
             view.project(card, basis, &self.right, add)?;
             add = true;
         }
-        let update = |passes: usize| Plan { passes, single, ..exact };
         let holes = held.holes.as_ref();
         let hole_bases = holes.map(|holes| holes.bases(card, bases)).transpose()?;
         let pull = |shares: (f64, f64)| match (holes, &hole_bases) {
@@ -383,8 +388,8 @@ impl Shard for CardShard {
         match step {
             VStep::Update { solver: Solver::Coordinate, passes } => {
                 pull((1.0, 1.0))?;
-                self.step(Some(&self.v), &factors.scale, bases, update(passes), &self.v)?;
-                self.statistics(Known { bases: hole_bases.as_ref(), ..Known::default() })
+                let packs = self.update((&factors.scale, passes), &grams, single, &self.v)?;
+                self.statistics(Known { bases: hole_bases.as_ref(), packs, ..Known::default() })
             }
             VStep::Update { .. } => {
                 Err(refused(&card.name, "the multiplicative solver runs on the processor only"))
@@ -398,21 +403,22 @@ impl Shard for CardShard {
                     Some(passes) => {
                         let own = card.room(self.v.len())?;
                         pull((1.0, 1.0))?;
-                        self.step(Some(&self.v), &factors.scale, bases, update(passes), &own)?;
+                        self.update((&factors.scale, passes), &grams, single, &own)?;
                         pull((-1.0, 0.0))?;
                         Some(own)
                     }
                 };
                 let relaxation = if held.latent > MANY { OVER } else { 1.0 };
-                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation, ..exact };
-                self.step(None, &factors.scale, bases, plan, &self.v)?;
+                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation };
+                self.step(None, &factors.scale, &grams, plan, &self.v)?;
                 if let (Some(holes), Some(own)) = (holes, &hole_bases) {
                     let grams = grams.concat();
                     let exactly = (MOST_PASSES, TOLERANCE, relaxation);
                     let patterns = held.patterns.as_ref();
                     holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;
                 }
-                self.statistics(Known { columns: before.as_ref(), bases: hole_bases.as_ref(), cross: None })
+                let (columns, bases) = (before.as_ref(), hole_bases.as_ref());
+                self.statistics(Known { columns, bases, ..Known::default() })
             }
         }
     }

@@ -22,11 +22,12 @@ pub fn add_parts(card: &Card, parts: &Memory<f64>, size: usize, count: usize, ou
     card.launch(&kernel, (size.div_ceil(32), 1, 1), (32, 8), &arguments)
 }
 
-/// `Σ v vᵀ` over some rows of V.
+/// `Σ v vᵀ` and `Σ v` over some rows of V, one after the other.
 pub fn gram(card: &Card, v: &Latent<'_>, instances: Option<&Memory<i32>>, out: Argument) -> Result<()> {
     let (rows, k) = (instances.map_or(v.instances, Memory::len), v.columns);
     let (part, count) = parts(rows);
-    let partial = card.room::<f64>(count * k * k)?;
+    let size = k * k + k;
+    let partial = card.room::<f64>(count * size)?;
     let kernel = card.kernel("sums", "gram_sums", 0)?;
     let squares = k.div_ceil(32) * (k.div_ceil(32) + 1) / 2;
     let arguments = [
@@ -37,8 +38,8 @@ pub fn gram(card: &Card, v: &Latent<'_>, instances: Option<&Memory<i32>>, out: A
         Argument::long(part),
         partial.at(),
     ];
-    card.launch(&kernel, (count, squares, 1), (256, 1), &arguments)?;
-    add_parts(card, &partial, k * k, count, out)
+    card.launch(&kernel, (squares, count, 1), (256, 1), &arguments)?;
+    add_parts(card, &partial, size, count, out)
 }
 
 /// `Σ f v` over some rows of V, where each has a factor or none.

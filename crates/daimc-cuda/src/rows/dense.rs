@@ -1,9 +1,9 @@
 //! Dense rows.
 
+use daimc::Result;
 use daimc::source::{Block, Rows as Given};
-use daimc::{Matrix, Result};
 
-use super::{Latent, Source, threads};
+use super::{Basis, Latent, Source, threads};
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, Value};
 use crate::given::{self, Given as OnThisCard};
@@ -18,8 +18,6 @@ pub trait Real: Value {
 
     fn rows<'a>(given: &Given<'a>) -> &'a [Self];
     fn module(precision: Precision) -> (&'static str, usize);
-    /// A number in the parts that are multiplied.
-    fn part(value: f64, part: usize, precision: Precision) -> Self;
 }
 
 impl Real for f32 {
@@ -33,15 +31,6 @@ impl Real for f32 {
             Precision::Tf32 => ("products_tf32", 1),
         }
     }
-
-    fn part(value: f64, part: usize, precision: Precision) -> Self {
-        let value = value as Self;
-        let rounded = |value: Self| Self::from_bits(value.to_bits().wrapping_add(0x1000) & 0xffff_e000);
-        match (precision, part) {
-            (Precision::Tf32, _) | (Precision::Single, 0) => rounded(value),
-            (Precision::Single, _) => rounded(value - rounded(value)),
-        }
-    }
 }
 
 impl Real for f64 {
@@ -51,10 +40,6 @@ impl Real for f64 {
 
     fn module(_: Precision) -> (&'static str, usize) {
         ("products_f64", 1)
-    }
-
-    fn part(value: f64, _: usize, _: Precision) -> Self {
-        value
     }
 }
 
@@ -91,7 +76,7 @@ impl<T> Values<T> {
 }
 
 /// Rows of V as the second product takes them.
-pub struct Packed<T>(Memory<T>);
+pub struct Packed<T>(pub Memory<T>);
 
 /// Bytes of rows on their way at a time.
 const STAGE: usize = 64 << 20;
@@ -169,30 +154,47 @@ impl<T: Real> Dense<T> {
         Ok(values)
     }
 
+    /// Parts of a number that are multiplied.
+    pub fn parts(&self) -> usize {
+        T::module(self.precision).1
+    }
+
     pub fn project(
         &self,
         card: &Card,
-        basis: &Matrix,
-        offset: &Memory<f64>,
+        basis: &Basis,
         instances: Argument,
         right: &Memory<f64>,
         add: bool,
     ) -> Result<()> {
-        let latent = basis.columns();
-        let (tiles, groups) = kernels::tiles(latent);
+        let (tiles, groups) = kernels::tiles(basis.latent);
         let (module, parts) = T::module(self.precision);
-        let basis = card.copy(&laid_out::<T>(basis, self.precision))?;
-        let kernel =
-            card.kernel(&format!("{module}_{tiles}"), "project", project_bytes::<T>(tiles, parts))?;
+        let module = format!("{module}_{tiles}");
+        let size = self.features.next_multiple_of(T::DEPTH) * tiles * kernels::TILE;
+        let laid_out = card.room::<T>(groups * size * parts)?;
+        let arguments = [
+            basis.values.at(),
+            Argument::int(self.features),
+            Argument::int(basis.latent),
+            Argument::int(size),
+            laid_out.at(),
+        ];
+        card.launch(
+            &card.kernel(&module, "lay_out", 0)?,
+            (size.div_ceil(256), groups, 1),
+            (256, 1),
+            &arguments,
+        )?;
+        let kernel = card.kernel(&module, "project", project_bytes::<T>(tiles, parts))?;
         let arguments = [
             self.values.at(),
             Argument::long(self.stride),
             instances,
             Argument::long(self.rows),
             Argument::int(self.features),
-            basis.at(),
-            offset.at(),
-            Argument::int(latent),
+            laid_out.at(),
+            basis.offset(),
+            Argument::int(basis.latent),
             right.at(),
             Argument::int(add.into()),
         ];
@@ -304,34 +306,6 @@ fn fill<T: Real>(features: usize, block: &Block<'_>, rows: &[(usize, usize)], st
             });
         }
     });
-}
-
-/// A basis as the first product takes it: for each group of columns, 8 features at a time, for each tile and each part two numbers
-/// for each of 32 threads.
-fn laid_out<T: Real>(basis: &Matrix, precision: Precision) -> Vec<T> {
-    let (features, latent) = (basis.rows(), basis.columns());
-    let (tiles, groups) = kernels::tiles(latent);
-    let (_, parts) = T::module(precision);
-    let steps = features.div_ceil(T::DEPTH) * T::DEPTH / 8;
-    let mut out = Vec::with_capacity(groups * steps * tiles * parts * 64);
-    for group in 0..groups {
-        for step in 0..steps {
-            for tile in 0..tiles {
-                for part in 0..parts {
-                    for thread in 0..32 {
-                        for half in 0..2 {
-                            let feature = 8 * step + thread % 4 + 4 * half;
-                            let k = (group * tiles + tile) * kernels::TILE + thread / 4;
-                            let there = feature < features && k < latent;
-                            let value = if there { basis[(feature, k)] } else { 0.0 };
-                            out.push(T::part(value, part, precision));
-                        }
-                    }
-                }
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

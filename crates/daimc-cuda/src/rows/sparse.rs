@@ -1,9 +1,9 @@
 //! Sparse rows: by row for the first product, and by feature for the second.
 
+use daimc::Result;
 use daimc::source::{Csr, Rows as Given};
-use daimc::{Matrix, Result};
 
-use super::{Latent, Source};
+use super::{Basis, Latent, Source};
 use crate::card::{Argument, Card, Memory, Value, maybe};
 
 /// A number of sparse rows.
@@ -88,25 +88,22 @@ impl<T: Entry + daimc::Scalar> Sparse<T> {
     pub fn project(
         &self,
         card: &Card,
-        basis: &Matrix,
-        offset: &Memory<f64>,
+        basis: &Basis,
         instances: Argument,
         right: &Memory<f64>,
         add: bool,
     ) -> Result<()> {
-        let latent = basis.columns();
-        let basis = card.copy(basis.values())?;
-        let kernel = card.kernel("sums", &format!("project_sparse_{}", Self::name(latent)), 0)?;
+        let kernel = card.kernel("sums", &format!("project_sparse_{}", Self::name(basis.latent)), 0)?;
         let arguments = [
             self.offsets.at(),
             self.columns.at(),
             self.values.at(),
             instances,
             Argument::long(self.rows),
-            basis.at(),
-            offset.at(),
+            basis.values.at(),
+            basis.offset(),
             maybe(self.factors.as_ref()),
-            Argument::int(latent),
+            Argument::int(basis.latent),
             right.at(),
             Argument::int(add.into()),
         ];
