@@ -297,12 +297,13 @@ impl<'a> Centres<'a> {
         scratch: &mut Scratch,
         mut each: impl FnMut((usize, usize), u32, f64, &[f64]),
     ) {
+        let mut squares = Vec::with_capacity(TILE);
         for rows in rows.chunks(TILE) {
+            self.from_centre.squares(block, rows, &mut squares);
             self.lens.project_each(block, rows, &self.targets.operand, scratch, |i, products| {
-                let at = rows[i];
-                self.targets.distances(self.from_centre.square(block, at), products);
+                self.targets.distances(squares[i], products);
                 let (label, distance) = nearest(products);
-                each(at, label, distance, products);
+                each(rows[i], label, distance, products);
             });
         }
     }

@@ -25,6 +25,8 @@ mod norms;
 mod products;
 mod queries;
 
+use pulp::{Arch, Simd, WithSimd};
+
 use crate::kernel::Scalar;
 use crate::scale::Scaling;
 use crate::scan::Scan;
@@ -220,6 +222,7 @@ impl Lens {
     }
 
     /// `‖x‖` and `‖(x − m) ∘ c‖` of a row.
+    #[inline(always)]
     fn lengths(&self, block: &Block<'_>, row: usize) -> (f64, f64) {
         match block.rows {
             Rows::DenseF32(x) => self.dense_lengths(&x[row * self.features..][..self.features]),
@@ -229,6 +232,7 @@ impl Lens {
         }
     }
 
+    #[inline(always)]
     fn dense_lengths<T: Scalar>(&self, row: &[T]) -> (f64, f64) {
         let Scaling { shift, factor, .. } = &self.scaling;
         let stored = length_of(row, |_, x| x);
@@ -296,11 +300,27 @@ impl Lens {
 
     /// `‖x'‖²` of an instance, from its stored values, with those that stand for missing cells.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
-        (self.lengths(block, row).1 * self.full_factor(instance)).powi(2)
+        (Arch::new().dispatch(ScaledLength { lens: self, block, row }) * self.full_factor(instance)).powi(2)
     }
 
     pub fn features(&self) -> usize {
         self.features
+    }
+}
+
+/// `‖(x − m) ∘ c‖` of a row.
+struct ScaledLength<'a> {
+    lens: &'a Lens,
+    block: &'a Block<'a>,
+    row: usize,
+}
+
+impl WithSimd for ScaledLength<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        self.lens.lengths(self.block, self.row).1
     }
 }
 
@@ -385,8 +405,24 @@ fn sum_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
 }
 
 fn add_dense<T: Scalar>(row: &[T], weight: f64, target: &mut [f64]) {
-    for (target, value) in target.iter_mut().zip(row) {
-        *target += weight * value.to_f64();
+    Arch::new().dispatch(AddDense { row, weight, target });
+}
+
+/// `target += weight · x`.
+struct AddDense<'a, T> {
+    row: &'a [T],
+    weight: f64,
+    target: &'a mut [f64],
+}
+
+impl<T: Scalar> WithSimd for AddDense<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (target, value) in self.target.iter_mut().zip(self.row) {
+            *target += self.weight * value.to_f64();
+        }
     }
 }
 
