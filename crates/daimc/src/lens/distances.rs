@@ -134,9 +134,12 @@ impl FromCentre<'_> {
         let Lens { scaling, centre, .. } = self.lens;
         let (shift, factor) = (&scaling.shift, &scaling.factor);
         match (shift.is_empty(), factor.is_empty()) {
-            (_, true) => length_of(row, |f, x| x * whole - centre[f]),
-            (true, false) => length_of(row, |f, x| x * factor[f] * whole - centre[f]),
-            (false, false) => length_of(row, |f, x| scaled(x, shift[f], factor[f]) * whole - centre[f]),
+            (_, true) => length_of(row, [centre], |_, x, [own]| x * whole - own),
+            (true, false) => length_of(row, [factor, centre], |_, x, [c, own]| x * c * whole - own),
+            (false, false) => {
+                let beside = [shift, factor, centre].map(Vec::as_slice);
+                length_of(row, beside, |_, x, [m, c, own]| scaled(x, m, c) * whole - own)
+            }
         }
     }
 
