@@ -43,7 +43,7 @@ pub(crate) fn consolidate(
     let rows = Scan::new(&rows, sweep.scan.stop());
     let (lens, centres) = clusters(&sweep.scan, &sweep.lenses, &rows, options)?;
     let found = kmeans::assign(&rows, 0, &lens, &centres)?;
-    let labels: Vec<usize> = found.labels.into_iter().map(|label| label as usize).collect();
+    let labels: Vec<usize> = found.labels.par_iter().map(|&label| label as usize).collect();
     from_clusters(sweep, options, restart(&labels, options.clusters))
 }
 
@@ -163,11 +163,11 @@ pub(crate) fn restart(labels: &[usize], clusters: usize) -> Matrix {
 pub(crate) fn restart_some(labels: &[usize], sizes: &[usize]) -> Matrix {
     let mut v = Matrix::zeros(labels.len(), sizes.len());
     let floor = FLOOR * sizes.iter().sum::<usize>() as f64;
-    for (i, &label) in labels.iter().enumerate() {
-        for (k, value) in v.row_mut(i).iter_mut().enumerate() {
-            let own = if k == label { 1.0 } else { 0.0 };
-            *value = (own + FLOOR) / (sizes[k] as f64 + floor);
-        }
-    }
+    let of = |own: f64| sizes.iter().map(|&size| (own + FLOOR) / (size as f64 + floor)).collect::<Vec<_>>();
+    let (others, own) = (of(0.0), of(1.0));
+    v.each_row(|i, row| {
+        row.copy_from_slice(&others);
+        row[labels[i]] = own[labels[i]];
+    });
     v
 }

@@ -203,7 +203,8 @@ impl Descent {
 
     /// Applies the scale that the last iteration has left to V, which is then that of these bases.
     pub fn apply_scale(&mut self, v: &mut Matrix) {
-        v.scale_columns(&self.take_scale());
+        let scale = self.take_scale();
+        v.each_row(|_, row| row.iter_mut().zip(&scale).for_each(|(value, factor)| *value *= factor));
     }
 
     /// The scale that is still to be applied to V by whoever holds it.

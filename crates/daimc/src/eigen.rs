@@ -115,8 +115,7 @@ pub(crate) fn leading_in_place<T: Scalar>(
         let largest = (0..count).map(|k| values[n - 1 - k]).collect();
         return Ok((largest, Matrix::from_fn(n, count, |i, k| vectors[(i, n - 1 - k)])));
     }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut block: Vec<T> = (0..n * width).map(|_| T::from_f64(rng.random_range(-1.0..1.0))).collect();
+    let mut block: Vec<T> = random(n * width, seed);
     let mut image = vec![T::default(); n * width];
     let mut values = Vec::new();
     for round in 0..MOST_ROUNDS {
@@ -134,7 +133,20 @@ pub(crate) fn leading_in_place<T: Scalar>(
     }
     drop(image);
     values.truncate(count);
-    Ok((values, Matrix::from_fn(n, count, |i, k| block[i * width + k].to_f64())))
+    let mut vectors = Matrix::zeros(n, count);
+    vectors.each_row(|i, row| row.iter_mut().zip(&block[i * width..]).for_each(|(to, x)| *to = x.to_f64()));
+    Ok((values, vectors))
+}
+
+/// Random numbers from −1 to 1, those that one thread would draw from the seed. Each takes two words of the stream.
+fn random<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
+    let mut numbers = vec![T::default(); count];
+    numbers.par_chunks_mut(ROWS).enumerate().for_each(|(part, numbers)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_word_pos(2 * (part * ROWS) as u128);
+        numbers.iter_mut().for_each(|number| *number = T::from_f64(rng.random_range(-1.0..1.0)));
+    });
+    numbers
 }
 
 /// The longest `S x − λ x` of the first `count` vectors.
@@ -213,6 +225,13 @@ mod tests {
         let mut scaled = vectors.clone();
         scaled.scale_columns(&values);
         (linalg::product_transposed(&scaled, &vectors), values)
+    }
+
+    #[test]
+    fn random_numbers_are_those_of_one_stream() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let expected: Vec<f64> = (0..3 * ROWS + 5).map(|_| rng.random_range(-1.0..1.0)).collect();
+        assert_eq!(random::<f64>(expected.len(), 7), expected);
     }
 
     #[test]

@@ -418,10 +418,13 @@ impl<'a> Prototypes<'a> {
                     }
                     if let (Some(gram), Some(latent)) = (&seen.gram, self.latent) {
                         let v = latent.row(instance);
-                        let filled = error(seen.lens.square(block, rows[i]), with_basis, v, gram, made);
-                        let basis = &self.model.views[seen.place].basis;
-                        let error = (filled - seen.lens.hole_error(block, rows[i], basis, v)).max(0.0);
-                        let square = seen.lens.observed_square(block, rows[i]);
+                        let mut square = seen.lens.square(block, rows[i]);
+                        let mut error = error(square, with_basis, v, gram, made);
+                        if !block.holes.row(rows[i].1).is_empty() {
+                            let basis = &self.model.views[seen.place].basis;
+                            error = (error - seen.lens.hole_error(block, rows[i], basis, v)).max(0.0);
+                            square = seen.lens.observed_square(block, rows[i]);
+                        }
                         residuals[seen.place][labels[instance]].add(Residual { error, square });
                         moments[number].add(&seen.lens, block, rows[i], square);
                     }

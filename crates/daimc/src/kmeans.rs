@@ -7,6 +7,8 @@ mod lloyd;
 mod points;
 mod starts;
 
+use std::collections::HashMap;
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -47,13 +49,32 @@ pub(crate) struct Clustering {
 
 /// At most `limit` present instances of a view, in increasing order: all of them, or a seeded sample.
 pub(crate) fn sample(source: &dyn Source, view: usize, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
+    let shown = source.schema().view(view);
+    if shown.is_complete() {
+        return sample_instances(source, limit, rng);
+    }
     let numbers = 0..crate::views::index(source.instances());
-    thin(numbers.filter(|&i| source.is_present(view, i as usize)).collect(), limit, rng)
+    thin(numbers.filter(|&i| shown.shows(i as usize)).collect(), limit, rng)
 }
 
 /// At most `limit` instances, in increasing order: all of them, or a seeded sample.
 pub(crate) fn sample_instances(source: &dyn Source, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
-    thin((0..crate::views::index(source.instances())).collect(), limit, rng)
+    let instances = source.instances();
+    let all = crate::views::index(instances);
+    if instances <= limit {
+        return (0..all).collect();
+    }
+    // As `thin` does, of numbers most of which stay where they are and need not be written: those that were moved.
+    let mut moved: HashMap<usize, u32> = HashMap::with_capacity(limit);
+    let mut chosen: Vec<u32> = Vec::with_capacity(limit);
+    for i in 0..limit {
+        let j = rng.random_range(i..instances);
+        let here = moved.get(&i).copied().unwrap_or(crate::views::index(i));
+        let there = if j == i { Some(here) } else { moved.insert(j, here) };
+        chosen.push(there.unwrap_or(crate::views::index(j)));
+    }
+    chosen.sort_unstable();
+    chosen
 }
 
 /// At most `limit` of some numbers, in increasing order: all of them, or a seeded sample.
@@ -297,12 +318,13 @@ impl<'a> Centres<'a> {
         scratch: &mut Scratch,
         mut each: impl FnMut((usize, usize), u32, f64, &[f64]),
     ) {
+        let mut squares = Vec::with_capacity(TILE);
         for rows in rows.chunks(TILE) {
+            self.from_centre.squares(block, rows, &mut squares);
             self.lens.project_each(block, rows, &self.targets.operand, scratch, |i, products| {
-                let at = rows[i];
-                self.targets.distances(self.from_centre.square(block, at), products);
+                self.targets.distances(squares[i], products);
                 let (label, distance) = nearest(products);
-                each(at, label, distance, products);
+                each(rows[i], label, distance, products);
             });
         }
     }
@@ -383,6 +405,17 @@ mod tests {
                 assert!(all.windows(2).all(|two| two[0].inertia <= two[1].inertia * (1.0 + SAME)));
             }
         });
+    }
+
+    #[test]
+    fn a_sample_of_all_instances_is_that_of_their_numbers() {
+        let source = Views::new(vec![View::dense("x", 1, vec![0.0; 1000]).unwrap()]).unwrap();
+        for (seed, limit) in (0..).zip([0, 1, 10, 500, 999, 1000, 2000]) {
+            let [mut rng, mut again] = [(); 2].map(|()| ChaCha8Rng::seed_from_u64(seed));
+            let chosen = sample_instances(&source, limit, &mut rng);
+            assert_eq!(chosen, thin((0..1000).collect(), limit, &mut again));
+            assert_eq!(rng, again);
+        }
     }
 
     #[test]

@@ -25,6 +25,10 @@ mod norms;
 mod products;
 mod queries;
 
+use std::array::from_fn;
+
+use pulp::{Arch, Simd, WithSimd};
+
 use crate::kernel::Scalar;
 use crate::scale::Scaling;
 use crate::scan::Scan;
@@ -220,6 +224,7 @@ impl Lens {
     }
 
     /// `‖x‖` and `‖(x − m) ∘ c‖` of a row.
+    #[inline(always)]
     fn lengths(&self, block: &Block<'_>, row: usize) -> (f64, f64) {
         match block.rows {
             Rows::DenseF32(x) => self.dense_lengths(&x[row * self.features..][..self.features]),
@@ -229,26 +234,28 @@ impl Lens {
         }
     }
 
+    #[inline(always)]
     fn dense_lengths<T: Scalar>(&self, row: &[T]) -> (f64, f64) {
         let Scaling { shift, factor, .. } = &self.scaling;
-        let stored = length_of(row, |_, x| x);
-        let scaled = match (shift.is_empty(), factor.is_empty()) {
-            (_, true) => stored,
-            (true, false) => length_of(row, |f, x| x * factor[f]),
-            (false, false) => length_of(row, |f, x| scaled(x, shift[f], factor[f])),
-        };
-        (stored, scaled)
+        match (shift.is_empty(), factor.is_empty()) {
+            (_, true) => {
+                let stored = length_of(row, [], |_, x, []| x);
+                (stored, stored)
+            }
+            (true, false) => both_lengths(row, [factor], |_, x, [c]| x * c),
+            (false, false) => both_lengths(row, [shift, factor], |_, x, [m, c]| scaled(x, m, c)),
+        }
     }
 
     fn sparse_lengths<T: Scalar>(&self, csr: Csr<'_, T>, row: usize) -> (f64, f64) {
         let Scaling { shift, factor, .. } = &self.scaling;
         let (columns, values) = csr.row(row);
-        let stored = length_of(values, |_, x| x);
+        let stored = length_of(values, [], |_, x, []| x);
         if factor.is_empty() {
             return (stored, stored);
         }
         if shift.is_empty() {
-            return (stored, length_of(values, |i, x| x * factor[columns[i] as usize]));
+            return (stored, length_of(values, [], |i, x, []| x * factor[columns[i] as usize]));
         }
         let changes = columns.iter().zip(values).map(|(&f, value)| {
             let (m, c) = (shift[f as usize], factor[f as usize]);
@@ -296,11 +303,27 @@ impl Lens {
 
     /// `‖x'‖²` of an instance, from its stored values, with those that stand for missing cells.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
-        (self.lengths(block, row).1 * self.full_factor(instance)).powi(2)
+        (Arch::new().dispatch(ScaledLength { lens: self, block, row }) * self.full_factor(instance)).powi(2)
     }
 
     pub fn features(&self) -> usize {
         self.features
+    }
+}
+
+/// `‖(x − m) ∘ c‖` of a row.
+struct ScaledLength<'a> {
+    lens: &'a Lens,
+    block: &'a Block<'a>,
+    row: usize,
+}
+
+impl WithSimd for ScaledLength<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        self.lens.lengths(self.block, self.row).1
     }
 }
 
@@ -348,13 +371,41 @@ pub(crate) fn scaled(x: f64, m: f64, c: f64) -> f64 {
     if c == 0.0 { 0.0 } else { (x - m) * c }
 }
 
-/// `√Σ term²` over the values of a row, also where the squares leave the range of numbers.
+/// `√Σ term²` over the values of a row, also where the squares leave the range of numbers. A term is made of the number of the
+/// value, the value, and what stands at its place in each of `beside`.
 #[inline(always)]
-fn length_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
-    let square = sum_of(row, |i, x| term(i, x).powi(2));
+fn length_of<T: Scalar, const M: usize>(
+    row: &[T],
+    beside: [&[f64]; M],
+    term: impl Fn(usize, f64, [f64; M]) -> f64,
+) -> f64 {
+    let [square] = sums_of(row, beside, |i, x, beside| [term(i, x, beside).powi(2)]);
+    length_from(square, row, beside, term)
+}
+
+/// The length of a row as it is, and that of its terms, from one look at the row.
+#[inline(always)]
+fn both_lengths<T: Scalar, const M: usize>(
+    row: &[T],
+    beside: [&[f64]; M],
+    term: impl Fn(usize, f64, [f64; M]) -> f64,
+) -> (f64, f64) {
+    let [stored, scaled] = sums_of(row, beside, |i, x, beside| [x.powi(2), term(i, x, beside).powi(2)]);
+    (length_from(stored, row, [], |_, x, []| x), length_from(scaled, row, beside, term))
+}
+
+/// `√Σ term²`, given the sum of the squares as it was found.
+#[inline(always)]
+fn length_from<T: Scalar, const M: usize>(
+    square: f64,
+    row: &[T],
+    beside: [&[f64]; M],
+    term: impl Fn(usize, f64, [f64; M]) -> f64,
+) -> f64 {
     if square.is_nan() || square.is_finite() && square > 1e-280 {
         return square.sqrt();
     }
+    let term = |i: usize, x: f64| term(i, x, from_fn(|m| beside[m][i]));
     let terms = row.iter().enumerate().map(|(i, value)| term(i, value.to_f64()));
     let largest = terms.map(f64::abs).fold(0.0, f64::max);
     if largest == 0.0 || !largest.is_finite() {
@@ -362,7 +413,8 @@ fn length_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
     }
     // A power of two: the digits are those that the same row has at another magnitude.
     let unit = power_near(largest);
-    sum_of(row, |i, x| (term(i, x) / unit).powi(2)).sqrt() * unit
+    let [square] = sums_of(row, [], |i, x, []| [(term(i, x) / unit).powi(2)]);
+    square.sqrt() * unit
 }
 
 /// A power of two within a factor of two of a positive number, but for numbers at the ends of the range.
@@ -370,23 +422,52 @@ pub(crate) fn power_near(value: f64) -> f64 {
     2.0_f64.powi(value.log2().clamp(-1000.0, 1000.0) as i32)
 }
 
+/// `Σ terms` over the values of a row, each in eight partial sums; see [`length_of`].
 #[inline(always)]
-fn sum_of<T: Scalar>(row: &[T], term: impl Fn(usize, f64) -> f64) -> f64 {
-    let mut sums = [0.0; 8];
+fn sums_of<T: Scalar, const M: usize, const N: usize>(
+    row: &[T],
+    beside: [&[f64]; M],
+    terms: impl Fn(usize, f64, [f64; M]) -> [f64; N],
+) -> [f64; N] {
     let (chunks, rest) = row.as_chunks::<8>();
+    let start = 8 * chunks.len();
+    // As many as there are of the row, which the compiler then knows.
+    let whole: [&[[f64; 8]]; M] = from_fn(|m| &beside[m].as_chunks::<8>().0[..chunks.len()]);
+    let mut sums = [[0.0; 8]; N];
     for (i, chunk) in chunks.iter().enumerate() {
-        for (lane, value) in chunk.iter().enumerate() {
-            sums[lane] += term(8 * i + lane, value.to_f64());
+        let beside: [[f64; 8]; M] = from_fn(|m| whole[m][i]);
+        for lane in 0..8 {
+            let terms = terms(8 * i + lane, chunk[lane].to_f64(), from_fn(|m| beside[m][lane]));
+            (0..N).for_each(|n| sums[n][lane] += terms[n]);
         }
     }
-    let start = 8 * chunks.len();
-    let rest = rest.iter().enumerate().map(|(i, value)| term(start + i, value.to_f64()));
-    sums.iter().sum::<f64>() + rest.sum::<f64>()
+    let mut ends = [0.0; N];
+    for (i, value) in (start..).zip(rest) {
+        let terms = terms(i, value.to_f64(), from_fn(|m| beside[m][i]));
+        (0..N).for_each(|n| ends[n] += terms[n]);
+    }
+    from_fn(|n| sums[n].iter().sum::<f64>() + ends[n])
 }
 
 fn add_dense<T: Scalar>(row: &[T], weight: f64, target: &mut [f64]) {
-    for (target, value) in target.iter_mut().zip(row) {
-        *target += weight * value.to_f64();
+    Arch::new().dispatch(AddDense { row, weight, target });
+}
+
+/// `target += weight · x`.
+struct AddDense<'a, T> {
+    row: &'a [T],
+    weight: f64,
+    target: &'a mut [f64],
+}
+
+impl<T: Scalar> WithSimd for AddDense<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (target, value) in self.target.iter_mut().zip(self.row) {
+            *target += self.weight * value.to_f64();
+        }
     }
 }
 

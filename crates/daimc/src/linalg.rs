@@ -35,6 +35,13 @@ pub fn product_transposed(a: &Matrix, b: &Matrix) -> Matrix {
     out
 }
 
+/// `C ← Aᵀ A`, where A is given row by row.
+pub(crate) fn gram_into(c: &mut Matrix, rows: &[f64]) {
+    let width = c.columns();
+    let a = MatRef::from_row_major_slice(rows, rows.len() / width.max(1), width);
+    matmul(view_mut(c), Accum::Replace, a.transpose(), a, 1.0, Par::Seq);
+}
+
 /// `C ← C + factor · A B`.
 pub(crate) fn add_product(c: &mut Matrix, factor: f64, a: &Matrix, b: &Matrix) {
     matmul(view_mut(c), Accum::Add, view(a), view(b), factor, Par::Seq);

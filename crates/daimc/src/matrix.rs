@@ -1,8 +1,13 @@
 //! A dense `f64` matrix, row by row: the form in which results are handed out.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::source::is_finite;
 use crate::{Error, Result};
+
+/// Rows that one thread works on at a time.
+const TOGETHER: usize = 1024;
 
 /// A dense matrix of `f64`, stored row by row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -128,6 +133,20 @@ impl Matrix {
         }
     }
 
+    /// Calls `change` with each row and its number, on many threads.
+    pub(crate) fn each_row(&mut self, change: impl Fn(usize, &mut [f64]) + Sync) {
+        let columns = self.columns.max(1);
+        self.values.par_chunks_mut(TOGETHER * columns).enumerate().for_each(|(part, rows)| {
+            let numbers = part * TOGETHER..;
+            numbers.zip(rows.chunks_exact_mut(columns)).for_each(|(i, row)| change(i, row));
+        });
+    }
+
+    /// Whether every entry is a finite number.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.values.par_chunks(TOGETHER * self.columns.max(1)).all(is_finite)
+    }
+
     /// `Σ_ij a_ij b_ij`.
     ///
     /// # Panics
@@ -161,7 +180,8 @@ impl std::ops::IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// `Σ a_i b_i`, in eight partial sums so that the compiler can use vector registers.
+/// `Σ a_i b_i`, in eight partial sums so that the compiler can use vector registers: those of whoever calls it.
+#[inline(always)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
     let (b8, b_rest) = b.as_chunks::<8>();

@@ -4,6 +4,8 @@ mod impute;
 mod misfit;
 mod store;
 
+use rayon::prelude::*;
+
 use crate::confidence::confidence;
 use crate::explain::leaders;
 use crate::kmeans;
@@ -134,7 +136,7 @@ impl Place {
             let rows = Scan::new(&rows, stop);
             let lens = Lens::new(&rows, 0, scaling.clone())?;
             let found = kmeans::assign(&rows, 0, &lens, centres)?;
-            (found.labels.iter().map(|&label| label as usize).collect(), found.confidence)
+            (found.labels.par_iter().map(|&label| label as usize).collect(), found.confidence)
         };
         Ok(Self { latent: v, labels, confidence })
     }

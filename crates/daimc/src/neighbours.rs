@@ -23,6 +23,7 @@ mod shared;
 mod shorten;
 mod trees;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::accelerator::Resident;
@@ -59,6 +60,9 @@ const ROUNDS: usize = 2;
 
 /// The share of the true neighbours below which a graph is not used.
 const LEAST_RECALL: f64 = 0.5;
+
+/// Instances whose neighbours one thread counts at least.
+const COUNTED: usize = 4096;
 
 /// The least agreement of neighbours that is taken for some.
 const LEAST_TRUST: f64 = 1e-3;
@@ -437,22 +441,29 @@ fn lack(source: &dyn Source, trust: &[Vec<f32>]) -> Vec<f64> {
         let own = own.map(|(_, trust)| *trust).fold(0.0, f64::max);
         (1.0 - 2.0 * own / best).max(0.0)
     };
-    (0..source.instances()).map(of).collect()
+    (0..source.instances()).into_par_iter().map(of).collect()
 }
 
 /// How far the neighbours of each rank are to be trusted: the square of how much more often than by chance they are in the
 /// same cluster, 1 if they always are.
 fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
-    let mut same = vec![0.0; nearest.most()];
-    let mut all = vec![0.0; nearest.most()];
-    let mut sizes = vec![0.0; clusters];
-    for (i, label) in labels.iter().enumerate() {
-        for (rank, (j, _)) in nearest.of(i).enumerate() {
-            all[rank] += 1.0;
-            same[rank] += f64::from(u8::from(labels[j] == *label));
-        }
-        sizes[*label] += f64::from(u8::from(nearest.of(i).next().is_some()));
-    }
+    // Whole numbers, in whatever order they are added up.
+    let counts = labels.par_iter().enumerate().with_min_len(COUNTED).fold(
+        || [vec![0.0; nearest.most()], vec![0.0; nearest.most()], vec![0.0; clusters]],
+        |[mut same, mut all, mut sizes], (i, label)| {
+            for (rank, (j, _)) in nearest.of(i).enumerate() {
+                all[rank] += 1.0;
+                same[rank] += f64::from(u8::from(labels[j] == *label));
+            }
+            sizes[*label] += f64::from(u8::from(nearest.of(i).next().is_some()));
+            [same, all, sizes]
+        },
+    );
+    let counts = counts.reduce_with(|mut sums, more| {
+        sums.iter_mut().flatten().zip(more.iter().flatten()).for_each(|(sum, more)| *sum += more);
+        sums
+    });
+    let [same, all, sizes] = counts.unwrap_or_default();
     let shown = f64::max(sizes.iter().sum(), 1.0);
     let chance: f64 = sizes.iter().map(|size| (size / shown).powi(2)).sum();
     let beyond = |(same, all): (&f64, &f64)| (same / all.max(1.0) - chance) / (1.0 - chance);

@@ -1,6 +1,8 @@
 //! Presence patterns: which instances are seen in the same set of views.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+use rayon::prelude::*;
 
 use crate::Matrix;
 use crate::source::Source;
@@ -31,43 +33,48 @@ impl Patterns {
             let views = vec![(0..views).collect()];
             return Self { ids: Vec::new(), views, counts: vec![instances], order: Vec::new() };
         }
-        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-        let mut key = vec![0_u64; views.div_ceil(64)];
-        let mut ids = Vec::with_capacity(instances);
-        for i in 0..instances {
-            key.fill(0);
+        let key_of = |i: usize, key: &mut Vec<u64>| {
+            key.clear();
+            key.resize(views.div_ceil(64), 0);
             for v in (0..views).filter(|&v| schema.view(v).shows(i)) {
                 key[v / 64] |= 1 << (v % 64);
             }
-            let next = crate::views::index(known.len());
-            ids.push(known.get(&key).copied().unwrap_or_else(|| *known.entry(key.clone()).or_insert(next)));
-        }
-        let mut keys: Vec<(Vec<u64>, u32)> = known.into_iter().collect();
-        keys.sort_unstable();
-        let mut number = vec![0; keys.len()];
-        for (new, (_, old)) in (0..).zip(&keys) {
-            number[*old as usize] = new;
-        }
-        let mut counts = vec![0; keys.len()];
-        for id in &mut ids {
-            *id = number[*id as usize];
-            counts[*id as usize] += 1;
-        }
-        let views =
-            keys.iter().map(|(key, _)| (0..views).filter(|v| key[v / 64] >> (v % 64) & 1 == 1).collect());
-        let views: Vec<Vec<usize>> = views.collect();
-        let mut order = Vec::new();
-        if views.len() == 1 {
-            ids = Vec::new();
-        } else {
-            order.reserve_exact(instances);
-            for ids in ids.chunks(block) {
-                let start = order.len();
-                order.extend((0..ids.len()).map(|i| u16::try_from(i).unwrap_or(u16::MAX)));
-                order[start..].sort_by_key(|&i| ids[i as usize]);
+        };
+        let starts = (0..instances.div_ceil(block)).into_par_iter().map(|number| number * block);
+        let distinct = |start: usize| {
+            let (mut seen, mut key) = (BTreeSet::new(), Vec::new());
+            for i in start..(start + block).min(instances) {
+                key_of(i, &mut key);
+                if !seen.contains(&key) {
+                    seen.insert(key.clone());
+                }
             }
+            seen
+        };
+        let keys = starts.map(distinct).reduce(BTreeSet::new, |mut all, more| {
+            all.extend(more);
+            all
+        });
+        let keys: Vec<Vec<u64>> = keys.into_iter().collect();
+        let shown = keys.iter().map(|key| (0..views).filter(|v| key[v / 64] >> (v % 64) & 1 == 1).collect());
+        let shown: Vec<Vec<usize>> = shown.collect();
+        if shown.len() == 1 {
+            return Self { ids: Vec::new(), views: shown, counts: vec![instances], order: Vec::new() };
         }
-        Self { ids, views, counts, order }
+        let (mut ids, mut order) = (vec![0; instances], vec![0; instances]);
+        let parts = ids.par_chunks_mut(block).zip(order.par_chunks_mut(block)).enumerate();
+        parts.for_each(|(number, (ids, order))| {
+            let mut key = Vec::new();
+            for (i, id) in ids.iter_mut().enumerate() {
+                key_of(number * block + i, &mut key);
+                *id = keys.binary_search(&key).map_or(0, crate::views::index);
+            }
+            order.iter_mut().zip(0..).for_each(|(own, i)| *own = i);
+            order.sort_by_key(|&i: &u16| ids[i as usize]);
+        });
+        let mut counts = vec![0; keys.len()];
+        ids.iter().for_each(|id| counts[*id as usize] += 1);
+        Self { ids, views: shown, counts, order }
     }
 
     /// The pattern of an instance.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::accelerator::Load;
@@ -69,7 +70,7 @@ pub(crate) fn leading(v: &Matrix, scale: &[f64]) -> Vec<u32> {
         }
         best.0
     };
-    v.iter_rows().map(of_row).collect()
+    (0..v.rows()).into_par_iter().with_min_len(1024).map(|i| of_row(v.row(i))).collect()
 }
 
 /// What a sweep does to V.
@@ -232,7 +233,6 @@ impl<S: Shard> Shards<S> {
     where
         S: Send,
     {
-        use rayon::prelude::*;
         let shares = self.0.par_iter_mut().enumerate().map(|(number, shard)| work(shard, number));
         let shares: Vec<Statistics> = shares.collect::<Result<_>>()?;
         let merged = shares.into_iter().map(Ok).reduce(|all, share| all?.merge(share?));

@@ -173,7 +173,7 @@ impl<'a> Sweep<'a> {
         let mut v = Matrix::zeros(self.scan.instances(), self.latent);
         let plan = self.plan(bases, VStep::Settle { after: None });
         self.go(Some(&plan), &mut v, &vec![1.0; self.latent], false, self.scan.stop(), |_, _| Ok(()))?;
-        if v.values().iter().all(|value| value.is_finite()) { Ok(v) } else { Err(Error::OutOfRange) }
+        if v.is_finite() { Ok(v) } else { Err(Error::OutOfRange) }
     }
 
     fn go(

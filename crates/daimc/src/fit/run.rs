@@ -80,7 +80,7 @@ impl<'a, 's> Work<'a, 's> {
         timings.iterate = clock.lap();
 
         let mut v = shard.into_latent();
-        if self.sweep.resident().is_some() && !v.values().iter().all(|value| value.is_finite()) {
+        if self.sweep.resident().is_some() && !v.is_finite() {
             return Err(refused("the accelerator", "V could not be brought back; use the processor"));
         }
         descent.apply_scale(&mut v);

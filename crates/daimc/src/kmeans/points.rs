@@ -46,8 +46,8 @@ impl<'a> Points<'a> {
 
     /// Some rows of a block, with those numbers.
     pub fn in_block(lens: &'a Lens, block: Block<'a>, rows: Vec<(usize, usize)>) -> Self {
-        let from_centre = lens.measure();
-        let squares = rows.iter().map(|&at| from_centre.square(&block, at)).collect();
+        let mut squares = Vec::with_capacity(rows.len());
+        lens.measure().squares(&block, &rows, &mut squares);
         Self { lens, block, rows, squares, extra: None }
     }
 

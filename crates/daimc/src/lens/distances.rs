@@ -5,6 +5,8 @@
 //! ‖x' − c‖² = ‖x' − μ‖² + ‖c − μ‖² − 2 (x' − μ)ᵀ(c − μ)
 //! ```
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::{Lens, Operand, length_of, scaled};
 use crate::Matrix;
 use crate::kernel::Scalar;
@@ -65,6 +67,24 @@ impl Lens {
     }
 }
 
+/// Appends the squares of some instances, compiled for the machine's vector instructions.
+struct Measured<'a> {
+    by: &'a FromCentre<'a>,
+    block: &'a Block<'a>,
+    rows: &'a [(usize, usize)],
+    squares: &'a mut Vec<f64>,
+}
+
+impl WithSimd for Measured<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { by, block, rows, squares } = self;
+        squares.extend(rows.iter().map(|&at| by.square(block, at)));
+    }
+}
+
 /// Distances of rows from the centre.
 pub(crate) struct FromCentre<'a> {
     lens: &'a Lens,
@@ -75,16 +95,24 @@ pub(crate) struct FromCentre<'a> {
 }
 
 impl FromCentre<'_> {
-    /// `‖x' − μ‖²` of an instance.
-    pub fn square(&self, block: &Block<'_>, at: (usize, usize)) -> f64 {
-        let square = || self.lens.square(block, at);
+    /// `‖x' − μ‖²` of some instances, `(instance, row)`, one after the other.
+    pub fn squares(&self, block: &Block<'_>, rows: &[(usize, usize)], squares: &mut Vec<f64>) {
+        squares.clear();
+        Arch::new().dispatch(Measured { by: self, block, rows, squares });
+    }
+
+    #[inline(always)]
+    fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
+        let factor = self.lens.full_factor(instance);
         if self.lens.centre.is_empty() {
-            return square();
+            return (self.lens.lengths(block, row).1 * factor).powi(2);
         }
-        self.length(block, at.1, self.lens.full_factor(at.0), || square().sqrt()).powi(2)
+        let length = || self.lens.square(block, (instance, row)).sqrt();
+        self.length(block, row, factor, length).powi(2)
     }
 
     /// `‖x' − μ‖` of a row with this factor and this `‖x'‖`.
+    #[inline(always)]
     pub(super) fn length(
         &self,
         block: &Block<'_>,
@@ -101,13 +129,17 @@ impl FromCentre<'_> {
         }
     }
 
+    #[inline(always)]
     fn dense<T: Scalar>(&self, row: &[T], whole: f64) -> f64 {
         let Lens { scaling, centre, .. } = self.lens;
         let (shift, factor) = (&scaling.shift, &scaling.factor);
         match (shift.is_empty(), factor.is_empty()) {
-            (_, true) => length_of(row, |f, x| x * whole - centre[f]),
-            (true, false) => length_of(row, |f, x| x * factor[f] * whole - centre[f]),
-            (false, false) => length_of(row, |f, x| scaled(x, shift[f], factor[f]) * whole - centre[f]),
+            (_, true) => length_of(row, [centre], |_, x, [own]| x * whole - own),
+            (true, false) => length_of(row, [factor, centre], |_, x, [c, own]| x * c * whole - own),
+            (false, false) => {
+                let beside = [shift, factor, centre].map(Vec::as_slice);
+                length_of(row, beside, |_, x, [m, c, own]| scaled(x, m, c) * whole - own)
+            }
         }
     }
 

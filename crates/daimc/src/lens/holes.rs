@@ -82,7 +82,7 @@ impl Lens {
             Rows::DenseF64(x) => self.observed_values(block, row, &x[own]),
             Rows::SparseF32(_) | Rows::SparseF64(_) => Vec::new(),
         };
-        length_of(&values, |_, x| x)
+        length_of(&values, [], |_, x, []| x)
     }
 
     fn observed_values<T: Scalar>(&self, block: &Block<'_>, row: usize, values: &[T]) -> Vec<f64> {

@@ -1,9 +1,10 @@
 //! What has to be known of all scaled rows of a view before they are multiplied with anything.
 
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use super::holes::Extent;
-use super::{Lens, power_near, reciprocal};
+use super::{FromCentre, Lens, power_near, reciprocal};
 use crate::Layout;
 use crate::Result;
 use crate::distributed::Request;
@@ -152,6 +153,60 @@ impl Squares {
     }
 }
 
+/// Looks at the rows of a block, the first of which is that of instance `start`, compiled for the machine's vector instructions.
+struct Look<'a> {
+    lens: &'a Lens,
+    piece: &'a Piece<'a>,
+    start: usize,
+    measure: &'a FromCentre<'a>,
+    limits: Limits,
+    norms: &'a mut Norms,
+    factors: &'a mut Vec<f64>,
+}
+
+impl WithSimd for Look<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { lens, piece, start, measure, limits, norms, factors } = self;
+        let (block, unit_rows) = (&piece.blocks[0], lens.scaling.unit_rows());
+        for i in 0..piece.instances.len() {
+            let Some(row) = block.index.row(i) else {
+                factors.push(0.0);
+                continue;
+            };
+            let (stored, scaled) = lens.lengths(block, row);
+            let Extent { observed, whole, share } = lens.extent(block, row, scaled);
+            let factor = lens.own_factor(whole);
+            let length = observed * factor;
+            if stored > limits.stored || !length.is_finite() {
+                norms.refused.get_or_insert(start + i);
+            }
+            if length > limits.scaled {
+                norms.too_long.get_or_insert(start + i);
+            }
+            if length > 0.0 {
+                norms.shortest = norms.shortest.min(length);
+            }
+            factors.push(factor);
+            if unit_rows && factor > 0.0 {
+                norms.lengths.0 += 1.0;
+                norms.lengths.1 += 1.0 / factor;
+            }
+            norms.squares.add(length);
+            norms.shown += share;
+            norms.lacks_cells |= !block.holes.row(row).is_empty();
+            norms.from_centre.add(measure.length(block, row, factor, || length));
+            norms.bytes += block.rows.bytes(row, lens.features);
+            norms.largest = norms.largest.max(stored);
+            if stored > 0.0 {
+                norms.smallest = norms.smallest.min(stored);
+            }
+        }
+    }
+}
+
 impl Lens {
     /// The mean of some scaled rows: those of the first block in which the view shows any. Whether it is a centre is seen
     /// when all rows are compared with it; any point among them will do.
@@ -210,42 +265,18 @@ impl Lens {
         let shares = scan.sum_view(
             view,
             || (Norms::new(), Vec::new()),
-            |Piece { instances: range, blocks }, (norms, factors)| {
+            |piece, (norms, factors)| {
                 *norms = Norms::new();
-                let block = &blocks[0];
-                for i in 0..range.len() {
-                    let Some(row) = block.index.row(i) else {
-                        factors.push(0.0);
-                        continue;
-                    };
-                    let (stored, scaled) = self.lengths(block, row);
-                    let Extent { observed, whole, share } = self.extent(block, row, scaled);
-                    let factor = self.own_factor(whole);
-                    let length = observed * factor;
-                    if stored > limits.stored || !length.is_finite() {
-                        norms.refused.get_or_insert(first + range.start + i);
-                    }
-                    if length > limits.scaled {
-                        norms.too_long.get_or_insert(first + range.start + i);
-                    }
-                    if length > 0.0 {
-                        norms.shortest = norms.shortest.min(length);
-                    }
-                    factors.push(factor);
-                    if unit_rows && factor > 0.0 {
-                        norms.lengths.0 += 1.0;
-                        norms.lengths.1 += 1.0 / factor;
-                    }
-                    norms.squares.add(length);
-                    norms.shown += share;
-                    norms.lacks_cells |= !block.holes.row(row).is_empty();
-                    norms.from_centre.add(measure.length(block, row, factor, || length));
-                    norms.bytes += block.rows.bytes(row, self.features);
-                    norms.largest = norms.largest.max(stored);
-                    if stored > 0.0 {
-                        norms.smallest = norms.smallest.min(stored);
-                    }
-                }
+                let start = first + piece.instances.start;
+                Arch::new().dispatch(Look {
+                    lens: self,
+                    piece: &piece,
+                    start,
+                    measure: &measure,
+                    limits,
+                    norms,
+                    factors,
+                });
                 if !unit_rows {
                     factors.clear();
                 }
@@ -261,6 +292,7 @@ impl Lens {
     }
 
     /// `f` of a row, from its values.
+    #[inline(always)]
     fn factor_of(&self, block: &Block<'_>, row: usize) -> f64 {
         self.own_factor(self.extent(block, row, self.lengths(block, row).1).whole)
     }

@@ -72,18 +72,30 @@ impl Lens {
         rows: &[(usize, usize)],
         operand: &Operand,
         scratch: &mut Scratch,
+        each: impl FnMut(usize, &mut [f64]),
+    ) {
+        match self.products(block, rows, operand, scratch) {
+            Products::F32(products, width) => self.each_product(products, width, rows, &operand.offset, each),
+            Products::F64(products, width) => self.each_product(products, width, rows, &operand.offset, each),
+        }
+    }
+
+    /// Calls `each(i, f (p − offset))` for the products of rows, of which there are `width` each.
+    #[inline(always)]
+    fn each_product<T: Scalar>(
+        &self,
+        products: &[T],
+        width: usize,
+        rows: &[(usize, usize)],
+        offset: &[f64],
         mut each: impl FnMut(usize, &mut [f64]),
     ) {
-        let mut row = vec![0.0; operand.latent];
-        let products = self.products(block, rows, operand, scratch);
+        let mut row = vec![0.0; offset.len()];
         for (i, &(instance, _)) in rows.iter().enumerate() {
             let factor = self.factor(instance);
-            for (k, (out, offset)) in row.iter_mut().zip(&operand.offset).enumerate() {
-                let product = match products {
-                    Products::F32(products, width) => products[i * width + k].to_f64(),
-                    Products::F64(products, width) => products[i * width + k],
-                };
-                *out = factor * (product - offset);
+            let products = &products[i * width..][..offset.len()];
+            for ((out, product), offset) in row.iter_mut().zip(products).zip(offset) {
+                *out = factor * (product.to_f64() - offset);
             }
             each(i, &mut row);
         }

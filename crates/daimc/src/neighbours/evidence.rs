@@ -1,10 +1,12 @@
 //! What the rows of each view say of clusters that are given: a linear discriminant of the clusters, in a space of few
 //! dimensions, is fitted to most of the instances and asked of the others, so that nobody speaks for itself.
 
+use pulp::{Arch, Simd, WithSimd};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
-use super::project::{SAMPLE, each_block, longest};
+use super::project::{Projected, SAMPLE, each_block, longest};
 use crate::lens::Lens;
 use crate::matrix::dot;
 use crate::scan::Scan;
@@ -64,24 +66,25 @@ impl<'a> Evidence<'a> {
         labels.iter().for_each(|&label| shares[label] += 1.0 / labels.len() as f64);
         // That of a cluster that nobody is in is −∞, and stays it whatever views say.
         let priors: Vec<f64> = shares.into_iter().map(f64::ln).collect();
-        let mut said = Matrix::from_fn(labels.len(), clusters, |_, k| priors[k]);
+        let mut said = Matrix::zeros(labels.len(), clusters);
+        said.each_row(|_, row| row.copy_from_slice(&priors));
         for space in &self.spaces {
             watch.check()?;
             let moments = space.moments(self, labels, clusters)?;
-            let rules = (0..FOLDS).map(|fold| Rule::without(fold, &moments));
+            let rules = (0..FOLDS).into_par_iter().map(|fold| Rule::without(fold, &moments));
             let rules = rules.collect::<Result<Vec<_>>>()?;
             space.ask(self, &rules, &priors, &mut said)?;
         }
-        for i in 0..said.rows() {
-            let row = said.row_mut(i);
+        said.each_row(|_, row| {
             normalise(row);
             row.iter_mut().for_each(|log| *log = (0.5 * *log).exp());
-        }
+        });
         Ok(said)
     }
 }
 
 /// Logarithms of probabilities that sum to 1.
+#[inline(always)]
 fn normalise(logs: &mut [f64]) {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
@@ -103,55 +106,79 @@ impl<'a> Space<'a> {
         each_block(
             (of.scan, self.view, self.lens),
             &self.directions,
-            none,
-            |instances, rows, folds| {
-                for (fold, moments) in folds.iter_mut().enumerate() {
-                    let own = instances.iter().zip(rows.iter_rows());
-                    let own = own.filter(|(i, _)| usize::from(of.folds[**i]) == fold);
-                    moments.add(own.map(|(&i, row)| (labels[i], row)));
+            std::iter::repeat(()),
+            || (none(), vec![Vec::new(); FOLDS]),
+            |seen, (), (folds, rows)| {
+                folds.iter_mut().for_each(Moments::clear);
+                rows.iter_mut().for_each(Vec::clear);
+                for (i, row) in seen.iter() {
+                    let fold = usize::from(of.folds[i]);
+                    folds[fold].add(labels[i], row);
+                    rows[fold].extend_from_slice(row);
                 }
+                folds.iter_mut().zip(rows).for_each(|(moments, rows)| moments.multiply(rows));
                 Ok(())
             },
-            |folds| {
-                for (all, fold) in all.iter_mut().zip(folds) {
-                    all.absorb(fold);
-                    *fold = Moments::new(clusters, width);
-                }
-            },
+            |(folds, _)| all.iter_mut().zip(folds).for_each(|(all, fold)| all.absorb(fold)),
         )?;
         Ok(all)
     }
 
     /// Adds the logarithm of the likelihood of each cluster to the rows of `said`.
-    fn ask(&self, of: &Evidence<'_>, rules: &[Rule], priors: &[f64], said: &mut Matrix) -> Result<()> {
+    fn ask(
+        &self,
+        of: &Evidence<'_>,
+        rules: &[Option<Rule>],
+        priors: &[f64],
+        said: &mut Matrix,
+    ) -> Result<()> {
         let importance = self.lens.scaling.importance;
+        let block = of.scan.blocks().size() * said.columns();
         each_block(
             (of.scan, self.view, self.lens),
             &self.directions,
-            Vec::new,
-            |instances, rows, part: &mut Vec<(usize, Vec<f64>)>| {
-                for (&i, row) in instances.iter().zip(rows.iter_rows()) {
-                    let rule = &rules[usize::from(of.folds[i])];
-                    if rule.offsets.iter().all(|offset| offset.is_infinite()) {
-                        // The view shows nobody to learn from.
-                        continue;
-                    }
-                    let mut logs = rule.scores(row);
-                    logs.iter_mut().zip(priors).for_each(|(log, prior)| *log += prior);
-                    normalise(&mut logs);
-                    for (log, prior) in logs.iter_mut().zip(priors) {
-                        *log = importance * (log.max(LEAST) - prior.max(LEAST));
-                    }
-                    part.push((i, logs));
-                }
+            said.values_mut().chunks_mut(block),
+            || vec![0.0; priors.len()],
+            |seen, said, logs| {
+                let folds = &of.folds;
+                Arch::new().dispatch(Ask { seen, folds, rules, priors, importance, said, logs });
                 Ok(())
             },
-            |part| {
-                for (i, logs) in part.drain(..) {
-                    said.row_mut(i).iter_mut().zip(logs).for_each(|(said, log)| *said += log);
-                }
-            },
+            |_| (),
         )
+    }
+}
+
+/// What a view says of the instances of a block.
+struct Ask<'a> {
+    seen: &'a Projected<'a>,
+    folds: &'a [u8],
+    rules: &'a [Option<Rule>],
+    priors: &'a [f64],
+    importance: f64,
+    /// The answers of the block.
+    said: &'a mut [f64],
+    /// Room for those to one instance.
+    logs: &'a mut [f64],
+}
+
+impl WithSimd for Ask<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { seen, folds, rules, priors, importance, said, logs } = self;
+        for (i, row) in seen.iter() {
+            // Else the view shows nobody to learn from.
+            let Some(rule) = &rules[usize::from(folds[i])] else { continue };
+            rule.scores(row, logs);
+            logs.iter_mut().zip(priors).for_each(|(log, prior)| *log += prior);
+            normalise(logs);
+            let said = &mut said[(i - seen.first) * logs.len()..][..logs.len()];
+            for ((said, log), prior) in said.iter_mut().zip(&*logs).zip(priors) {
+                *said += importance * (log.max(LEAST) - prior.max(LEAST));
+            }
+        }
     }
 }
 
@@ -173,17 +200,23 @@ impl Moments {
         }
     }
 
-    fn add<'r>(&mut self, instances: impl Iterator<Item = (usize, &'r [f64])>) {
-        let mut values = Vec::new();
-        for (label, row) in instances {
-            self.counts[label] += 1.0;
-            self.sums.row_mut(label).iter_mut().zip(row).for_each(|(sum, z)| *sum += z);
-            values.extend_from_slice(row);
+    fn clear(&mut self) {
+        self.counts.fill(0.0);
+        self.sums.values_mut().fill(0.0);
+        self.products.values_mut().fill(0.0);
+    }
+
+    /// Adds an instance, but for its products.
+    fn add(&mut self, label: usize, row: &[f64]) {
+        self.counts[label] += 1.0;
+        self.sums.row_mut(label).iter_mut().zip(row).for_each(|(sum, z)| *sum += z);
+    }
+
+    /// The products of all instances, whose rows are given one after the other.
+    fn multiply(&mut self, rows: &[f64]) {
+        if !rows.is_empty() {
+            linalg::gram_into(&mut self.products, rows);
         }
-        let width = self.sums.columns();
-        let rows = Matrix::new(values.len() / width, width, values).expect("whole rows");
-        let products = linalg::transposed_product(&rows, &rows);
-        self.products.values_mut().iter_mut().zip(products.values()).for_each(|(all, own)| *all += own);
     }
 
     fn absorb(&mut self, other: &Self) {
@@ -204,8 +237,8 @@ struct Rule {
 }
 
 impl Rule {
-    /// Learnt from all folds but one.
-    fn without(fold: usize, moments: &[Moments]) -> Result<Self> {
+    /// Learnt from all folds but one; `None` if nobody is in those.
+    fn without(fold: usize, moments: &[Moments]) -> Result<Option<Self>> {
         let (clusters, width) = (moments[0].sums.rows(), moments[0].sums.columns());
         let mut all = Moments::new(clusters, width);
         let others = moments.iter().enumerate().filter(|(other, _)| *other != fold);
@@ -219,6 +252,9 @@ impl Rule {
             weighted.row_mut(cluster).iter_mut().for_each(|mean| *mean *= count);
         }
         let instances: f64 = counts.iter().sum();
+        if instances == 0.0 {
+            return Ok(None);
+        }
         let divisor = (instances - clusters as f64).max(1.0);
         let between = linalg::transposed_product(&means, &weighted);
         for (entry, between) in covariance.values_mut().iter_mut().zip(between.values()) {
@@ -235,12 +271,17 @@ impl Rule {
             if counts[cluster] > 0.0 { likely } else { f64::NEG_INFINITY }
         };
         let offsets = (0..clusters).map(offset).collect();
-        Ok(Self { weights, offsets })
+        Ok(Some(Self { weights, offsets }))
     }
 
-    fn scores(&self, row: &[f64]) -> Vec<f64> {
+    /// The logarithm of the likelihood of each cluster, but for a constant.
+    #[inline(always)]
+    fn scores(&self, row: &[f64], scores: &mut [f64]) {
         let clusters = self.weights.iter_rows().zip(&self.offsets);
-        clusters.map(|(weights, offset)| dot(weights, row) + offset).collect()
+        scores
+            .iter_mut()
+            .zip(clusters)
+            .for_each(|(score, (weights, offset))| *score = dot(weights, row) + offset);
     }
 }
 

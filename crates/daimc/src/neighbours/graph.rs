@@ -65,22 +65,47 @@ struct BothWays<'a> {
 }
 
 impl<'a> BothWays<'a> {
+    /// Each thread looks through all lists for those in a range of its own: they are read in their order, and what is written
+    /// stays in the cache.
     fn new(nearest: &'a Nearest, trust: &'a [f32]) -> Self {
         let n = nearest.instances();
+        let size = n.div_ceil(rayon::current_num_threads()).max(1);
+        // Who lists somebody from `first` on, in the order of those who do.
+        let each = |first: usize, count: usize, found: &mut dyn FnMut(usize, u32)| {
+            for i in 0..n {
+                for (j, _) in nearest.of(i) {
+                    if j.wrapping_sub(first) < count {
+                        found(j - first, index(i));
+                    }
+                }
+            }
+        };
         let mut offsets = vec![0_u32; n + 1];
-        (0..n).for_each(|i| nearest.of(i).for_each(|(j, _)| offsets[j] += 1));
+        offsets[1..].par_chunks_mut(size).enumerate().for_each(|(part, counts)| {
+            each(part * size, counts.len(), &mut |j, _| counts[j] += 1);
+        });
         let mut end = 0;
         for offset in &mut offsets {
             end += *offset;
             *offset = end;
         }
         let mut listed_by = vec![0; end as usize];
-        for i in (0..n).rev() {
-            for (j, _) in nearest.of(i) {
-                offsets[j] -= 1;
-                listed_by[offsets[j] as usize] = index(i);
-            }
-        }
+        let mut rest = &mut listed_by[..];
+        let parts: Vec<(usize, &mut [u32])> = (0..n)
+            .step_by(size)
+            .map(|first| {
+                let entries = offsets[(first + size).min(n)] - offsets[first];
+                (first, rest.split_off_mut(..entries as usize).expect("as many as were counted"))
+            })
+            .collect();
+        parts.into_par_iter().for_each(|(first, listed_by)| {
+            let own = &offsets[first..(first + size).min(n)];
+            let mut next: Vec<u32> = own.iter().map(|offset| offset - own[0]).collect();
+            each(first, own.len(), &mut |j, i| {
+                listed_by[next[j] as usize] = i;
+                next[j] += 1;
+            });
+        });
         Self { nearest, offsets, listed_by, trust }
     }
 
@@ -224,13 +249,14 @@ impl Graph {
             let length = dot(row, row).sqrt();
             if length > 0.0 { length.recip() } else { 0.0 }
         };
-        let units: Vec<Vec<f64>> = along.iter().map(|rows| rows.iter_rows().map(shrink).collect()).collect();
+        let units = |rows: &&Matrix| (0..rows.rows()).into_par_iter().map(|i| shrink(rows.row(i))).collect();
+        let units: Vec<Vec<f64>> = along.iter().map(units).collect();
         let cosine = |i: usize, j: usize| {
             let pairs = along.iter().zip(&units);
             let sum: f64 = pairs.map(|(rows, unit)| unit[i] * unit[j] * dot(rows.row(i), rows.row(j))).sum();
             (sum / along.len() as f64).clamp(LEAST, 1.0).powi(power) as f32
         };
-        let mut weights = self.weights.clone();
+        let mut weights = vec![0.0; self.weights.len()];
         let mut rest = &mut weights[..];
         let starts = (0..self.instances()).step_by(ROWS);
         let parts: Vec<(Range<usize>, &mut [f32])> = starts
@@ -243,8 +269,9 @@ impl Graph {
         parts.into_par_iter().for_each(|(rows, part)| {
             let mut own = part.iter_mut();
             for i in rows {
-                let columns = &self.links.columns[self.range(i)];
-                columns.iter().zip(&mut own).for_each(|(&j, weight)| *weight *= cosine(i, j as usize));
+                self.row(i)
+                    .zip(&mut own)
+                    .for_each(|((j, own), weight)| *weight = own * cosine(i, j as usize));
             }
         });
         Self { links: Arc::clone(&self.links), weights }
@@ -287,12 +314,7 @@ impl Graph {
         } else {
             normalised.leading::<f32>(count, seed, watch)?
         };
-        for (i, root) in normalised.roots.iter().enumerate() {
-            if *root == 0.0 {
-                rows.row_mut(i).fill(0.0);
-            }
-        }
-        unit_rows(&mut rows);
+        rows.each_row(|i, row| if normalised.roots[i] == 0.0 { row.fill(0.0) } else { unit(row) });
         Ok(rows)
     }
 }
@@ -430,14 +452,11 @@ impl<T: Scalar> WithSimd for Times<'_, T> {
     }
 }
 
-/// Brings rows to length 1; rows of zeros stay.
-fn unit_rows(matrix: &mut Matrix) {
-    for i in 0..matrix.rows() {
-        let row = matrix.row_mut(i);
-        let length = dot(row, row).sqrt();
-        if length > 0.0 {
-            row.iter_mut().for_each(|value| *value /= length);
-        }
+/// Brings a row to length 1; one of zeros stays.
+fn unit(row: &mut [f64]) {
+    let length = dot(row, row).sqrt();
+    if length > 0.0 {
+        row.iter_mut().for_each(|value| *value /= length);
     }
 }
 
@@ -551,7 +570,7 @@ mod tests {
         });
         let (_, vectors) = linalg::symmetric_eigen(&scaled).unwrap();
         let mut expected = Matrix::from_fn(90, 3, |i, k| vectors[(i, 89 - k)]);
-        unit_rows(&mut expected);
+        expected.each_row(|_, row| unit(row));
         let found = graph.spectral(None, 3, 0, None, &Watch::default()).unwrap();
         // Eigenvectors have no sign, but rows of length 1 have products.
         let products = |rows: &Matrix| linalg::product_transposed(rows, rows);

@@ -55,9 +55,10 @@ pub(super) fn longest(
         each_block(
             (&sweep.scan, 0, &sweep.lenses[0]),
             &directions,
+            std::iter::repeat(()),
             Vec::new,
-            |_, rows, part: &mut Vec<f64>| {
-                part.extend_from_slice(rows.values());
+            |seen, (), part: &mut Vec<f64>| {
+                part.extend_from_slice(seen.products);
                 Ok(())
             },
             |part| products.append(part),
@@ -67,32 +68,61 @@ pub(super) fn longest(
     Ok(Some(directions))
 }
 
-/// Calls `work` with an accumulator, the instances of a block that the view shows and their products with the directions, a row
-/// for each; `merge` is given the accumulators in the order of the blocks, and must reset them. In a view that has a centre
-/// the products are those of the rows less the centre: whoever looks along directions compares rows with each other.
-pub(super) fn each_block<A: Send>(
+/// Rows that are multiplied together, before what comes of them leaves the cache.
+const TILE: usize = 128;
+
+/// The instances of a block that a view shows, and their products with some directions.
+pub(super) struct Projected<'a> {
+    /// The first instance of the block.
+    pub first: usize,
+    /// A row for each, one after the other.
+    pub products: &'a [f64],
+    /// Instance and row of the view.
+    shown: &'a [(usize, usize)],
+}
+
+impl Projected<'_> {
+    /// The instances and their products.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &[f64])> {
+        let width = self.products.len() / self.shown.len().max(1);
+        let row = move |i: usize| &self.products[i * width..(i + 1) * width];
+        self.shown.iter().enumerate().map(move |(i, at)| (at.0, row(i)))
+    }
+}
+
+/// Calls `work` with what is seen of each block, the next of `items` and an accumulator; `merge` is given the accumulators in
+/// the order of the blocks. One of the two must reset them. In a view that has a centre the products are those of the rows
+/// less the centre: whoever looks along directions compares rows with each other.
+pub(super) fn each_block<I, A: Send>(
     (scan, view, lens): (&Scan<'_>, usize, &Lens),
     directions: &Matrix,
+    items: I,
     new: impl Fn() -> A + Sync,
-    work: impl Fn(&[usize], &Matrix, &mut A) -> Result<()> + Sync,
+    work: impl Fn(&Projected<'_>, I::Item, &mut A) -> Result<()> + Sync,
     mut merge: impl FnMut(&mut A) + Send,
-) -> Result<()> {
+) -> Result<()>
+where
+    I: Iterator + Send,
+    I::Item: Send,
+{
     let operand = lens.operand(directions);
     let along = lens.along_centre(directions);
-    scan.pass_view(
-        view,
-        || (new(), Scratch::default()),
-        |piece, (part, scratch)| {
-            let rows = piece.shown();
-            let mut products = Matrix::zeros(rows.len(), directions.columns());
-            lens.project_each(&piece.blocks[0], &rows, &operand, scratch, |i, own| {
-                let row = products.row_mut(i).iter_mut().zip(own.iter().zip(&along));
-                row.for_each(|(out, (own, along))| *out = own - along);
-            });
-            let shown: Vec<usize> = rows.iter().map(|row| row.0).collect();
-            work(&shown, &products, part)
+    scan.pass(
+        view..view + 1,
+        items,
+        || (new(), Scratch::default(), Vec::new()),
+        |piece, item, (part, scratch, products)| {
+            let shown = piece.shown();
+            products.clear();
+            for rows in shown.chunks(TILE) {
+                lens.project_each(&piece.blocks[0], rows, &operand, scratch, |_, own| {
+                    products.extend(own.iter().zip(&along).map(|(own, along)| own - along));
+                });
+            }
+            work(&Projected { first: piece.instances.start, products, shown: &shown }, item, part)
         },
-        |(part, _)| merge(part),
+        |_, (part, _, _)| merge(part),
     )
 }
 
@@ -115,11 +145,13 @@ mod tests {
             let scan = Scan::new(&source, &Stop::new());
             let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
             let mut products = Vec::new();
-            let keep = |_: &[usize], rows: &Matrix, part: &mut Vec<f64>| {
-                part.extend_from_slice(rows.values());
+            let keep = |seen: &Projected<'_>, (), part: &mut Vec<f64>| {
+                part.extend_from_slice(seen.products);
                 Ok(())
             };
-            each_block((&scan, 0, &lens), &directions, Vec::new, keep, |part| products.append(part)).unwrap();
+            let items = std::iter::repeat(());
+            let merge = |part: &mut Vec<f64>| products.append(part);
+            each_block((&scan, 0, &lens), &directions, items, Vec::new, keep, merge).unwrap();
             let products = Matrix::new(n, 3, products).unwrap();
             let all: Vec<u32> = (0..n as u32).collect();
             let mut buffer = Buffer::default();

@@ -265,12 +265,16 @@ impl<'a> Space<'a> {
         each_block(
             space,
             &directions,
+            std::iter::repeat(()),
             Vec::new,
-            |_, products, part: &mut Vec<Vec<f32>>| {
-                part.extend(products.iter_rows().map(|row| single(&mut row.iter().copied())));
+            |seen, (), part: &mut Vec<f32>| {
+                part.extend(seen.products.iter().map(|x| (root * x) as f32));
                 Ok(())
             },
-            |part| part.drain(..).for_each(|row| rows.push(&row)),
+            |part| {
+                part.chunks_exact(directions.columns()).for_each(|row| rows.push(row));
+                part.clear();
+            },
         )?;
         Ok(Some(Rows::Held(rows)))
     }

@@ -1,5 +1,8 @@
 //! What a scaling needs to know of the features of a view.
 
+use std::array::from_fn;
+
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -106,10 +109,6 @@ impl ColumnSums {
 
     /// Adds a row some of whose cells may be missing.
     fn add_observed<T: Scalar>(&mut self, instance: usize, row: &[T], measure: &Measure) {
-        if is_finite(row) {
-            self.add_whole(row, measure);
-            return;
-        }
         let missing = row.iter().filter(|value| value.to_f64().is_nan()).count();
         if missing == row.len() {
             self.empty.push(crate::views::index(instance));
@@ -133,33 +132,72 @@ impl ColumnSums {
         self.rows - self.missing.get(feature).copied().unwrap_or(0.0)
     }
 
-    /// Adds a row that lacks nothing.
-    fn add_whole<T: Scalar>(&mut self, row: &[T], measure: &Measure) {
-        if measure.log {
-            let mut logs = std::mem::take(&mut self.logs);
-            logs.clear();
-            logs.extend(row.iter().map(|&value| logarithm(value).to_f64()));
-            self.add_dense(&logs, measure);
-            self.logs = logs;
-        } else {
-            self.add_dense(row, measure);
+    /// Adds the dense rows of some instances, `(instance, row)`; `first` is the number of the first instance that is here.
+    fn add_dense<T: Scalar>(
+        &mut self,
+        x: &[T],
+        shown: &[(usize, usize)],
+        first: usize,
+        measure: &Measure,
+        whole: bool,
+    ) {
+        let d = self.sum.len();
+        let row = |at: &(usize, usize)| &x[at.1 * d..][..d];
+        let is_whole = |at: &(usize, usize)| whole || is_finite(row(at));
+        // In their order, those that lack nothing some at a time.
+        let mut rest = shown;
+        while let Some(at) = rest.first() {
+            let count = rest.iter().take(TOGETHER).take_while(|at| is_whole(at)).count();
+            if count == 0 {
+                self.add_observed(first + at.0, row(at), measure);
+            } else {
+                let rows: [&[T]; TOGETHER] = from_fn(|i| row(&rest[i.min(count - 1)]));
+                self.add_whole(&rows[..count], measure);
+            }
+            rest = &rest[count.max(1)..];
         }
     }
 
-    fn add_dense<T: Scalar>(&mut self, row: &[T], Measure { per_unit, pilot, .. }: &Measure) {
-        self.rows += 1.0;
-        let mut other = false;
-        for (f, ((&value, &pilot), &per_unit)) in row.iter().zip(pilot).zip(per_unit).enumerate() {
-            let x = value.to_f64();
-            let y = x * per_unit - pilot;
-            self.sum[f] += y;
-            self.squares[f] += y * y;
-            self.min[f] = self.min[f].min(x);
-            self.max[f] = self.max[f].max(x);
-            self.nonzero[f] += f64::from(u8::from(x != 0.0));
-            other |= x < 0.0 || x.trunc() != x;
+    /// Adds rows that lack nothing, at most [`TOGETHER`].
+    fn add_whole<T: Scalar>(&mut self, rows: &[&[T]], measure: &Measure) {
+        if measure.log {
+            let mut logs = std::mem::take(&mut self.logs);
+            for row in rows {
+                logs.clear();
+                logs.extend(row.iter().map(|&value| logarithm(value).to_f64()));
+                Arch::new().dispatch(AddRows { sums: self, rows: &[&logs], measure });
+            }
+            self.logs = logs;
+        } else {
+            Arch::new().dispatch(AddRows { sums: self, rows, measure });
         }
-        self.other |= other;
+    }
+
+    /// Adds the values of `N` features from `at` on, row after row.
+    #[inline(always)]
+    fn add_features<T: Scalar, const N: usize>(&mut self, rows: &[&[T]], at: usize, measure: &Measure) {
+        let own = at..at + N;
+        let of = |all: &[f64]| -> [f64; N] { from_fn(|i| all[own.clone()][i]) };
+        let (per_unit, pilot) = (of(&measure.per_unit), of(&measure.pilot));
+        let (mut sum, mut squares, mut nonzero) = (of(&self.sum), of(&self.squares), of(&self.nonzero));
+        let (mut min, mut max) = (of(&self.min), of(&self.max));
+        for row in rows {
+            let row = &row[own.clone()];
+            for i in 0..N {
+                let x = row[i].to_f64();
+                let y = x * per_unit[i] - pilot[i];
+                sum[i] += y;
+                squares[i] += y * y;
+                min[i] = if x < min[i] { x } else { min[i] };
+                max[i] = if x > max[i] { x } else { max[i] };
+                nonzero[i] += if x == 0.0 { 0.0 } else { 1.0 };
+            }
+        }
+        self.sum[own.clone()].copy_from_slice(&sum);
+        self.squares[own.clone()].copy_from_slice(&squares);
+        self.nonzero[own.clone()].copy_from_slice(&nonzero);
+        self.min[own.clone()].copy_from_slice(&min);
+        self.max[own].copy_from_slice(&max);
     }
 
     /// The zeros that are not stored are added by [`ColumnSums::add_zeros`].
@@ -188,7 +226,7 @@ impl ColumnSums {
         self.min[f] = self.min[f].min(x);
         self.max[f] = self.max[f].max(x);
         self.nonzero[f] += f64::from(u8::from(x != 0.0));
-        self.other |= x < 0.0 || x.trunc() != x;
+        self.other |= is_no_count(x);
     }
 
     /// A feature that is zero in some row has zero within its range.
@@ -322,15 +360,16 @@ impl ColumnSums {
         whole: bool,
         mut touched: Option<&mut Touched>,
     ) {
-        let d = self.sum.len();
-        for (instance, row) in piece.shown() {
-            match piece.blocks[0].rows {
-                Rows::DenseF32(x) if whole => self.add_whole(&x[row * d..][..d], measure),
-                Rows::DenseF64(x) if whole => self.add_whole(&x[row * d..][..d], measure),
-                Rows::DenseF32(x) => self.add_observed(first + instance, &x[row * d..][..d], measure),
-                Rows::DenseF64(x) => self.add_observed(first + instance, &x[row * d..][..d], measure),
-                Rows::SparseF32(csr) => self.add_sparse(csr, row, measure, touched.as_deref_mut()),
-                Rows::SparseF64(csr) => self.add_sparse(csr, row, measure, touched.as_deref_mut()),
+        let shown = piece.shown();
+        let rows = shown.iter().map(|at| at.1);
+        match piece.blocks[0].rows {
+            Rows::DenseF32(x) => self.add_dense(x, &shown, first, measure, whole),
+            Rows::DenseF64(x) => self.add_dense(x, &shown, first, measure, whole),
+            Rows::SparseF32(csr) => {
+                rows.for_each(|row| self.add_sparse(csr, row, measure, touched.as_deref_mut()));
+            }
+            Rows::SparseF64(csr) => {
+                rows.for_each(|row| self.add_sparse(csr, row, measure, touched.as_deref_mut()));
             }
         }
     }
@@ -363,6 +402,41 @@ impl Merge for ColumnSums {
     fn merge(&mut self, mut right: Self) {
         self.absorb(&mut right, None);
     }
+}
+
+/// Rows that are added together, so that the sums of a feature are read and written once for all of them.
+const TOGETHER: usize = 4;
+
+/// Features whose sums are kept in registers.
+const LANES: usize = 16;
+
+/// Adds rows that lack nothing.
+struct AddRows<'a, T> {
+    sums: &'a mut ColumnSums,
+    rows: &'a [&'a [T]],
+    measure: &'a Measure,
+}
+
+impl<T: Scalar> WithSimd for AddRows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { sums, rows, measure } = self;
+        sums.rows += rows.len() as f64;
+        // Once there is a value that is no count, there is one.
+        sums.other = sums.other || rows.iter().any(|row| row.iter().any(|value| is_no_count(value.to_f64())));
+        let d = sums.sum.len();
+        let whole = d / LANES * LANES;
+        (0..whole).step_by(LANES).for_each(|at| sums.add_features::<T, LANES>(rows, at, measure));
+        (whole..d).for_each(|at| sums.add_features::<T, 1>(rows, at, measure));
+    }
+}
+
+/// Whether a value is negative or no whole number.
+#[inline(always)]
+fn is_no_count(x: f64) -> bool {
+    x < 0.0 || x.trunc() != x
 }
 
 /// Takes a row as the pilot, where there is none yet.
