@@ -12,8 +12,8 @@ use cudarc::driver::sys::{
     CUresult, cuPointerGetAttribute, culib, is_culib_present,
 };
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
-    LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits, result,
+    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
+    DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg, ValidAsZeroBits, result,
 };
 use cudarc::nvrtc::Ptx;
 use daimc::{Error, Result};
@@ -235,7 +235,7 @@ impl Card {
     pub fn stages<T: Value>(&self, length: usize) -> Result<[Stage<T>; 2]> {
         let kept = self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(&TypeId::of::<T>());
         if let Some(stages) = kept.and_then(|kept| kept.downcast::<[Stage<T>; 2]>().ok())
-            && stages[0].0.len() >= length
+            && stages[0].pinned.len() >= length
         {
             return Ok(*stages);
         }
@@ -246,7 +246,8 @@ impl Card {
     pub fn stage<T: Value>(&self, length: usize) -> Result<Stage<T>> {
         // SAFETY: it is written before it is read.
         let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length.max(1), 0) };
-        pinned.map(Stage).map_err(|error| self.error(error))
+        let sent = self.context.new_event(None).map_err(|error| self.error(error))?;
+        Ok(Stage { pinned: pinned.map_err(|error| self.error(error))?, sent })
     }
 
     /// Keeps stages for whoever needs some next.
@@ -264,8 +265,9 @@ impl Card {
         at: usize,
     ) -> Result<()> {
         let mut to = memory.slice.slice_mut(at..at + count);
-        let part = Part { stage: &mut stage.0, count };
-        self.stream.memcpy_htod(&part, &mut to).map_err(|error| self.error(error))
+        let part = Part { stage: &mut stage.pinned, count };
+        let sent = self.stream.memcpy_htod(&part, &mut to);
+        sent.and_then(|()| stage.sent.record(&self.stream)).map_err(|error| self.error(error))
     }
 
     /// Waits for all work, and brings the first values of some memory back to a stage.
@@ -276,7 +278,7 @@ impl Card {
         stage: &'a mut Stage<T>,
     ) -> Result<&'a [T]> {
         let from = memory.slice.slice(..count);
-        let mut part = Part { stage: &mut stage.0, count };
+        let mut part = Part { stage: &mut stage.pinned, count };
         self.stream.memcpy_dtoh(&from, &mut part).map_err(|error| self.error(error))?;
         self.wait()?;
         Ok(&stage.values(self)?[..count])
@@ -388,14 +390,33 @@ impl<T> Memory<T> {
     }
 }
 
-/// A place in memory that the card reads and writes without help.
+impl<T> Drop for Memory<T> {
+    fn drop(&mut self) {
+        // Memory is freed on the card that is the current one of this thread, which may be another by now.
+        let _ = self.slice.context().bind_to_thread();
+    }
+}
+
+/// A place in memory that the card reads and writes without help. Whether it has done so is looked at here: event tracking is off.
 #[derive(Debug)]
-pub struct Stage<T>(PinnedHostSlice<T>);
+pub struct Stage<T> {
+    pinned: PinnedHostSlice<T>,
+    /// When the card has read what was sent last.
+    sent: CudaEvent,
+}
 
 impl<T: Value> Stage<T> {
     /// The values, once the card has read what was sent before, or written what is received.
     pub fn values(&mut self, card: &Card) -> Result<&mut [T]> {
-        self.0.as_mut_slice().map_err(|error| card.error(error))
+        self.sent.synchronize().map_err(|error| card.error(error))?;
+        self.pinned.as_mut_slice().map_err(|error| card.error(error))
+    }
+}
+
+impl<T> Drop for Stage<T> {
+    fn drop(&mut self) {
+        // An error of the card has been or will be told by whoever works there.
+        let _ = self.sent.synchronize();
     }
 }
 

@@ -65,7 +65,7 @@ impl Cards {
         self
     }
 
-    /// Bytes that are taken of the memory of each, at most. Rows that do not find room there go through the card in every sweep.
+    /// Bytes that rows and V take of the memory of each, at most. Rows that do not find room there go through the card in every sweep.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
@@ -78,10 +78,10 @@ impl Cards {
     /// A sentence that says what is missing.
     pub fn open(self) -> Result<Arc<dyn Accelerator>, String> {
         let Self { numbers, precision, memory } = self;
-        let cards = numbers.into_iter().map(given::opened).collect::<Result<Vec<_>, _>>()?;
-        if cards.is_empty() {
-            return Err("no card was named".into());
+        if numbers.is_empty() || (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at])) {
+            return Err("name one card or several, each of them once".into());
         }
+        let cards = numbers.into_iter().map(given::opened).collect::<Result<Vec<_>, _>>()?;
         Ok(Arc::new(Cuda { cards, precision, memory }))
     }
 }

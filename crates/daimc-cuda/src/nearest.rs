@@ -32,8 +32,7 @@ pub fn nearest(
     stop: &Stop,
 ) -> Result<Option<NearestOthers>> {
     let width = rows.features.next_multiple_of(TOGETHER);
-    let bytes = rows.count * (width * 4 + LIST * 8 + count * 8 + 64) + rough::bytes(card, rows.count, width);
-    if count > MOST || bytes > card.free()? {
+    if count > MOST || bytes(card, rows.count, rows.features, instances, count) > card.free()? {
         return Ok(None);
     }
     let (x, lengths) = (card.room::<f32>(rows.count * width)?, card.room::<f32>(rows.count)?);
@@ -72,6 +71,12 @@ pub fn nearest(
         }
     }
     Ok(Some(out))
+}
+
+/// Bytes that it takes to find so many others of each row, about, beside the rows.
+pub fn bytes(card: &Card, rows: usize, features: usize, instances: usize, count: usize) -> usize {
+    let width = features.next_multiple_of(TOGETHER);
+    rows * (width * 4 + LIST * 8 + count * 8 + 64) + 80 * instances + rough::bytes(card, rows, width)
 }
 
 /// Rows as they are compared, and the squares of their lengths.

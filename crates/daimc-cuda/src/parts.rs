@@ -54,6 +54,9 @@ const MOST_GRAMS: usize = 1 << 30;
 /// Bytes of the rows of a part, about, where they do not all find room.
 const PART: usize = 1 << 30;
 
+/// Parts of a card, at most: each of them takes a while to set off.
+const MOST_PARTS: usize = 4096;
+
 /// Bytes for whatever does not grow with the instances.
 const APART: usize = 256 << 20;
 
@@ -101,14 +104,20 @@ fn check(load: &Load<'_>, name: &str) -> Result<()> {
             view.name()
         ));
     }
-    let (lanes, entries) = kernels::latent_shape(latent);
-    let (size, patterns) = (lanes * entries, load.patterns().len());
-    if patterns.saturating_mul(8 * size * (size + 1)) > MOST_GRAMS {
+    let patterns = load.patterns().len();
+    if grams(load) > MOST_GRAMS {
         return refuse(format!(
             "{patterns} different sets of views with {latent} columns of V are too many for a card; use the processor"
         ));
     }
     Ok(())
+}
+
+/// Bytes of the Gram matrices of all presence patterns.
+fn grams(load: &Load<'_>) -> usize {
+    let (lanes, entries) = kernels::latent_shape(load.latent());
+    let size = lanes * entries;
+    load.patterns().len().saturating_mul(8 * size * (size + 1))
 }
 
 /// Calls `work` with each of some things, with several at the same time.
@@ -124,11 +133,11 @@ fn at_once<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> Result<R> + Sync) 
     })
 }
 
-/// Bytes that an instance takes, on average.
+/// Bytes that instances take.
 struct Size {
-    /// Its rows and missing cells.
-    rows: f64,
-    /// Its row of V, and what a sweep makes of it.
+    /// The row of each view, with its missing cells, on average.
+    rows: Vec<f64>,
+    /// Of any instance: its row of V with its numbers in lists, and what a sweep makes of it.
     latent: f64,
     working: f64,
 }
@@ -136,35 +145,73 @@ struct Size {
 impl Size {
     /// Rows that lie on the card as they are needed take nothing.
     fn new(card: &Card, load: &Load<'_>) -> Self {
-        let (schema, latent) = (load.schema(), load.latent() as f64);
+        let (schema, latent) = (load.schema(), load.latent());
         let of_view = |(number, view): (usize, daimc::ViewOf<'_>)| {
-            let rows = if Rows::stay(card, load, number) {
+            let row = if Rows::stay(card, load, number) {
                 0
             } else if view.layout().is_dense() {
-                view.present() * view.features().next_multiple_of(4) * view.layout().bytes()
+                view.features().next_multiple_of(4) * view.layout().bytes()
             } else {
-                3 * view.present() * view.bytes_per_row()
+                3 * view.bytes_per_row()
             };
-            rows + 24 * view.missing_cells().unwrap_or(0)
+            let cells = 24 * view.missing_cells().unwrap_or(0);
+            (row as f64) * (1.0 + 1.0 / 64.0) + cells as f64 / view.present().max(1) as f64
         };
-        let rows: usize = schema.views().enumerate().map(of_view).sum();
-        let rows = rows as f64 / schema.instances().max(1) as f64;
-        Self { rows: rows * (1.0 + 1.0 / 64.0), latent: 16.0 * latent, working: 32.0 * latent }
+        let rows: Vec<f64> = schema.views().enumerate().map(of_view).collect();
+        let latent_bytes = 16 * latent + 8 * rows.len() + 8;
+        Self { rows, latent: latent_bytes as f64, working: 32.0 * latent.next_multiple_of(8) as f64 }
+    }
+
+    /// The rows of an instance.
+    fn of(&self, load: &Load<'_>, instance: usize) -> f64 {
+        let shown = self.rows.iter().enumerate().filter(|(view, _)| load.shows(*view, instance));
+        shown.map(|(_, row)| row).sum()
     }
 }
 
-/// How many of so many instances stay on a card with so many bytes, and how many are in a part; `None` if there is no room.
-fn room(size: &Size, instances: usize, bytes: usize) -> Option<(usize, usize)> {
-    let (n, bytes) = (instances as f64, bytes as f64);
-    if n * (size.rows + size.latent + size.working) <= bytes {
-        return Some((instances, instances.max(1)));
+/// Where parts end, and how many of them, from the first on, stay on the card.
+#[derive(Debug, PartialEq)]
+struct Cut {
+    ends: Vec<usize>,
+    staying: usize,
+}
+
+impl Cut {
+    /// Of instances whose rows take these bytes, on a card with room for so many; `None` if that is too little.
+    fn new(rows: &[f64], size: &Size, bytes: f64) -> Option<Self> {
+        let n = rows.len() as f64;
+        if rows.iter().sum::<f64>() + n * (size.latent + size.working) <= bytes {
+            return Some(Self { ends: vec![rows.len()], staying: 1 });
+        }
+        // Two parts are on the card at the same time: one is worked with, the next is on its way. They take half of what V
+        // leaves, at most.
+        let left = bytes - n * size.latent;
+        let (most, most_instances) = ((PART as f64).min(left / 8.0), left / (4.0 * size.working));
+        let (mut ends, mut all, mut own, mut count) = (Vec::new(), Vec::new(), 0.0, 0.0);
+        for (i, row) in rows.iter().enumerate() {
+            if count > 0.0 && (own + row > most || count + 1.0 > most_instances) {
+                ends.push(i);
+                all.push((own, count));
+                (own, count) = (0.0, 0.0);
+            }
+            own += row;
+            count += 1.0;
+            if ends.len() >= MOST_PARTS {
+                return None;
+            }
+        }
+        ends.push(rows.len());
+        all.push((own, count));
+        let largest = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).fold(0.0, f64::max);
+        let rest = left - 2.0 * largest(|part| part.0) - largest(|part| part.1) * size.working;
+        let mut taken = 0.0;
+        let stays = |part: &&(f64, f64)| {
+            taken += part.0;
+            taken <= rest
+        };
+        let staying = all.iter().take_while(stays).count();
+        (rest >= 0.0).then_some(Self { ends, staying })
     }
-    let left = bytes - n * size.latent;
-    let part = (PART as f64).min(left / 8.0);
-    let some = ((part / size.rows.max(1.0)) as usize).clamp(1, instances.max(1));
-    // Two parts are on the card at the same time: one is worked with, the next is on its way.
-    let left = left - some as f64 * (2.0 * size.rows + size.working);
-    (left >= 0.0).then(|| ((left / (some as f64 * size.rows)) as usize * some, some))
 }
 
 impl<'a> Share<'a> {
@@ -173,17 +220,20 @@ impl<'a> Share<'a> {
         let free = card.free()?.min(memory.unwrap_or(usize::MAX));
         let (size, n) = (Size::new(card, load), load.instances());
         let features: usize = load.schema().views().map(|view| view.features()).sum();
-        let apart = APART + 24 * features * load.latent();
-        let Some((staying, some)) = room(&size, n, free.saturating_sub(apart)) else {
+        let apart = APART + 24 * features * load.latent() + grams(load) / 2 * 3;
+        let rows: Vec<f64> = (0..n).map(|i| size.of(load, i)).collect();
+        let Some(cut) = Cut::new(&rows, &size, free as f64 - apart as f64) else {
             let (latent, free) = (n as f64 * size.latent / 1e9, free as f64 / 1e9);
             let reason = format!(
-                "V takes {latent:.1} GB, and {free:.1} GB are free for it and a part of the rows; use the processor"
+                "V takes {latent:.1} GB, and {free:.1} GB are free for it and parts of the rows; use the processor"
             );
             return Err(refused(&card.name, reason));
         };
-        let ranges = (0..n).step_by(some).map(|start| start..(start + some).min(n));
-        let part = |range: Range<usize>| {
-            let (stays, load) = (range.end <= staying, load.some(range));
+        drop(rows);
+        let starts = std::iter::once(0).chain(cut.ends.iter().copied());
+        let ranges = starts.zip(&cut.ends).map(|(start, end)| start..*end).enumerate();
+        let part = |(number, range): (usize, Range<usize>)| {
+            let (stays, load) = (number < cut.staying, load.some(range));
             let held = if stays {
                 Held::new(card, card, &load, precision)?
             } else {
@@ -272,8 +322,10 @@ impl<'a> Resident<'a> for Parts<'a> {
         }
         // All rows of the view have to be there, beside the parts that stay.
         let of_view = self.load.schema().view(view);
-        let bytes = of_view.present() * of_view.features().next_multiple_of(4) * of_view.layout().bytes();
-        if !of_view.layout().is_dense() || bytes + APART > card.free()? {
+        let (shown, features) = (of_view.present(), of_view.features());
+        let rows = shown * features.next_multiple_of(4) * of_view.layout().bytes();
+        let needed = rows + nearest::bytes(card, shown, features, instances, count) + APART;
+        if !of_view.layout().is_dense() || needed > card.free()? {
             return Ok(None);
         }
         let rows = Rows::new(card, &self.load, view, self.precision)?;
@@ -374,16 +426,28 @@ mod tests {
 
     #[test]
     fn rows_stay_as_far_as_there_is_room() {
-        let size = Size { rows: 4096.0, latent: 320.0, working: 640.0 };
-        let all = 1_000_000 * (4096 + 320 + 640);
-        assert_eq!(room(&size, 1_000_000, all), Some((1_000_000, 1_000_000)));
-        for bytes in [all / 2, 9 * all / 10, 1_000_000 * 400] {
-            let (staying, some) = room(&size, 1_000_000, bytes).unwrap();
-            let taken = 1_000_000 * 320 + some * (2 * 4096 + 640) + staying * 4096;
-            assert!(some > 0 && staying.is_multiple_of(some), "{staying} {some}");
-            assert!(taken <= bytes && taken + some * 4096 > bytes, "{staying} {some}");
+        let size = Size { rows: vec![4096.0], latent: 320.0, working: 640.0 };
+        let n = 100_000;
+        // The first half has long rows, as where a view shows these alone.
+        let rows: Vec<f64> = (0..n).map(|i| if i < n / 2 { 8000.0 } else { 192.0 }).collect();
+        let all: f64 = rows.iter().sum::<f64>() + n as f64 * 960.0;
+        assert_eq!(Cut::new(&rows, &size, all), Some(Cut { ends: vec![n], staying: 1 }));
+        for bytes in [0.95 * all, 0.5 * all, n as f64 * 360.0] {
+            let Cut { ends, staying } = Cut::new(&rows, &size, bytes).unwrap();
+            assert!(ends.is_sorted() && ends.last() == Some(&n) && staying < ends.len());
+            let parts: Vec<&[f64]> =
+                [0].iter().chain(&ends).zip(&ends).map(|(start, end)| &rows[*start..*end]).collect();
+            let bytes_of = |part: &&[f64]| part.iter().sum::<f64>();
+            let largest = parts.iter().map(bytes_of).fold(0.0, f64::max);
+            let longest = parts.iter().map(|part| part.len()).max().unwrap_or(0);
+            let stay: f64 = parts[..staying].iter().map(bytes_of).sum();
+            let taken = n as f64 * 320.0 + 2.0 * largest + longest as f64 * 640.0 + stay;
+            assert!(taken <= bytes && taken + bytes_of(&parts[staying]) > bytes, "{taken} of {bytes}");
         }
-        assert_eq!(room(&size, 1_000_000, 1_000_000 * 319), None);
+        assert_eq!(Cut::new(&rows, &size, n as f64 * 319.0), None);
+        // Rows that lie on the card take nothing, but what is made of them does.
+        let Cut { ends, staying } = Cut::new(&vec![0.0; n], &size, n as f64 * 500.0).unwrap();
+        assert!(ends.len() > 1 && staying == ends.len());
     }
 
     fn card() -> Option<Arc<Card>> {
@@ -393,7 +457,9 @@ mod tests {
     /// Views that lack rows and cells, and how a fit scales them.
     fn data(n: usize) -> (Views<'static>, Vec<Scaling>) {
         let data = Synthetic::new(n, 5).noise(0.5).seed(1);
-        let present = simulate::missing(n, &[0.2, 0.3], 3).unwrap();
+        let mut present = simulate::missing(n, &[0.2, 0.3], 3).unwrap();
+        // The second half is not in the first view at all.
+        (n / 2..n).for_each(|i| (present[0][i], present[1][i]) = (false, true));
         let views: Vec<View<'static>> = vec![
             data.dense::<f32>("dense", 40).unwrap().mask(&present[0]).unwrap(),
             data.sparse::<f64>("sparse", 60, 0.2).unwrap().mask(&present[1]).unwrap(),
@@ -414,9 +480,10 @@ mod tests {
         let whole = Parts::new(from_ref(&card), load(), Precision::Single, None).unwrap();
         assert!(whole.parts().count() == 1 && whole.parts().all(|part| part.stays));
         let size = Size::new(&card, &load());
-        let some =
-            APART + 24 * 100 * 5 + (4000.0 * (size.latent + 0.7 * (size.rows + size.working))) as usize;
-        let little = APART + 24 * 100 * 5 + (4000.0 * (size.latent + 0.4 * size.rows)) as usize;
+        let rows: f64 = (0..4000).map(|i| size.of(&load(), i)).sum();
+        let apart = APART + 24 * 100 * 5 + grams(&load()) / 2 * 3;
+        let with = |rest: f64| apart + (4000.0 * size.latent + rest) as usize;
+        let (some, little) = (with(0.7 * (rows + 4000.0 * size.working)), with(0.4 * rows));
         let shared =
             |cards: &[Arc<Card>], memory| Parts::new(cards, load(), Precision::Single, memory).unwrap();
         let others = [

@@ -60,7 +60,9 @@ impl Held {
             .map(|view| Rows::new(loader, load, view, precision))
             .collect::<Result<_>>()?;
         let holes = Holes::new(loader, load)?;
-        let fused = if holes.is_none() { Fused::new(loader, load, &views, precision)? } else { None };
+        // The same for every part of the instances, whether or not it lacks cells.
+        let lacking = (0..views.len()).any(|view| load.view(view).lacks_cells());
+        let fused = if lacking { None } else { Fused::new(loader, load, &views, precision)? };
         let held = Self { views, holes, fused, ..Self::without_rows(card, loader, load)? };
         loader.wait()?;
         Ok(held)

@@ -231,7 +231,8 @@ impl<T: Real> Dense<T> {
             .max((PARTS / (across * groups)).max(1))
             .min(self.rows.div_ceil(PART / 8))
             .clamp(1, MOST_PARTS);
-        let part = self.rows.div_ceil(count).next_multiple_of(rows);
+        // A part of the instances may have no row here.
+        let part = self.rows.div_ceil(count).next_multiple_of(rows).max(rows);
         let count = self.rows.div_ceil(part);
         let size = self.features * latent;
         let partial = card.room::<f64>(count * size)?;

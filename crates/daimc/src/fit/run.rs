@@ -141,7 +141,9 @@ impl<'a, 's> Work<'a, 's> {
         let mut first = None;
         let mut begun = 0;
         while begun < options.runs && !self.stop.is_set() {
-            let end = begun.saturating_add(rayon::current_num_threads()).min(options.runs);
+            // An accelerator works for one at a time, and may have no room for another V.
+            let at_once = if self.sweep.resident().is_some() { 1 } else { rayon::current_num_threads() };
+            let end = begun.saturating_add(at_once).min(options.runs);
             let some = (begun..end).into_par_iter().with_max_len(1);
             let ended = some.map(one).collect::<Result<Vec<_>>>()?;
             for (place, leaders, course, descent) in ended.into_iter().flatten() {
