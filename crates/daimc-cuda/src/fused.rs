@@ -9,6 +9,7 @@ use daimc::{Matrix, Result};
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, Stage, maybe};
 use crate::rows::{Latent, Rows};
+use crate::shard::gram_of;
 use crate::sums::add_parts;
 use crate::update::{fill_table, table_size};
 
@@ -107,19 +108,16 @@ impl Fused {
         let mut maps = Vec::new();
         let simple = views.len() == 1 && views[0].instances.is_none();
         let mut descriptors = Vec::new();
-        for view in views.iter().filter(|_| !simple) {
+        for (number, view) in views.iter().enumerate().filter(|_| !simple) {
             let Some((values, stride)) = view.single() else { return Ok(None) };
-            let map = match &view.instances {
-                None => 0,
-                Some(instances) => {
-                    let mut rows = vec![-1; load.instances()];
-                    for (row, instance) in card.read(instances)?.into_iter().enumerate() {
-                        rows[instance as usize] = row as i32;
-                    }
-                    maps.push(card.copy(&rows)?);
-                    maps.last().map_or(0, Memory::address)
-                }
-            };
+            let mut map = 0;
+            if view.instances.is_some() {
+                let mut rows = 0..;
+                let row = |i: usize| load.shows(number, i).then(|| rows.next()).flatten().unwrap_or(-1);
+                let own = card.copy(&(0..load.instances()).map(row).collect::<Vec<i32>>())?;
+                map = own.address();
+                maps.push(own);
+            }
             for first in (0..view.features).step_by(COLUMNS) {
                 let count = (stride - first).min(COLUMNS);
                 descriptors.extend([
@@ -175,10 +173,7 @@ impl Fused {
             offsets.push(offset);
         }
         for (views, table) in pattern_views.iter().zip(tables.chunks_exact_mut(table_size(width))) {
-            let gram = |row: usize, column: usize| -> f64 {
-                views.iter().map(|&view| view_grams[view][row * k + column]).sum()
-            };
-            fill_table(table, width, k, gram);
+            fill_table(table, width, k, gram_of(views, view_grams, k));
             for (row, offset) in table[table_size(width) - width..].iter_mut().take(k).enumerate() {
                 *offset = views.iter().map(|&view| offsets[view][row]).sum::<f64>() as f32;
             }

@@ -251,7 +251,7 @@ impl<'a> Share<'a> {
         &self,
         precision: Precision,
         shards: &mut [CardShard],
-        work: impl Fn(usize, &mut CardShard) -> Result<Statistics>,
+        work: impl Fn(usize, &mut CardShard) -> Result<Totals>,
         give_up: impl Fn(&CardShard) -> Result<()>,
     ) -> Result<Totals> {
         std::thread::scope(|scope| {
@@ -289,7 +289,7 @@ impl<'a> Share<'a> {
                         Err(error) => give_up(shard).and(Err(error)),
                     }
                 };
-                match worked.and_then(Statistics::whole) {
+                match worked {
                     Ok(own) => match &mut totals {
                         Some(totals) => totals.add(&own),
                         None => totals = Some(own),
@@ -347,7 +347,7 @@ struct PartsShard<'a> {
 impl PartsShard<'_> {
     fn each(
         &mut self,
-        work: impl Fn(usize, usize, &mut CardShard) -> Result<Statistics> + Sync,
+        work: impl Fn(usize, usize, &mut CardShard) -> Result<Totals> + Sync,
         give_up: impl Fn(&CardShard) -> Result<()> + Sync,
     ) -> Result<Statistics> {
         let precision = self.parts.precision;
@@ -363,23 +363,17 @@ impl PartsShard<'_> {
     }
 
     /// The rows of V of each part.
-    fn cut(&self, v: Matrix) -> Result<Vec<Vec<Matrix>>> {
+    fn cut<'v>(&self, v: &'v Matrix) -> Result<Vec<Vec<&'v [f64]>>> {
         let (rows, columns) = (self.instances(), self.parts.load.latent());
         if (v.rows(), v.columns()) != (rows, columns) {
             let reason = format!("V must be {rows} × {columns}, instances × latent");
             let value = format!("{} × {}", v.rows(), v.columns());
             return Err(Error::Unsuitable { what: "V", value, reason });
         }
-        if self.parts.parts().count() == 1 {
-            return Ok(vec![vec![v]]);
-        }
         let mut rest = v.values();
-        let mut cut = |part: &Part<'_>| {
-            let own = rest.split_off(..part.load.instances() * columns).unwrap_or_default();
-            Matrix::new(part.load.instances(), columns, own.to_vec())
-        };
+        let mut cut = |part: &Part<'_>| rest.split_off(..part.load.instances() * columns).unwrap_or_default();
         let share = |share: &Share<'_>| share.parts.iter().map(&mut cut).collect();
-        self.parts.shares.iter().map(share).collect()
+        Ok(self.parts.shares.iter().map(share).collect())
     }
 }
 
@@ -389,14 +383,14 @@ impl Shard for PartsShard<'_> {
     }
 
     fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
-        let v = self.cut(v)?;
-        self.each(|share, part, shard| shard.start(v[share][part].clone(), stop), |_| Ok(()))
+        let v = self.cut(&v)?;
+        self.each(|share, part, shard| shard.start(v[share][part], stop), |_| Ok(()))
     }
 
-    fn hold(&mut self, v: Matrix, stop: &Stop) -> Result<()> {
-        let all = self.cut(v)?.into_iter().flatten();
+    fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
+        let all = self.cut(&v)?.into_iter().flatten();
         let mut shards = self.shards.iter_mut().flatten().zip(all);
-        shards.try_for_each(|(shard, v)| shard.hold(v, stop))
+        shards.try_for_each(|(shard, v)| shard.hold(v))
     }
 
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
@@ -404,14 +398,13 @@ impl Shard for PartsShard<'_> {
     }
 
     fn latent(&self) -> Matrix {
-        let mut parts = self.shards.iter().flatten().map(Shard::latent);
-        let (rows, columns) = (self.instances(), self.parts.load.latent());
-        if self.parts.parts().count() == 1 {
-            return parts.next().unwrap_or_default();
+        let mut v = Matrix::zeros(self.instances(), self.parts.load.latent());
+        let mut rest = v.values_mut();
+        for (part, shard) in self.parts.parts().zip(self.shards.iter().flatten()) {
+            let size = part.load.instances() * self.parts.load.latent();
+            shard.latent(rest.split_off_mut(..size).unwrap_or_default());
         }
-        let mut values = Vec::with_capacity(rows * columns);
-        parts.for_each(|part| values.extend_from_slice(part.values()));
-        Matrix::new(rows, columns, values).unwrap_or_default()
+        v
     }
 }
 

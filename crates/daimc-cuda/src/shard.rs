@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use daimc::accelerator::{Load, refused};
 use daimc::internal::transposed_product;
-use daimc::{Error, Factors, Matrix, Result, Shard, Solver, Statistics, Stop, Totals, VStep};
+use daimc::{Error, Factors, Matrix, Result, Solver, Stop, Totals, VStep};
 
 use crate::card::{Argument, Card, Memory, Stage, maybe};
 use crate::fused::{Cross, Fused};
@@ -94,11 +94,11 @@ impl Held {
 
     /// Whether the V step stays in the range of single precision.
     fn fits_single(&self, view_grams: &[Vec<f64>]) -> bool {
-        let diagonal = |views: &Vec<usize>, k: usize| -> f64 {
-            views.iter().map(|&view| view_grams[view][k * self.latent + k]).sum()
-        };
         let fits = |value: f64| value < SMALLEST || (1e-30..1e30).contains(&value);
-        self.pattern_views.iter().all(|views| (0..self.latent).all(|k| fits(diagonal(views, k))))
+        self.pattern_views.iter().all(|views| {
+            let gram = gram_of(views, view_grams, self.latent);
+            (0..self.latent).all(|k| fits(gram(k, k)))
+        })
     }
 
     /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
@@ -108,12 +108,13 @@ impl Held {
         let mut out = vec![0.0; self.pattern_views.len() * (size * size + size)];
         for (views, out) in self.pattern_views.iter().zip(out.chunks_exact_mut(size * size + size)) {
             let (matrix, steps) = out.split_at_mut(size * size);
+            let gram = gram_of(views, of_views, k);
             for row in 0..k {
                 for column in 0..k {
                     // Number e of thread l is entry e lanes + l; those of a thread stand by fours.
                     let (entry, thread) = (column / lanes, column % lanes);
                     let at = row * size + (entry / 4 * lanes + thread) * 4 + entry % 4;
-                    matrix[at] = views.iter().map(|&view| of_views[view][row * k + column]).sum();
+                    matrix[at] = gram(row, column);
                     if row == column && matrix[at] >= SMALLEST {
                         steps[row] = relaxation / matrix[at];
                     }
@@ -122,6 +123,11 @@ impl Held {
         }
         out
     }
+}
+
+/// The entries of `Σ_v U_vᵀU_v` over the views of a pattern, given those of each view, k × k.
+pub fn gram_of(views: &[usize], view_grams: &[Vec<f64>], k: usize) -> impl Fn(usize, usize) -> f64 {
+    move |row, column| views.iter().map(|&view| view_grams[view][row * k + column]).sum()
 }
 
 /// `UᵀU` of each view.
@@ -157,16 +163,26 @@ impl CardShard {
         &self.held.card
     }
 
-    fn take(&mut self, v: &Matrix) -> Result<()> {
-        let (rows, columns) = (self.held.instances, self.held.latent);
-        if (v.rows(), v.columns()) != (rows, columns) {
-            let reason = format!("V must be {rows} × {columns}, instances × latent");
-            let value = format!("{} × {}", v.rows(), v.columns());
-            return Err(Error::Unsuitable { what: "V", value, reason });
-        }
-        self.held.card.write(v.values(), &mut self.v)?;
+    /// Takes these rows of V, one for each instance.
+    pub fn hold(&mut self, v: &[f64]) -> Result<()> {
+        self.held.card.write(v, &mut self.v)?;
         self.begun = true;
         Ok(())
+    }
+
+    /// The same, and returns their statistics.
+    pub fn start(&mut self, v: &[f64], stop: &Stop) -> Result<Totals> {
+        self.hold(v)?;
+        stop.check()?;
+        self.statistics(Known::default())
+    }
+
+    /// Brings the rows of V back.
+    pub fn latent(&self, v: &mut [f64]) {
+        // A card that has failed has no V: whoever takes numbers that are none says so.
+        if self.card().read_into(&self.v, v).is_err() {
+            v.fill(f64::NAN);
+        }
     }
 
     /// Runs the V step in double precision: from V times a scale, or from zero, into `to`.
@@ -231,7 +247,7 @@ impl CardShard {
     }
 
     /// The statistics of V, given what is known of them.
-    fn statistics(&mut self, Known { columns, bases, cross, mut packs }: Known<'_>) -> Result<Statistics> {
+    fn statistics(&mut self, Known { columns, bases, cross, mut packs }: Known<'_>) -> Result<Totals> {
         let (held, k) = (self.held.clone(), self.held.latent);
         let (card, fused) = (&*held.card, held.fused.as_ref().zip(cross));
         // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
@@ -292,7 +308,7 @@ impl CardShard {
         if let Some(holes) = holes {
             totals.holes = holes;
         }
-        Ok(Statistics::of_all(totals))
+        Ok(totals)
     }
 
     fn check(&self, factors: &Factors) -> Result<()> {
@@ -337,23 +353,9 @@ impl Plan {
     const EXACT: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0 };
 }
 
-impl Shard for CardShard {
-    fn instances(&self) -> usize {
-        self.held.instances
-    }
-
-    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
-        self.take(&v)?;
-        drop(v);
-        stop.check()?;
-        self.statistics(Known::default())
-    }
-
-    fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
-        self.take(&v)
-    }
-
-    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
+impl CardShard {
+    /// One pass over the rows, as [`daimc::Shard::sweep`] makes it.
+    pub fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Totals> {
         self.check(factors)?;
         let held = self.held.clone();
         let (card, bases) = (&*held.card, &factors.bases);
@@ -423,12 +425,5 @@ impl Shard for CardShard {
                 self.statistics(Known { columns, bases, ..Known::default() })
             }
         }
-    }
-
-    fn latent(&self) -> Matrix {
-        let (rows, columns) = (self.held.instances, self.held.latent);
-        // A card that has failed has no V: whoever takes numbers that are none says so.
-        let values = self.held.card.read(&self.v).unwrap_or_else(|_| vec![f64::NAN; rows * columns]);
-        Matrix::new(rows, columns, values).unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@ use daimc::Result;
 use crate::card::{Argument, Card, Memory, maybe};
 use crate::kernels::{self, TILE};
 use crate::rows::{Latent, Packed};
-use crate::shard::SMALLEST;
+use crate::shard::{SMALLEST, gram_of};
 
 /// Numbers of a table for so many columns of V: a Gram matrix, its squares on the diagonal, steps and offsets.
 pub fn table_size(width: usize) -> usize {
@@ -54,9 +54,7 @@ pub fn update(
     let width = shape.1 * TILE;
     let mut given = vec![0.0_f32; pattern_views.len() * table_size(width)];
     for (views, table) in pattern_views.iter().zip(given.chunks_exact_mut(table_size(width))) {
-        let gram =
-            |row: usize, column: usize| views.iter().map(|&view| view_grams[view][row * k + column]).sum();
-        fill_table(table, width, k, gram);
+        fill_table(table, width, k, gram_of(views, view_grams, k));
     }
     let scales = given.len();
     given.extend(scale.iter().map(|&value| value as f32));

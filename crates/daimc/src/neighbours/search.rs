@@ -5,8 +5,8 @@
 //! dimensions, and how many is estimated on a sample. Where they are too few, as in noise, every pair is compared after all,
 //! if that can be afforded.
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+mod truth;
+
 use rayon::prelude::*;
 
 use super::descend::{Arranged, KEPT};
@@ -22,7 +22,8 @@ use crate::scan::Scan;
 use crate::source::{Buffer, MISSING};
 use crate::views::index;
 use crate::watch::Watch;
-use crate::{Error, Matrix, Result, View, Views};
+use crate::{Error, Result, View, Views};
+use truth::Truth;
 
 /// Instances up to which every pair is compared, and those up to which it is where descent finds too few.
 pub(crate) const EXACT: usize = 20_000;
@@ -50,9 +51,6 @@ const ENOUGH: f64 = 0.95;
 
 /// Pairs that descent compares for each instance, roughly.
 const DESCENDED: f64 = 4000.0;
-
-/// Instances whose true neighbours are looked for, to see how many were found.
-const ASKED: usize = 200;
 
 /// The nearest others of each instance, nearest first. Squared distances are in units of the squared lengths of all rows
 /// together, so that they are in range whatever the data are measured in.
@@ -141,7 +139,7 @@ pub(super) fn by_accelerator(
     squares.iter_mut().for_each(|square| *square = (f64::from(*square) * unit(lens)) as f32);
     let lists = Lists { kept, entries: others, squares };
     // It compares all pairs, but distances that are small beside the lengths of rows may be lost in rounding.
-    let recall = Truth { comparable: true, ..Truth::of(&space, seed)? }.recall(&lists);
+    let recall = Truth::of(&space, seed)?.recall(&lists, true);
     let recall = (recall < 1.0).then_some(recall);
     Ok((recall.unwrap_or(1.0) >= ENOUGH).then_some(Nearest { lists, recall }))
 }
@@ -211,7 +209,7 @@ impl<'a> Space<'a> {
         let kept = if self.ranks() { AMONG } else { KEPT };
         let found = Lists::find(&arranged, kept, seed, watch)?;
         let lists = self.listed(&found, &instances, watch)?;
-        let recall = truth.recall(&lists);
+        let recall = truth.recall(&lists, self.has_true_distances());
         if recall >= ENOUGH {
             return Ok(Nearest { lists, recall: Some(recall) });
         }
@@ -225,7 +223,7 @@ impl<'a> Space<'a> {
         drop(arranged);
         drop(rows);
         let lists = self.listed(&found, &instances, watch)?;
-        let recall = Some(truth.recall(&lists));
+        let recall = Some(truth.recall(&lists, self.has_true_distances()));
         Ok(Nearest { lists, recall })
     }
 
@@ -342,88 +340,6 @@ impl<'a> Space<'a> {
     }
 }
 
-/// The true neighbours of a sample of instances.
-struct Truth {
-    asked: Vec<u32>,
-    nearest: Lists,
-    /// Whether the lists that it is compared with have true distances.
-    comparable: bool,
-}
-
-impl Truth {
-    /// Found in one pass over the rows.
-    fn of(space: &Space<'_>, seed: u64) -> Result<Self> {
-        let Space { scan, view, lens, present, count } = space;
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(u64::MAX / 11);
-        let mut asked: Vec<u32> = (0..ASKED).map(|_| present[rng.random_range(0..present.len())]).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        let mut buffer = Buffer::default();
-        let points = Points::new(scan, *view, lens, &asked, &mut buffer)?;
-        let own: Vec<Vec<f64>> = (0..asked.len()).map(|i| points.values(i)).collect();
-        let rows = Matrix::from_fn(lens.features(), asked.len(), |f, q| own[q][f]);
-        let none = || Lists::empty(asked.len(), *count);
-        let mut nearest = none();
-        scan.pass_view(
-            *view,
-            || (none(), Scratch::default()),
-            |piece, (own, scratch)| {
-                let points = Points::in_block(lens, piece.blocks[0], piece.shown());
-                points.distances(0..points.rows.len(), &rows, scratch, |i, squares| {
-                    let other = index(points.rows[i].0);
-                    for (q, square) in squares.iter().enumerate().filter(|(q, _)| asked[*q] != other) {
-                        own.offer(q, other, (square * unit(lens)) as f32);
-                    }
-                });
-                Ok(())
-            },
-            |(own, _)| {
-                for q in 0..asked.len() {
-                    own.of(q).for_each(|(other, square)| nearest.offer(q, other, square));
-                }
-                *own = none();
-            },
-        )?;
-        // Distances that were made of products have lost digits where rows are long beside them.
-        let mut others: Vec<u32> =
-            (0..asked.len()).flat_map(|q| nearest.of(q).map(|(other, _)| other)).collect();
-        others.sort_unstable();
-        others.dedup();
-        let mut buffer = Buffer::default();
-        let points = Points::new(scan, *view, lens, &others, &mut buffer)?;
-        let mut exact = none();
-        for (q, own) in own.iter().enumerate() {
-            for (other, _) in nearest.of(q) {
-                let other_row = points.values(others.partition_point(|&before| before < other));
-                exact.offer(q, other, (square(own, &other_row) * unit(lens)) as f32);
-            }
-        }
-        Ok(Self { asked, nearest: exact, comparable: space.has_true_distances() })
-    }
-
-    /// The share of them that are in the lists of the instances.
-    fn recall(&self, lists: &Lists) -> f64 {
-        let (mut found, mut all) = (0, 0);
-        for (q, &i) in self.asked.iter().enumerate() {
-            // As near as the last of them is as good: which of several at the same distance is found means nothing.
-            let last = self.nearest.of(q).last().map_or(0.0, |(_, square)| square);
-            // Projections are shorter, and say nothing of that.
-            let near = lists.of(i as usize).filter(|(other, square)| {
-                if self.comparable {
-                    *square <= last * (1.0 + 1e-4)
-                } else {
-                    self.nearest.of(q).any(|(own, _)| own == *other)
-                }
-            });
-            let expected = self.nearest.of(q).count();
-            found += near.count().min(expected);
-            all += expected;
-        }
-        f64::from(index(found)) / f64::from(index(all.max(1)))
-    }
-}
-
 /// The squared distance of two rows, in as many sums as vectors have lanes.
 fn square(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
@@ -528,6 +444,9 @@ pub(crate) fn pairs(instances: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
     use crate::simulate;
     use crate::source::Rows;
