@@ -145,7 +145,7 @@ impl<'a> Load<'a> {
     #[must_use]
     pub fn some(&self, instances: Range<usize>) -> Self {
         assert!(instances.start <= instances.end && instances.end <= self.instances());
-        let scan = self.scan.as_source(self.scan.source());
+        let scan = self.scan.recounted();
         let (lenses, patterns) = (self.lenses.clone(), self.patterns.clone());
         let range = self.range.start + instances.start..self.range.start + instances.end;
         Self { range, ..Self::of(scan, lenses, patterns, self.latent) }
@@ -157,7 +157,7 @@ impl<'a> Load<'a> {
     }
 
     /// The names, sizes and types of the views of all instances.
-    pub fn schema(&self) -> &'a Schema {
+    pub fn schema(&self) -> &Schema {
         self.scan.schema()
     }
 

@@ -51,15 +51,16 @@ pub(crate) fn consolidate(
 pub(crate) fn clusters(
     scan: &Scan<'_>,
     lenses: &[Lens],
-    rows: &Scan<'_>,
+    rows: &impl Table,
     options: &Options,
 ) -> Result<(Lens, Matrix)> {
     let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
     let lens = Lens::new(rows, 0, scaling.clone())?;
     let first = Place::first(rows, &lens, options)?;
-    let mut candidates = kmeans::candidates(rows, &lens, &options.kmeans(first.as_ref(), scan.stop()))?;
+    let mut candidates =
+        kmeans::candidates(rows.rows(), &lens, &options.kmeans(first.as_ref(), scan.stop()))?;
     let several = candidates.len() > 1;
-    let best = if several { clearest(scan, lenses, options, rows, &scaling, &candidates)? } else { 0 };
+    let best = if several { clearest(scan, lenses, options, rows.rows(), &scaling, &candidates)? } else { 0 };
     Ok((lens, candidates.swap_remove(best)))
 }
 

@@ -13,14 +13,14 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::distributed::Request;
 use crate::forest::{Forest, Merge};
-use crate::lens::{FromCentre, Lens, Scratch, Targets};
+use crate::lens::{FromCentre, Lens, Parts, Scratch, Targets};
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, MISSING, Source};
+use crate::table::{RowReduction, Table};
 use crate::{Matrix, Result};
 
-pub(crate) use leading::{ColumnTotals, leaders, of_columns};
+pub(crate) use leading::{LeadingColumns, SumLatent, of_columns};
 pub(crate) use points::Points;
 pub(crate) use starts::{FEW, Plan, starts};
 
@@ -131,22 +131,15 @@ pub(crate) fn candidates(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Resul
 const SAME: f64 = 1e-6;
 
 /// The best of [`candidates`]; if they saw but a sample, refined on all instances.
-pub(crate) fn centres(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<Matrix> {
-    let mut centres = candidates(scan, lens, plan)?.swap_remove(0);
-    if scan.instances() > sample_size(plan.clusters) {
+pub(crate) fn centres(table: &impl Table, lens: &Lens, plan: &Plan<'_>) -> Result<Matrix> {
+    let mut centres = candidates(table.rows(), lens, plan)?.swap_remove(0);
+    if table.instances() > sample_size(plan.clusters) {
         let mut labels = Vec::new();
         for round in 0..REFINEMENTS {
-            let (members, moved) = match scan.holders() {
-                Some((holders, _)) => {
-                    let first = round == 0;
-                    holders
-                        .ask(Request::Refine { lens: lens.parts(), centres: centres.clone(), first })?
-                        .try_into()?
-                }
-                None => refine(scan, lens, &centres, &mut labels)?,
-            };
+            let step = LloydStep { lens, centres: &centres, first: round == 0 };
+            let (members, moved) = table.reduce(&step, &mut labels)?;
             members.sum(Members::default())?.move_centres(lens, &mut centres);
-            if round > 0 && moved * 1000 < scan.instances() {
+            if round > 0 && moved * 1000 < table.instances() {
                 break;
             }
         }
@@ -154,9 +147,47 @@ pub(crate) fn centres(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<M
     Ok(centres)
 }
 
-/// One of Lloyd's iterations, of the instances that are here: their members by cluster, and how many of them have changed
-/// their cluster since `labels`, which are then the new ones.
-pub(crate) fn refine(
+/// One of Lloyd's iterations: the sums over the members of each cluster, and the number of instances that have changed their
+/// cluster. The state holds the cluster of each instance.
+pub(crate) struct LloydStep<'a> {
+    lens: &'a Lens,
+    centres: &'a Matrix,
+    first: bool,
+}
+
+/// The request of [`LloydStep`].
+#[derive(Serialize, Deserialize)]
+pub(crate) struct LloydRequest {
+    lens: Parts,
+    centres: Matrix,
+    first: bool,
+}
+
+impl RowReduction for LloydStep<'_> {
+    const NAME: &'static str = "lloyd-step";
+    const KEEPS_STATE: bool = true;
+    type Request = LloydRequest;
+    type State = Vec<u32>;
+    type Partial = (Forest<Members>, usize);
+
+    fn local(&self, rows: &Scan<'_>, labels: &mut Vec<u32>) -> Result<Self::Partial> {
+        if self.first {
+            labels.clear();
+        }
+        lloyd_step(rows, self.lens, self.centres, labels)
+    }
+
+    fn request(&self) -> LloydRequest {
+        LloydRequest { lens: self.lens.parts(), centres: self.centres.clone(), first: self.first }
+    }
+
+    fn answer(request: &LloydRequest, rows: &Scan<'_>, labels: &mut Vec<u32>) -> Result<Self::Partial> {
+        let lens = Lens::placed(rows, 0, &request.lens)?;
+        LloydStep { lens: &lens, centres: &request.centres, first: request.first }.local(rows, labels)
+    }
+}
+
+fn lloyd_step(
     scan: &Scan<'_>,
     lens: &Lens,
     centres: &Matrix,

@@ -33,6 +33,7 @@ use crate::kernel::Scalar;
 use crate::scale::Scaling;
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, Csr, Rows};
+use crate::table::Table;
 use crate::{Error, Layout, Result};
 pub(crate) use distances::{FromCentre, Targets};
 pub(crate) use holes::padded;
@@ -81,9 +82,9 @@ fn longest<T: Scalar>() -> f64 {
 impl Lens {
     /// Looks at a view of the source through `scaling`; `equal_weight` sets the weight of the view so that its
     /// mean squared row length is 1; rows that lack cells count as much as they show.
-    pub fn fit(scan: &Scan<'_>, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
+    pub fn fit(table: &impl Table, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
         // A weight that is still to come may bring rows of any length into range.
-        let (mut lens, norms) = Self::look(scan, view, scaling, equal_weight)?;
+        let (mut lens, norms) = Self::look(table, view, scaling, equal_weight)?;
         let (count, sum) = norms.lengths;
         if count > 0.0 && (sum / count).is_finite() {
             lens.scaling.length = sum / count;
@@ -111,8 +112,8 @@ impl Lens {
     }
 
     /// Looks at a view of the source through a scaling that is complete, such as that of a model.
-    pub fn new(scan: &Scan<'_>, view: usize, scaling: Scaling) -> Result<Self> {
-        Self::look(scan, view, scaling, false).map(|(lens, _)| lens)
+    pub fn new(table: &impl Table, view: usize, scaling: Scaling) -> Result<Self> {
+        Self::look(table, view, scaling, false).map(|(lens, _)| lens)
     }
 
     /// A view of which no row was seen yet.
@@ -131,8 +132,8 @@ impl Lens {
         }
     }
 
-    fn look(scan: &Scan<'_>, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
-        let (features, layout) = (scan.schema().view(view).features(), scan.layout(view));
+    fn look(table: &impl Table, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
+        let (features, layout) = (table.schema().view(view).features(), table.layout(view));
         let mut lens = Self::blank(scaling, layout, features);
         let scaled = match layout {
             _ if any_length => f64::MAX.sqrt(),
@@ -145,13 +146,13 @@ impl Lens {
             Layout::SparseF32 => longest::<f32>(),
             Layout::SparseF64 => longest::<f64>(),
         };
-        lens.centre = lens.pilot(scan, view)?;
-        let (factors, norms) = lens.norms(scan, view, Limits { scaled, stored })?;
+        lens.centre = lens.pilot(table, view)?;
+        let (factors, norms) = lens.norms(table, view, Limits { scaled, stored })?;
         if let Some(row) = norms.refused(any_length) {
-            return Err(not_finite(scan, view, row)?.unwrap_or_else(|| Error::TooLarge {
-                view: scan.schema().view_name(view).into(),
+            return Err(not_finite(table.rows(), view, row)?.unwrap_or_else(|| Error::TooLarge {
+                view: table.schema().view_name(view).into(),
                 row,
-                id: scan.schema().ids().get(row),
+                id: table.schema().ids().get(row),
             }));
         }
         lens.factors = factors;
@@ -165,7 +166,7 @@ impl Lens {
         let dense = layout.is_dense();
         if far && !dense {
             return Err(Error::Scaling {
-                view: scan.schema().view_name(view).into(),
+                view: table.schema().view_name(view).into(),
                 scale: lens.scaling.scale.to_string(),
                 reason:
                     "the shift of a feature is so much larger than its spread that the view would have to be \

@@ -100,11 +100,13 @@ pub fn accuracy(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
 /// As [`scores`].
 pub fn matching(truth: &[usize], labels: &[usize]) -> Result<Vec<(usize, usize)>, Error> {
     let table = Contingency::new(truth, labels)?;
-    let (classes, clusters) = (distinct(truth), distinct(labels));
-    let cells = table.components().into_iter().flat_map(|cells| best_match(&cells));
-    let mut pairs: Vec<_> = cells.map(|cell| (classes[cell.class], clusters[cell.cluster])).collect();
-    pairs.sort_unstable();
-    Ok(pairs)
+    Ok(table.matching(&distinct(truth.iter().copied()), &distinct(labels.iter().copied())))
+}
+
+/// The same of a contingency table: classes, clusters and counts, in the order in which the pairs first appear.
+pub(crate) fn matching_of(pairs: &[(usize, usize, u64)]) -> Vec<(usize, usize)> {
+    let classes = distinct(pairs.iter().map(|pair| pair.0));
+    Contingency::of(pairs.iter().copied()).matching(&classes, &distinct(pairs.iter().map(|pair| pair.1)))
 }
 
 /// Normalised mutual information:
@@ -212,13 +214,18 @@ impl Contingency {
             return Err(Error::EmptyInput { what: "labels".into() });
         }
 
+        Ok(Self::of(truth.iter().zip(labels).map(|(&class, &cluster)| (class, cluster, 1))))
+    }
+
+    /// Given pairs of a class and a cluster, and the number of instances of each.
+    fn of(pairs: impl Iterator<Item = (usize, usize, u64)>) -> Self {
         let mut class_names = HashMap::new();
         let mut cluster_names = HashMap::new();
         let mut counts = HashMap::new();
-        for (&class, &cluster) in truth.iter().zip(labels) {
+        for (class, cluster, count) in pairs {
             let class = index_of(class, &mut class_names);
             let cluster = index_of(cluster, &mut cluster_names);
-            *counts.entry((class, cluster)).or_insert(0) += 1;
+            *counts.entry((class, cluster)).or_insert(0) += count;
         }
 
         let mut cells: Vec<Cell> =
@@ -232,7 +239,15 @@ impl Contingency {
             clusters[cell.cluster] += cell.count;
         }
         let total = classes.iter().sum();
-        Ok(Self { cells, classes, clusters, total })
+        Self { cells, classes, clusters, total }
+    }
+
+    /// The pairs of the assignment that covers most instances, by class, given the names in order of first appearance.
+    fn matching(&self, classes: &[usize], clusters: &[usize]) -> Vec<(usize, usize)> {
+        let cells = self.components().into_iter().flat_map(|cells| best_match(&cells));
+        let mut pairs: Vec<_> = cells.map(|cell| (classes[cell.class], clusters[cell.cluster])).collect();
+        pairs.sort_unstable();
+        pairs
     }
 
     fn accuracy(&self) -> f64 {
@@ -371,9 +386,9 @@ fn best_match(cells: &[Cell]) -> Vec<Cell> {
 }
 
 /// The names, in order of first appearance.
-fn distinct(names: &[usize]) -> Vec<usize> {
+fn distinct(names: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut seen = HashSet::new();
-    names.iter().copied().filter(|&name| seen.insert(name)).collect()
+    names.filter(|&name| seen.insert(name)).collect()
 }
 
 /// The index of a name among those seen so far, in order of first appearance.

@@ -192,7 +192,7 @@ impl Place {
     /// The centres of the clusters that the columns of V stand for: a start for k-means, where clusters are
     /// more than [`kmeans::FEW`] and other starts therefore fewer. An instance belongs to the column in which it
     /// stands out most, entries being measured by what is usual in their column.
-    pub(crate) fn first(rows: &Scan<'_>, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
+    pub(crate) fn first(rows: &impl Table, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
         let clusters = options.clusters;
         if lens.features() != clusters || clusters <= kmeans::FEW {
             return Ok(None);

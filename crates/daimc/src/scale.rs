@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::prepared::{MissingCells, Preparation};
 use crate::scan::Scan;
+use crate::table::Table;
 use crate::text::quoted;
 use crate::{Error, Result};
 use columns::Columns;
@@ -156,12 +157,12 @@ const SPARSE: f64 = 0.2;
 impl Scaling {
     /// Fits `scale` to the rows of a view that lack nothing, such as those of V; of those that [`Scale::Auto`] would compare,
     /// the likelier. The weight is still 1.
-    pub(crate) fn fit(scan: &Scan<'_>, view: usize, scale: Scale) -> Result<Self> {
+    pub(crate) fn fit(table: &impl Table, view: usize, scale: Scale) -> Result<Self> {
         if matches!(scale, Scale::None | Scale::Unit) {
             return Ok(Self::plain(scale, ASKED.into()));
         }
-        let columns = Columns::gather(scan, view, false)?;
-        let fitted = Self::alternatives(scan, view, scale, &columns, None)?;
+        let columns = Columns::gather(table, view, false)?;
+        let fitted = Self::alternatives(table.rows(), view, scale, &columns, None)?;
         Ok(Self { squares: Vec::new(), ..fitted.likely().clone() })
     }
 
@@ -169,12 +170,12 @@ impl Scaling {
     ///
     /// If there are more features than `top`, only those that vary most are kept.
     pub(crate) fn observe(
-        scan: &Scan<'_>,
+        table: &impl Table,
         view: usize,
         scale: Scale,
         top: Option<usize>,
     ) -> Result<Observed> {
-        let known = scan.schema().view(view);
+        let known = table.schema().view(view);
         // The features are looked at where cells may be missing now, or where rows that lack some may come later.
         let skip = top.is_none_or(|top| top >= known.features())
             && known.missing_cells() == Some(0)
@@ -189,9 +190,9 @@ impl Scaling {
                 empty: Vec::new(),
             });
         }
-        let mut columns = Columns::gather(scan, view, false)?;
+        let mut columns = Columns::gather(table, view, false)?;
         let tails = match scale {
-            Scale::Auto => Tails::heavy(scan, view, &columns)?,
+            Scale::Auto => Tails::heavy(table.rows(), view, &columns)?,
             _ => None,
         };
         let log = tails.is_some() || scale.is_log();
@@ -201,12 +202,12 @@ impl Scaling {
                 let reason = format!("{reason}; use another scale");
                 return Err(Error::Scaling { view: known.name().into(), scale: scale.to_string(), reason });
             }
-            columns = Columns::gather(scan, view, true)?;
+            columns = Columns::gather(table, view, true)?;
         }
         if let Some(top) = top {
             columns.keep(top);
         }
-        let scalings = Self::alternatives(scan, view, scale, &columns, tails)?;
+        let scalings = Self::alternatives(table.rows(), view, scale, &columns, tails)?;
         let rows = known.present() - columns.empty.len();
         let missing = MissingCells::new(rows, columns.partial, &columns.observed);
         // As where nobody had to look.

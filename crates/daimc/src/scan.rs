@@ -7,10 +7,10 @@
 mod stream;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::blocks::Blocks;
-use crate::distributed::{Holders, Table};
 use crate::forest::{Forest, Merge};
 use crate::parallel::ordered;
 use crate::source::{Block, Buffer, Memory, Source};
@@ -34,15 +34,17 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     pool.map_err(|error| Error::Threads { threads, reason: error.to_string() })
 }
 
-/// The rows of a source, to be passed over, by whoever may stop it.
+/// A source of rows, borrowed or shared.
+type Shared<'a> = Arc<dyn Source + Send + Sync + 'a>;
+
+/// The rows of a source and the switch that stops passes over them. Clones count their passes together.
+#[derive(Clone)]
 pub(crate) struct Scan<'a> {
-    source: &'a dyn Source,
+    source: Shared<'a>,
     blocks: Blocks,
     stop: Stop,
-    /// How often the rows of a view were read from the first to the last.
-    views_read: AtomicUsize,
-    /// Who is asked for sums over the rows, where others hold them.
-    elsewhere: Option<(&'a dyn Holders, Table)>,
+    /// The number of complete passes over single views.
+    views_read: Arc<AtomicUsize>,
 }
 
 /// A block of instances and their rows in the views of a pass.
@@ -76,32 +78,37 @@ impl<'a> Scan<'a> {
         Self::new(source, &Stop::new())
     }
 
-    /// The rows of a source that are part of more.
+    /// A source whose rows are `blocks` of a larger data set.
     pub fn part(source: &'a dyn Source, blocks: Blocks, stop: &Stop) -> Self {
-        Self { source, blocks, stop: stop.clone(), views_read: AtomicUsize::new(0), elsewhere: None }
+        Self::shared(Arc::new(source), blocks, stop)
     }
 
-    /// Rows that others hold. Single ones are fetched; sums over all are theirs to make.
-    pub fn elsewhere(source: &'a dyn Source, holders: &'a dyn Holders, table: Table, stop: &Stop) -> Self {
-        Self { elsewhere: Some((holders, table)), ..Self::new(source, stop) }
+    /// The same for a source that the scan keeps alive.
+    pub fn shared(source: Shared<'a>, blocks: Blocks, stop: &Stop) -> Self {
+        Self { source, blocks, stop: stop.clone(), views_read: Arc::default() }
     }
 
-    /// Who makes sums over the rows, if others hold them, and which of their rows these are.
-    pub fn holders(&self) -> Option<(&'a dyn Holders, Table)> {
-        self.elsewhere
+    /// The same rows in another form. The count of passes goes on from the present one.
+    pub fn with_source<'b>(&self, source: Shared<'b>) -> Scan<'b> {
+        let views_read = Arc::new(AtomicUsize::new(self.views_read.load(Ordering::Relaxed)));
+        Scan { source, blocks: self.blocks, stop: self.stop.clone(), views_read }
     }
 
-    /// The same rows in another form, whose passes are counted on.
-    pub fn as_source<'b>(&self, source: &'b dyn Source) -> Scan<'b> {
-        let views_read = AtomicUsize::new(self.views_read.load(Ordering::Relaxed));
-        Scan { source, blocks: self.blocks, stop: self.stop.clone(), views_read, elsewhere: None }
+    /// The same rows, with passes counted separately from here on.
+    pub fn recounted(&self) -> Self {
+        self.with_source(self.source.clone())
     }
 
-    pub fn source(&self) -> &'a dyn Source {
-        self.source
+    /// The same rows with another switch.
+    pub fn stopped_by(&self, stop: &Stop) -> Self {
+        Self { stop: stop.clone(), ..self.clone() }
     }
 
-    pub fn schema(&self) -> &'a Schema {
+    pub fn source(&self) -> &(dyn Source + Send + Sync + 'a) {
+        &*self.source
+    }
+
+    pub fn schema(&self) -> &Schema {
         self.source.schema()
     }
 

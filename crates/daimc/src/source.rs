@@ -85,6 +85,28 @@ pub trait Source: Sync {
     }
 }
 
+impl<S: Source + ?Sized> Source for &S {
+    fn schema(&self) -> &Schema {
+        (**self).schema()
+    }
+
+    fn read(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {
+        (**self).read(view, instances, buffer)
+    }
+
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        (**self).random_access()
+    }
+
+    fn memory(&self) -> Option<&dyn Memory> {
+        (**self).memory()
+    }
+
+    fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
+        (**self).device_rows(view)
+    }
+}
+
 /// A source from which single rows can be had.
 pub trait RandomAccess: Sync {
     /// Reads the rows of some instances, in increasing order, into the buffer, as [`Source::read`] does.

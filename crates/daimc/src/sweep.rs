@@ -96,7 +96,7 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// When it does not take them.
     pub fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()> {
-        let scan = self.scan.as_source(self.scan.source());
+        let scan = self.scan.recounted();
         let (lenses, patterns, latent) = (self.lenses.clone(), self.patterns.clone(), self.latent);
         self.resident = Some(accelerator.hold(Load::of(scan, lenses, patterns, latent))?);
         self.optional = when == Use::WhereItPays;
@@ -133,7 +133,7 @@ impl<'a> Sweep<'a> {
 
     /// The same rows for a V with other columns.
     pub fn with_latent(&self, latent: usize) -> Result<Self> {
-        let scan = self.scan.as_source(self.scan.source());
+        let scan = self.scan.recounted();
         let lens = |(view, lens): (usize, &Lens)| Lens::new(&scan, view, lens.scaling.clone());
         let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
         Ok(Self::new(scan, lenses, latent))

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Members, members};
-use crate::distributed::Request;
 use crate::forest::{Forest, Merge};
-use crate::lens::Lens;
+use crate::lens::{Lens, Parts};
 use crate::scan::Scan;
 use crate::source::{Block, Rows};
+use crate::table::{RowReduction, Table};
 use crate::{Matrix, Result};
 
 /// Sums over the entries of each column of V, and over their squares.
@@ -29,8 +29,8 @@ impl ColumnTotals {
         Self { sums: vec![0.0; columns], squares: vec![0.0; columns] }
     }
 
-    /// Of the rows of V that are here, leaf by leaf.
-    pub fn share(rows: &Scan<'_>) -> Result<Forest<Self>> {
+    /// Of the rows of a scan of V, leaf by leaf.
+    fn share(rows: &Scan<'_>) -> Result<Forest<Self>> {
         let columns = rows.schema().view(0).features();
         rows.sum_view(
             0,
@@ -56,9 +56,54 @@ impl ColumnTotals {
     }
 }
 
-/// The instances that are here by the column of V in which they stand out most, entries being measured by what is usual in
-/// their column.
-pub(crate) fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Result<Forest<Members>> {
+/// Sums over the columns of V.
+pub(crate) struct SumLatent;
+
+impl RowReduction for SumLatent {
+    const NAME: &'static str = "sum-latent";
+    type Request = ();
+    type State = ();
+    type Partial = Forest<ColumnTotals>;
+
+    fn local(&self, rows: &Scan<'_>, _: &mut ()) -> Result<Self::Partial> {
+        ColumnTotals::share(rows)
+    }
+
+    fn request(&self) {}
+
+    fn answer((): &(), rows: &Scan<'_>, state: &mut ()) -> Result<Self::Partial> {
+        Self.local(rows, state)
+    }
+}
+
+/// Sums over the instances by their leading column of V: the one in which the entry is largest relative to what is usual in
+/// the column.
+pub(crate) struct LeadingColumns<'a> {
+    lens: &'a Lens,
+    totals: &'a ColumnTotals,
+}
+
+impl RowReduction for LeadingColumns<'_> {
+    const NAME: &'static str = "leading-columns";
+    type Request = (Parts, ColumnTotals);
+    type State = ();
+    type Partial = Forest<Members>;
+
+    fn local(&self, rows: &Scan<'_>, _: &mut ()) -> Result<Self::Partial> {
+        leaders(rows, self.lens, self.totals)
+    }
+
+    fn request(&self) -> Self::Request {
+        (self.lens.parts(), self.totals.clone())
+    }
+
+    fn answer((lens, totals): &Self::Request, rows: &Scan<'_>, state: &mut ()) -> Result<Self::Partial> {
+        let lens = Lens::placed(rows, 0, lens)?;
+        LeadingColumns { lens: &lens, totals }.local(rows, state)
+    }
+}
+
+fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Result<Forest<Members>> {
     let (usual, columns) = (totals.usual(), lens.features());
     let leading = |row: &[f64]| {
         let shares = row.iter().zip(&usual).map(|(value, usual)| value / usual).enumerate();
@@ -79,15 +124,9 @@ pub(crate) fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Re
 }
 
 /// The centres of the clusters that the columns of V stand for.
-pub(crate) fn of_columns(rows: &Scan<'_>, lens: &Lens) -> Result<Matrix> {
-    let members: Forest<Members> = match rows.holders() {
-        None => leaders(rows, lens, &ColumnTotals::share(rows)?.sum(ColumnTotals::default())?)?,
-        Some((holders, _)) => {
-            let totals: Forest<ColumnTotals> = holders.ask(Request::ColumnTotals)?.try_into()?;
-            let totals = totals.sum(ColumnTotals::default())?;
-            holders.ask(Request::Leaders { lens: lens.parts(), totals })?.try_into()?
-        }
-    };
+pub(crate) fn of_columns(table: &impl Table, lens: &Lens) -> Result<Matrix> {
+    let totals = table.reduce(&SumLatent, &mut ())?.sum(ColumnTotals::default())?;
+    let members = table.reduce(&LeadingColumns { lens, totals: &totals }, &mut ())?;
     Ok(members.sum(Members::default())?.means(lens, lens.features()))
 }
 

@@ -7,11 +7,11 @@ use super::holes::Extent;
 use super::{FromCentre, Lens, power_near, reciprocal};
 use crate::Layout;
 use crate::Result;
-use crate::distributed::Request;
 use crate::forest::{Forest, Merge};
 use crate::scale::Scaling;
 use crate::scan::{Piece, Scan};
 use crate::source::{Block, Buffer};
+use crate::table::{RowReduction, Table};
 
 /// Lengths of rows, of a block, of a leaf or of the whole view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -207,16 +207,58 @@ impl WithSimd for Look<'_> {
     }
 }
 
+/// Lengths of the rows of a view. The state holds `f` of each row.
+pub(crate) struct RowNorms<'l> {
+    lens: &'l Lens,
+    view: usize,
+    limits: Limits,
+}
+
+/// The request of [`RowNorms`].
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RowNormsRequest {
+    view: usize,
+    scaling: Scaling,
+    pilot: Vec<f64>,
+    limits: Limits,
+}
+
+impl RowReduction for RowNorms<'_> {
+    const NAME: &'static str = "row-norms";
+    type Request = RowNormsRequest;
+    type State = Vec<f64>;
+    type Partial = Forest<Norms>;
+
+    fn local(&self, rows: &Scan<'_>, factors: &mut Vec<f64>) -> Result<Self::Partial> {
+        let norms;
+        (*factors, norms) = self.lens.norms_of(rows, self.view, self.limits)?;
+        Ok(norms)
+    }
+
+    fn request(&self) -> RowNormsRequest {
+        let Self { lens, view, limits } = *self;
+        RowNormsRequest { view, scaling: lens.scaling.clone(), pilot: lens.centre.clone(), limits }
+    }
+
+    fn answer(request: &RowNormsRequest, rows: &Scan<'_>, factors: &mut Vec<f64>) -> Result<Self::Partial> {
+        let RowNormsRequest { view, scaling, pilot, limits } = request;
+        let parts =
+            Parts { scaling: scaling.clone(), by_row: false, centre: pilot.clone(), lacks_cells: false };
+        let lens = parts.of(rows.layout(*view), rows.schema().view(*view).features());
+        RowNorms { lens: &lens, view: *view, limits: *limits }.local(rows, factors)
+    }
+}
+
 impl Lens {
     /// The mean of some scaled rows: those of the first block in which the view shows any. Whether it is a centre is seen
     /// when all rows are compared with it; any point among them will do.
-    pub(super) fn pilot(&self, scan: &Scan<'_>, view: usize) -> Result<Vec<f64>> {
-        let (instances, schema) = (scan.instances(), scan.schema().view(view));
+    pub(super) fn pilot(&self, table: &impl Table, view: usize) -> Result<Vec<f64>> {
+        let (instances, schema) = (table.instances(), table.schema().view(view));
         let mut mean = vec![0.0; self.features];
         let Some(first) = (0..instances).find(|&i| schema.shows(i)) else { return Ok(mean) };
-        let range = first..(first + scan.blocks().size()).min(instances);
+        let range = first..(first + table.rows().blocks().size()).min(instances);
         let mut buffer = Buffer::default();
-        let block = scan.read(view, range.clone(), &mut buffer)?;
+        let block = table.read(view, range.clone(), &mut buffer)?;
         let rows: Vec<usize> = (0..range.len()).filter_map(|i| block.index.row(i)).collect();
         let mut factors = 0.0;
         for &row in &rows {
@@ -238,26 +280,18 @@ impl Lens {
         if self.scaling.unit_rows() { reciprocal(length) * self.scaling.weight } else { self.scaling.weight }
     }
 
-    /// One pass over the view: `f` of each instance, if rows are brought to length 1 and are here, and what is known of all.
-    pub(super) fn norms(&self, scan: &Scan<'_>, view: usize, limits: Limits) -> Result<(Vec<f64>, Norms)> {
-        if let Some((holders, table)) = scan.holders() {
-            let (scaling, pilot) = (self.scaling.clone(), self.centre.clone());
-            let shares: Forest<Norms> =
-                holders.ask(Request::Norms { table, view, scaling, pilot, limits })?.try_into()?;
-            return Ok((Vec::new(), shares.sum(Norms::new())?));
-        }
-        // A shard of several looks at its own rows alone.
-        let (factors, shares) = self.norms_here(scan, view, limits)?;
-        Ok((factors, shares.share(Norms::new())))
+    /// One pass over the view: `f` of each instance of a scan, if rows are scaled to length 1, and the norms of all rows.
+    pub(super) fn norms(&self, table: &impl Table, view: usize, limits: Limits) -> Result<(Vec<f64>, Norms)> {
+        let mut factors = Vec::new();
+        let norms = table.reduce(&RowNorms { lens: self, view, limits }, &mut factors)?;
+        let blocks = table.rows().blocks();
+        // The scan of a partition sees the rows of the partition alone.
+        let all = blocks.instances() == blocks.total();
+        Ok((factors, if all { norms.sum(Norms::new())? } else { norms.share(Norms::new()) }))
     }
 
-    /// The same of the rows that are here, leaf by leaf.
-    pub(super) fn norms_here(
-        &self,
-        scan: &Scan<'_>,
-        view: usize,
-        limits: Limits,
-    ) -> Result<(Vec<f64>, Forest<Norms>)> {
+    /// The same of the rows of a scan, leaf by leaf.
+    fn norms_of(&self, scan: &Scan<'_>, view: usize, limits: Limits) -> Result<(Vec<f64>, Forest<Norms>)> {
         let first = scan.blocks().first();
         let measure = self.measure();
         let unit_rows = self.scaling.unit_rows();
@@ -330,19 +364,6 @@ impl Lens {
         }
         lens.bytes = bytes;
         Ok(lens)
-    }
-
-    /// The norms of the rows that are here, for a lens that is still to be decided about.
-    pub fn norms_of(
-        scan: &Scan<'_>,
-        view: usize,
-        scaling: Scaling,
-        pilot: Vec<f64>,
-        limits: Limits,
-    ) -> Result<Forest<Norms>> {
-        let parts = Parts { scaling, by_row: false, centre: pilot, lacks_cells: false };
-        let lens = parts.of(scan.layout(view), scan.schema().view(view).features());
-        Ok(lens.norms_here(scan, view, limits)?.1)
     }
 
     /// What was decided about the view.

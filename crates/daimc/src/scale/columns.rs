@@ -6,13 +6,13 @@ use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::distributed::Request;
 use crate::forest::{Forest, Merge};
 use crate::kernel::Scalar;
 use crate::lens::{Touched, power_near};
 use crate::prepared::logarithm;
 use crate::scan::{Piece, Scan};
 use crate::source::{Buffer, Csr, Rows, is_finite};
+use crate::table::{RowReduction, Table};
 
 /// Statistics of each feature over the present rows, cells that are missing left out. All are zero for a feature without a
 /// value.
@@ -284,7 +284,7 @@ impl ColumnSums {
 impl Columns {
     /// One pass over the present rows of a view; a second one where values are so large or so small that their squares
     /// leave the range of numbers. The values are those of the view, or their logarithms.
-    pub(super) fn gather(scan: &Scan<'_>, view: usize, log: bool) -> Result<Self> {
+    pub(super) fn gather(table: &impl Table, view: usize, log: bool) -> Result<Self> {
         let (instances, schema) = (scan.instances(), scan.schema().view(view));
         let features = schema.features();
         let first = (0..instances).find(|&i| schema.shows(i)).unwrap_or(0);
@@ -293,7 +293,7 @@ impl Columns {
         for count in [1, scan.blocks().size()] {
             let mut buffer = Buffer::default();
             let range = first..(first + count).min(instances);
-            let block = scan.read(view, range.clone(), &mut buffer)?;
+            let block = table.read(view, range.clone(), &mut buffer)?;
             let rows = (0..range.len()).filter_map(|i| block.index.row(i));
             match block.rows {
                 Rows::DenseF32(x) => rows.for_each(|row| fill(&mut measure, &x[row * features..])),
@@ -305,26 +305,46 @@ impl Columns {
             }
         }
         measure.pilot.iter_mut().filter(|pilot| pilot.is_nan()).for_each(|pilot| *pilot = 0.0);
-        let mut sums = ColumnSums::of(scan, view, &measure)?;
+        let mut sums = ColumnSums::of(table, view, &measure)?;
         if let Some(units) = sums.units() {
             measure.per_unit = units.iter().map(|unit| unit.recip()).collect();
             measure.pilot.iter_mut().zip(&units).for_each(|(pilot, unit)| *pilot /= unit);
-            sums = ColumnSums::of(scan, view, &measure)?;
+            sums = ColumnSums::of(table, view, &measure)?;
         }
         Ok(sums.finish(&measure))
     }
 }
 
+/// Sums over the values of each feature of a view.
+pub(crate) struct SumColumns<'m> {
+    view: usize,
+    measure: &'m Measure,
+}
+
+impl RowReduction for SumColumns<'_> {
+    const NAME: &'static str = "sum-columns";
+    type Request = (usize, Measure);
+    type State = ();
+    type Partial = Forest<ColumnSums>;
+
+    fn local(&self, rows: &Scan<'_>, _: &mut ()) -> Result<Self::Partial> {
+        ColumnSums::share(rows, self.view, self.measure)
+    }
+
+    fn request(&self) -> Self::Request {
+        (self.view, self.measure.clone())
+    }
+
+    fn answer((view, measure): &Self::Request, rows: &Scan<'_>, state: &mut ()) -> Result<Self::Partial> {
+        SumColumns { view: *view, measure }.local(rows, state)
+    }
+}
+
 impl ColumnSums {
     /// The sums over all present rows of a view.
-    fn of(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Self> {
-        let shares = match scan.holders() {
-            Some((holders, table)) => {
-                holders.ask(Request::Columns { table, view, measure: measure.clone() })?.try_into()?
-            }
-            None => Self::share(scan, view, measure)?,
-        };
-        let schema = scan.schema().view(view);
+    fn of(table: &impl Table, view: usize, measure: &Measure) -> Result<Self> {
+        let shares = table.reduce(&SumColumns { view, measure }, &mut ())?;
+        let schema = table.schema().view(view);
         let mut total = shares.sum(Self::new(schema.features()))?;
         if !schema.layout().is_dense() {
             total.add_zeros();
@@ -332,8 +352,8 @@ impl ColumnSums {
         Ok(total)
     }
 
-    /// The sums over the present rows of a view that are here, leaf by leaf.
-    pub fn share(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Forest<Self>> {
+    /// The sums over the present rows of a scan, leaf by leaf.
+    fn share(scan: &Scan<'_>, view: usize, measure: &Measure) -> Result<Forest<Self>> {
         let schema = scan.schema().view(view);
         let (features, dense) = (schema.features(), schema.layout().is_dense());
         let new = || (Self::new(features), (!dense).then(|| Touched::new(features)));

@@ -1,0 +1,242 @@
+//! A partition: some of the instances, their rows in all views, and their part of V.
+
+pub(crate) mod clusters;
+pub(crate) mod latent;
+pub(crate) mod rows;
+pub(crate) mod runs;
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+
+use crate::blocks::Blocks;
+use crate::latent_rows::LatentRows;
+use crate::model::Place;
+use crate::reduction;
+use crate::scan::Scan;
+use crate::shard::Shard;
+use crate::source::Source;
+use crate::sweep::Sweep;
+use crate::table::unsuitable;
+use crate::{Error, Matrix, Result, Stop};
+
+/// Rows that can be passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TableId {
+    /// The views as they were given.
+    Given,
+    /// The views with logarithms taken and missing cells filled.
+    Prepared,
+    /// V.
+    Latent,
+    /// The rows of V of several runs, side by side.
+    Runs,
+}
+
+/// A range of the instances of a data set: their rows in all views, and their part of V, labels and confidence.
+///
+/// The driver of a [distributed fit](crate::Daimc::fit_on) sends requests, which every partition [answers](Self::answer); answers
+/// are [merged](crate::merge) in any order. V stays in the partition from request to request. After the fit,
+/// [`place`](Self::place) returns the results for the instances of the partition.
+///
+/// ```
+/// use daimc::{Daimc, Executor, Neighbours, Partition, Result, Task, View, Views, aligned, merge};
+///
+/// /// Partitions in this process, one after the other.
+/// struct Sequential<'a>(Vec<Partition<'a>>);
+///
+/// impl Executor for Sequential<'_> {
+///     fn instances(&self) -> usize {
+///         self.0.iter().map(Partition::instances).sum()
+///     }
+///
+///     fn run(&mut self, task: &Task<'_>) -> Result<Vec<u8>> {
+///         let answers = self.0.iter_mut().map(|partition| partition.answer(task.request));
+///         answers.reduce(|one, other| merge(&one?, &other?)).expect("there is a partition")
+///     }
+/// }
+///
+/// let n = 40_000;
+/// let values: Vec<f64> = (0..2 * n).map(|cell| ((cell / 2 % 3) * (1 + cell % 2)) as f64).collect();
+/// let ranges = aligned(n, 2);
+/// let rows = |range: &std::ops::Range<usize>| values[2 * range.start..2 * range.end].to_vec();
+/// let views: Vec<Views> = ranges
+///     .iter()
+///     .map(|range| Views::part(vec![View::dense("x", 2, rows(range))?]))
+///     .collect::<Result<_>>()?;
+/// let partitions = views.iter().zip(&ranges).map(|(views, range)| Partition::new(views, range.clone(), n));
+/// let mut partitions = Sequential(partitions.collect::<Result<_>>()?);
+///
+/// let options = Daimc::new(3).neighbours(Neighbours::Off).assess(false);
+/// let fit = options.fit_on(&mut partitions, |_| std::ops::ControlFlow::Continue(()))?;
+/// let second = partitions.0[1].place()?;
+/// assert_eq!(fit.labels[ranges[1].clone()], second.labels);
+/// # Ok::<(), daimc::Error>(())
+/// ```
+pub struct Partition<'a> {
+    given: &'a dyn Source,
+    scan: Scan<'a>,
+    prepared: Option<Scan<'a>>,
+    sweep: Option<Arc<Sweep<'a>>>,
+    latent: Latent<'a>,
+    /// V before an attempt at a better one.
+    saved: Option<Arc<Matrix>>,
+    /// States of row reductions, by name.
+    states: HashMap<&'static str, Box<dyn Any + Send>>,
+    found: Option<Found>,
+    /// Shared by all forks.
+    runs: Arc<Mutex<runs::Kept>>,
+    stacked: Option<Scan<'a>>,
+    forks: BTreeMap<u32, Partition<'a>>,
+}
+
+/// V of a partition.
+enum Latent<'a> {
+    None,
+    Host(Arc<Matrix>),
+    /// In the memory of an accelerator.
+    Device(Box<dyn Shard + 'a>),
+}
+
+/// The clusters of the instances, and how clear they are.
+struct Found {
+    labels: Vec<usize>,
+    confidence: Vec<f64>,
+}
+
+impl<'a> Partition<'a> {
+    /// The rows of a source, which are `range` of `total` instances: one of [`aligned`](crate::aligned).
+    ///
+    /// # Errors
+    /// When the range does not have as many instances as the source, or is not one of whole [`leaves`](crate::leaves).
+    pub fn new(source: &'a dyn Source, range: Range<usize>, total: usize) -> Result<Self> {
+        let wrong = |reason: String| Error::Unsuitable { what: "range", value: format!("{range:?}"), reason };
+        if range.len() != source.instances() {
+            return Err(wrong(format!("the source has {} instances", source.instances())));
+        }
+        let blocks = Blocks::some(range.clone(), total).ok_or_else(|| {
+            wrong(format!("not whole leaves of {total} instances; take ranges from `aligned`"))
+        })?;
+        Ok(Self::of(source, blocks, &Stop::new()))
+    }
+
+    pub(crate) fn of(given: &'a dyn Source, blocks: Blocks, stop: &Stop) -> Self {
+        Self {
+            given,
+            scan: Scan::part(given, blocks, stop),
+            prepared: None,
+            sweep: None,
+            latent: Latent::None,
+            saved: None,
+            states: HashMap::new(),
+            found: None,
+            runs: Arc::default(),
+            stacked: None,
+            forks: BTreeMap::new(),
+        }
+    }
+
+    /// The number of instances.
+    pub fn instances(&self) -> usize {
+        self.blocks().instances()
+    }
+
+    /// Answers a request of a [`Task`](crate::Task).
+    ///
+    /// # Errors
+    /// When rows cannot be read, when the bytes are no request, and when requests that it builds on were not answered before.
+    pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>> {
+        reduction::answer(self, request)
+    }
+
+    /// The results for the instances of the partition, once the fit has ended: rows of V, clusters and confidence.
+    ///
+    /// # Errors
+    /// When no fit has ended.
+    pub fn place(&mut self) -> Result<Place> {
+        let latent = self.latent()?.as_ref().clone();
+        let Found { labels, confidence } = self.found()?;
+        Ok(Place { latent, labels: labels.clone(), confidence: confidence.clone() })
+    }
+
+    /// The results, from a partition that is not needed any more.
+    pub(crate) fn into_place(mut self) -> Result<Place> {
+        let latent = self.latent()?;
+        self.latent = Latent::None;
+        let latent = Arc::try_unwrap(latent).unwrap_or_else(|shared| shared.as_ref().clone());
+        let Found { labels, confidence } = self.found.ok_or_else(|| unsuitable("there are no clusters yet"))?;
+        Ok(Place { latent, labels, confidence })
+    }
+
+    /// The same rows with a V of their own.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            scan: self.scan.clone(),
+            prepared: self.prepared.clone(),
+            sweep: self.sweep.clone(),
+            runs: self.runs.clone(),
+            ..Self::of(self.given, *self.blocks(), self.scan.stop())
+        }
+    }
+
+    /// The fork of a number; 0 is the partition itself.
+    pub(crate) fn forked(&mut self, number: u32) -> Result<&mut Self> {
+        if number == 0 {
+            return Ok(self);
+        }
+        if !self.forks.contains_key(&number) {
+            self.sweep()?;
+            self.forks.insert(number, self.fork());
+        }
+        self.forks.get_mut(&number).ok_or_else(|| unsuitable("there is no such fork"))
+    }
+
+    pub(crate) fn blocks(&self) -> &Blocks {
+        self.scan.blocks()
+    }
+
+    /// The rows of a table.
+    pub(crate) fn table(&mut self, table: TableId) -> Result<Scan<'a>> {
+        let prepared = || unsuitable("the rows are not prepared yet");
+        match table {
+            TableId::Given => Ok(self.scan.clone()),
+            TableId::Prepared => self.prepared.clone().ok_or_else(prepared),
+            TableId::Latent => {
+                let rows = LatentRows::new(self.latent()?)?;
+                Ok(Scan::shared(Arc::new(rows), *self.blocks(), &Stop::new()))
+            }
+            TableId::Runs => self.stacked.clone().ok_or_else(|| unsuitable("no runs are stacked yet")),
+        }
+    }
+
+    pub(crate) fn sweep(&self) -> Result<&Arc<Sweep<'a>>> {
+        self.sweep.as_ref().ok_or_else(|| unsuitable("the views are not scaled yet"))
+    }
+
+    /// V, brought back from an accelerator if it is there.
+    pub(crate) fn latent(&mut self) -> Result<Arc<Matrix>> {
+        if let Latent::Device(_) = &self.latent
+            && let Latent::Device(shard) = std::mem::replace(&mut self.latent, Latent::None)
+        {
+            let v = shard.into_latent();
+            if !v.is_finite() {
+                return Err(crate::accelerator::refused(
+                    "the accelerator",
+                    "V could not be brought back; use the processor",
+                ));
+            }
+            self.latent = Latent::Host(Arc::new(v));
+        }
+        match &self.latent {
+            Latent::Host(v) => Ok(v.clone()),
+            _ => Err(unsuitable("there is no V yet")),
+        }
+    }
+
+    fn found(&self) -> Result<&Found> {
+        self.found.as_ref().ok_or_else(|| unsuitable("there are no clusters yet"))
+    }
+}

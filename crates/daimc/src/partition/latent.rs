@@ -1,0 +1,248 @@
+//! Reductions that make and change V.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Latent, Partition};
+use crate::descent::Factors;
+use crate::initialise::Votes;
+use crate::reduction::{Effect, Reduction};
+use crate::shard::{self, VStep};
+use crate::statistics::Statistics;
+use crate::table::{Partial, unsuitable};
+use crate::views::index;
+use crate::{Matrix, Result};
+
+impl Partial for Statistics {
+    fn merge(self, other: Self) -> Result<Self> {
+        Self::merge(self, other)
+    }
+}
+
+/// Makes the first V of the clusters of the views.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Begin(pub Votes);
+
+impl Reduction for Begin {
+    const NAME: &'static str = "begin";
+    type Partial = Statistics;
+
+    fn effect(&self) -> Effect {
+        Effect::Begins
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
+        let sweep = partition.sweep()?.clone();
+        let mut v = Matrix::zeros(sweep.scan.instances(), sweep.latent());
+        let statistics = self.0.begin(&sweep, &mut v)?;
+        partition.latent = Latent::Host(Arc::new(v));
+        Ok(statistics)
+    }
+}
+
+/// Takes the first V as it is given, for all instances.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Start(pub Matrix);
+
+impl Reduction for Start {
+    const NAME: &'static str = "start";
+    type Partial = Statistics;
+
+    fn effect(&self) -> Effect {
+        Effect::Begins
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
+        let sweep = partition.sweep()?.clone();
+        let (blocks, columns) = (*partition.blocks(), self.0.columns());
+        let own = blocks.first() * columns..(blocks.first() + blocks.instances()) * columns;
+        let own = self.0.values().get(own).ok_or_else(|| unsuitable("V has too few rows"))?;
+        let mut v = Matrix::new(blocks.instances(), columns, own.to_vec())?;
+        let statistics = sweep.gather(&mut v, sweep.scan.stop())?;
+        partition.latent = Latent::Host(Arc::new(v));
+        Ok(statistics)
+    }
+}
+
+/// One pass over the rows; see [`Shard::sweep`](crate::Shard::sweep).
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Sweep {
+    pub factors: Factors,
+    pub step: VStep,
+}
+
+impl Reduction for Sweep {
+    const NAME: &'static str = "sweep";
+    type Partial = Statistics;
+
+    fn effect(&self) -> Effect {
+        match self.step {
+            VStep::Update { .. } => Effect::Changes,
+            // V is solved from zero.
+            VStep::Settle { .. } => Effect::Begins,
+        }
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
+        let Self { factors, step } = self;
+        let (sweep, mut step) = (partition.sweep()?.clone(), *step);
+        let stop = sweep.scan.stop().clone();
+        let mut shard = match std::mem::replace(&mut partition.latent, Latent::None) {
+            Latent::Device(shard) => shard,
+            Latent::Host(v) => sweep.shard_with(owned(v), &stop)?,
+            // A partition that replaces a lost one has not seen the V before, which the optimum does not depend on.
+            Latent::None if matches!(step, VStep::Settle { .. }) => {
+                step = VStep::Settle { after: None };
+                sweep.shard_with(Matrix::zeros(sweep.scan.instances(), sweep.latent()), &stop)?
+            }
+            Latent::None => return Err(unsuitable("there is no V yet")),
+        };
+        let statistics = shard.sweep(factors, step, &stop);
+        partition.latent = match sweep.resident() {
+            Some(_) => Latent::Device(shard),
+            None => Latent::Host(Arc::new(shard.into_latent())),
+        };
+        statistics
+    }
+}
+
+/// V, copied if a table still refers to it.
+fn owned(v: Arc<Matrix>) -> Matrix {
+    Arc::try_unwrap(v).unwrap_or_else(|shared| shared.as_ref().clone())
+}
+
+/// Multiplies the columns of V.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Rescale(pub Vec<f64>);
+
+impl Reduction for Rescale {
+    const NAME: &'static str = "rescale";
+    type Partial = ();
+
+    fn effect(&self) -> Effect {
+        Effect::Changes
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        let mut v = partition.latent()?;
+        partition.latent = Latent::None;
+        Arc::make_mut(&mut v)
+            .each_row(|_, row| row.iter_mut().zip(&self.0).for_each(|(value, factor)| *value *= factor));
+        partition.latent = Latent::Host(v);
+        Ok(())
+    }
+}
+
+/// The column of `V · scale` that is largest for each instance.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Leading(pub Vec<f64>);
+
+impl Reduction for Leading {
+    const NAME: &'static str = "leading";
+    type Partial = Vec<(u32, Vec<u32>)>;
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
+        let leading = match &partition.latent {
+            Latent::Device(shard) => shard.leading(&self.0),
+            _ => shard::leading(&*partition.latent()?, &self.0),
+        };
+        Ok(vec![(index(partition.blocks().first()), leading)])
+    }
+}
+
+/// Puts the present V aside and starts again from the clusters, of which these are the sizes in all.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Restart {
+    pub sizes: Vec<usize>,
+}
+
+impl Reduction for Restart {
+    const NAME: &'static str = "restart";
+    type Partial = Statistics;
+
+    fn effect(&self) -> Effect {
+        Effect::Changes
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
+        let (sweep, found) = (partition.sweep()?.clone(), partition.found()?);
+        if found.labels.iter().any(|label| *label >= self.sizes.len()) {
+            return Err(unsuitable("labels are those of other clusters"));
+        }
+        let v = restart(&found.labels, &self.sizes);
+        let stop = sweep.scan.stop().clone();
+        let mut shard = sweep.shard()?;
+        let statistics = shard.start(v, &stop)?;
+        partition.latent = Latent::Device(shard);
+        Ok(statistics)
+    }
+}
+
+/// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration.
+pub(crate) fn restart(labels: &[usize], sizes: &[usize]) -> Matrix {
+    let mut v = Matrix::zeros(labels.len(), sizes.len());
+    let floor = crate::initialise::FLOOR * sizes.iter().sum::<usize>() as f64;
+    let of = |own: f64| {
+        sizes.iter().map(|&size| (own + crate::initialise::FLOOR) / (size as f64 + floor)).collect::<Vec<_>>()
+    };
+    let (others, own) = (of(0.0), of(1.0));
+    v.each_row(|i, row| {
+        row.copy_from_slice(&others);
+        row[labels[i]] = own[labels[i]];
+    });
+    v
+}
+
+/// Puts the present V aside, before an attempt at a better one.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Save;
+
+impl Reduction for Save {
+    const NAME: &'static str = "save";
+    type Partial = ();
+
+    fn effect(&self) -> Effect {
+        Effect::Saves
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        partition.saved = Some(partition.latent()?);
+        Ok(())
+    }
+}
+
+/// Ends an attempt: V is the one that was put aside.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Restore;
+
+impl Reduction for Restore {
+    const NAME: &'static str = "restore";
+    type Partial = ();
+
+    fn effect(&self) -> Effect {
+        Effect::Restores
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        if let Some(v) = partition.saved.take() {
+            partition.latent = Latent::Host(v);
+        }
+        Ok(())
+    }
+}
+
+/// Ends an attempt: V is the new one.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Accept;
+
+impl Reduction for Accept {
+    const NAME: &'static str = "accept";
+    type Partial = ();
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        partition.saved = None;
+        Ok(())
+    }
+}
+

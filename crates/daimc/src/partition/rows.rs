@@ -1,0 +1,258 @@
+//! Reductions over the rows of tables.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Latent, Partition, TableId};
+use crate::blocks::Blocks;
+use crate::lens::{Lens, Parts};
+use crate::neighbours;
+use crate::prepared::{Preparation, Prepared};
+use crate::reduction::{Effect, Reduction};
+use crate::scan::Scan;
+use crate::schema::{Layout, Presence};
+use crate::source::{Buffer, Source};
+use crate::sweep;
+use crate::table::{RowReduction, unsuitable};
+use crate::views::index;
+use crate::{Matrix, Result, ViewOf};
+
+/// Forgets everything but the rows.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Reset;
+
+impl Reduction for Reset {
+    const NAME: &'static str = "reset";
+    type Partial = ();
+
+    fn effect(&self) -> Effect {
+        Effect::Resets
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        *partition = Partition::of(partition.given, *partition.blocks(), partition.scan.stop());
+        Ok(())
+    }
+}
+
+/// The schema of a view, as far as a partition knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ViewPart {
+    pub name: String,
+    pub features: usize,
+    pub layout: Layout,
+    pub feature_names: Option<Vec<String>>,
+    pub missing_cells: Option<usize>,
+    /// The number of stored values.
+    pub entries: usize,
+    /// Which of the instances of the partition have a row.
+    pub presence: Presence,
+}
+
+/// The views of each partition, by its first instance and its number of instances.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Describe;
+
+impl Reduction for Describe {
+    const NAME: &'static str = "describe";
+    type Partial = Vec<(usize, usize, Vec<ViewPart>)>;
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
+        let scan = &partition.scan;
+        let view = |own: ViewOf<'_>| ViewPart {
+            name: own.name().into(),
+            features: own.features(),
+            layout: own.layout(),
+            feature_names: own.names().map(<[String]>::to_vec),
+            missing_cells: own.missing_cells(),
+            entries: own.entries(),
+            presence: Presence::from_fn(scan.instances(), |i| own.shows(i)),
+        };
+        Ok(vec![(scan.blocks().first(), scan.instances(), scan.schema().views().map(view).collect())])
+    }
+}
+
+/// Takes logarithms and fills missing cells of each view from now on.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Prepare(pub Vec<Preparation>);
+
+impl Reduction for Prepare {
+    const NAME: &'static str = "prepare";
+    type Partial = ();
+
+    fn effect(&self) -> Effect {
+        Effect::Sets
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        partition.set_prepared(Prepared::new(partition.given, &self.0)?);
+        Ok(())
+    }
+}
+
+/// Scales each view from now on, for a V with this number of columns.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ScaleViews {
+    pub latent: usize,
+    pub lenses: Vec<Parts>,
+}
+
+impl Reduction for ScaleViews {
+    const NAME: &'static str = "scale-views";
+    type Partial = ();
+
+    fn effect(&self) -> Effect {
+        Effect::Sets
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
+        let scan = partition.table(TableId::Prepared)?;
+        if self.lenses.len() != scan.schema().len() {
+            return Err(unsuitable("scalings are those of other views"));
+        }
+        let lens = |(view, parts): (usize, &Parts)| Lens::placed(&scan, view, parts);
+        let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
+        partition.set_sweep(sweep::Sweep::new(scan, lenses, self.latent));
+        Ok(())
+    }
+}
+
+impl<'a> Partition<'a> {
+    pub(crate) fn set_prepared(&mut self, prepared: Prepared<'a>) {
+        self.prepared = Some(self.scan.with_source(Arc::new(prepared)));
+        (self.sweep, self.latent, self.found) = (None, Latent::None, None);
+    }
+
+    pub(crate) fn set_sweep(&mut self, sweep: sweep::Sweep<'a>) {
+        self.sweep = Some(Arc::new(sweep));
+        (self.latent, self.found) = (Latent::None, None);
+    }
+}
+
+/// A row reduction over a table.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Over<R: RowReduction> {
+    pub table: TableId,
+    #[serde(with = "content")]
+    pub request: R::Request,
+}
+
+/// The requests of row reductions are bounded by their trait, not by serde's derived bounds.
+mod content {
+    use serde::de::DeserializeOwned;
+    use serde::{Deserializer, Serialize, Serializer};
+
+    pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+
+    pub fn deserialize<'d, T: DeserializeOwned, D: Deserializer<'d>>(deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
+impl<R: RowReduction> Reduction for Over<R>
+where
+    R::Request: Send + Sync,
+{
+    const NAME: &'static str = R::NAME;
+    type Partial = R::Partial;
+
+    fn effect(&self) -> Effect {
+        if R::KEEPS_STATE { Effect::Changes } else { Effect::None }
+    }
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<R::Partial> {
+        let rows = partition.table(self.table)?;
+        let kept = partition.states.remove(R::NAME).and_then(|state| state.downcast::<R::State>().ok());
+        let mut state = kept.unwrap_or_default();
+        let answer = R::answer(&self.request, &rows, &mut state);
+        if R::KEEPS_STATE {
+            partition.states.insert(R::NAME, state);
+        }
+        answer
+    }
+}
+
+/// The rows of some instances, which are in increasing order: those of each partition by the first of its instances.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Pick {
+    pub table: TableId,
+    pub view: usize,
+    pub instances: Vec<u32>,
+}
+
+impl Reduction for Pick {
+    const NAME: &'static str = "pick";
+    type Partial = Vec<(u32, Buffer)>;
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
+        let Some((first, own)) = own_of(partition.blocks(), &self.instances) else { return Ok(Vec::new()) };
+        let rows = partition.table(self.table)?;
+        let (mut scratch, mut found) = (Buffer::default(), Buffer::default());
+        let features = rows.schema().view(self.view).features();
+        found.copy(&rows.pick(self.view, &own, &mut scratch)?, own.len(), features);
+        Ok(vec![(first, found)])
+    }
+}
+
+/// The rows of a range of instances: as they are, or, of scaled views, along some directions.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Read {
+    pub table: TableId,
+    pub view: usize,
+    pub instances: Range<usize>,
+    pub along: Option<Matrix>,
+}
+
+impl Reduction for Read {
+    const NAME: &'static str = "read";
+    type Partial = Vec<(u32, Buffer)>;
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
+        let Some((first, own)) = own_range(partition.blocks(), &self.instances) else {
+            return Ok(Vec::new());
+        };
+        let found = match &self.along {
+            None => {
+                let rows = partition.table(self.table)?;
+                let (mut scratch, mut found) = (Buffer::default(), Buffer::default());
+                let features = rows.schema().view(self.view).features();
+                found.copy(&rows.read(self.view, own.clone(), &mut scratch)?, own.len(), features);
+                found
+            }
+            Some(directions) => {
+                let sweep = partition.sweep()?;
+                let lens = sweep.lenses.get(self.view).filter(|lens| lens.features() == directions.rows());
+                let lens = lens.ok_or_else(|| unsuitable("directions are not those of a view"))?;
+                neighbours::along((&sweep.scan, self.view, lens), own, directions)?
+            }
+        };
+        Ok(vec![(first, found)])
+    }
+}
+
+/// The instances of a range that are in a partition, counted from its first, and the first of them, counted from the first of
+/// all; `None` if there are none.
+pub(super) fn own_range(blocks: &Blocks, instances: &Range<usize>) -> Option<(u32, Range<usize>)> {
+    let (first, end) = (blocks.first(), blocks.first() + blocks.instances());
+    let (start, end) = (instances.start.max(first), instances.end.min(end));
+    (start < end).then(|| (index(start), start - first..end - first))
+}
+
+/// The same of some instances in increasing order.
+pub(super) fn own_of(blocks: &Blocks, instances: &[u32]) -> Option<(u32, Vec<u32>)> {
+    let (first, end) = (index(blocks.first()), index(blocks.first() + blocks.instances()));
+    let own: Vec<u32> = instances.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
+    Some((own.first()? + first, own))
+}
+
+/// Rows or labels of several partitions, in the order of the instances.
+pub(crate) fn in_order<T>(mut parts: Vec<(u32, T)>) -> impl Iterator<Item = T> {
+    parts.sort_by_key(|(first, _)| *first);
+    parts.into_iter().map(|(_, part)| part)
+}
+

@@ -1,0 +1,158 @@
+//! Reductions over the partitions of a data set, and the messages that carry them.
+//!
+//! A [`Reduction`] has a local half, which a [`Partition`] computes over its rows and its part of V, and a [merge](Partial::merge)
+//! of two results. In one process the driver of a fit calls the local half. To partitions of other processes a reduction travels
+//! by name, as bytes: [`REDUCTIONS`] lists all of them.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::partition::{Partition, clusters, latent, rows, runs};
+use crate::table::{Partial, unsuitable};
+use crate::{Result, kmeans, lens, scale};
+
+/// What a reduction does to the state of a partition: its prepared and scaled rows, V, labels. It decides which requests a
+/// partition answers again that takes the place of a lost one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Reads the state.
+    None,
+    /// Sets part of the state, which stays until the same reduction sets it again.
+    Sets,
+    /// Makes V from data that are in the request: what made V before is of no importance any more.
+    Begins,
+    /// Changes V or labels, starting from what they were.
+    Changes,
+    /// Puts V aside, before an attempt at a better one.
+    Saves,
+    /// Ends such an attempt: V is what was put aside.
+    Restores,
+    /// Keeps something for good that was made of V.
+    Keeps,
+    /// Forgets all state.
+    Resets,
+}
+
+/// A computation over the instances of all partitions.
+pub(crate) trait Reduction: Serialize + DeserializeOwned + Send + Sync {
+    /// The name in messages.
+    const NAME: &'static str;
+    /// The result over some of the instances.
+    type Partial: Partial;
+
+    /// What it does to the state of a partition.
+    fn effect(&self) -> Effect {
+        Effect::None
+    }
+
+    /// The result over the instances of a partition.
+    ///
+    /// # Errors
+    /// When rows cannot be read, when the partition is stopped, and when its state is not that which the reduction needs.
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial>;
+}
+
+/// A reduction by its name: how a partition answers it, and how two answers are merged.
+pub(crate) struct Entry {
+    name: &'static str,
+    answer: fn(&mut Partition<'_>, &[u8]) -> Result<Vec<u8>>,
+    merge: fn(&[u8], &[u8]) -> Result<Vec<u8>>,
+}
+
+impl Entry {
+    const fn of<R: Reduction>() -> Self {
+        Self {
+            name: R::NAME,
+            answer: |partition, request| {
+                let request: R = decode(request)?;
+                encode(R::NAME, &request.local(partition)?)
+            },
+            merge: |one, other| encode(R::NAME, &decode::<R::Partial>(one)?.merge(decode(other)?)?),
+        }
+    }
+
+    fn named(name: &str) -> Result<&'static Self> {
+        let entry = REDUCTIONS.iter().find(|entry| entry.name == name);
+        entry.ok_or_else(|| unsuitable(format!("no reduction is called '{name}': use one version of daimc everywhere")))
+    }
+}
+
+/// All reductions.
+const REDUCTIONS: &[Entry] = &[
+    Entry::of::<rows::Reset>(),
+    Entry::of::<rows::Describe>(),
+    Entry::of::<rows::Prepare>(),
+    Entry::of::<rows::ScaleViews>(),
+    Entry::of::<rows::Pick>(),
+    Entry::of::<rows::Read>(),
+    Entry::of::<rows::Over<scale::SumColumns<'static>>>(),
+    Entry::of::<rows::Over<lens::RowNorms<'static>>>(),
+    Entry::of::<rows::Over<kmeans::LloydStep<'static>>>(),
+    Entry::of::<rows::Over<kmeans::SumLatent>>(),
+    Entry::of::<rows::Over<kmeans::LeadingColumns<'static>>>(),
+    Entry::of::<latent::Begin>(),
+    Entry::of::<latent::Start>(),
+    Entry::of::<latent::Sweep>(),
+    Entry::of::<latent::Rescale>(),
+    Entry::of::<latent::Leading>(),
+    Entry::of::<latent::Restart>(),
+    Entry::of::<latent::Save>(),
+    Entry::of::<latent::Restore>(),
+    Entry::of::<latent::Accept>(),
+    Entry::of::<clusters::Assign>(),
+    Entry::of::<clusters::Renumber>(),
+    Entry::of::<clusters::Adopt>(),
+    Entry::of::<clusters::SumClusters>(),
+    Entry::of::<clusters::SumMembers>(),
+    Entry::of::<clusters::LabelsOf>(),
+    Entry::of::<clusters::CountMissing>(),
+    Entry::of::<clusters::Finish>(),
+    Entry::of::<clusters::Confidence>(),
+    Entry::of::<runs::Keep>(),
+    Entry::of::<runs::Stack>(),
+    Entry::of::<runs::CompareRun>(),
+    Entry::of::<runs::Agree>(),
+];
+
+/// The request for a reduction: the number of the [fork](Partition::fork) and the reduction.
+pub(crate) fn request<R: Reduction>(fork: u32, reduction: &R) -> Result<Vec<u8>> {
+    encode(R::NAME, &(fork, reduction))
+}
+
+/// Answers a request.
+pub(crate) fn answer(partition: &mut Partition<'_>, request: &[u8]) -> Result<Vec<u8>> {
+    let (name, content) = named(request)?;
+    let (fork, content) = postcard::take_from_bytes::<u32>(content).map_err(|error| broken(&error))?;
+    (Entry::named(name)?.answer)(partition.forked(fork)?, content)
+}
+
+/// The result of a reduction, from the merged answers of all partitions.
+pub(crate) fn result<R: Reduction>(answer: &[u8]) -> Result<R::Partial> {
+    let (name, content) = named(answer)?;
+    if name == R::NAME { decode(content) } else { Err(unsuitable(format!("'{name}' answers '{}'", R::NAME))) }
+}
+
+/// Merges two answers to the same request.
+pub(crate) fn merge(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
+    let ((name, one), (same, other)) = (named(one)?, named(other)?);
+    if name != same {
+        return Err(unsuitable(format!("answers to '{name}' and to '{same}' cannot be merged")));
+    }
+    (Entry::named(name)?.merge)(one, other)
+}
+
+fn named(message: &[u8]) -> Result<(&str, &[u8])> {
+    postcard::take_from_bytes(message).map_err(|error| broken(&error))
+}
+
+fn encode(name: &str, content: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_stdvec(&(name, content)).map_err(|error| unsuitable(error.to_string()))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|error| broken(&error))
+}
+
+fn broken(error: &postcard::Error) -> crate::Error {
+    unsuitable(format!("these bytes are none ({error})"))
+}
