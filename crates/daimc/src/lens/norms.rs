@@ -9,7 +9,7 @@ use crate::Layout;
 use crate::Result;
 use crate::distributed::Request;
 use crate::forest::{Forest, Merge};
-use crate::scale::Scaling;
+use crate::scaling::Scaling;
 use crate::scan::{Piece, Scan};
 use crate::source::{Block, Buffer};
 
