@@ -10,13 +10,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::blocks::Blocks;
+pub use crate::device::Device;
+pub use crate::eigen::{Links, Multiplier};
 use crate::lens::Lens;
 use crate::patterns::Patterns;
 use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Source};
 use crate::{Error, Layout, Matrix, Result, Scaling, Schema, Stop};
-pub use device::{Deferred, Device, DeviceUsed, Use};
+pub use device::{Deferred, DeviceUsed, Use};
 
 /// A machine beside the processor.
 pub trait Accelerator: Debug + Send + Sync {
@@ -53,32 +55,6 @@ pub trait Resident<'a>: Send + Sync {
         let _ = (links, width);
         Ok(None)
     }
-}
-
-/// The matrix `S = R (A + t 11ᵀ) R`, where A is sparse and symmetric: weights between instances.
-#[derive(Clone, Copy, Debug)]
-pub struct Links<'a> {
-    /// The entries of row i of A stand at `offsets[i]..offsets[i + 1]`.
-    pub offsets: &'a [usize],
-    /// Their columns.
-    pub columns: &'a [u32],
-    /// Their values.
-    pub weights: &'a [f32],
-    /// The diagonal of R.
-    pub roots: &'a [f64],
-    /// t.
-    pub background: f64,
-}
-
-/// Who multiplies by such a matrix.
-pub trait Multiplier {
-    /// `Y ← a S X + b X + c Y` with the first `[a, b, c]`, then `X ← a S Y + b Y + c X` with the second, and so on. Blocks are row
-    /// by row, a number for each vector. What the last step gives comes back; the other block is as it was where there is one
-    /// step, and else lost.
-    ///
-    /// # Errors
-    /// When the machine fails.
-    fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()>;
 }
 
 /// The nearest others of every instance.
@@ -307,7 +283,7 @@ impl Scaled {
     /// The features that a row lacks, each with the scaled value that stands there.
     pub fn missing_cells(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> Vec<(u32, f64)> {
         let (lens, at) = (self.lens(), (self.first + instance, row));
-        lens.holes(block, row).map(|f| (crate::views::index(f), lens.value(block, at, f))).collect()
+        lens.holes(block, row).map(|f| (crate::index::index(f), lens.value(block, at, f))).collect()
     }
 }
 

@@ -2,12 +2,12 @@
 //! clustered together. What most runs agree on decides; how many agree is the confidence.
 
 use crate::consolidate::restart;
-use crate::explain::leaders::{self, Leaders};
 use crate::kmeans;
+use crate::leaders::{self, Leaders};
 use crate::lens::Lens;
 use crate::metrics::matching;
-use crate::model::Place;
 use crate::options::Options;
+use crate::place::Place;
 use crate::scale::{Scale, Scaling};
 use crate::scan::Scan;
 use crate::{Matrix, Result, Stop, View, Views};

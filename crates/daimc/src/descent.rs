@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::fit::Outcome;
 use crate::options::{Options, Penalty};
 use crate::shard::{Shard, VStep};
-use crate::statistics::{Statistics, Totals};
+use crate::statistics::{Factors, Statistics, Totals};
+use crate::steps::basis::Bases;
 use crate::steps::objective::{Objective, loss, misalignment, sparsity};
 use crate::steps::{alignment, basis, normalise};
 use crate::{Error, Matrix, Result, Stop};
@@ -19,14 +19,28 @@ const LAST: usize = 5;
 const LEAST: usize = 10;
 const MOVED: usize = 200;
 
-/// What those who hold rows need to know of a fit: all that has to travel to them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Why a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub struct Factors {
-    /// U of each view, features × latent.
-    pub bases: Vec<Matrix>,
-    /// The factor of each column of V that its holders have not applied yet (Eq. 20): the next sweep reads `V · scale`.
-    pub scale: Vec<f64>,
+pub enum Outcome {
+    /// J changed by less than the tolerance.
+    Converged,
+    /// The iteration limit was reached while J still changed, but in the last fifth of the iterations at most one instance in two
+    /// hundred changed its largest column of V: the clusters no longer change.
+    Settled,
+    /// The iteration limit was reached while the clusters still changed, or after too few iterations to say whether they do.
+    IterationLimit,
+    /// The callback or [`Daimc::stop`](crate::Daimc::stop) ended the fit; the model is that of the last iteration.
+    Cancelled,
+}
+
+impl Outcome {
+    /// Whether J, or at least the clusters, no longer changed.
+    #[must_use]
+    pub fn is_at_rest(self) -> bool {
+        matches!(self, Self::Converged | Self::Settled)
+    }
 }
 
 /// The block coordinate descent of DAIMC, apart from the V step, which is done where the rows are ([`Shard`](crate::Shard)):
@@ -50,18 +64,6 @@ pub struct Descent {
     totals: Totals,
     /// What the bases were solved from, at their scale.
     basis_totals: Totals,
-}
-
-/// The bases that a descent starts from.
-#[derive(Clone, Debug)]
-pub enum Bases {
-    /// Those that fit the first V best.
-    Fitted,
-    /// These.
-    Given(Vec<Matrix>),
-    /// These, and V is normalised before anything else, as after every iteration: B then starts at the scale of the bases to
-    /// come. At another scale the first U step would be all alignment and lose what the bases have found.
-    Normalised(Vec<Matrix>),
 }
 
 impl Descent {

@@ -6,7 +6,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::accelerator::Multiplier;
 use crate::kernel::Scalar;
 use crate::{Matrix, Result, linalg};
 
@@ -37,6 +36,32 @@ pub fn leading(
         Ok(())
     };
     leading_in_place(&into, n, count, seed)
+}
+
+/// The matrix `S = R (A + t 11ᵀ) R` of weights between instances, where A is sparse and symmetric.
+#[derive(Clone, Copy, Debug)]
+pub struct Links<'a> {
+    /// The entries of row i of A are at `offsets[i]..offsets[i + 1]`.
+    pub offsets: &'a [usize],
+    /// The column of each entry.
+    pub columns: &'a [u32],
+    /// The value of each entry.
+    pub weights: &'a [f32],
+    /// The diagonal of R.
+    pub roots: &'a [f64],
+    /// t.
+    pub background: f64,
+}
+
+/// Multiplies blocks of vectors by such a matrix.
+pub trait Multiplier {
+    /// `Y ← a S X + b X + c Y` with the first `[a, b, c]`, then `X ← a S Y + b Y + c X` with the second, and so on. Blocks are
+    /// stored row by row, with one value per vector. The result of the last step is returned in its block; the other block is
+    /// unchanged if there is one step, and undefined otherwise.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()>;
 }
 
 /// A symmetric operator S, which multiplies blocks of vectors, each row by row.

@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use crate::kernel::dense;
 use crate::kmeans::{FEW, sample_size, starts};
-use crate::neighbours::Neighbours;
-use crate::{Daimc, Options, Schema, ViewOf};
+use crate::neighbours::all_pairs;
+use crate::options::{Neighbours, Options, Preset};
+use crate::{Schema, ViewOf};
 
 pub use distributed::{BANDWIDTH, Distributed, IterationTime, LATENCY, SweepCost, TASK, Traffic};
 
@@ -220,7 +221,7 @@ struct Plan {
 impl Plan {
     fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
         let work = Work::new(instances, clusters, threads);
-        let Options { passes, .. } = *Daimc::new(clusters).options();
+        let Options { passes, .. } = Options::new(clusters, Preset::Default);
         let fit = work.fit(views, passes as f64);
         // The eigenvectors of each view's graph are views of as many features as there are clusters.
         let embedded: Vec<Shape> = views
@@ -276,7 +277,7 @@ impl Shape {
 
     /// What it takes to compare every pair of its rows, where descent finds too few neighbours.
     fn all_pairs(&self) -> f64 {
-        2.0 * self.price() * self.per_row() * Neighbours::all_pairs(self.present)
+        2.0 * self.price() * self.per_row() * all_pairs(self.present)
     }
 
     /// Values of a row.
@@ -323,7 +324,7 @@ impl Work {
             n: instances as f64,
             k: clusters as f64,
             sample: sample_size(clusters).min(instances) as f64,
-            restarts: starts(clusters, Daimc::new(clusters).options().restarts) as f64,
+            restarts: starts(clusters, Options::new(clusters, Preset::Default).restarts) as f64,
             threads: threads as f64,
             // As many accumulators as there are blocks, and two for each thread.
             held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,

@@ -23,7 +23,6 @@
 //! Rows are scaled as in the fit, so views count as they do there: one whose rows are all nearly parallel moves V
 //! little, and its evidence is small.
 
-pub(crate) mod leaders;
 mod variance;
 
 use std::collections::HashMap;
@@ -32,7 +31,7 @@ use crate::fit::Fit;
 use crate::lens::{Lens, Operand, Scratch};
 use crate::linalg::{product, transposed_product};
 use crate::matrix::dot;
-use crate::model::Model;
+use crate::model::{Misfit, Model};
 use crate::scan::{Piece, Scan, off_the_pool};
 use crate::source::{Block, Source};
 use crate::{Error, Matrix, Result, Stop};
@@ -166,6 +165,27 @@ impl Fit {
     pub fn explain(&self, source: &dyn Source) -> Result<Explanation> {
         self.check_instances(source)?;
         self.model.judged(source, &self.labels, Some(&self.latent))
+    }
+
+    /// How far each instance of the fit is from its reconstruction in one view. Summed over
+    /// instances and views, the errors are the loss of [`Fit::objective`].
+    ///
+    /// ```
+    /// use daimc::{Daimc, Views, synthetic::Synthetic};
+    ///
+    /// let data = Synthetic::new(100, 3);
+    /// let views = Views::new(vec![data.dense::<f64>("a", 20)?])?;
+    /// let fit = Daimc::new(3).fit(&views)?;
+    /// let misfit = fit.misfit(&views, "a")?;
+    /// let unexplained = misfit.error.iter().sum::<f64>() / misfit.square.iter().sum::<f64>();
+    /// assert!((0.0..1.0).contains(&unexplained));
+    /// # Ok::<(), daimc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When these are not the instances or the features of the fit, or it has no such view.
+    pub fn misfit(&self, source: &dyn Source, view: &str) -> Result<Misfit> {
+        self.model.misfit_of(source, view, &self.latent)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The fit: options and rows in, clusters and a model out.
 
+mod bring;
 mod chance;
 mod compare;
 mod device;
@@ -17,27 +18,31 @@ use crate::accelerator::{Accelerator, Use};
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::consolidate::{from_clusters, restart};
-use crate::descent::Bases;
+use crate::descent::Outcome;
 use crate::importance;
 use crate::initialise::{Initialisation, Start, initialise};
 use crate::layout;
 use crate::lens::Lens;
 use crate::missingness::Missingness;
-use crate::model::{Model, Place, ViewModel};
-use crate::neighbours::{self, Decision, Found, Graph, Neighbours, Plan, References};
+use crate::model::{Model, ViewModel};
+use crate::neighbours::{Graph, References};
 use crate::numbering;
-use crate::online::{self, Learnt, Retained};
-use crate::options::{Options, Penalty, Preset, ViewWeights};
+use crate::online;
+use crate::options::{Neighbours, Options, Penalty, Preset, ViewWeights};
+use crate::place::Place;
 use crate::prepared::{MissingCells, Prepared};
+use crate::retained::{Learnt, Retained};
+use crate::routes::{self, Decision, Found, Plan};
 use crate::scale::{Alternatives, Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
+use crate::steps::basis::Bases;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
 use crate::{Error, Matrix, Result, Schema, Stop, ViewOf, tune};
-pub use fitted::{Fit, Outcome, Run, Timings};
+pub use fitted::{Fit, Run, Timings};
 use run::{Clock, Course, Work};
 
 /// Clusters instances that are seen through several incomplete views.
@@ -568,7 +573,7 @@ impl Daimc {
             Err(Error::Interrupted)
         } else {
             Plan::beside(sweep, options, self.memory, &watch)
-                .and_then(|plan| neighbours::clusters(sweep, plan, options, v, &watch))
+                .and_then(|plan| routes::clusters(sweep, plan, options, v, &watch))
         };
         match found {
             Err(error @ Error::Interrupted) => Ok((None, Decision::without(Some(error.to_string())))),

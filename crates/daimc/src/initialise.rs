@@ -5,13 +5,13 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::descent::Bases;
 use crate::kmeans::{self, Centres, Plan, Points};
 use crate::lens::{Lens, Scratch};
 use crate::metrics::best_assignment;
 use crate::scan::{Piece, Scan};
 use crate::source::{Buffer, MISSING};
 use crate::statistics::Statistics;
+use crate::steps::basis::Bases;
 use crate::sweep::Sweep;
 use crate::views::index;
 use crate::{Matrix, Result};

@@ -9,7 +9,7 @@ use crate::neighbours;
 use crate::prepared::{Preparation, Prepared};
 use crate::scan::{Scan, off_the_pool};
 use crate::source::{Block, Buffer, Memory, Rows};
-use crate::{Daimc, Fit, Iteration, Matrix, Place, Result, Scale, Scaling, Source, Stop};
+use crate::{Daimc, Fit, Iteration, Matrix, Result, Scale, Scaling, Source, Stop, Views};
 
 pub use crate::eigen::leading as leading_eigenvectors;
 pub use crate::kernel::aligned::Aligned;
@@ -79,7 +79,7 @@ impl<'a> ViewRows<'a> {
 /// # Errors
 /// When the rows are no finite numbers.
 pub fn kmeans(rows: &Matrix, clusters: usize, restarts: usize, seed: u64) -> Result<(Vec<usize>, Matrix)> {
-    let rows = Place::rows(rows)?;
+    let rows = Views::of_matrix(rows)?;
     let rows = Scan::new(&rows, &Stop::default());
     let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
     let plan = Plan { clusters, restarts, seed, first: None, stop: rows.stop() };

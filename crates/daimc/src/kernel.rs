@@ -13,3 +13,9 @@ pub(crate) mod scalar;
 pub mod sparse;
 
 pub use scalar::Scalar;
+pub(crate) use scalar::is_finite;
+pub use sparse::Csr;
+
+/// Lanes in which rows of V are stored and updated: `v_jk` is at `k · stride + j`. Rows with the same presence pattern fill a
+/// multiple of this many lanes; lanes without a row are zero.
+pub(crate) const LANES: usize = 8;

@@ -32,7 +32,7 @@ impl Source for LatentRows {
 
     fn read(&self, _: usize, instances: Range<usize>, buffer: &mut Buffer) -> std::result::Result<(), ReadError> {
         let block = self.block(0, instances.clone(), &mut Buffer::default()).rows;
-        let block = Block { rows: block, index: Index::From(instances.start), holes: Holes::none() };
+        let block = Block { rows: block, index: Index::From(instances.start), holes: Holes::default() };
         buffer.copy(&block, instances.len(), self.v.columns());
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Memory for LatentRows {
         Block {
             rows: Rows::DenseF64(self.v.values()),
             index: Index::From(instances.start),
-            holes: Holes::none(),
+            holes: Holes::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Memory for LatentRows {
         Block {
             rows: Rows::DenseF64(self.v.values()),
             index: Index::Rows(&buffer.index),
-            holes: Holes::none(),
+            holes: Holes::default(),
         }
     }
 }

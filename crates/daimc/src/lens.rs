@@ -30,7 +30,7 @@ use std::array::from_fn;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::kernel::Scalar;
-use crate::scale::Scaling;
+use crate::scaling::Scaling;
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, Csr, Rows};
 use crate::table::Table;

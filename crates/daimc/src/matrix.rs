@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::source::is_finite;
+use crate::kernel::is_finite;
 use crate::{Error, Result};
 
 /// Rows that one thread works on at a time.

@@ -2,26 +2,23 @@
 
 mod impute;
 mod misfit;
-mod store;
-
-use rayon::prelude::*;
 
 use crate::confidence::confidence;
-use crate::explain::leaders;
-use crate::kmeans;
+use crate::leaders;
 use crate::lens::Lens;
 use crate::linalg::product_transposed;
-use crate::neighbours::{References, Said};
-use crate::online::Retained;
+use crate::neighbours::References;
 use crate::options::Options;
+use crate::place::Place;
 use crate::prepared::{Preparation, Prepared};
-use crate::scale::Scaling;
+use crate::retained::Retained;
+use crate::scaling::Scaling;
 use crate::scan::{Scan, off_the_pool};
 use crate::source::Source;
 use crate::steps::alignment;
 use crate::sweep::Sweep;
 use crate::text::{list, plain, quoted};
-use crate::{Error, Matrix, Result, Stop, View, ViewOf, Views};
+use crate::{Error, Matrix, Result, Stop, ViewOf};
 
 pub use impute::{Accuracy, Gap, Imputed, Shares};
 pub use misfit::Misfit;
@@ -108,114 +105,6 @@ impl ViewModel {
     pub fn selected(&self) -> Vec<usize> {
         let rows = self.alignment.iter_rows().enumerate();
         rows.filter(|(_, row)| row.iter().any(|&b| b != 0.0)).map(|(feature, _)| feature).collect()
-    }
-}
-
-/// Where instances were placed.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Place {
-    /// Their rows of V.
-    pub latent: Matrix,
-    /// Their clusters.
-    pub labels: Vec<usize>,
-    /// How sure the clusters are, from 0 to 1; see [`Fit::confidence`](crate::Fit::confidence).
-    pub confidence: Vec<f64>,
-}
-
-impl Place {
-    /// The rows of V as data.
-    pub(crate) fn rows(v: &Matrix) -> Result<Views<'_>> {
-        Views::new(vec![View::dense("V", v.columns(), v.values())?])
-    }
-
-    /// Places rows of V among centres that are known.
-    pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix, stop: &Stop) -> Result<Self> {
-        let (labels, confidence) = {
-            let rows = Self::rows(&v)?;
-            let rows = Scan::new(&rows, stop);
-            let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let found = kmeans::assign(&rows, 0, &lens, centres)?;
-            (found.labels.par_iter().map(|&label| label as usize).collect(), found.confidence)
-        };
-        Ok(Self { latent: v, labels, confidence })
-    }
-
-    /// Puts instances where their neighbours are. The margin is that between the two most likely clusters.
-    fn follow(&mut self, said: &Said) {
-        for (i, row) in said.posterior.iter_rows().enumerate() {
-            let best = |without: Option<usize>| {
-                let others = row.iter().enumerate().filter(|(k, _)| Some(*k) != without);
-                others.fold((0, 0.0), |best, (k, share)| if *share > best.1 { (k, *share) } else { best })
-            };
-            let (first, share) = best(None);
-            if share > 0.0 {
-                self.labels[i] = first;
-                self.confidence[i] = share - best(Some(first)).1;
-            }
-            if let Some(label) = said.same[i].filter(|label| *label != first) {
-                self.labels[i] = label;
-                self.confidence[i] = (row[label] - share).max(0.0);
-            }
-        }
-    }
-
-    /// Clusters rows: how they are scaled for it, the centres, and where the rows are.
-    pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
-        Self::cluster_from(v, options, stop, |_, _| Ok(None))
-    }
-
-    /// As [`Place::cluster`], of rows of V, whose columns stand for clusters; see [`Place::first`].
-    pub(crate) fn by_columns(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
-        Self::cluster_from(v, options, stop, |rows, lens| Self::first(rows, lens, options))
-    }
-
-    fn cluster_from(
-        v: Matrix,
-        options: &Options,
-        stop: &Stop,
-        first: impl FnOnce(&Scan<'_>, &Lens) -> Result<Option<Matrix>>,
-    ) -> Result<(Scaling, Matrix, Self)> {
-        let (scaling, centres) = {
-            let rows = Self::rows(&v)?;
-            let rows = Scan::new(&rows, stop);
-            let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
-            let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let first = first(&rows, &lens)?;
-            let centres = kmeans::centres(&rows, &lens, &options.kmeans(first.as_ref(), stop))?;
-            (scaling, centres)
-        };
-        let place = Self::new(v, &scaling, &centres, stop)?;
-        Ok((scaling, centres, place))
-    }
-
-    /// The centres of the clusters that the columns of V stand for: a start for k-means, where clusters are
-    /// more than [`kmeans::FEW`] and other starts therefore fewer. An instance belongs to the column in which it
-    /// stands out most, entries being measured by what is usual in their column.
-    pub(crate) fn first(rows: &impl Table, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
-        let clusters = options.clusters;
-        if lens.features() != clusters || clusters <= kmeans::FEW {
-            return Ok(None);
-        }
-        kmeans::of_columns(rows, lens).map(Some)
-    }
-
-    /// Rows of V whose clusters are known: how they are scaled, the means of the clusters, and where the rows are.
-    pub(crate) fn given(
-        v: Matrix,
-        options: &Options,
-        labels: Vec<usize>,
-        confidence: Vec<f64>,
-    ) -> Result<(Scaling, Matrix, Self)> {
-        let (scaling, centres) = {
-            let rows = Self::rows(&v)?;
-            let rows = Scan::new(&rows, &Stop::default());
-            let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
-            let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let centres = kmeans::means(&rows, &lens, &labels, options.clusters)?;
-            (scaling, centres)
-        };
-        Ok((scaling, centres, Self { latent: v, labels, confidence }))
     }
 }
 

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 
 use crate::Matrix;
-use crate::model::Place;
-use crate::scale::Scaling;
+use crate::place::Place;
+use crate::scaling::Scaling;
 
 /// Numbers clusters by size; of equal ones that of the first instance comes first, and those without instances come last. The
 /// clusters under their former numbers, in the new order.

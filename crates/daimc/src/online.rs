@@ -14,7 +14,6 @@
 
 mod cells;
 mod novelty;
-mod retained;
 mod stream;
 
 use std::sync::Arc;
@@ -23,30 +22,30 @@ use std::time::Instant;
 use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
-use crate::descent::{Bases, Descent};
-use crate::fit::{Fit, Outcome, Timings};
+use crate::descent::{Descent, Outcome};
+use crate::fit::{Fit, Timings};
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product;
 use crate::missingness::Missingness;
-use crate::model::{Misfit, Model, Place, ViewModel};
-use crate::neighbours::Decision;
+use crate::model::{Misfit, Model, ViewModel};
 use crate::options::{Options, Penalty};
+use crate::place::Place;
 use crate::prepared::{MissingCells, Prepared};
-use crate::scale::{Observed, Scale, Scaling};
+use crate::retained::{Learnt, Retained};
+use crate::routes::Decision;
+use crate::scale::Observed;
+use crate::scaling::{Scale, Scaling};
 use crate::scan::{Scan, off_the_pool};
 use crate::source::{Buffer, Source};
 use crate::statistics::{Statistics, Totals};
+use crate::steps::basis::Bases;
 use crate::steps::objective::{Objective, misalignment, sparsity};
 use crate::subset::Subset;
 use crate::sweep::Sweep;
 use crate::text::{list, plain};
-use crate::{Error, Ids, Matrix, Neighbours, Result, Stop};
-pub(crate) use cells::Cells;
+use crate::{Error, Ids, Matrix, Neighbours, Result, Stop, Views};
 use cells::placed;
-pub(crate) use novelty::Spread;
-pub(crate) use retained::Members;
-pub use retained::{Learnt, Retained};
 pub use stream::{StreamProgress, Streamed};
 
 /// How a model takes in new instances.
@@ -378,7 +377,7 @@ fn learn(
 fn move_centres(model: &mut Model, retained: &mut Retained, place: &Place) -> Result<()> {
     let clusters = model.options.clusters;
     let centres = {
-        let rows = Place::rows(&place.latent)?;
+        let rows = Views::of_matrix(&place.latent)?;
         let rows = Scan::new(&rows, &Stop::default());
         let lens = Lens::new(&rows, 0, model.latent_scaling.clone())?;
         kmeans::means(&rows, &lens, &place.labels, clusters)?
@@ -430,7 +429,7 @@ impl Surprise {
         let unexplained = far.iter().map(|(i, _)| *i).collect();
         far.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         far.truncate(novelty::MOST);
-        let mut farthest: Vec<u32> = far.iter().map(|(i, _)| crate::views::index(*i)).collect();
+        let mut farthest: Vec<u32> = far.iter().map(|(i, _)| crate::index::index(*i)).collect();
         farthest.sort_unstable();
         let known = (&retained.spread, limit);
         let groups = novelty::groups(sweep, known, (&retained.shown, places), &farthest)?;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::initialise::Initialisation;
 use crate::kmeans::Plan;
-use crate::neighbours::Neighbours;
-use crate::scale::Scale;
+use crate::neighbours;
+use crate::scaling::Scale;
 use crate::steps::latent::Solver;
 use crate::text::{list, plain};
 use crate::{Error, Matrix, Result, Stop};
@@ -60,6 +60,42 @@ pub enum ViewWeights {
 }
 
 choice!(ViewWeights, "view_weights": Equal = "equal", Learned = "learned");
+
+/// Whether and how a fit uses the nearest neighbours of instances in each view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Neighbours {
+    /// Neighbours are not used.
+    #[default]
+    Off,
+    /// The clusters are cut from the fused graph of the views, its links weighted by V and by what the views say of the
+    /// clusters.
+    Refine,
+    /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
+    Embed,
+    /// A vote of three ways to clusters: V alone, [`Refine`](Self::Refine), and the same with links weighted by the V of both
+    /// the views and their eigenvectors. Each has as much weight as neighbours in single views predict its clusters. Ways that
+    /// would take more than the [budget](crate::Daimc::neighbours_budget) are left out; V alone if the columns of V are not the clusters.
+    Auto,
+}
+
+choice!(Neighbours, "neighbours": Off = "off", Refine = "refine", Embed = "embed", Auto = "auto");
+
+impl Neighbours {
+    /// Instances up to which every pair is compared. Beyond, neighbours are found by descent; [`Decision::recall`] is the share
+    /// that was found.
+    ///
+    /// [`Decision::recall`]: crate::Decision::recall
+    pub const EXACT: usize = neighbours::EXACT;
+
+    /// The approximate number of pairs compared in a view that shows this many instances. The cost of a search is this number
+    /// times the number of features.
+    #[must_use]
+    pub fn pairs(instances: usize) -> f64 {
+        neighbours::pairs(instances)
+    }
+}
 
 /// Everything that determines a fit, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,17 +15,17 @@ mod preparation;
 
 use std::ops::Range;
 
-use crate::scale::{Observed, negative};
+use crate::index::index;
+use crate::scaling::Scale;
 use crate::scan::{Scan, off_the_pool};
 use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Memory, RandomAccess, ReadError, Source};
 use crate::text::quoted;
-use crate::views::index;
-use crate::{Error, Layout, Result, Scale, Schema, Stop, ViewSchema};
+use crate::{Error, Layout, Result, Schema, Stop, ViewSchema};
 use missing::Looked;
 pub use missing::MissingCells;
 use preparation::Negative;
 pub use preparation::Preparation;
-pub(crate) use preparation::logarithm;
+pub(crate) use preparation::{logarithm, negative};
 
 /// The rows of a [`Source`] with something finite in place of missing cells, the pattern of these beside them, and with
 /// logarithms in place of the values where the scaling wants them. Rows in memory are copied if anything is done to them, and
@@ -44,13 +44,6 @@ enum PreparedView {
     Copied(Buffer),
     /// As they are read.
     Read(Preparation),
-}
-
-/// What has to be known of a view.
-struct Known<'k> {
-    preparation: &'k Preparation,
-    cells: usize,
-    empty: &'k [u32],
 }
 
 impl<'a> Prepared<'a> {
@@ -83,8 +76,7 @@ impl<'a> Prepared<'a> {
         let told = source.schema().views().all(|view| view.missing_cells().is_some());
         let looked = if told { look()? } else { off_the_pool(source, look)? };
         let known = looked.iter().zip(preparations);
-        let known =
-            known.map(|(Looked { cells, empty }, preparation)| Known { preparation, cells: *cells, empty });
+        let known = known.map(|(Looked { cells, empty }, preparation)| (preparation, *cells, &empty[..]));
         Self::with(source, known)
     }
 
@@ -93,31 +85,21 @@ impl<'a> Prepared<'a> {
         let own = Looked::at(&Scan::new(source, &Stop::default()), view)?;
         let none = Preparation::default();
         let known = (0..source.views()).map(|other| {
-            if other == view {
-                Known { preparation, cells: own.cells, empty: &own.empty }
-            } else {
-                Known { preparation: &none, cells: 0, empty: &[] }
-            }
+            if other == view { (preparation, own.cells, &own.empty[..]) } else { (&none, 0, &[][..]) }
         });
         Self::with(source, known)
     }
 
-    /// Prepares the views of a source as what was seen of their features says.
-    pub(crate) fn observed(source: &'a dyn Source, observed: &[Observed]) -> Result<Self> {
-        let known = observed.iter().map(|Observed { preparation, missing, empty, .. }| Known {
-            preparation,
-            cells: missing.cells(),
-            empty,
-        });
-        Self::with(source, known)
-    }
-
-    fn with<'k>(source: &'a dyn Source, known: impl Iterator<Item = Known<'k>>) -> Result<Self> {
+    /// Prepares each view as given: how, its number of missing cells, and the instances that lack all of them.
+    pub(crate) fn with<'k>(
+        source: &'a dyn Source,
+        known: impl Iterator<Item = (&'k Preparation, usize, &'k [u32])>,
+    ) -> Result<Self> {
         let given = source.schema();
         let instances = given.instances();
         let (mut views, mut schemas) = (Vec::new(), Vec::new());
         let mut any_empty = false;
-        for (view, Known { preparation, cells, empty }) in known.enumerate() {
+        for (view, (preparation, cells, empty)) in known.enumerate() {
             let schema = ViewSchema::clone(&given.view(view)).without(instances, empty).holes(cells);
             any_empty |= !empty.is_empty();
             schemas.push(schema);

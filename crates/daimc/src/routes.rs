@@ -8,9 +8,16 @@
 //! Ways vote with a weight that falls by e with each [`PRECISION`] of the score, so that a difference that means nothing
 //! decides nothing.
 
+mod explore;
+mod plan;
+
 use crate::metrics::{Contingency, matching};
-use crate::neighbours::{Nearest, Neighbours};
+use crate::neighbours::Nearest;
+use crate::options::Neighbours;
 use crate::{Error, Result};
+pub use explore::Decision;
+pub(crate) use explore::{Explored, Found, clusters, explore, nearest};
+pub(crate) use plan::Plan;
 
 /// About the difference of two scores that can be chance.
 const PRECISION: f64 = 0.02;
@@ -136,7 +143,7 @@ mod tests {
     use crate::lens::Lens;
     use crate::metrics::{Normalisation, nmi};
     use crate::neighbours::nearest_in;
-    use crate::scale::{Scale, Scaling};
+    use crate::scaling::{Scale, Scaling};
     use crate::scan::Scan;
     use crate::synthetic::Synthetic;
     use crate::{View, Views};

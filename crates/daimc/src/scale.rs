@@ -1,117 +1,33 @@
-//! Preprocessing: how the values of a view are scaled before they are compared.
-//!
-//! Every scaling has the form `x' = f_j · (x − shift) ∘ factor`: something per feature, then something per row.
-//! It is never applied to the data: [`Lens`](crate::lens::Lens) folds it into the products. Only logarithms are taken
-//! before ([`Preparation`](crate::Preparation)).
+//! Fits the scaling of a view to its features.
 
 mod columns;
 mod tails;
 
-use serde::{Deserialize, Serialize};
+pub(crate) use crate::scaling::{Scale, Scaling};
 
-use crate::choice::choice;
-use crate::prepared::{MissingCells, Preparation};
+use crate::prepared::{MissingCells, Preparation, Prepared, negative};
 use crate::scan::Scan;
+use crate::source::Source;
 use crate::table::Table;
-use crate::text::quoted;
 use crate::{Error, Result};
 use columns::Columns;
 pub(crate) use columns::{ColumnSums, Measure};
 use tails::Tails;
 
-/// How a view is scaled. Statistics are taken from its present rows only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Scale {
-    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) where there is but one feature. All other views
-    /// are scaled by [`MinMaxUnit`](Self::MinMaxUnit) or by [`Unit`](Self::Unit), whichever gives the clusters that
-    /// neighbours in single views predict better, on a sample of the instances; by [`Log`](Self::Log) or
-    /// [`LogUnit`](Self::LogUnit) where values are dense, not negative and heavy-tailed.
-    #[default]
-    Auto,
-    /// As it is.
-    None,
-    /// Each row to length 1.
-    Unit,
-    /// Each feature to the range 0 to 1.
-    MinMax,
-    /// Each feature to the range 0 to 1, then each row to length 1.
-    MinMaxUnit,
-    /// Each feature to mean 0 and standard deviation 1.
-    ZScore,
-    /// Each feature to mean 0 and standard deviation 1, then each row to length 1.
-    ZScoreUnit,
-    /// Each feature times `ln((1 + n) / (1 + n_f)) + 1`, where `n_f` of `n` rows have it, then each row to
-    /// length 1.
-    TfIdf,
-    /// The logarithm `ln(1 + x)` of each value, each feature to the range 0 to 1, then each row to length 1. For abundances
-    /// such as counts, intensities and concentrations.
-    Log,
-    /// The logarithm `ln(1 + x)` of each value, then each row to length 1.
-    LogUnit,
-}
-
-choice!(
-    Scale, "scale":
-    Auto = "auto",
-    None = "none",
-    Unit = "unit",
-    MinMax = "min-max",
-    MinMaxUnit = "min-max-unit",
-    ZScore = "z-score",
-    ZScoreUnit = "z-score-unit",
-    TfIdf = "tf-idf",
-    Log = "log",
-    LogUnit = "log-unit"
-);
-
-impl Scale {
-    fn unit_rows(self) -> bool {
-        matches!(
-            self,
-            Self::Unit | Self::MinMaxUnit | Self::ZScoreUnit | Self::TfIdf | Self::Log | Self::LogUnit
-        )
-    }
-
-    /// Whether logarithms are taken of the values first.
-    #[must_use]
-    pub fn is_log(self) -> bool {
-        matches!(self, Self::Log | Self::LogUnit)
-    }
-}
-
-/// The scaling of a view as it was fitted; applied again to new data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Scaling {
-    /// What was applied; never [`Scale::Auto`].
-    pub scale: Scale,
-    /// Why it was chosen.
-    pub reason: String,
-    /// Subtracted from each feature; empty: nothing.
-    pub shift: Vec<f64>,
-    /// Multiplied with each feature, after the shift; empty: one.
-    pub factor: Vec<f64>,
-    /// Multiplied with the whole view, last.
-    pub weight: f64,
-    /// How much the view counts in the loss, by [`ViewWeights`](crate::ViewWeights), from 0 to 1; its root is part of the
-    /// weight.
-    pub importance: f64,
-    /// The length that rows had on average before they were brought to length 1; else 1.
-    pub length: f64,
-    /// The mean square of the values of each feature, shifted and multiplied. They tell how long a row is some of whose cells
-    /// are missing. Empty: all are taken to be alike.
-    pub squares: Vec<f64>,
-}
-
-/// How a view may be scaled, and what was seen of its features.
+/// How a view may be scaled, with what was observed of its features.
 pub(crate) struct Observed {
     pub scalings: Alternatives,
     pub preparation: Preparation,
     pub missing: MissingCells,
     /// Instances all of whose cells are missing.
     pub empty: Vec<u32>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Prepares the views of a source as their features require.
+    pub(crate) fn observed(source: &'a dyn Source, observed: &[Observed]) -> Result<Self> {
+        Self::with(source, observed.iter().map(|own| (&own.preparation, own.missing.cells(), &own.empty[..])))
+    }
 }
 
 /// Up to this ratio of the largest to the median standard deviation, features are taken to share a unit.
@@ -132,13 +48,13 @@ impl Alternatives {
         Self { by_feature: None, plain: scaling, alike: true }
     }
 
-    /// What is taken if nothing speaks against it.
+    /// The one to use unless a comparison says otherwise.
     pub fn likely(&self) -> &Scaling {
         self.by_feature.as_ref().filter(|_| !self.alike).unwrap_or(&self.plain)
     }
 }
 
-/// What [`Scale::Auto`] makes of a view.
+/// The choice of [`Scale::Auto`] for a view.
 enum Choice {
     One(Scale, String),
     /// No rule that looks at the values alone can know whether features that vary more also say more.
@@ -251,32 +167,6 @@ impl Scaling {
         }
     }
 
-    /// The features that are not left out, of so many; all if none varies.
-    pub(crate) fn kept(&self, features: usize) -> Vec<usize> {
-        let kept = |&f: &usize| self.factor.get(f).is_none_or(|factor| *factor != 0.0);
-        let kept: Vec<usize> = (0..features).filter(kept).collect();
-        if kept.is_empty() { (0..features).collect() } else { kept }
-    }
-
-    /// The scaling of some of the features.
-    pub(crate) fn some(&self, features: &[usize]) -> Self {
-        let of = |all: &[f64]| features.iter().filter_map(|&f| all.get(f).copied()).collect();
-        Self { shift: of(&self.shift), factor: of(&self.factor), squares: of(&self.squares), ..self.clone() }
-    }
-
-    fn plain(scale: Scale, reason: String) -> Self {
-        Self {
-            scale,
-            reason,
-            shift: Vec::new(),
-            factor: Vec::new(),
-            weight: 1.0,
-            importance: 1.0,
-            length: 1.0,
-            squares: Vec::new(),
-        }
-    }
-
     /// The scaling of a view with these features.
     fn of_columns(scale: Scale, reason: String, columns: &Columns, view: &str, dense: bool) -> Result<Self> {
         let mut scaling = Self::plain(scale, reason);
@@ -331,40 +221,6 @@ impl Scaling {
         let usable = largest > 0.0 && largest.is_finite();
         if usable { lengths.iter().map(|length| (length / largest).powi(2)).collect() } else { Vec::new() }
     }
-
-    /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were
-    /// brought to length 1, and `e^x − 1` of that where logarithms were taken.
-    pub(crate) fn undo(&self, row: &mut [f64]) {
-        for (f, value) in row.iter_mut().enumerate() {
-            let factor = self.factor.get(f).copied().unwrap_or(1.0) * self.weight;
-            let shift = self.shift.get(f).copied().unwrap_or(0.0);
-            let own = if factor == 0.0 { 0.0 } else { *value / factor * self.length };
-            *value = self.undo_log(shift + own);
-        }
-    }
-
-    /// Undoes the scaling of a value in a row whose factor is known.
-    pub(crate) fn undo_value(&self, feature: usize, value: f64, row_factor: f64) -> f64 {
-        let factor = self.factor.get(feature).copied().unwrap_or(1.0) * row_factor;
-        let shift = self.shift.get(feature).copied().unwrap_or(0.0);
-        let own = if factor == 0.0 { 0.0 } else { value / factor };
-        self.undo_log(shift + own)
-    }
-
-    /// Values near the largest number stay numbers, and those whose logarithms were taken stay above zero.
-    fn undo_log(&self, value: f64) -> f64 {
-        if self.scale.is_log() {
-            value.exp_m1().clamp(0.0, f64::MAX)
-        } else {
-            value.clamp(f64::MIN, f64::MAX)
-        }
-    }
-
-    /// Whether rows are brought to length 1.
-    #[must_use]
-    pub fn unit_rows(&self) -> bool {
-        self.scale.unit_rows()
-    }
 }
 
 /// A spread below this is none: what it is divided by it could leave the range of numbers.
@@ -380,12 +236,6 @@ fn sparse_counts(columns: &Columns) -> Option<f64> {
     let entries = columns.observed.iter().sum::<f64>();
     let density = columns.nonzero.iter().sum::<f64>() / entries;
     (columns.counts && density <= SPARSE).then_some(density)
-}
-
-/// Why no logarithm can be taken.
-pub(crate) fn negative(value: f64, feature: &str) -> String {
-    let feature = quoted(feature);
-    format!("feature {feature} has the value {value}, and there are no logarithms of negative values")
 }
 
 fn choose(columns: &Columns, dense: bool, log: bool) -> Choice {

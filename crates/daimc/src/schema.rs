@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::source::MISSING;
-use crate::{Error, Ids, Result};
+use crate::index::MISSING;
+use crate::{Error, Result};
 
 /// The instances and views of a [`Source`](crate::Source): names, sizes, types, and who is present where. It is made once and
 /// asked everywhere.
@@ -24,6 +24,44 @@ use crate::{Error, Ids, Result};
 pub struct Schema {
     ids: Arc<Ids>,
     views: Vec<ViewSchema>,
+}
+
+/// The names of the instances. Where none were given, they are the row numbers from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// Row numbers, `0` to `n - 1`.
+    Numbers(usize),
+    /// Given names.
+    Names(Vec<String>),
+}
+
+impl Ids {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numbers(count) => *count,
+            Self::Names(names) => names.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ID of instance `i`.
+    ///
+    /// # Panics
+    /// When names were given and there is none for `i`.
+    #[must_use]
+    pub fn get(&self, i: usize) -> String {
+        match self {
+            Self::Numbers(_) => i.to_string(),
+            Self::Names(names) => names[i].clone(),
+        }
+    }
 }
 
 /// One view of a [`Schema`].

@@ -202,7 +202,7 @@ impl Select {
     ) -> Result<Selection> {
         let stop = self.fit.watch.stop.part();
         let scan = Scan::new(source, &stop);
-        let everybody: Vec<u32> = (0..crate::views::index(source.instances())).collect();
+        let everybody: Vec<u32> = (0..crate::index::index(source.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
         let part = Subset::pick(&scan, &everybody, &mut buffers)?;
         // One scaling for all numbers of clusters, compared at the middle one.

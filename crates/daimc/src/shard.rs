@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::accelerator::Load;
 use crate::blocks::Blocks;
-use crate::descent::Factors;
 use crate::scale::Scaling;
 use crate::source::Source;
-use crate::statistics::Statistics;
+use crate::statistics::{Factors, Statistics};
 use crate::steps::latent::Solver;
 use crate::sweep::Sweep;
 use crate::text::quoted;

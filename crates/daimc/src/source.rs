@@ -5,15 +5,14 @@ mod holes;
 
 use std::ops::Range;
 
-use crate::accelerator::Device;
+pub use crate::device::DeviceRows;
+pub use crate::index::{Index, MISSING};
+pub use crate::kernel::Csr;
 use crate::kernel::Scalar;
 use crate::{Layout, Schema};
 pub use buffer::Buffer;
+pub(crate) use holes::HoleRows;
 pub use holes::Holes;
-pub(crate) use holes::{HoleRows, is_finite};
-
-/// The entry of an index that says: this instance is missing.
-pub const MISSING: u32 = u32::MAX;
 
 /// Why rows could not be read: whatever the source says. Who asked adds the view and the instances.
 pub type ReadError = Box<dyn std::error::Error + Send + Sync>;
@@ -149,19 +148,6 @@ pub trait RowStore: Send + Sync {
     }
 }
 
-/// Dense rows in the memory of a machine beside the processor. The values of a row stand one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceRows {
-    /// The machine, such as a card by its number.
-    pub device: Device,
-    /// Where the first row begins.
-    pub address: u64,
-    /// The number of rows.
-    pub rows: usize,
-    /// Values from the beginning of a row to that of the next.
-    pub stride: usize,
-}
-
 /// Rows in memory: nothing is read, only looked at, by any thread.
 #[doc(hidden)]
 pub trait Memory: Sync {
@@ -181,27 +167,6 @@ pub struct Block<'a> {
     pub index: Index<'a>,
     /// Which cells of the rows were missing and have been filled, if the rows are [prepared](crate::Prepared).
     pub holes: Holes<'a>,
-}
-
-/// Which row of a matrix holds the i-th instance of a block.
-#[derive(Clone, Copy, Debug)]
-pub enum Index<'a> {
-    /// Row `first + i`; nothing is missing.
-    From(usize),
-    /// The i-th of these rows, or none where it is [`MISSING`].
-    Rows(&'a [u32]),
-}
-
-impl Index<'_> {
-    /// The row of the i-th instance, if it is there.
-    #[must_use]
-    #[inline]
-    pub fn row(&self, i: usize) -> Option<usize> {
-        match self {
-            Self::From(first) => Some(first + i),
-            Self::Rows(rows) => (rows[i] != MISSING).then_some(rows[i] as usize),
-        }
-    }
 }
 
 /// A matrix of rows, dense (row by row) or sparse.
@@ -240,32 +205,5 @@ impl Rows<'_> {
             Self::DenseF64(x) => all(&x[values]),
             Self::SparseF32(_) | Self::SparseF64(_) => false,
         }
-    }
-}
-
-/// A sparse matrix in compressed rows.
-#[derive(Clone, Copy, Debug)]
-pub struct Csr<'a, T> {
-    /// Row i stands at `offsets[i]..offsets[i + 1]`.
-    pub offsets: &'a [usize],
-    /// The column of each value, increasing within a row.
-    pub columns: &'a [u32],
-    /// The values.
-    pub values: &'a [T],
-}
-
-impl<'a, T: Scalar> Csr<'a, T> {
-    /// The columns and values of a row.
-    #[inline]
-    #[must_use]
-    pub fn row(&self, row: usize) -> (&'a [u32], &'a [T]) {
-        let range = self.offsets[row]..self.offsets[row + 1];
-        (&self.columns[range.clone()], &self.values[range])
-    }
-
-    /// Whether every one of the `features` values of a row is stored and `test` holds for them.
-    pub(crate) fn row_is(&self, row: usize, features: usize, test: impl Fn(&[T]) -> bool) -> bool {
-        let (_, values) = self.row(row);
-        values.len() == features && test(values)
     }
 }

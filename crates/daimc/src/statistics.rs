@@ -11,6 +11,16 @@ use crate::blocks::Blocks;
 use crate::forest::{Forest, Merge};
 use crate::{Error, Matrix, Result};
 
+/// The part of a fit that a sweep needs: everything that is sent to the partitions of the instances.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Factors {
+    /// U of each view, features × latent.
+    pub bases: Vec<Matrix>,
+    /// The factor of each column of V that has not been applied yet (Eq. 20): the next sweep reads `V · scale`.
+    pub scale: Vec<f64>,
+}
+
 /// What sweeps over some of the instances have gathered. The shares of disjoint sets of instances are
 /// [merged](Self::merge); once all are there, [`Descent::absorb`](crate::Descent::absorb) takes the sum. Sums are added along a
 /// tree that depends on the number of instances alone, so that the same instances give the same bits however they were shared

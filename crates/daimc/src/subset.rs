@@ -46,7 +46,7 @@ impl<'a> Subset<'a> {
         let views = 0..buffers.len();
         let read = |(view, buffer)| scan.read(view, range.clone(), buffer);
         let blocks = views.clone().zip(buffers).map(read).collect::<Result<Vec<_>>>()?;
-        let instances: Vec<u32> = range.map(crate::views::index).collect();
+        let instances: Vec<u32> = range.map(crate::index::index).collect();
         Ok(Self::of_blocks(scan.schema(), views, &instances, &blocks))
     }
 
@@ -57,7 +57,7 @@ impl<'a> Subset<'a> {
             // Where nobody has looked yet, a row may turn out to hold nothing.
             let looked = known.missing_cells().is_some();
             let here = |row: &usize| looked || !block.rows.is_nan(*row, known.features());
-            let row = |i| block.index.row(i).filter(here).map_or(MISSING, crate::views::index);
+            let row = |i| block.index.row(i).filter(here).map_or(MISSING, crate::index::index);
             (0..instances.len()).map(row).collect()
         };
         let index: Vec<Vec<u32>> = views.clone().zip(blocks).map(of_block).collect();

@@ -4,6 +4,7 @@
 //! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
 //! are added in a fixed order, so the result is the same to the last bit.
 
+mod grams;
 mod holes;
 mod tile;
 
@@ -13,18 +14,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::accelerator::{Accelerator, Load, Resident, Use};
-use crate::descent::Factors;
 use crate::forest::Forest;
+use crate::kernel::LANES;
 use crate::lens::{CrossSums, Lens, Operand, Total};
 use crate::linalg::transposed_product;
 use crate::machine;
-use crate::patterns::{Grams, Patterns};
+use crate::patterns::Patterns;
 use crate::scan::{Piece, Scan};
 use crate::shard::{Cpu, Shard, VStep};
 use crate::source::Block;
-use crate::statistics::{Statistics, Totals};
-use crate::steps::latent::{LANES, Passes, Solver};
+use crate::statistics::{Factors, Statistics, Totals};
+use crate::steps::latent::{Passes, Solver};
 use crate::{Error, Matrix, Result, Stop};
+use grams::Grams;
 use tile::Tile;
 
 /// Everything about the data that does not change from sweep to sweep.

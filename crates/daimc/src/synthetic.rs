@@ -146,7 +146,7 @@ impl Synthetic {
                         } else {
                             rng.random_range(0..features)
                         };
-                        row.push(crate::views::index(feature));
+                        row.push(crate::index::index(feature));
                     }
                     row.sort_unstable();
                     row.dedup();

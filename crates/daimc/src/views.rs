@@ -14,11 +14,13 @@ pub use join::Account;
 use not_finite::NotFinite;
 pub use view::{Values, View};
 
+pub(crate) use crate::index::index;
+use crate::schema::{Ids, Presence, Schema, ViewSchema};
 use crate::source::{
     Block, Buffer, DeviceRows, Holes, Index, MISSING, Memory, RandomAccess, ReadError, RowStore, Source,
 };
 use crate::text::quoted;
-use crate::{Error, Presence, Result, Schema, ViewSchema};
+use crate::{Error, Matrix, Result};
 
 /// Several views of the same instances.
 ///
@@ -52,44 +54,6 @@ struct Aligned<'a> {
     holes: Option<usize>,
 }
 
-/// The names of the instances. Where none were given, they are the row numbers from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ids {
-    /// Row numbers, `0` to `n - 1`.
-    Numbers(usize),
-    /// Given names.
-    Names(Vec<String>),
-}
-
-impl Ids {
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Numbers(count) => *count,
-            Self::Names(names) => names.len(),
-        }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The ID of instance `i`.
-    ///
-    /// # Panics
-    /// When names were given and there is none for `i`.
-    #[must_use]
-    pub fn get(&self, i: usize) -> String {
-        match self {
-            Self::Numbers(_) => i.to_string(),
-            Self::Names(names) => names[i].clone(),
-        }
-    }
-}
-
 impl<'a> Views<'a> {
     /// Views whose rows are the same instances in the same order. What is missing is told by
     /// [`View::mask`]; IDs, if a view has them, are taken from the first view that does, and the others must
@@ -109,6 +73,11 @@ impl<'a> Views<'a> {
     /// As [`Views::new`].
     pub fn part(views: Vec<View<'a>>) -> Result<Self> {
         Self::aligned(views, true)
+    }
+
+    /// The rows of a matrix, as one view named `V`.
+    pub(crate) fn of_matrix(rows: &'a Matrix) -> Result<Self> {
+        Self::new(vec![View::dense("V", rows.columns(), rows.values())?])
     }
 
     fn aligned(views: Vec<View<'a>>, part: bool) -> Result<Self> {
@@ -311,11 +280,6 @@ const BLOCK: usize = 4096;
 fn blocks(instances: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
     let range = move |block: usize| block * BLOCK..((block + 1) * BLOCK).min(instances);
     (0..instances.div_ceil(BLOCK)).into_par_iter().map(range)
-}
-
-/// A row number in 32 bits; [`View`] admits no more rows than fit.
-pub(crate) fn index(row: usize) -> u32 {
-    u32::try_from(row).expect("views of more rows are refused when they are made")
 }
 
 impl Aligned<'_> {

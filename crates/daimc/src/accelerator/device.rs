@@ -1,102 +1,12 @@
-//! Which machine a fit is made on, and when.
+//! When a fit runs on an accelerator, and on which device it ran.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Accelerator, Load, Resident, refused};
-use crate::{Daimc, Error, Result};
-
-/// The machine that a fit is to be made on, as people name it: `cpu`, `cuda`, `cuda:1`, `cuda:0,1` or `auto`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-#[non_exhaustive]
-pub enum Device {
-    /// The processor.
-    #[default]
-    Cpu,
-    /// Graphics cards that share the rows, by their numbers from 0.
-    Cuda(Vec<usize>),
-    /// The first card where there is one and it is worth it, else the processor.
-    Auto,
-}
-
-impl Device {
-    /// Brings the machine into a fit; `open` opens cards by their numbers, or says in a sentence why not. They are opened at
-    /// once where they were asked for by name.
-    ///
-    /// # Errors
-    /// [`Error::Accelerator`] if such cards cannot be opened.
-    pub fn bring<F>(self, fit: Daimc, open: F) -> Result<Daimc>
-    where
-        F: Fn(&[usize]) -> Result<Arc<dyn Accelerator>, String> + Send + Sync + 'static,
-    {
-        match &self {
-            Self::Cpu => Ok(fit),
-            Self::Cuda(cards) => {
-                let machine = open(cards).map_err(|reason| refused(&self.to_string(), reason))?;
-                Ok(fit.accelerator(machine, Use::Always))
-            }
-            Self::Auto => {
-                Ok(fit.accelerator(Arc::new(Deferred::new("cuda", move || open(&[0]))), Use::WhereItPays))
-            }
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(cards) if cards[..] == [0] => f.write_str("cuda"),
-            Self::Cuda(cards) => {
-                let numbers: Vec<String> = cards.iter().map(ToString::to_string).collect();
-                write!(f, "cuda:{}", numbers.join(","))
-            }
-            Self::Auto => f.write_str("auto"),
-        }
-    }
-}
-
-impl FromStr for Device {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let cards = || {
-            let numbers = name.strip_prefix("cuda:")?.split(',');
-            let cards: Vec<usize> = numbers.map(|number| number.parse().ok()).collect::<Option<_>>()?;
-            let twice = (1..cards.len()).any(|at| cards[..at].contains(&cards[at]));
-            (!twice).then_some(cards)
-        };
-        match name {
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(vec![0])),
-            "auto" => Ok(Self::Auto),
-            _ => cards().map(Self::Cuda).ok_or_else(|| Error::Option {
-                option: "device",
-                value: name.into(),
-                reason: "must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"
-                    .into(),
-            }),
-        }
-    }
-}
-
-impl TryFrom<String> for Device {
-    type Error = Error;
-
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Device> for String {
-    fn from(device: Device) -> Self {
-        device.to_string()
-    }
-}
+use crate::Result;
 
 /// When a fit hands its rows to an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

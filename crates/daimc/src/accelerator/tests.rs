@@ -84,7 +84,7 @@ impl<'a> Resident<'a> for Mirrored<'a> {
         for i in 0..found.instances() {
             for (at, (other, square)) in found.of(i).enumerate() {
                 let other = if self.lies { (i + at + 1) % found.instances() } else { other };
-                near.others[i * count + at] = crate::views::index(other);
+                near.others[i * count + at] = crate::index::index(other);
                 near.squares[i * count + at] =
                     (square * lens.sum_squares * if self.lies { 9.0 } else { 1.0 }) as f32;
             }
@@ -320,7 +320,7 @@ impl RowStore for Lent {
     }
 
     fn read(&self, rows: Range<usize>, buffer: &mut Buffer) -> std::result::Result<(), ReadError> {
-        let rows: Vec<u32> = rows.map(crate::views::index).collect();
+        let rows: Vec<u32> = rows.map(crate::index::index).collect();
         self.pick(&rows, buffer)
     }
 

@@ -6,19 +6,18 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster_sums::ClusterSums;
-use crate::descent::Factors;
 use crate::forest::{Forest, Merge};
 use crate::initialise::Votes;
 use crate::kmeans::{ColumnTotals, Members};
 use crate::lens::{Limits, Norms, Parts};
 use crate::missingness::Lacking;
-use crate::model::Place;
+use crate::place::Place;
 use crate::prepared::Preparation;
 use crate::scale::{ColumnSums, Measure, Scaling};
 use crate::schema::{Layout, Presence};
 use crate::shard::VStep;
 use crate::source::Buffer;
-use crate::statistics::Statistics;
+use crate::statistics::{Factors, Statistics};
 use crate::{Error, Matrix, Result};
 
 /// The rows that a request is about.

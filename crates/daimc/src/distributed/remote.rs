@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::message::{Reply, Request, Table, ViewShare, decode, encode, unfit};
-use crate::descent::Factors;
 use crate::scale::Observed;
 use crate::schema::Presence;
 use crate::shard::{Shard, VStep};
 use crate::source::{Buffer, RandomAccess, ReadError, Rows, Source};
-use crate::statistics::Statistics;
+use crate::statistics::{Factors, Statistics};
 use crate::text::quoted;
 use crate::views::index;
 use crate::{Error, Ids, Layout, Matrix, Result, Schema, Stop, ViewSchema};

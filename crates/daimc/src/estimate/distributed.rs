@@ -10,9 +10,9 @@
 use std::ops::Range;
 
 use super::{ITERATIONS, PROGRAM, Shape, Work, rate};
-use crate::Daimc;
 use crate::blocks::Blocks;
 use crate::forest::{Forest, Merge};
+use crate::options::{Options, Preset};
 
 /// Bytes that the network carries between two machines in a second: 10 Gbit/s, less what protocols take of it.
 pub const BANDWIDTH: f64 = 1e9;
@@ -137,7 +137,7 @@ impl Distributed {
         let most = ranges.iter().map(Range::len).max().unwrap_or(0);
         let share = most as f64 / instances.max(1) as f64;
         let own: Vec<Shape> = views.iter().map(|view| view.part(share)).collect();
-        let passes = Daimc::new(clusters).options().passes as f64;
+        let passes = Options::new(clusters, Preset::Default).passes as f64;
         let (here, there) = (Work::new(instances, clusters, threads), Work::new(most, clusters, threads));
         let (driven, swept) = (here.operations(views, passes), there.operations(&own, passes));
         let (traffic, network) = travel(instances, &ranges, views, clusters);

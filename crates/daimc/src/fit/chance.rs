@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::Daimc;
-use crate::model::Place;
 use crate::options::Options;
+use crate::place::Place;
 use crate::prepared::Prepared;
 use crate::scale::Scaling;
 use crate::scan::Scan;
@@ -15,7 +15,7 @@ use crate::significance::Significance;
 use crate::source::{Block, Buffer, Memory, Rows, Source};
 use crate::subset::Subset;
 use crate::watch::{Stage, Watch};
-use crate::{Error, Result, Stop, View, Views, neighbours, routes};
+use crate::{Error, Result, Stop, View, Views, routes};
 
 /// Permutations.
 const PERMUTATIONS: usize = 10;
@@ -133,7 +133,7 @@ impl Daimc {
         let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
         let labels = Place::by_columns(v, &self.options, stop)?.2.labels;
         let quiet = Watch::default().within(stop);
-        let nearest = neighbours::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
+        let nearest = routes::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
         Ok(routes::agreement(&labels, self.options.clusters, &nearest))
     }
 }

@@ -3,10 +3,10 @@
 //! predict them ([`routes`]).
 
 use super::Daimc;
-use crate::neighbours::{self, Explored, Nearest, Neighbours, Plan};
-use crate::options::Options;
+use crate::neighbours::Nearest;
+use crate::options::{Neighbours, Options};
 use crate::prepared::Prepared;
-use crate::routes::{self, Route};
+use crate::routes::{self, Explored, Plan, Route};
 use crate::scale::{Alternatives, Observed, Scaling};
 use crate::scan::Scan;
 use crate::source::Buffer;
@@ -95,6 +95,6 @@ impl Daimc {
         let stop = scan.stop();
         let (sweep, v) = self.latent_of(Scan::new(part, stop), scalings)?;
         let plan = Plan::new(sweep.scan.schema(), &self.options);
-        neighbours::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
+        routes::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
     }
 }

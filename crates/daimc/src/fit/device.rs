@@ -3,8 +3,7 @@
 use super::Daimc;
 use crate::accelerator::{DeviceUsed, Use, refused};
 use crate::estimate::Effort;
-use crate::neighbours::Neighbours;
-use crate::options::Options;
+use crate::options::{Neighbours, Options};
 use crate::steps::latent::Solver;
 use crate::sweep::Sweep;
 use crate::{Error, Result, Schema};

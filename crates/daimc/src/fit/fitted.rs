@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accelerator::DeviceUsed;
+use crate::descent::Outcome;
 use crate::layout;
 use crate::missingness::Missingness;
 use crate::model::Model;
-use crate::neighbours::Decision;
-use crate::online::Learnt;
 use crate::prepared::MissingCells;
+use crate::retained::Learnt;
+use crate::routes::Decision;
 use crate::significance::Significance;
 use crate::source::Source;
 use crate::steps::objective::Objective;
@@ -136,30 +137,6 @@ pub struct Run {
     pub objective: f64,
     /// The share of the instances that it puts where all runs together do.
     pub agreement: f64,
-}
-
-/// Why a fit ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// J changed by less than the tolerance.
-    Converged,
-    /// The limit of iterations was reached while J still changed, but during the last fifth of them hardly any instance (at
-    /// most one in two hundred) changed its largest column of V: the clusters are at rest as far as can be seen.
-    Settled,
-    /// The limit of iterations was reached, and clusters still changed, or there were too few iterations to tell.
-    IterationLimit,
-    /// The callback or the switch of [`Daimc::stop`](crate::Daimc::stop) asked to stop; the model is what there was by then.
-    Cancelled,
-}
-
-impl Outcome {
-    /// Whether J came to rest, or at least the clusters.
-    #[must_use]
-    pub fn is_at_rest(self) -> bool {
-        matches!(self, Self::Converged | Self::Settled)
-    }
 }
 
 /// Where the time went, in seconds.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Daimc;
 use super::chance::{Sampled, if_it_can_be_had};
 use crate::metrics::matching;
-use crate::model::Place;
+use crate::place::Place;
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;

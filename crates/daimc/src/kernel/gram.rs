@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::steps::latent::LANES;
+use super::LANES;
 
 /// The sum over some rows, not yet summed over lanes: the lower triangle, row by row.
 #[derive(Debug, Default)]

@@ -172,3 +172,21 @@ impl Scalar for f64 {
         self
     }
 }
+
+/// Whether every value of a row is a finite number.
+#[inline]
+pub(crate) fn is_finite<T: Scalar>(values: &[T]) -> bool {
+    // A product with zero is zero unless the value is NaN or infinite; sums of them, lane by lane, can be vectorised.
+    let zero = T::default();
+    let mut sums = [zero; 16];
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
+        for (sum, value) in sums.iter_mut().zip(chunk) {
+            *sum += *value * zero;
+        }
+    }
+    for (sum, value) in sums.iter_mut().zip(rest) {
+        *sum += *value * zero;
+    }
+    sums == [zero; 16]
+}

@@ -4,7 +4,33 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::scalar::Scalar;
-use crate::source::Csr;
+
+/// A sparse matrix in compressed rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Csr<'a, T> {
+    /// Row i stands at `offsets[i]..offsets[i + 1]`.
+    pub offsets: &'a [usize],
+    /// The column of each value, increasing within a row.
+    pub columns: &'a [u32],
+    /// The values.
+    pub values: &'a [T],
+}
+
+impl<'a, T: Scalar> Csr<'a, T> {
+    /// The columns and values of a row.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, row: usize) -> (&'a [u32], &'a [T]) {
+        let range = self.offsets[row]..self.offsets[row + 1];
+        (&self.columns[range.clone()], &self.values[range])
+    }
+
+    /// Whether every one of the `features` values of a row is stored and `test` holds for them.
+    pub(crate) fn row_is(&self, row: usize, features: usize, test: impl Fn(&[T]) -> bool) -> bool {
+        let (_, values) = self.row(row);
+        values.len() == features && test(values)
+    }
+}
 
 /// K rounded up so that it fills the widest registers (64 bytes).
 pub fn padded<T>(latent: usize) -> usize {

@@ -1,7 +1,7 @@
 //! The products of a sweep, for whoever makes them of the rows as they are stored.
 
 use super::{Lens, scaled};
-use crate::scale::Scaling;
+use crate::scaling::Scaling;
 use crate::source::{Block, Rows};
 use crate::{Layout, Matrix};
 

@@ -12,10 +12,9 @@
 
 use super::{Lens, length_of, scaled};
 use crate::Matrix;
-use crate::kernel::Scalar;
+use crate::kernel::{LANES, Scalar};
 use crate::matrix::dot;
 use crate::source::{Block, Rows};
-use crate::steps::latent::LANES;
 
 /// What is known of a row before it is brought to its length.
 pub(super) struct Extent {

@@ -2,8 +2,7 @@
 
 use std::array::from_fn;
 
-use crate::kernel::Scalar;
-use crate::steps::latent::LANES;
+use crate::kernel::{LANES, Scalar};
 
 /// The instances of a tile that a view shows.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use super::{FromCentre, Lens, power_near, reciprocal};
 use crate::Layout;
 use crate::Result;
 use crate::forest::{Forest, Merge};
-use crate::scale::Scaling;
+use crate::scaling::Scaling;
 use crate::scan::{Piece, Scan};
 use crate::source::{Block, Buffer};
 use crate::table::{RowReduction, Table};

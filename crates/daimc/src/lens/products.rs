@@ -4,10 +4,9 @@ use super::holes::HoleSums;
 use super::lanes::{Members, Right, Weights};
 use super::{Lens, scaled};
 use crate::kernel::aligned::Aligned;
-use crate::kernel::{Scalar, dense, sparse};
-use crate::scale::Scaling;
+use crate::kernel::{LANES, Scalar, dense, sparse};
+use crate::scaling::Scaling;
 use crate::source::{Block, Csr, Rows};
-use crate::steps::latent::LANES;
 use crate::{Layout, Matrix};
 
 impl Lens {

@@ -15,7 +15,7 @@ use super::{Model, Place, ViewModel};
 use crate::kernel::Scalar;
 use crate::lens::{Lens, Scratch};
 use crate::matrix::dot;
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::scan::{Piece, Scan, off_the_pool};
 use crate::source::{Block, Buffer, Csr, Rows, Source};
 use crate::{Matrix, Result, Stop};

@@ -1,7 +1,6 @@
 //! How far the data are from what the model makes of them.
 
 use super::Model;
-use crate::fit::Fit;
 use crate::lens::{Lens, Scratch};
 use crate::linalg::transposed_product;
 use crate::matrix::dot;
@@ -24,29 +23,6 @@ pub struct Misfit {
 
 /// Rows whose products are taken together.
 const TILE: usize = 120;
-
-impl Fit {
-    /// How far each instance of the fit is from its reconstruction in one view. Summed over
-    /// instances and views, the errors are the loss of [`Fit::objective`].
-    ///
-    /// ```
-    /// use daimc::{Daimc, Views, synthetic::Synthetic};
-    ///
-    /// let data = Synthetic::new(100, 3);
-    /// let views = Views::new(vec![data.dense::<f64>("a", 20)?])?;
-    /// let fit = Daimc::new(3).fit(&views)?;
-    /// let misfit = fit.misfit(&views, "a")?;
-    /// let unexplained = misfit.error.iter().sum::<f64>() / misfit.square.iter().sum::<f64>();
-    /// assert!((0.0..1.0).contains(&unexplained));
-    /// # Ok::<(), daimc::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When these are not the instances or the features of the fit, or it has no such view.
-    pub fn misfit(&self, source: &dyn Source, view: &str) -> Result<Misfit> {
-        self.model.misfit_of(source, view, &self.latent)
-    }
-}
 
 impl Model {
     /// How far instances are from their reconstruction in one view, given their rows of V, such as [`Model::transform`] finds.

@@ -22,7 +22,7 @@ use crate::{Matrix, Result};
 const ROWS: usize = 4096;
 
 /// Memberships of instances in clusters, and the weight that each instance lacks.
-pub(super) struct Anchors {
+pub(crate) struct Anchors {
     /// q: instances × anchors; rows sum to 1.
     memberships: Matrix,
     /// `Σ_l q_lk`.
@@ -70,7 +70,7 @@ impl Anchors {
     }
 
     /// What a product of S with `roots ∘ X` needs of X, row by row as many numbers as anchors.
-    pub fn sums<T: Scalar>(&self, x: &[T], roots: &[f64], mean: f64) -> AnchorSums {
+    pub(super) fn sums<T: Scalar>(&self, x: &[T], roots: &[f64], mean: f64) -> AnchorSums {
         let width = x.len() / roots.len();
         let anchors = self.sizes.len();
         let none =
@@ -107,7 +107,7 @@ impl Anchors {
     }
 
     /// Adds row i of the product.
-    pub fn add(&self, i: usize, sums: &AnchorSums, y: &mut [f64]) {
+    pub(super) fn add(&self, i: usize, sums: &AnchorSums, y: &mut [f64]) {
         let own = sums.plain.chunks_exact(sums.width).zip(sums.lacking.chunks_exact(sums.width));
         for (q, (plain, lacking)) in self.memberships.row(i).iter().zip(own) {
             for ((y, plain), lacking) in y.iter_mut().zip(plain).zip(lacking) {

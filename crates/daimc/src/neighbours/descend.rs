@@ -14,7 +14,7 @@ use super::rows::Rows;
 use super::shared::Shared;
 use super::trees::{leaf_size, leaves};
 use crate::Result;
-use crate::views::index;
+use crate::index::index;
 use crate::watch::Watch;
 
 /// Neighbours that a point keeps, and where these were too few.

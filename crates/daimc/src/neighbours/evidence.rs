@@ -24,7 +24,7 @@ const FOLD_STREAM: u64 = 1 << 41;
 const LEAST: f64 = -30.0;
 
 /// What the views say of clusters.
-pub(super) struct Evidence<'a> {
+pub(crate) struct Evidence<'a> {
     scan: &'a Scan<'a>,
     spaces: Vec<Space<'a>>,
     /// The part that each instance is in.
@@ -302,7 +302,7 @@ fn shrink(covariance: &mut Matrix, instances: f64) {
 mod tests {
     use super::*;
     use crate::kmeans;
-    use crate::scale::{Scale, Scaling};
+    use crate::scaling::{Scale, Scaling};
     use crate::source::Buffer;
     use crate::synthetic::Synthetic;
     use crate::{View, Views, simulate};
@@ -328,7 +328,7 @@ mod tests {
     /// The scaled row of an instance.
     fn row(source: &Views<'_>, view: usize, lens: &Lens, i: usize) -> Vec<f64> {
         let mut buffer = Buffer::default();
-        let chosen = [crate::views::index(i)];
+        let chosen = [crate::index::index(i)];
         kmeans::Points::new(&Scan::of(source), view, lens, &chosen, &mut buffer).unwrap().values(0)
     }
 

@@ -9,18 +9,18 @@ use rayon::prelude::*;
 use super::anchors::{AnchorSums, Anchors};
 use super::search::{self, Nearest, Search};
 use super::{NEIGHBOURS, POWER};
-use crate::accelerator::{self, Multiplier, Resident};
+use crate::accelerator::Resident;
+use crate::eigen::Multiplier;
+use crate::index::index;
 use crate::kernel::Scalar;
 use crate::lens::Lens;
 use crate::matrix::dot;
-use crate::model::Place;
 use crate::parallel::ordered;
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::scan::Scan;
 use crate::source::Source;
-use crate::views::index;
 use crate::watch::Watch;
-use crate::{Matrix, Result, eigen};
+use crate::{Matrix, Result, Views, eigen};
 
 /// What is added between every two instances before the graph is cut, as a share of the mean degree: without it a handful
 /// of instances without a link to the rest would count as a cluster.
@@ -39,7 +39,7 @@ const ROWS: usize = 256;
 const SUMMED: usize = 4096;
 
 /// Instances beyond which eigenvectors are kept in single precision: they are most of the memory then.
-pub(super) const SINGLE: usize = 20_000;
+pub(crate) const SINGLE: usize = 20_000;
 
 /// Weights between instances: symmetric, none between an instance and itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +151,7 @@ impl Graph {
 
     /// The graph of the nearest rows of a matrix.
     pub fn of_rows(rows: &Matrix, seed: u64, watch: &Watch) -> Result<Self> {
-        let rows = Place::rows(rows)?;
+        let rows = Views::of_matrix(rows)?;
         let scan = Scan::new(&rows, &watch.stop);
         let lens = Lens::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
         let search = Search { count: NEIGHBOURS, seed, thorough: false };
@@ -280,7 +280,7 @@ impl Graph {
     /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`, rows brought to length 1,
     /// where S is the anchor graph. Rows of instances without links are zero. Where there are many instances and no anchors, an
     /// accelerator multiplies.
-    pub(super) fn spectral(
+    pub(crate) fn spectral(
         &self,
         anchors: Option<&Anchors>,
         count: usize,
@@ -350,7 +350,7 @@ impl Normalised<'_> {
         let Some(resident) = resident.filter(|_| self.anchors.is_none()) else { return Ok(None) };
         let Links { offsets, columns } = &*self.graph.links;
         let (weights, roots, background) = (&self.graph.weights, &self.roots, self.background);
-        let links = accelerator::Links { offsets, columns, weights, roots, background };
+        let links = eigen::Links { offsets, columns, weights, roots, background };
         resident.multiplier(&links, eigen::width(count))
     }
 

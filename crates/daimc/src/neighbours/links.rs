@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::descend::mix;
 use super::lists::{FRESH, Lists, NONE, point};
-use crate::views::index;
+use crate::index::index;
 
 /// The lists as they are when a round begins, and for each point those in whose lists it is, in any order.
 pub(super) struct Links {

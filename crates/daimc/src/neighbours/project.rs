@@ -130,7 +130,7 @@ where
 mod tests {
     use super::*;
     use crate::kmeans::Points;
-    use crate::scale::{Scale, Scaling};
+    use crate::scaling::{Scale, Scaling};
     use crate::{Stop, View, Views};
 
     /// All products, and the covariance of each pair of directions, as sums and squares of products would give it.

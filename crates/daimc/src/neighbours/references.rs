@@ -22,12 +22,12 @@ use rayon::prelude::*;
 
 use super::lists::Lists;
 use super::{NEIGHBOURS, search};
+use crate::index::index;
 use crate::kmeans::Points;
 use crate::lens::{Lens, Scratch};
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::scan::Scan;
 use crate::source::Buffer;
-use crate::views::index;
 use crate::watch::Watch;
 use crate::{Matrix, Result, View, Views, linalg};
 

@@ -7,7 +7,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::join::PADDED;
 use crate::kernel::Scalar;
 use crate::lens::Lens;
-use crate::scale::Scaling;
+use crate::scaling::Scaling;
 use crate::source::{self, Block, Index};
 
 /// Points of a whole multiple of [`PADDED`] numbers each.
@@ -189,7 +189,7 @@ impl RowScale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::{Scale, Scaling};
+    use crate::scaling::{Scale, Scaling};
     use crate::scan::Scan;
     use crate::source::Buffer;
     use crate::synthetic::Synthetic;

@@ -14,13 +14,13 @@ use super::lists::{Lists, NONE, insert};
 use super::project::{SAMPLE, each_block, longest};
 use super::rows::{Held, Rows, Seen};
 use crate::accelerator::{NearestOthers, Resident};
+use crate::index::index;
 use crate::kmeans::Points;
 use crate::lens::{Lens, MOST_QUERIES, Queries, Scratch};
 use crate::parallel::ordered;
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::scan::Scan;
 use crate::source::{Buffer, MISSING};
-use crate::views::index;
 use crate::watch::Watch;
 use crate::{Error, Result, View, Views};
 use truth::Truth;
@@ -36,7 +36,7 @@ const OTHERS: usize = 256;
 const LANES: usize = 16;
 
 /// Features up to which descent sees the rows as they are; else along so many directions.
-pub(super) const DIRECTIONS: usize = 128;
+pub(crate) const DIRECTIONS: usize = 128;
 
 /// Features up to which what descent has found is put into the true order, and instances whose lists one thread puts into order
 /// at a time.
@@ -114,7 +114,7 @@ pub(crate) fn nearest(
 }
 
 /// The same by an accelerator that holds the rows; `None` if it cannot find them, or too few.
-pub(super) fn by_accelerator(
+pub(crate) fn by_accelerator(
     resident: &dyn Resident<'_>,
     scan: &Scan<'_>,
     view: usize,

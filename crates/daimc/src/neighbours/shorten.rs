@@ -7,12 +7,11 @@ use rayon::prelude::*;
 
 use super::project::longest;
 use super::search::{DIRECTIONS, unit};
-use crate::estimate::Shape;
+use crate::index::index;
 use crate::lens::{Lens, Scratch};
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::scan::Scan;
 use crate::source::{Buffer, MISSING};
-use crate::views::index;
 use crate::watch::Watch;
 use crate::{Layout, Matrix, Result, Schema, ViewOf, ViewSchema};
 
@@ -34,7 +33,7 @@ pub(crate) struct Shortened {
 
 impl Shortened {
     /// Whether rows of a view are shortened: those of many features, unless they store no more than would be left of them.
-    fn applies(view: ViewOf<'_>) -> bool {
+    pub(crate) fn applies(view: ViewOf<'_>) -> bool {
         let least = Layout::DenseF32.bytes() * DIRECTIONS;
         // Few rows do not have so many directions.
         let few = view.features() <= DIRECTIONS || view.present() < DIRECTIONS;
@@ -66,15 +65,6 @@ impl Shortened {
         }
     }
 
-    /// The shape of what is gathered of a view.
-    pub fn shape(known: ViewOf<'_>) -> Shape {
-        let whole = Shape::from(known);
-        if !Self::applies(known) {
-            return whole;
-        }
-        Shape { features: DIRECTIONS, entries: whole.present * DIRECTIONS, value: 4, sparse: false, ..whole }
-    }
-
     /// How gathered rows are seen: as those of the view, or as they are.
     pub fn lens(&self, gathered: &Scan<'_>, view: usize, whole: &Lens) -> Result<Lens> {
         if self.directions.is_none() {
@@ -100,7 +90,7 @@ pub(crate) fn travelling(bytes_per_row: usize, directions: Option<&Matrix>) -> u
 }
 
 /// Bytes that gathering takes beside what is gathered: messages, or the sample that directions are found from and the directions.
-pub(super) fn gathering(schema: &Schema) -> f64 {
+pub(crate) fn gathering(schema: &Schema) -> f64 {
     let view = |view: ViewOf<'_>| {
         if !Shortened::applies(view) {
             return 3 * TRAVELLING;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::join::PADDED;
 use super::rows::Rows;
-use crate::views::index;
+use crate::index::index;
 
 /// The points in a leaf, at most.
 const LEAF: usize = 64;

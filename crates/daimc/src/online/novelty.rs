@@ -2,26 +2,14 @@
 
 use crate::lens::Lens;
 use crate::model::Misfit;
+use crate::retained::{BINS, Spread};
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
 use crate::sweep::Sweep;
 use crate::{Matrix, Result};
 
-/// How far the instances that a model has learnt from are from what it makes of them.
-///
-/// The misfit of an instance is its error in the views that it has, divided by the mean error there:
-/// `Σ_v w_vj ‖x_vj − U_v v_j‖² / Σ_v w_vj ε_v`, about 1, whichever views it has.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Spread {
-    /// `Σ_j w_vj ‖x_vj − U_v v_j‖²` of each view.
-    pub errors: Vec<f64>,
-    /// How many instances have a misfit in each of [`BINS`] ranges, four for each doubling.
-    pub counts: Vec<f64>,
-}
-
-/// From 2⁻⁴ to 2⁸.
-const BINS: usize = 48;
+/// The ranges of misfits are from 2⁻⁴ to 2⁸.
 const FIRST: f64 = -4.0;
 const PER_DOUBLING: f64 = 4.0;
 
@@ -39,16 +27,6 @@ const GROUPS: usize = 8;
 const REFINEMENTS: usize = 4;
 
 impl Spread {
-    pub fn new(views: usize) -> Self {
-        Self { errors: vec![0.0; views], counts: vec![0.0; BINS] }
-    }
-
-    pub fn fits(&self, views: usize) -> bool {
-        self.errors.len() == views
-            && self.counts.len() == BINS
-            && self.errors.iter().chain(&self.counts).all(|value| *value >= 0.0)
-    }
-
     /// Whether anything is known.
     fn is_known(&self) -> bool {
         self.counts.iter().sum::<f64>() >= 1.0

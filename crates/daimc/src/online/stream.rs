@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Online, Update};
 use crate::fit::{Daimc, Fit};
-use crate::model::{Model, Place};
+use crate::model::Model;
+use crate::place::Place;
 use crate::scan::Scan;
 use crate::source::{Buffer, Source};
 use crate::subset::Subset;
@@ -144,7 +145,7 @@ impl<'a> Batches<'a> {
             let order: Vec<u32> = runs
                 .iter()
                 .flat_map(|&number| number * run..((number + 1) * run).min(instances))
-                .map(crate::views::index)
+                .map(crate::index::index)
                 .collect();
             let own = |range: &Range<usize>| {
                 let mut own = order[range.clone()].to_vec();

@@ -1,10 +1,10 @@
 //! How many cells are missing, and where.
 
 use crate::Result;
-use crate::kernel::Scalar;
+use crate::index::index;
+use crate::kernel::{Scalar, is_finite};
 use crate::scan::Scan;
-use crate::source::{Rows, is_finite};
-use crate::views::index;
+use crate::source::Rows;
 
 /// How many cells were missing inside the rows that a view shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Layout;
 use crate::kernel::Scalar;
 use crate::source::{Buffer, HoleRows};
+use crate::text::quoted;
 
 /// What is done to the values of a view before they are scaled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -88,6 +89,12 @@ impl Preparation {
 /// `ln(1 + x)`, in the precision of x.
 pub(crate) fn logarithm<T: Scalar>(value: T) -> T {
     T::from_f64(value.to_f64().ln_1p())
+}
+
+/// The reason why the logarithm of a value cannot be taken.
+pub(crate) fn negative(value: f64, feature: &str) -> String {
+    let feature = quoted(feature);
+    format!("feature {feature} has the value {value}, and there are no logarithms of negative values")
 }
 
 /// Takes the logarithms of values that may be missing. The position of a negative one and its value, if there is one.

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::forest::{Forest, Merge};
-use crate::kernel::Scalar;
+use crate::kernel::{Scalar, is_finite};
 use crate::lens::{Touched, power_near};
 use crate::prepared::logarithm;
 use crate::scan::{Piece, Scan};
-use crate::source::{Buffer, Csr, Rows, is_finite};
+use crate::source::{Buffer, Csr, Rows};
 use crate::table::{RowReduction, Table};
 
 /// Statistics of each feature over the present rows, cells that are missing left out. All are zero for a feature without a

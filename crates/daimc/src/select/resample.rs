@@ -77,7 +77,7 @@ impl Resample {
         match &self.kept {
             Kept::Cells(hidden) => {
                 let fitted = fit(&hidden.rest(part))?;
-                let labels = fitted.labels.iter().map(|&label| crate::views::index(label)).collect();
+                let labels = fitted.labels.iter().map(|&label| crate::index::index(label)).collect();
                 let of_views = explained(&fitted, part, hidden, By::Cluster, stop)?;
                 let known: Vec<f64> = of_views.into_iter().flatten().collect();
                 let mean = known.iter().sum::<f64>() / known.len() as f64;
@@ -89,7 +89,7 @@ impl Resample {
                 let fitted = fit(&Subset::pick(&scan, instances, &mut buffers)?)?;
                 let mut labels = vec![MISSING; part.instances()];
                 for (&i, &label) in instances.iter().zip(&fitted.labels) {
-                    labels[i as usize] = crate::views::index(label);
+                    labels[i as usize] = crate::index::index(label);
                 }
                 Ok(Sample { labels, explained: None })
             }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Block, Csr, HoleRows, Index, MISSING, Rows};
 use crate::Layout;
+use crate::index::index;
 use crate::kernel::Scalar;
 use crate::schema::ViewOf;
-use crate::views::index;
 
 /// Rows that a [`Source`](super::Source) has read. The arrays are kept from read to read: a source overwrites those that
 /// the layout of the view needs.

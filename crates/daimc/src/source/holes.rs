@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::Scalar;
+use crate::kernel::{Scalar, is_finite};
 
 /// Which cells of the rows of a matrix are missing: a sparse pattern in compressed rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,22 +87,4 @@ impl HoleRows {
         }
         self.end_row();
     }
-}
-
-/// Whether every value of a row is a finite number.
-#[inline]
-pub(crate) fn is_finite<T: Scalar>(values: &[T]) -> bool {
-    // A product with zero is zero unless the value is NaN or infinite; sums of them, lane by lane, can be vectorised.
-    let zero = T::default();
-    let mut sums = [zero; 16];
-    let (chunks, rest) = values.as_chunks::<16>();
-    for chunk in chunks {
-        for (sum, value) in sums.iter_mut().zip(chunk) {
-            *sum += *value * zero;
-        }
-    }
-    for (sum, value) in sums.iter_mut().zip(rest) {
-        *sum += *value * zero;
-    }
-    sums == [zero; 16]
 }

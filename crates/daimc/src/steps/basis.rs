@@ -5,6 +5,18 @@ use crate::linalg::{
 };
 use crate::{Matrix, Result};
 
+/// The bases that a descent starts from.
+#[derive(Clone, Debug)]
+pub enum Bases {
+    /// Those that fit the first V best.
+    Fitted,
+    /// These bases.
+    Given(Vec<Matrix>),
+    /// These bases; V is normalised first, as after every iteration, so that B starts at the scale of the bases to come. At
+    /// another scale the alignment would dominate the first U step, which would discard the given bases.
+    Normalised(Vec<Matrix>),
+}
+
 /// Solves Eq. 14 for the basis U of one view, given the alignment B (d × K) and the statistics of the latent
 /// matrix, `S = Σ_j w_j v_j v_jᵀ` (K × K) and `C = Σ_j w_j x_j v_jᵀ` (d × K):
 ///

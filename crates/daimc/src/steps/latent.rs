@@ -7,6 +7,7 @@ use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
+use crate::kernel::LANES;
 
 /// How the rows of V are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,10 +32,6 @@ pub(crate) struct Parts<'a> {
     pub plus: &'a [f64],
     pub minus: &'a [f64],
 }
-
-/// Rows of V stand side by side, one per lane: `v_jk` is at `k · stride + j`. Rows that are seen in the same views fill
-/// whole multiples of so many lanes, and lanes without a row are zero.
-pub(crate) const LANES: usize = 8;
 
 /// When to stop going over a row.
 #[derive(Clone, Copy, Debug, PartialEq)]

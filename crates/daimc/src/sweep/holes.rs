@@ -17,10 +17,11 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::tile::{Run, Tile};
 use super::{Plan, Sweep};
+use crate::index::index;
+use crate::kernel::LANES;
 use crate::lens::{CrossSums, Lens, padded};
 use crate::source::Block;
-use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
-use crate::views::index;
+use crate::steps::latent::{Parts, Passes, Solver, Step};
 
 /// What rows that lack cells need, kept from tile to tile.
 #[derive(Default)]

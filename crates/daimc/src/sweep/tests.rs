@@ -1,5 +1,5 @@
 use super::*;
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::synthetic::Synthetic;
 use crate::{Views, simulate};
 

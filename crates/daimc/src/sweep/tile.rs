@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use super::holes::HoleScratch;
 use super::{Plan, Sweep};
+use crate::kernel::LANES;
 use crate::kernel::gram::Gram;
 use crate::lens::{CrossSums, Members, Right, Scratch};
 use crate::source::Block;
-use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
+use crate::steps::latent::{Parts, Passes, Solver, Step};
 
 /// Some instances of a block, one per lane. Those of one presence pattern stand side by side and fill whole registers;
 /// lanes without an instance are zero.

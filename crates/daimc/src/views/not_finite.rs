@@ -1,7 +1,6 @@
 //! Values that are no finite numbers.
 
-use crate::kernel::Scalar;
-use crate::source::{Csr, is_finite};
+use crate::kernel::{Csr, Scalar, is_finite};
 
 /// What is not a finite number among the values of some rows.
 #[derive(Clone, Debug, Default)]

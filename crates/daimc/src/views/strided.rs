@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::index;
+use crate::index::index;
 use crate::kernel::Scalar;
 use crate::source::MISSING;
 use crate::{Error, Result};

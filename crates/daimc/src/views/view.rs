@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::index;
 use super::not_finite::NotFinite;
 use super::strided::Strided;
+use crate::index::index;
 use crate::kernel::Scalar;
 use crate::source::{Block, Buffer, Csr, Holes, Index, MISSING, RowStore, Rows};
 use crate::{Error, Layout, Result, ViewSchema};

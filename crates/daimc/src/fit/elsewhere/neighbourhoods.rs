@@ -5,9 +5,10 @@ use crate::consolidate::settled;
 use crate::descent::Descent;
 use crate::distributed::{Clusters, Gathered, Request, fetch_latent};
 use crate::fit::Daimc;
-use crate::neighbours::{self, Decision, Found, Neighbours, Plan, References, Shortened};
+use crate::neighbours::{References, Shortened};
 use crate::numbering;
-use crate::options::Options;
+use crate::options::{Neighbours, Options};
+use crate::routes::{self, Decision, Found, Plan};
 use crate::scan::Scan;
 use crate::sweep::Sweep;
 use crate::views::index;
@@ -54,7 +55,7 @@ impl Daimc {
         let sweep = Sweep::new(scan, lenses, latent);
         // Nobody lays out a map of instances that are elsewhere.
         let options = Options { map: false, ..self.options.clone() };
-        let (found, decision) = neighbours::clusters(&sweep, plan, &options, &v, watch)?;
+        let (found, decision) = routes::clusters(&sweep, plan, &options, &v, watch)?;
         let Some(Found { mut labels, confidence, directions, .. }) = found else {
             return Ok((None, decision));
         };

@@ -4,10 +4,10 @@ use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 
+use crate::index::index;
 use crate::kernel::Scalar;
 use crate::schema::ViewOf;
 use crate::source::{Block, Rows};
-use crate::views::index;
 
 /// Donors, at most: what they cost grows with the instances times the donors.
 pub(super) const MOST_DONORS: usize = 5000;

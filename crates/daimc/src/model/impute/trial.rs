@@ -9,12 +9,12 @@ use super::blend::{Normal, PREDICTORS};
 use super::donors::some_shown;
 use super::near::{Near, Query, TILE};
 use super::{Accuracy, Filler, Lenses, Mean, Shares, write_row};
+use crate::index::index;
 use crate::lens::Scratch;
-use crate::model::Place;
+use crate::place::Place;
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, Source};
 use crate::subset::Subset;
-use crate::views::index;
 use crate::{Layout, Result, Stop};
 
 /// Instances of which something is hidden, at most, and at least.

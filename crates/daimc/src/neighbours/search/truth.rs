@@ -4,8 +4,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Lists, Points, Scratch, Space, square, unit};
+use crate::index::index;
 use crate::source::Buffer;
-use crate::views::index;
 use crate::{Matrix, Result};
 
 /// Instances whose true neighbours are looked for, to see how many were found.

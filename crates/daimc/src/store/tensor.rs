@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use safetensors::tensor::{Dtype, SafeTensors};
 
 use super::{Opened, broken};
-use crate::scale::Scaling;
+use crate::scaling::Scaling;
 use crate::{Matrix, Result};
 
 /// Numbers that are written at a time.

@@ -5,7 +5,7 @@ use safetensors::tensor::Dtype;
 use super::tensor::{Content, Tensor, vector, whole};
 use super::{Opened, apart};
 use crate::Result;
-use crate::online::{Cells, Learnt, Members, Retained, Spread};
+use crate::retained::{Cells, Learnt, Members, Retained, Spread};
 use crate::statistics::Totals;
 
 impl Retained {

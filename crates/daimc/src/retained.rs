@@ -1,13 +1,14 @@
 //! What a model keeps of the instances that it has learnt from.
 
-use super::cells::Cells;
-use super::novelty::Spread;
+mod cells;
+
 use crate::descent::Descent;
 use crate::initialise::FLOOR;
 use crate::metrics::best_assignment;
 use crate::options::Options;
 use crate::statistics::Totals;
 use crate::{Ids, Matrix, Schema};
+pub(crate) use cells::Cells;
 
 /// What a model keeps of the instances that it has learnt from, so that it can learn from more: sums, whose number does not grow
 /// with the instances. After an update with a [memory factor](crate::Online::memory_factor) below 1 they are weighted sums, in
@@ -64,7 +65,7 @@ impl Retained {
     }
 
     /// Forgets a share of everything, but for views of which nothing new is known.
-    pub(super) fn fade(&mut self, factor: f64, renewed: &[bool]) {
+    pub(crate) fn fade(&mut self, factor: f64, renewed: &[bool]) {
         for (view, _) in renewed.iter().enumerate().filter(|(_, renewed)| **renewed) {
             let Totals { gram, cross, holes, .. } = &mut self.totals;
             for values in [gram[view].values_mut(), cross[view].values_mut()] {
@@ -83,7 +84,7 @@ impl Retained {
     }
 
     /// Makes room for a view of which nothing is known yet.
-    pub(super) fn add_view(&mut self, features: usize) {
+    pub(crate) fn add_view(&mut self, features: usize) {
         let latent = self.totals.column_sums.len();
         self.totals.gram.push(Matrix::zeros(latent, latent));
         self.totals.cross.push(Matrix::zeros(features, latent));
@@ -97,7 +98,7 @@ impl Retained {
     }
 
     /// The statistics with those of a batch, some of whose views are those at `places` of the model.
-    pub(super) fn with(&self, batch: &Totals, places: &[usize]) -> Totals {
+    pub(crate) fn with(&self, batch: &Totals, places: &[usize]) -> Totals {
         fn add(into: &mut [f64], from: &[f64]) {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
         }
@@ -187,6 +188,33 @@ impl Members {
     }
 }
 
+/// How far the instances that a model has learnt from are from what it makes of them.
+///
+/// The misfit of an instance is its error in the views that it has, divided by the mean error there:
+/// `Σ_v w_vj ‖x_vj − U_v v_j‖² / Σ_v w_vj ε_v`, about 1, whichever views it has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// `Σ_j w_vj ‖x_vj − U_v v_j‖²` of each view.
+    pub errors: Vec<f64>,
+    /// How many instances have a misfit in each of [`BINS`] ranges, four for each doubling.
+    pub counts: Vec<f64>,
+}
+
+/// Ranges of misfits, from 2⁻⁴ to 2⁸.
+pub(crate) const BINS: usize = 48;
+
+impl Spread {
+    pub fn new(views: usize) -> Self {
+        Self { errors: vec![0.0; views], counts: vec![0.0; BINS] }
+    }
+
+    pub fn fits(&self, views: usize) -> bool {
+        self.errors.len() == views
+            && self.counts.len() == BINS
+            && self.errors.iter().chain(&self.counts).all(|value| *value >= 0.0)
+    }
+}
+
 /// The IDs of instances that a model has learnt from, as hashes of 64 bits: eight bytes each, from which names cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Learnt {
@@ -220,7 +248,7 @@ impl Learnt {
     }
 
     /// Adds IDs; row numbers are none, since every batch has the same.
-    pub(super) fn add(&mut self, ids: &Ids) {
+    pub(crate) fn add(&mut self, ids: &Ids) {
         if let Ids::Names(names) = ids {
             let mut new: Vec<u64> = names.iter().map(|name| hash(name)).collect();
             new.sort_unstable();

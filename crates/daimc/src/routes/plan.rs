@@ -1,13 +1,13 @@
 //! Which ways to clusters are taken, decided from the shape of the data before any neighbour is looked for.
 
-use super::shorten::{Shortened, gathering};
-use super::{Nearest, Neighbours, accelerated};
+use super::explore::accelerated;
 use crate::estimate::{Effort, Shape, neighbours_bytes};
-use crate::options::Options;
+use crate::neighbours::{DIRECTIONS, Nearest, Shortened, gathering};
+use crate::options::{Neighbours, Options};
 use crate::sweep::Sweep;
 use crate::text;
 use crate::watch::Watch;
-use crate::{Error, Result, Schema};
+use crate::{Error, Result, Schema, ViewOf};
 
 /// The ways to clusters that are taken.
 #[derive(Clone, Debug)]
@@ -138,9 +138,18 @@ impl Plan {
     }
 }
 
+/// The shape of the rows of a view as they are gathered.
+fn gathered(view: ViewOf<'_>) -> Shape {
+    let whole = Shape::from(view);
+    if !Shortened::applies(view) {
+        return whole;
+    }
+    Shape { features: DIRECTIONS, entries: whole.present * DIRECTIONS, value: 4, sparse: false, ..whole }
+}
+
 /// Bytes that it takes to gather rows and V and to look for neighbours among them.
 fn bytes(ways: Neighbours, schema: &Schema, clusters: usize) -> f64 {
-    let shapes: Vec<Shape> = schema.views().map(Shortened::shape).collect();
+    let shapes: Vec<Shape> = schema.views().map(gathered).collect();
     // V, and a copy of it that is clustered.
     let latent = 16.0 * schema.instances() as f64 * clusters as f64;
     let rows: f64 = shapes.iter().map(Shape::bytes).sum();

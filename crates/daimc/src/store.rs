@@ -15,13 +15,13 @@ use std::path::Path;
 use safetensors::tensor::{Metadata as Header, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 
-use super::{Model, ViewModel};
 use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::mean_rows;
 use crate::fit::{Fit, Run};
+use crate::model::{Model, ViewModel};
 use crate::options::Options;
 use crate::prepared::{MissingCells, Preparation};
-use crate::scale::{Scale, Scaling};
+use crate::scaling::{Scale, Scaling};
 use crate::significance::Significance;
 use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};

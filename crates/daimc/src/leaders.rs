@@ -49,7 +49,7 @@ fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
         });
         order.truncate(most);
     }
-    order.into_iter().map(|feature| (crate::views::index(feature), weights[feature] > 0.0)).collect()
+    order.into_iter().map(|feature| (crate::index::index(feature), weights[feature] > 0.0)).collect()
 }
 
 /// The share of the runs in which each feature leads each cluster, on the same side as in the end: for each view, features ×

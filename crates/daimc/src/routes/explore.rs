@@ -1,0 +1,447 @@
+//! Clusters from neighbourhoods, which V alone cannot find because it sees each instance by itself.
+//!
+//! In every view each instance is linked to its nearest others. A view's links count as much as its neighbours agree on the
+//! clusters that V has found, so that a view that knows nothing of them does no harm. The graphs of the views are fused,
+//! and every link is weighted by how much V agrees with it: views in which two clusters look alike link them, V tells them
+//! apart. Instances that only poorly trusted views show would be left almost without links; what they lack is made up by what
+//! V and the views say of their clusters ([`Anchors`]). The leading eigenvectors of that graph give clusters. Then the views are asked what they make of those: a
+//! discriminant is learnt from other instances than it is asked of. Eigenvectors and answers weight the links anew, twice.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::plan::Plan;
+use super::{Route, score, vote, weights};
+use crate::accelerator::Resident;
+use crate::missingness::Missingness;
+use crate::neighbours::{Anchors, Evidence, Graph, NEIGHBOURS, Nearest, POWER, SINGLE, Search};
+use crate::options::{Neighbours, Options, ViewWeights};
+use crate::place::Place;
+use crate::scaling::Scale;
+use crate::scan::Scan;
+use crate::source::Source;
+use crate::sweep::Sweep;
+use crate::text::list;
+use crate::watch::{Stage, Watch};
+use crate::{Daimc, Matrix, Result, View, Views, neighbours};
+
+/// How often the views are asked about the clusters.
+const ROUNDS: usize = 2;
+
+/// The share of the true neighbours below which a graph is not used.
+const LEAST_RECALL: f64 = 0.5;
+
+/// Instances whose neighbours one thread counts at least.
+const COUNTED: usize = 4096;
+
+/// The least agreement of neighbours that counts as some.
+const LEAST_TRUST: f64 = 1e-3;
+
+/// What was made of the neighbourhoods, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Decision {
+    /// What was done: `Auto` stands for the vote.
+    pub used: Neighbours,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The share of the true neighbours in each view that were found, estimated on a sample; empty where every pair was
+    /// compared, or none.
+    #[serde(default)]
+    pub recall: Vec<f64>,
+}
+
+impl Default for Decision {
+    fn default() -> Self {
+        Self::without(None)
+    }
+}
+
+impl Decision {
+    /// Neighbourhoods are not used, for this reason or because nobody wants them.
+    pub(crate) fn without(refusal: Option<String>) -> Self {
+        let reason = refusal.unwrap_or_else(|| "neighbourhoods were not asked for".into());
+        Self { used: Neighbours::Off, reason, recall: Vec::new() }
+    }
+}
+
+/// Clusters found with the help of neighbourhoods.
+pub(crate) struct Found {
+    pub labels: Vec<usize>,
+    pub confidence: Vec<f64>,
+    /// The directions in which the rows of each view are longest, unless it shows nobody.
+    pub directions: Vec<Option<Matrix>>,
+    /// The fused graph of the views, where a map of it is wanted.
+    pub graph: Option<Graph>,
+}
+
+impl Route {
+    fn new(by: Neighbours, Place { labels, confidence, .. }: Place) -> Self {
+        Self { by, labels, confidence }
+    }
+}
+
+/// The graphs of the views, as they are needed.
+struct Graphs<'a> {
+    scan: &'a Scan<'a>,
+    options: &'a Options,
+    watch: &'a Watch,
+    nearest: Vec<Nearest>,
+    importance: Vec<f64>,
+}
+
+impl<'a> Graphs<'a> {
+    fn new(
+        sweep: &'a Sweep<'_>,
+        options: &'a Options,
+        given: Vec<Option<Nearest>>,
+        thorough: bool,
+        watch: &'a Watch,
+    ) -> Result<Self> {
+        let nearest = nearest(sweep, options, given, thorough, watch)?;
+        let importance = sweep.lenses.iter().map(|lens| lens.scaling.importance).collect();
+        Ok(Self { scan: &sweep.scan, options, watch, nearest, importance })
+    }
+
+    /// DAIMC on the leading eigenvectors of each view's own graph: its V.
+    fn embed(&self, resident: Option<&dyn Resident<'_>>) -> Result<Matrix> {
+        let Options { clusters, seed, .. } = *self.options;
+        let (n, source) = (self.scan.instances(), self.scan.source());
+        let embedded = self.nearest.iter().enumerate().map(|(view, nearest)| {
+            let graph = Graph::of_view(nearest, self.watch)?;
+            let rows = graph.spectral(None, clusters, seed, resident, self.watch)?;
+            let present: Vec<bool> = (0..n).map(|i| source.is_present(view, i)).collect();
+            let (name, features, values) = (source.name(view), rows.columns(), rows.into_values());
+            let view = if n > SINGLE {
+                View::dense(name, features, values.into_iter().map(|x| x as f32).collect::<Vec<_>>())?
+            } else {
+                View::dense(name, features, values)?
+            };
+            view.mask(&present)
+        });
+        let views = Views::new(embedded.collect::<Result<_>>()?)?;
+        let fit = Daimc::from(Options {
+            scale: Scale::None,
+            view_scales: std::collections::BTreeMap::new(),
+            view_weights: ViewWeights::Equal,
+            neighbours: Neighbours::Off,
+            ..self.options.clone()
+        });
+        let mut fit = fit.weighed(self.importance.clone());
+        fit.watch = self.watch.clone();
+        let model = fit.fit_here(&views, |_| std::ops::ControlFlow::Continue(()))?;
+        self.watch.check()?;
+        Ok(model.latent)
+    }
+
+    /// How far the neighbours of each rank in each view are to be trusted, which clusters that V alone has found tell.
+    fn trust(&self, labels: &[usize]) -> Vec<Vec<f32>> {
+        let pairs = self.nearest.iter().zip(&self.importance);
+        pairs
+            .map(|(nearest, importance)| {
+                let of_ranks = trust(nearest, labels, self.options.clusters);
+                of_ranks.into_iter().map(|own| (importance * own) as f32).collect()
+            })
+            .collect()
+    }
+}
+
+/// The neighbours of each instance in each view, where they are not given.
+pub(crate) fn nearest(
+    sweep: &Sweep<'_>,
+    options: &Options,
+    given: Vec<Option<Nearest>>,
+    thorough: bool,
+    watch: &Watch,
+) -> Result<Vec<Nearest>> {
+    let search = Search { count: NEIGHBOURS, seed: options.seed, thorough };
+    let mut given = given.into_iter();
+    let find = |(view, lens)| match given.next().flatten() {
+        Some(found) => Ok(found),
+        None => neighbours::nearest(&sweep.scan, view, lens, search, &searching(sweep, view, watch)),
+    };
+    sweep.lenses.iter().enumerate().map(find).collect()
+}
+
+/// The same, found by an accelerator that holds the rows; `None` for views in which it cannot find them or is not to look.
+pub(super) fn accelerated(
+    sweep: &Sweep<'_>,
+    resident: &dyn Resident<'_>,
+    looks: impl Fn(usize) -> bool,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Vec<Option<Nearest>>> {
+    let search = Search { count: NEIGHBOURS, seed, thorough: true };
+    let find = |(view, lens)| {
+        if !looks(view) {
+            return Ok(None);
+        }
+        let watch = searching(sweep, view, watch);
+        neighbours::by_accelerator(resident, &sweep.scan, view, lens, search, &watch)
+    };
+    sweep.lenses.iter().enumerate().map(find).collect()
+}
+
+fn searching(sweep: &Sweep<'_>, view: usize, watch: &Watch) -> Watch {
+    watch.begin(Stage::Search { view: sweep.scan.schema().view_name(view).into() })
+}
+
+/// The ways to clusters that neighbourhoods open beside that by V alone.
+pub(crate) struct Explored {
+    /// What was found; empty if V is to be clustered and nothing else.
+    pub routes: Vec<Route>,
+    /// The neighbours in each view, as far as they were looked for.
+    pub nearest: Vec<Nearest>,
+    /// The directions in which the rows of each view are longest, as far as routes were found.
+    pub directions: Vec<Option<Matrix>>,
+    /// The fused graph of the views, where a map of it is wanted.
+    pub graph: Option<Graph>,
+    /// Why there are no routes, or fewer than asked for.
+    pub refusal: Option<String>,
+}
+
+impl Explored {
+    /// No routes but that of V, if any.
+    fn without(routes: Vec<Route>, nearest: Vec<Nearest>, refusal: Option<String>) -> Self {
+        Self { routes, nearest, directions: Vec::new(), graph: None, refusal }
+    }
+}
+
+/// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) soon after the fit was asked to stop, and when rows cannot be read.
+pub(crate) fn clusters(
+    sweep: &Sweep<'_>,
+    plan: Plan,
+    options: &Options,
+    v: &Matrix,
+    watch: &Watch,
+) -> Result<(Option<Found>, Decision)> {
+    let Explored { routes, nearest, directions, graph, refusal } = explore(sweep, plan, options, v, watch)?;
+    let recall: Vec<f64> = nearest.iter().filter_map(Nearest::recall).collect();
+    if routes.iter().all(|route| route.by == Neighbours::Off) {
+        return Ok((None, Decision { recall, ..Decision::without(refusal) }));
+    }
+    if let [route] = &routes[..] {
+        let Route { labels, confidence, .. } = route.clone();
+        let found = Found { labels, confidence, directions, graph };
+        return Ok((Some(found), Decision { used: route.by, reason: "asked for".into(), recall }));
+    }
+    let graphs: Vec<&Nearest> = nearest.iter().collect();
+    let of = |route: &Route| score(&route.labels, options.clusters, &graphs);
+    let scores = routes.iter().map(of).collect::<Result<Vec<_>>>()?;
+    let (labels, confidence) = vote(&routes, &weights(&scores), options.clusters)?;
+    let told = routes.iter().zip(&scores).map(|(route, score)| match route.by {
+        Neighbours::Off => format!("V alone {score:.2}"),
+        by => format!("{by} {score:.2}"),
+    });
+    let mut reason = format!(
+        "a vote, weighted by how well neighbours in single views predict the clusters: {}",
+        list(told)
+    );
+    if let Some(refusal) = refusal {
+        reason = format!("{reason}; {refusal}");
+    }
+    let found = Found { labels, confidence, directions, graph };
+    Ok((Some(found), Decision { used: Neighbours::Auto, reason, recall }))
+}
+
+/// Finds clusters in every way that is planned.
+///
+/// # Errors
+/// As [`clusters`].
+pub(crate) fn explore(
+    sweep: &Sweep<'_>,
+    Plan { ways, thorough, mut refusal, given }: Plan,
+    options: &Options,
+    v: &Matrix,
+    watch: &Watch,
+) -> Result<Explored> {
+    let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
+    let asked = options.neighbours;
+    if ways == Neighbours::Off {
+        return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
+    }
+    let mut graphs = Graphs::new(sweep, options, given, thorough, watch)?;
+    let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
+    if lost < LEAST_RECALL {
+        let refusal =
+            format!("only {:.0} % of the neighbours in one of the views would have been found", 100.0 * lost);
+        return Ok(Explored::without(Vec::new(), graphs.nearest, Some(refusal)));
+    }
+    // A copy of V goes with the place: it is not kept.
+    let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?.2);
+    let filled = (0..options.clusters).filter(|cluster| plain.labels.contains(cluster)).count();
+    if filled < options.clusters {
+        // Whom a graph would tell apart are equal, or nearly so.
+        let refusal = Some(format!("V fills {filled} of {} clusters", options.clusters));
+        return Ok(Explored::without(vec![plain], graphs.nearest, refusal));
+    }
+    let watch = &watch.begin(Stage::Cut);
+    let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
+    let fuse = |graphs: &Graphs<'_>| {
+        let trust = graphs.trust(&plain.labels);
+        Ok((Graph::fused(source, &graphs.nearest, &trust, watch)?, lack(source, &trust)))
+    };
+    let (mut routes, mut graph) = (Vec::new(), None);
+    if asked == Neighbours::Embed {
+        if options.map {
+            graph = Some(fuse(&graphs)?.0);
+        }
+        let place = Place::cluster(graphs.embed(sweep.resident())?, options, &watch.stop)?.2;
+        routes.push(Route::new(Neighbours::Embed, place));
+    } else {
+        // Before there is a graph of all views, which would be held meanwhile.
+        let embedded = (ways == Neighbours::Auto).then(|| graphs.embed(sweep.resident())).transpose()?;
+        let (fused, lack) = fuse(&graphs)?;
+        graphs.nearest.iter_mut().for_each(Nearest::forget_distances);
+        let place = cut(&fused, &lack, &[v], &evidence, (options, sweep.resident()), watch)?;
+        routes.push(Route::new(Neighbours::Refine, place));
+        if let Some(embedded) = embedded {
+            let place = cut(&fused, &lack, &[v, &embedded], &evidence, (options, sweep.resident()), watch)?;
+            routes.push(Route::new(Neighbours::Auto, place));
+        }
+        graph = options.map.then_some(fused);
+    }
+    let of = |labels: &[usize]| Missingness::of(source.schema(), labels, options.clusters, options.seed);
+    let before = of(&plain.labels);
+    let found = routes.len();
+    routes.retain(|route| !of(&route.labels).exceeds(&before));
+    if routes.len() < found {
+        let left_out = "clusters of the graph of neighbours that follow which views instances have, where those of V do not, \
+                        were left out";
+        refusal = Some(refusal.map_or(left_out.into(), |refusal| format!("{refusal}; {left_out}")));
+    }
+    if asked == Neighbours::Auto || routes.is_empty() {
+        routes.insert(0, plain);
+    }
+    let directions = evidence.into_directions();
+    Ok(Explored { routes, nearest: graphs.nearest, directions, graph, refusal })
+}
+
+/// Cuts the fused graph, its links weighted by the given rows, of which the first are V; then, for some rounds, by the
+/// eigenvectors of the graph so weighted and by what the views say of the clusters so found. What instances lack in links,
+/// V and the views make up.
+fn cut(
+    fused: &Graph,
+    lack: &[f64],
+    along: &[&Matrix],
+    evidence: &Evidence<'_>,
+    (options, resident): (&Options, Option<&dyn Resident<'_>>),
+    watch: &Watch,
+) -> Result<Place> {
+    let Options { clusters, seed, .. } = *options;
+    let mut weighted = fused.weighted(along, POWER);
+    let mut anchors = Anchors::new(&along[..1], lack)?;
+    let mut rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
+    for _ in 0..ROUNDS {
+        // What went before is given up before the next eigenvectors are looked for: they take most memory.
+        drop((weighted, anchors));
+        let Place { latent, labels, .. } = Place::cluster(rows, options, &watch.stop)?.2;
+        let said = evidence.of(&labels, clusters, watch)?;
+        weighted = fused.weighted(&[&latent, &said], POWER);
+        anchors = Anchors::new(&[along[0], &said], lack)?;
+        drop((latent, said));
+        rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
+    }
+    drop((weighted, anchors));
+    Ok(Place::cluster(rows, options, &watch.stop)?.2)
+}
+
+/// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,
+/// the more the less its views are.
+fn lack(source: &dyn Source, trust: &[Vec<f32>]) -> Vec<f64> {
+    let mean =
+        |ranks: &Vec<f32>| ranks.iter().copied().map(f64::from).sum::<f64>() / ranks.len().max(1) as f64;
+    let views: Vec<f64> = trust.iter().map(mean).collect();
+    let best = views.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let of = |i: usize| {
+        let own = views.iter().enumerate().filter(|(view, _)| source.is_present(*view, i));
+        let own = own.map(|(_, trust)| *trust).fold(0.0, f64::max);
+        (1.0 - 2.0 * own / best).max(0.0)
+    };
+    (0..source.instances()).into_par_iter().map(of).collect()
+}
+
+/// How far the neighbours of each rank are to be trusted: the square of how much more often than by chance they are in the
+/// same cluster, 1 if they always are.
+fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
+    // Whole numbers, in whatever order they are added up.
+    let counts = labels.par_iter().enumerate().with_min_len(COUNTED).fold(
+        || [vec![0.0; nearest.most()], vec![0.0; nearest.most()], vec![0.0; clusters]],
+        |[mut same, mut all, mut sizes], (i, label)| {
+            for (rank, (j, _)) in nearest.of(i).enumerate() {
+                all[rank] += 1.0;
+                same[rank] += f64::from(u8::from(labels[j] == *label));
+            }
+            sizes[*label] += f64::from(u8::from(nearest.of(i).next().is_some()));
+            [same, all, sizes]
+        },
+    );
+    let counts = counts.reduce_with(|mut sums, more| {
+        sums.iter_mut().flatten().zip(more.iter().flatten()).for_each(|(sum, more)| *sum += more);
+        sums
+    });
+    let [same, all, sizes] = counts.unwrap_or_default();
+    let shown = f64::max(sizes.iter().sum(), 1.0);
+    let chance: f64 = sizes.iter().map(|size| (size / shown).powi(2)).sum();
+    let beyond = |(same, all): (&f64, &f64)| (same / all.max(1.0) - chance) / (1.0 - chance);
+    // Where all are in one cluster, there is nothing to agree on.
+    let ranks = same.iter().zip(&all).map(|rank| if chance < 1.0 { beyond(rank) } else { 0.0 });
+    ranks.map(|beyond| beyond.max(LEAST_TRUST).powi(2)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lens::Lens;
+    use crate::neighbours::nearest_in;
+    use crate::scaling::Scaling;
+    use crate::synthetic::Synthetic;
+
+    #[test]
+    fn instances_lack_links_where_all_their_views_are_trusted_less_than_half_as_far_as_the_best() {
+        let present =
+            [vec![true, true, false, false], vec![true, false, true, false], vec![false, false, false, true]];
+        let view = |v: usize| {
+            let values = vec![1.0; 4];
+            View::dense(format!("{v}"), 1, values).unwrap().mask(&present[v]).unwrap()
+        };
+        let source = Views::new((0..3).map(view).collect()).unwrap();
+        let of = |trust: [f32; 3]| lack(&source, &trust.map(|own| vec![own, own]));
+        assert_eq!(of([0.8, 0.8, 0.8]), [0.0; 4]);
+        assert_eq!(of([0.8, 0.4, 0.5]), [0.0; 4]);
+        let found = of([0.8, 0.1, 0.0]);
+        assert_eq!(found[..2], [0.0, 0.0]);
+        assert!((found[2] - 0.75).abs() < 1e-6 && found[3] == 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_view_is_trusted_as_far_as_neighbours_agree() {
+        let data = Synthetic::new(120, 3).noise(0.3).seed(4);
+        let source = Views::new(vec![data.dense::<f64>("x", 8).unwrap()]).unwrap();
+        let lens =
+            Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::None).unwrap(), true)
+                .unwrap();
+        let nearest = nearest_in(&Scan::of(&source), 0, &lens, 5, 0).unwrap();
+        // Clusters that have something to do with the data, and some that have not.
+        let truth = data.truth();
+        let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();
+        let strange: Vec<usize> = (0..120).map(|i| i * i / 7 % 3).collect();
+        for labels in [&truth, &blurred, &strange] {
+            let found = trust(&nearest, labels, 3);
+            let share = |k: usize| labels.iter().filter(|label| **label == k).count() as f64 / 120.0;
+            let chance: f64 = (0..3).map(|k| share(k) * share(k)).sum();
+            for (rank, found) in found.iter().enumerate() {
+                let other = |i: usize| nearest.of(i).nth(rank).unwrap().0;
+                let same = (0..120).filter(|&i| labels[other(i)] == labels[i]).count() as f64 / 120.0;
+                let expected = ((same - chance) / (1.0 - chance)).max(LEAST_TRUST).powi(2);
+                assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+            }
+        }
+        assert!(trust(&nearest, &truth, 3).iter().all(|own| *own > 0.9));
+        assert!(trust(&nearest, &strange, 3).iter().all(|own| *own < 0.1));
+        assert!(trust(&nearest, &[0; 120], 3).iter().all(|own| *own == LEAST_TRUST.powi(2)));
+    }
+}
