@@ -8,21 +8,23 @@ mod local;
 
 use std::sync::Arc;
 
-use crate::descent::Factors;
+use crate::accelerator::DeviceUsed;
 use crate::fit::Daimc;
 use crate::lens::Lens;
-use crate::model::Place;
-use crate::neighbours::{Plan, References, Shortened};
+use crate::neighbours::{References, Shortened};
 use crate::options::Options;
 use crate::partition::{TableId, latent, rows};
+use crate::place::Place;
 use crate::reduction::Reduction;
+use crate::routes::Plan;
 use crate::scale::Observed;
 use crate::shard::{Shard, VStep};
+use crate::statistics::Factors;
 use crate::statistics::Statistics;
 use crate::sweep::Sweep;
 use crate::table::{Table, unsuitable};
 use crate::watch::Watch;
-use crate::{DeviceUsed, Matrix, Result, Stop};
+use crate::{Matrix, Result, Stop};
 
 pub(crate) use distributed::Distributed;
 pub use distributed::{Executor, Task, merge, reset};

@@ -10,54 +10,86 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use crate::backend::{AllRows, Backend};
 use crate::descent::Descent;
-use crate::initialise::FLOOR;
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::options::Options;
-use crate::place::Place;
+use crate::partition::TableId;
+use crate::partition::clusters::{Assign, Sizes};
+use crate::partition::latent::{Accept, Rescale, Restart, Restore, Save, restart};
+use crate::place::{self, Place};
 use crate::scale::Scaling;
 use crate::scan::Scan;
-use crate::shard::{Shard, VStep};
+use crate::shard::{Cpu, Shard, VStep};
 use crate::source::{Buffer, Rows};
 use crate::statistics::Statistics;
 use crate::steps::basis::Bases;
 use crate::steps::latent::Solver;
 use crate::subset::Subset;
 use crate::sweep::Sweep;
+use crate::table::Table;
 use crate::watch::{Stage, Watch};
-use crate::{Matrix, Result, Stop};
+use crate::{Error, Matrix, Result, Stop};
+
+/// Tries to replace V by a better one. If the work is interrupted, V is what it was before, and there is no result.
+///
+/// # Errors
+/// Other errors of the work.
+pub(crate) fn attempt<'a, T>(rows: &impl Backend<'a>, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+    rows.run(Save)?;
+    match work() {
+        Err(Error::Interrupted) => rows.run(Restore).map(|()| None),
+        done => {
+            rows.run(Accept)?;
+            done.map(Some)
+        }
+    }
+}
 
 /// Clusters V, starts again from the clusters, and makes one iteration. Every start of k-means on V is a candidate; which
 /// is best is found out on the instances, or on a seeded sample of them.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted) when the fit is stopped; V is as it was.
-pub(crate) fn consolidate(
-    sweep: &Arc<Sweep<'_>>,
-    options: &Options,
-    v: &Matrix,
-    watch: &Watch,
-) -> Result<(Descent, Matrix)> {
+/// [`Error::Interrupted`] when the fit is stopped.
+pub(crate) fn consolidate<'a>(rows: &impl Backend<'a>, options: &Options, watch: &Watch) -> Result<Descent> {
     watch.begin(Stage::Consolidate);
-    let rows = Place::rows(v)?;
-    let rows = Scan::new(&rows, sweep.scan.stop());
-    let (lens, centres) = clusters(&sweep.scan, &sweep.lenses, &rows, options)?;
-    let found = kmeans::assign(&rows, 0, &lens, &centres)?;
-    let labels: Vec<usize> = found.labels.par_iter().map(|&label| label as usize).collect();
-    from_clusters(sweep, options, restart(&labels, options.clusters))
+    let (lens, centres) = {
+        let (prepared, latent) =
+            (rows.table(TableId::Prepared, rows.stop())?, rows.table(TableId::Latent, rows.stop())?);
+        clusters(prepared.rows(), &rows.lenses()?, &latent, options)?
+    };
+    let found = rows.run(Assign { table: TableId::Latent, lens: lens.parts(), centres })?;
+    restarted(rows, options, found.sizes)
+}
+
+/// One iteration from the present clusters, which have these sizes, and V made optimal for the bases that it gives: two passes over
+/// the data.
+pub(crate) fn restarted<'a>(
+    rows: &impl Backend<'a>,
+    options: &Options,
+    sizes: Vec<usize>,
+) -> Result<Descent> {
+    let statistics = rows.run(Restart { sizes })?;
+    let mut descent = settled(&mut AllRows(rows), options, squares(rows)?, statistics, rows.stop())?;
+    rows.run(Rescale(descent.take_scale()))?;
+    Ok(descent)
+}
+
+/// `Σ_j w_j ‖x_j‖²` of each view.
+pub(crate) fn squares<'a>(rows: &impl Backend<'a>) -> Result<Vec<f64>> {
+    Ok(rows.lenses()?.iter().map(|lens| lens.sum_squares).collect())
 }
 
 /// The clusters to start again from: how rows of V are seen, and the centres among them.
-pub(crate) fn clusters(
+fn clusters(
     scan: &Scan<'_>,
     lenses: &[Lens],
     rows: &impl Table,
     options: &Options,
 ) -> Result<(Lens, Matrix)> {
-    let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
-    let lens = Lens::new(rows, 0, scaling.clone())?;
-    let first = Place::first(rows, &lens, options)?;
+    let (scaling, lens) = place::scaled(rows, options)?;
+    let first = place::first(rows, &lens, options)?;
     let mut candidates =
         kmeans::candidates(rows.rows(), &lens, &options.kmeans(first.as_ref(), scan.stop()))?;
     let several = candidates.len() > 1;
@@ -65,23 +97,20 @@ pub(crate) fn clusters(
     Ok((lens, candidates.swap_remove(best)))
 }
 
-/// One iteration from a V that stands for clusters, and V made optimal for the bases that it gives: two passes over the data.
-pub(crate) fn from_clusters(
-    sweep: &Arc<Sweep<'_>>,
-    options: &Options,
-    v: Matrix,
-) -> Result<(Descent, Matrix)> {
+/// One iteration from a V that stands for clusters, as [`settled`], of a sample.
+fn from_clusters(sweep: &Arc<Sweep<'_>>, options: &Options, v: Matrix) -> Result<Matrix> {
     let stop = sweep.scan.stop();
-    let mut shard = sweep.shard()?;
+    let mut shard = Cpu::of(sweep.clone());
     let statistics = shard.start(v, stop)?;
-    let mut descent = settled(&mut *shard, options, sweep.sums_of_squares(), statistics, stop)?;
+    let mut descent = settled(&mut shard, options, sweep.sums_of_squares(), statistics, stop)?;
     let mut v = shard.into_latent();
     descent.apply_scale(&mut v);
-    Ok((descent, v))
+    Ok(v)
 }
 
-/// The same with whoever holds the rows, from the statistics of such a V. The scale is then still to be applied.
-pub(crate) fn settled(
+/// One iteration from the statistics of a V that stands for clusters, and V made optimal for the bases that it gives. The scale is
+/// then still to be applied.
+fn settled(
     shard: &mut dyn Shard,
     options: &Options,
     squares: Vec<f64>,
@@ -132,8 +161,9 @@ fn clearest(
     let own = Options { restarts, ..options.clone() };
     let clarity = |centres: &Matrix| -> Result<f64> {
         let Place { labels, .. } = Place::new(rows.clone(), scaling, centres, stop)?;
-        let (_, v) = from_clusters(&sweep, options, restart(&labels, options.clusters))?;
-        let (_, _, place) = Place::by_columns(v, &own, stop)?;
+        let sizes = Sizes::of(&labels, options.clusters, 0).sizes;
+        let v = from_clusters(&sweep, options, restart(&labels, &sizes))?;
+        let place = Place::by_columns(v, &own, stop)?;
         Ok(place.confidence.iter().sum())
     };
     let clarities: Vec<f64> = candidates.par_iter().map(clarity).collect::<Result<_>>()?;
@@ -142,7 +172,7 @@ fn clearest(
 }
 
 /// The rows of V of some instances.
-pub(crate) fn rows_of(latent: &Scan<'_>, instances: &[u32]) -> Result<Matrix> {
+pub(crate) fn rows_of(latent: &impl Table, instances: &[u32]) -> Result<Matrix> {
     let (mut buffer, columns) = (Buffer::default(), latent.schema().view(0).features());
     let block = latent.pick(0, instances, &mut buffer)?;
     let mut rows = Matrix::zeros(instances.len(), columns);
@@ -152,24 +182,4 @@ pub(crate) fn rows_of(latent: &Scan<'_>, instances: &[u32]) -> Result<Matrix> {
         }
     }
     Ok(rows)
-}
-
-/// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration.
-pub(crate) fn restart(labels: &[usize], clusters: usize) -> Matrix {
-    let mut sizes = vec![0; clusters];
-    labels.iter().for_each(|&label| sizes[label] += 1);
-    restart_some(labels, &sizes)
-}
-
-/// The same of some instances, where so many are in each cluster in all.
-pub(crate) fn restart_some(labels: &[usize], sizes: &[usize]) -> Matrix {
-    let mut v = Matrix::zeros(labels.len(), sizes.len());
-    let floor = FLOOR * sizes.iter().sum::<usize>() as f64;
-    let of = |own: f64| sizes.iter().map(|&size| (own + FLOOR) / (size as f64 + floor)).collect::<Vec<_>>();
-    let (others, own) = (of(0.0), of(1.0));
-    v.each_row(|i, row| {
-        row.copy_from_slice(&others);
-        row[labels[i]] = own[labels[i]];
-    });
-    v
 }

@@ -4,46 +4,24 @@ mod bring;
 mod chance;
 mod compare;
 mod device;
-mod elsewhere;
+mod driver;
 mod fitted;
 mod resampled;
 mod run;
 mod sample;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accelerator::{Accelerator, Use};
-use crate::cluster_sums::mean_rows;
-use crate::confidence::confidence;
-use crate::consolidate::{from_clusters, restart};
-use crate::descent::Outcome;
-use crate::importance;
-use crate::initialise::{Initialisation, Start, initialise};
-use crate::layout;
-use crate::lens::Lens;
-use crate::missingness::Missingness;
-use crate::model::{Model, ViewModel};
-use crate::neighbours::{Graph, References};
-use crate::numbering;
-use crate::online;
+use crate::initialise::Initialisation;
 use crate::options::{Neighbours, Options, Penalty, Preset, ViewWeights};
-use crate::place::Place;
-use crate::prepared::{MissingCells, Prepared};
-use crate::retained::{Learnt, Retained};
-use crate::routes::{self, Decision, Found, Plan};
-use crate::scale::{Alternatives, Observed, Scale, Scaling};
-use crate::scan::{Scan, off_the_pool, pool};
-use crate::source::Source;
-use crate::steps::basis::Bases;
+use crate::scaling::Scale;
 use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
-use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
-use crate::{Error, Matrix, Result, Schema, Stop, ViewOf, tune};
+use crate::{Matrix, Stop};
 pub use fitted::{Fit, Run, Timings};
-use run::{Clock, Course, Work};
 
 /// Clusters instances that are seen through several incomplete views.
 ///
@@ -73,15 +51,6 @@ pub struct Daimc {
     compares: bool,
     accelerator: Option<(Arc<dyn Accelerator>, Use)>,
     pub(crate) watch: Watch,
-}
-
-/// The data as a fit sees them.
-struct Ready<'a> {
-    scan: Scan<'a>,
-    lenses: Vec<Lens>,
-    observed: Vec<Observed>,
-    stop: &'a Stop,
-    clock: Clock,
 }
 
 /// What a callback is told after each iteration.
@@ -347,44 +316,6 @@ impl Daimc {
         &self.options
     }
 
-    /// Fits to rows in memory ([`Views`](crate::Views)) or anywhere else.
-    ///
-    /// # Errors
-    /// When an option makes no sense for these data, a scaling cannot be applied, or rows cannot be read.
-    pub fn fit(&self, source: &dyn Source) -> Result<Fit> {
-        self.fit_with(source, |_| ControlFlow::Continue(()))
-    }
-
-    /// Fits and calls `each` after every iteration. If it breaks, the fit ends as if [stopped](Daimc::stop).
-    ///
-    /// # Errors
-    /// As [`Daimc::fit`].
-    pub fn fit_with(
-        &self,
-        source: &dyn Source,
-        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Fit> {
-        // Fits within a fit (to resamples, to eigenvectors) are nobody's result and are not tested.
-        self.on_threads(source, || {
-            let (mut fit, schema) = self.fitted(source, each, true)?;
-            let Options { clusters, seed, .. } = self.options;
-            fit.missingness = Missingness::of(&schema, &fit.labels, clusters, seed);
-            Ok(fit)
-        })
-    }
-
-    /// Does work on threads of its own, if it was told how many or rows have to be read.
-    pub(crate) fn on_threads<T: Send>(
-        &self,
-        source: &dyn Source,
-        work: impl FnOnce() -> Result<T> + Send,
-    ) -> Result<T> {
-        match self.threads {
-            Some(threads) => pool(threads)?.install(work),
-            None => off_the_pool(source, work),
-        }
-    }
-
     /// The same fit for another number of clusters and another seed. Columns of V follow the number of clusters unless
     /// they were set apart from it.
     pub(crate) fn with(mut self, clusters: usize, seed: u64) -> Self {
@@ -394,234 +325,6 @@ impl Daimc {
         self.options.clusters = clusters;
         self.options.seed = seed;
         self
-    }
-
-    /// As [`Daimc::fit_with`], always on the current rayon pool.
-    pub(crate) fn fit_here(
-        &self,
-        source: &dyn Source,
-        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<Fit> {
-        self.fitted(source, each, false).map(|(fit, _)| fit)
-    }
-
-    /// The fit, and who was found to be seen where. If it is somebody's result, its clusters are compared with chance.
-    fn fitted(
-        &self,
-        source: &dyn Source,
-        each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-        result: bool,
-    ) -> Result<(Fit, Schema)> {
-        source.schema().check()?;
-        let names = (0..source.views()).map(|view| source.name(view));
-        self.options.check(source.instances(), names)?;
-        let clock = Clock::new();
-        let stop = self.watch.stop.part();
-        let given = Scan::new(source, &stop);
-        let observed = self.observe(&given)?;
-        let prepared = Prepared::observed(source, &observed)?;
-        let scan = given.as_source(&prepared);
-        let scalings = self.scalings(&scan, &observed)?;
-        let mut fit = self.clone();
-        fit.options.map &= result;
-        fit.accelerator = fit.accelerator.filter(|_| result);
-        if self.options.penalty == Penalty::Auto {
-            let watch = self.watch.begin(Stage::Penalty);
-            let Options { penalty, alpha, beta, .. } =
-                *tune::penalty(&self.scaled_by(&given, &scalings), &given, &watch)?.options();
-            fit = fit.penalty(penalty).alpha(alpha).beta(beta);
-        }
-        let others = rejected(&observed, &scalings);
-        let lenses = fit.prepare(&given, &scan, scalings)?;
-        let (mut found, schema) = fit.run(Ready { scan, lenses, observed, stop: &stop, clock }, each)?;
-        if result && !stop.is_set() {
-            let (scan, v) = (given.as_source(&prepared), &found.latent);
-            let rows =
-                |some: &[u32]| Ok(Matrix::from_fn(some.len(), v.columns(), |i, k| v[(some[i] as usize, k)]));
-            chance::if_it_can_be_had(online::observe(&scan, &mut found.model, rows))?;
-        }
-        if result && self.options.assess {
-            let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
-            let scan = given.as_source(&prepared);
-            if let Some(sampled) = fit.sampled(&scan, &scalings, others.as_deref())? {
-                found.significance = fit.significance(&sampled, &stop)?;
-                let own: Vec<usize> = sampled.instances.iter().map(|&i| found.labels[i as usize]).collect();
-                found.model.reproducibility = fit.reproducibility(&sampled, &own, &stop)?;
-                found.confidence = confidence(found.confidence, found.model.reproducibility);
-            }
-            if stop.is_set() {
-                found.outcome = Outcome::Cancelled;
-            }
-        }
-        Ok((found, schema))
-    }
-
-    fn run(
-        &self,
-        ready: Ready<'_>,
-        mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
-    ) -> Result<(Fit, Schema)> {
-        let options = &self.options;
-        let Ready { scan, lenses, observed, stop, mut clock } = ready;
-        let source = scan.source();
-        let mut sweep = Sweep::new(scan, lenses, options.latent);
-        let device = self.hand_over(&mut sweep)?;
-        let sweep = Arc::new(sweep);
-        let prepare = clock.lap();
-
-        let work = Work::new(self, sweep.clone(), stop, &mut each, clock.start);
-        let (mut descent, mut v, mut courses, several) = if options.runs == 1 {
-            let (descent, v, course) = work.once(options, 1)?;
-            (descent, v, vec![course], None)
-        } else {
-            let (descent, v, courses, runs) = work.combined()?;
-            (descent, v, courses, Some(runs))
-        };
-        let mut timings = Timings { prepare, ..run::shared(&courses, clock.lap()) };
-        let (found, decision) = self.neighbourhoods(&sweep, &v, stop)?;
-        timings.neighbours += clock.lap();
-        // What was found is told, whoever wants to stop now.
-        let to_the_end = Stop::new();
-        let (mut references, mut graph) = (None, None);
-        let (latent_scaling, centres, mut place) = match found {
-            None => numbering::of_place(Place::by_columns(v, options, &to_the_end)?),
-            Some(Found { mut labels, confidence, directions, graph: found }) => {
-                graph = found;
-                // Before the bases are fitted to them: columns of V follow the clusters.
-                numbering::by_size(&mut labels, options.clusters);
-                let Options { clusters, seed, .. } = *options;
-                let (scan, watch) = (&sweep.scan, self.watch.within(stop));
-                references =
-                    match References::new(scan, &sweep.lenses, directions, &labels, clusters, seed, &watch) {
-                        Err(Error::Interrupted) => None,
-                        made => Some(made?),
-                    };
-                match from_clusters(&sweep, options, restart(&labels, options.clusters)) {
-                    // The bases are still those of the V before.
-                    Err(Error::Interrupted) => {}
-                    fitted => (descent, v) = fitted?,
-                }
-                Place::given(v, options, labels, confidence)?
-            }
-        };
-        timings.assign += clock.lap();
-        let map = self.laid_out(graph, &place.latent, stop)?;
-        timings.map += clock.lap();
-        let cancelled = stop.is_set();
-        let (passes, objective) = (sweep.scan.passes(), descent.objective());
-        let retained = Retained::new(&descent, sweep.sums_of_squares(), source.schema());
-        let (bases, alignments) = descent.into_parts();
-        let (mut runs, mut stability) = (Vec::new(), None);
-        if let Some(found) = several {
-            let matched = found.matched(&place.labels)?;
-            stability = found.stability(&matched, &alignments, &centres);
-            let (agreement, by_run) = found.agreement(&place.labels, &matched);
-            place.confidence = agreement;
-            runs.extend(courses.iter().zip(by_run).map(|(course, agreement)| course.told(agreement)));
-        }
-        let better = |best: usize, run: usize| runs[run].agreement > runs[best].agreement;
-        let chosen = (0..runs.len()).fold(0, |best, run| if better(best, run) { run } else { best });
-        let Course { history, outcome, .. } = courses.swap_remove(chosen);
-        let outcome = if cancelled { Outcome::Cancelled } else { outcome };
-        timings.assign += clock.lap();
-        let (views, missing_cells) =
-            learnt(source.schema(), &sweep.lenses, observed, bases, alignments, stability);
-        let (means, sizes) = mean_rows(&place.latent, &place.labels, options.clusters);
-        let model = Model {
-            options: options.clone(),
-            views,
-            latent_scaling,
-            retained: Some(retained.of_clusters(options, &centres, &sizes)),
-            centres,
-            means,
-            sizes,
-            reproducibility: None,
-            references,
-        };
-        let fit = Fit {
-            model,
-            missing_cells,
-            ids: source.schema().ids().clone(),
-            learnt: Learnt::default(),
-            latent: place.latent,
-            map,
-            labels: place.labels,
-            confidence: place.confidence,
-            neighbours: decision,
-            missingness: Missingness::default(),
-            significance: None,
-            runs,
-            objective,
-            history,
-            outcome,
-            passes,
-            timings,
-            device,
-        };
-        Ok((fit, source.schema().clone()))
-    }
-
-    /// The clusters that neighbourhoods and V give together, if they are to be used and there is time for them.
-    fn neighbourhoods(
-        &self,
-        sweep: &Sweep<'_>,
-        v: &Matrix,
-        stop: &Stop,
-    ) -> Result<(Option<Found>, Decision)> {
-        let (options, watch) = (&self.options, self.watch.within(stop));
-        let found = if stop.is_set() && options.neighbours != Neighbours::Off {
-            Err(Error::Interrupted)
-        } else {
-            Plan::beside(sweep, options, self.memory, &watch)
-                .and_then(|plan| routes::clusters(sweep, plan, options, v, &watch))
-        };
-        match found {
-            Err(error @ Error::Interrupted) => Ok((None, Decision::without(Some(error.to_string())))),
-            found => found,
-        }
-    }
-
-    /// The map, if it is wanted and there is time for it.
-    fn laid_out(&self, graph: Option<Graph>, latent: &Matrix, stop: &Stop) -> Result<Option<Matrix>> {
-        if !self.options.map {
-            return Ok(None);
-        }
-        let (seed, watch) = (self.options.seed, self.watch.within(stop));
-        let map = match graph {
-            Some(graph) => layout::of_graph(&graph, latent, seed, &watch),
-            None => layout::of_latent(latent, seed, &watch),
-        };
-        match map {
-            Err(Error::Interrupted) => Ok(None),
-            map => map.map(Some),
-        }
-    }
-
-    /// How each view may be scaled, and what is missing in it.
-    pub(crate) fn observe(&self, given: &Scan<'_>) -> Result<Vec<Observed>> {
-        let views = given.schema().views().enumerate();
-        let observe = |(view, known): (usize, ViewOf<'_>)| {
-            let scale = self.options.view_scales.get(known.name()).unwrap_or(&self.options.scale);
-            Scaling::observe(given, view, *scale, self.options.top_features)
-        };
-        views.map(observe).collect()
-    }
-
-    /// The views as the algorithm sees them, from rows as they were given and as they were prepared.
-    fn prepare(&self, given: &Scan<'_>, scan: &Scan<'_>, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
-        let options = &self.options;
-        let resolved = self.scaled_by(given, &scalings);
-        let lens = |(view, scaling)| Lens::fit(scan, view, scaling, options.equal_weight);
-        let mut lenses = scalings.into_iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-        let learned = match (&self.importance, options.view_weights) {
-            (Some(known), _) => known.clone(),
-            (None, ViewWeights::Equal) => return Ok(lenses),
-            (None, ViewWeights::Learned) => {
-                importance::learn(&resolved, given, &self.watch.begin(Stage::ViewWeights))?
-            }
-        };
-        lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
-        Ok(lenses)
     }
 
     /// The same fit, with the importance of each view as given.
@@ -640,67 +343,4 @@ impl Daimc {
         self.watch.listener = None;
         self
     }
-
-    fn begin(&self, sweep: &Sweep<'_>, seed: u64) -> Result<Start> {
-        let Options { latent, restarts, initialisation, .. } = self.options;
-        let Some(v) = &self.start else {
-            return initialise(initialisation, sweep, restarts, seed);
-        };
-        let instances = sweep.scan.instances();
-        if (v.rows(), v.columns()) != (instances, latent) {
-            return Err(Error::Option {
-                option: "start",
-                value: format!("a {} × {} matrix", v.rows(), v.columns()),
-                reason: format!("must be {instances} × {latent}, instances × latent"),
-            });
-        }
-        let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
-        if let Some(bad) = v.values().iter().find(|value| !usable(**value)) {
-            let reason =
-                "every entry must be finite and zero or above, and if it is above, from 1e-100 to 1e100"
-                    .into();
-            return Err(Error::Option { option: "start", value: bad.to_string(), reason });
-        }
-        let mut v = v.clone();
-        let statistics = sweep.gather(&mut v, sweep.scan.stop())?;
-        Ok(Start { v, statistics, bases: Bases::Fitted })
-    }
-}
-
-/// What belongs to each view of the model, and the cells that are missing in it.
-fn learnt(
-    schema: &Schema,
-    lenses: &[Lens],
-    observed: Vec<Observed>,
-    bases: Vec<Matrix>,
-    alignments: Vec<Matrix>,
-    stability: Option<Vec<Matrix>>,
-) -> (Vec<ViewModel>, Vec<MissingCells>) {
-    let mut stability = stability.map(Vec::into_iter);
-    let views = lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
-    let learnt = views.map(|(view, (((lens, observed), basis), alignment))| {
-        let model = ViewModel {
-            name: schema.view_name(view).into(),
-            feature_names: schema.view(view).names().map(<[String]>::to_vec),
-            basis,
-            alignment,
-            preparation: observed.preparation,
-            scaling: lens.scaling.clone(),
-            stability: stability.as_mut().and_then(Iterator::next),
-        };
-        (model, observed.missing)
-    });
-    learnt.unzip()
-}
-
-/// The scalings that were not taken, where there were two to choose from; those of other views are as they are. `None` if there
-/// was no choice.
-fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>> {
-    observed.iter().any(|view| view.scalings.by_feature.is_some()).then(|| {
-        let other = |(view, taken): (&Observed, &Scaling)| match &view.scalings {
-            Alternatives { by_feature: Some(own), .. } if own.scale != taken.scale => own.clone(),
-            Alternatives { plain, .. } => plain.clone(),
-        };
-        observed.iter().zip(taken).map(other).collect()
-    })
 }

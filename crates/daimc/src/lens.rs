@@ -38,7 +38,7 @@ use crate::{Error, Layout, Result};
 pub(crate) use distances::{FromCentre, Targets};
 pub(crate) use holes::padded;
 pub(crate) use lanes::{Members, Right};
-pub(crate) use norms::{Limits, Norms, Parts};
+pub(crate) use norms::{Limits, Norms, Parts, RowNorms};
 pub(crate) use products::{CrossSums, Operand, Scratch, Total, Touched};
 pub(crate) use queries::{MOST as MOST_QUERIES, Queries};
 

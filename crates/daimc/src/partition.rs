@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::Blocks;
 use crate::latent_rows::LatentRows;
-use crate::model::Place;
+use crate::place::Place;
 use crate::reduction;
 use crate::scan::Scan;
 use crate::shard::Shard;
@@ -32,8 +32,8 @@ pub(crate) enum TableId {
     Prepared,
     /// V.
     Latent,
-    /// The rows of V of several runs, side by side.
-    Runs,
+    /// The rows of V of several runs, side by side: this many columns.
+    Runs(usize),
 }
 
 /// A range of the instances of a data set: their rows in all views, and their part of V, labels and confidence.
@@ -77,8 +77,7 @@ pub(crate) enum TableId {
 /// # Ok::<(), daimc::Error>(())
 /// ```
 pub struct Partition<'a> {
-    given: &'a dyn Source,
-    scan: Scan<'a>,
+    given: Scan<'a>,
     prepared: Option<Scan<'a>>,
     sweep: Option<Arc<Sweep<'a>>>,
     latent: Latent<'a>,
@@ -97,8 +96,8 @@ pub struct Partition<'a> {
 enum Latent<'a> {
     None,
     Host(Arc<Matrix>),
-    /// In the memory of an accelerator.
-    Device(Box<dyn Shard + 'a>),
+    /// With the shard that sweeps it: in memory or on an accelerator.
+    Shard(Box<dyn Shard + 'a>),
 }
 
 /// The clusters of the instances, and how clear they are.
@@ -120,13 +119,12 @@ impl<'a> Partition<'a> {
         let blocks = Blocks::some(range.clone(), total).ok_or_else(|| {
             wrong(format!("not whole leaves of {total} instances; take ranges from `aligned`"))
         })?;
-        Ok(Self::of(source, blocks, &Stop::new()))
+        Ok(Self::of(Scan::part(source, blocks, &Stop::new())))
     }
 
-    pub(crate) fn of(given: &'a dyn Source, blocks: Blocks, stop: &Stop) -> Self {
+    pub(crate) fn of(given: Scan<'a>) -> Self {
         Self {
             given,
-            scan: Scan::part(given, blocks, stop),
             prepared: None,
             sweep: None,
             latent: Latent::None,
@@ -167,18 +165,18 @@ impl<'a> Partition<'a> {
         let latent = self.latent()?;
         self.latent = Latent::None;
         let latent = Arc::try_unwrap(latent).unwrap_or_else(|shared| shared.as_ref().clone());
-        let Found { labels, confidence } = self.found.ok_or_else(|| unsuitable("there are no clusters yet"))?;
+        let Found { labels, confidence } =
+            self.found.ok_or_else(|| unsuitable("there are no clusters yet"))?;
         Ok(Place { latent, labels, confidence })
     }
 
     /// The same rows with a V of their own.
     pub(crate) fn fork(&self) -> Self {
         Self {
-            scan: self.scan.clone(),
             prepared: self.prepared.clone(),
             sweep: self.sweep.clone(),
             runs: self.runs.clone(),
-            ..Self::of(self.given, *self.blocks(), self.scan.stop())
+            ..Self::of(self.given.clone())
         }
     }
 
@@ -195,34 +193,40 @@ impl<'a> Partition<'a> {
     }
 
     pub(crate) fn blocks(&self) -> &Blocks {
-        self.scan.blocks()
+        self.given.blocks()
     }
 
     /// The rows of a table.
     pub(crate) fn table(&mut self, table: TableId) -> Result<Scan<'a>> {
         let prepared = || unsuitable("the rows are not prepared yet");
         match table {
-            TableId::Given => Ok(self.scan.clone()),
+            TableId::Given => Ok(self.given.clone()),
             TableId::Prepared => self.prepared.clone().ok_or_else(prepared),
             TableId::Latent => {
                 let rows = LatentRows::new(self.latent()?)?;
                 Ok(Scan::shared(Arc::new(rows), *self.blocks(), &Stop::new()))
             }
-            TableId::Runs => self.stacked.clone().ok_or_else(|| unsuitable("no runs are stacked yet")),
+            TableId::Runs(_) => self.stacked.clone().ok_or_else(|| unsuitable("no runs are stacked yet")),
         }
+    }
+
+    /// Hands the scaled rows to an accelerator.
+    pub(crate) fn hand_over<T>(&mut self, work: impl FnOnce(&mut Sweep<'a>) -> Result<T>) -> Result<T> {
+        let sweep = self.sweep.as_mut().and_then(Arc::get_mut);
+        work(sweep.ok_or_else(|| unsuitable("the scaled rows are in use"))?)
     }
 
     pub(crate) fn sweep(&self) -> Result<&Arc<Sweep<'a>>> {
         self.sweep.as_ref().ok_or_else(|| unsuitable("the views are not scaled yet"))
     }
 
-    /// V, brought back from an accelerator if it is there.
+    /// V, read back from an accelerator if it is there.
     pub(crate) fn latent(&mut self) -> Result<Arc<Matrix>> {
-        if let Latent::Device(_) = &self.latent
-            && let Latent::Device(shard) = std::mem::replace(&mut self.latent, Latent::None)
+        if let Latent::Shard(_) = &self.latent
+            && let Latent::Shard(shard) = std::mem::replace(&mut self.latent, Latent::None)
         {
             let v = shard.into_latent();
-            if !v.is_finite() {
+            if !v.is_finite() && self.sweep()?.resident().is_some() {
                 return Err(crate::accelerator::refused(
                     "the accelerator",
                     "V could not be brought back; use the processor",

@@ -60,61 +60,57 @@ impl Place {
         }
     }
 
-    /// Clusters rows: how they are scaled for it, the centres, and where the rows are.
-    pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
-        Self::cluster_from(v, options, stop, |_, _| Ok(None))
+    /// Clusters rows.
+    pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<Self> {
+        Self::cluster_by(v, stop, |rows| {
+            let (scaling, lens) = scaled(rows, options)?;
+            let centres = kmeans::centres(rows, &lens, &options.kmeans(None, stop))?;
+            Ok((scaling, centres))
+        })
     }
 
-    /// As [`Place::cluster`], of rows of V, whose columns stand for clusters; see [`Place::first`].
-    pub(crate) fn by_columns(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
-        Self::cluster_from(v, options, stop, |rows, lens| Self::first(rows, lens, options))
+    /// Clusters rows of V, whose columns stand for clusters.
+    pub(crate) fn by_columns(v: Matrix, options: &Options, stop: &Stop) -> Result<Self> {
+        Self::cluster_by(v, stop, |rows| {
+            cluster_columns(rows, options).map(|(scaling, _, centres)| (scaling, centres))
+        })
     }
 
-    fn cluster_from(
+    fn cluster_by(
         v: Matrix,
-        options: &Options,
         stop: &Stop,
-        first: impl FnOnce(&Scan<'_>, &Lens) -> Result<Option<Matrix>>,
-    ) -> Result<(Scaling, Matrix, Self)> {
+        cluster: impl FnOnce(&Scan<'_>) -> Result<(Scaling, Matrix)>,
+    ) -> Result<Self> {
         let (scaling, centres) = {
             let rows = Views::of_matrix(&v)?;
-            let rows = Scan::new(&rows, stop);
-            let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
-            let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let first = first(&rows, &lens)?;
-            let centres = kmeans::centres(&rows, &lens, &options.kmeans(first.as_ref(), stop))?;
-            (scaling, centres)
+            cluster(&Scan::new(&rows, stop))?
         };
-        let place = Self::new(v, &scaling, &centres, stop)?;
-        Ok((scaling, centres, place))
+        Self::new(v, &scaling, &centres, stop)
     }
+}
 
-    /// The centres of the clusters that the columns of V stand for: a start for k-means, where clusters are
-    /// more than [`kmeans::FEW`] and other starts therefore fewer. An instance belongs to the column in which it
-    /// stands out most, entries being measured by what is usual in their column.
-    pub(crate) fn first(rows: &impl Table, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
-        let clusters = options.clusters;
-        if lens.features() != clusters || clusters <= kmeans::FEW {
-            return Ok(None);
-        }
-        kmeans::of_columns(rows, lens).map(Some)
-    }
+/// How rows of V are scaled before they are clustered.
+pub(crate) fn scaled(rows: &impl Table, options: &Options) -> Result<(Scaling, Lens)> {
+    let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
+    let lens = Lens::new(rows, 0, scaling.clone())?;
+    Ok((scaling, lens))
+}
 
-    /// Rows of V whose clusters are known: how they are scaled, the means of the clusters, and where the rows are.
-    pub(crate) fn given(
-        v: Matrix,
-        options: &Options,
-        labels: Vec<usize>,
-        confidence: Vec<f64>,
-    ) -> Result<(Scaling, Matrix, Self)> {
-        let (scaling, centres) = {
-            let rows = Views::of_matrix(&v)?;
-            let rows = Scan::new(&rows, &Stop::default());
-            let scaling = Scaling::fit(&rows, 0, options.latent_scale)?;
-            let lens = Lens::new(&rows, 0, scaling.clone())?;
-            let centres = kmeans::means(&rows, &lens, &labels, options.clusters)?;
-            (scaling, centres)
-        };
-        Ok((scaling, centres, Self { latent: v, labels, confidence }))
+/// Clusters rows of V, whose columns stand for clusters: their scaling, and the centres, one in each column.
+pub(crate) fn cluster_columns(rows: &impl Table, options: &Options) -> Result<(Scaling, Lens, Matrix)> {
+    let (scaling, lens) = scaled(rows, options)?;
+    let first = first(rows, &lens, options)?;
+    let centres = kmeans::centres(rows, &lens, &options.kmeans(first.as_ref(), rows.stop()))?;
+    Ok((scaling, lens, centres))
+}
+
+/// The centres of the clusters that the columns of V stand for: a start for k-means with more than [`kmeans::FEW`] clusters, for
+/// which it makes fewer other starts. An instance belongs to the column in which its entry is largest, relative to what is usual
+/// in the column.
+pub(crate) fn first(rows: &impl Table, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
+    let clusters = options.clusters;
+    if lens.features() != clusters || clusters <= kmeans::FEW {
+        return Ok(None);
     }
+    kmeans::of_columns(rows, lens).map(Some)
 }

@@ -14,10 +14,11 @@ mod missing;
 mod preparation;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::index::index;
 use crate::scaling::Scale;
-use crate::scan::{Scan, off_the_pool};
+use crate::scan::{Scan, Shared, off_the_pool};
 use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Memory, RandomAccess, ReadError, Source};
 use crate::text::quoted;
 use crate::{Error, Layout, Result, Schema, Stop, ViewSchema};
@@ -31,7 +32,7 @@ pub(crate) use preparation::{logarithm, negative};
 /// logarithms in place of the values where the scaling wants them. Rows in memory are copied if anything is done to them, and
 /// are else those of the source; rows elsewhere are prepared as they are read. Fits and models prepare what they are given; a [`Cpu`](crate::Cpu) is given what is prepared.
 pub struct Prepared<'a> {
-    source: &'a dyn Source,
+    source: Shared<'a>,
     schema: Schema,
     views: Vec<PreparedView>,
 }
@@ -53,6 +54,11 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// When there is not a preparation for each view, or one has not a number for each feature, and when rows cannot be read.
     pub fn new(source: &'a dyn Source, preparations: &[Preparation]) -> Result<Self> {
+        Self::over(Arc::new(source), preparations)
+    }
+
+    /// The same for a source that is kept alive.
+    pub(crate) fn over(source: Shared<'a>, preparations: &[Preparation]) -> Result<Self> {
         let (expected, found) = (source.views(), preparations.len());
         if expected != found {
             let what = "preparations, one for each view".into();
@@ -70,11 +76,11 @@ impl<'a> Prepared<'a> {
             }
         }
         let look = || {
-            let scan = Scan::new(source, &Stop::default());
+            let scan = Scan::new(&*source, &Stop::default());
             (0..source.views()).map(|view| Looked::at(&scan, view)).collect::<Result<Vec<_>>>()
         };
         let told = source.schema().views().all(|view| view.missing_cells().is_some());
-        let looked = if told { look()? } else { off_the_pool(source, look)? };
+        let looked = if told { look()? } else { off_the_pool(&*source, look)? };
         let known = looked.iter().zip(preparations);
         let known = known.map(|(Looked { cells, empty }, preparation)| (preparation, *cells, &empty[..]));
         Self::with(source, known)
@@ -87,12 +93,12 @@ impl<'a> Prepared<'a> {
         let known = (0..source.views()).map(|other| {
             if other == view { (preparation, own.cells, &own.empty[..]) } else { (&none, 0, &[][..]) }
         });
-        Self::with(source, known)
+        Self::with(Arc::new(source), known)
     }
 
     /// Prepares each view as given: how, its number of missing cells, and the instances that lack all of them.
     pub(crate) fn with<'k>(
-        source: &'a dyn Source,
+        source: Shared<'a>,
         known: impl Iterator<Item = (&'k Preparation, usize, &'k [u32])>,
     ) -> Result<Self> {
         let given = source.schema();
@@ -108,7 +114,7 @@ impl<'a> Prepared<'a> {
             views.push(match source.memory() {
                 _ if cells == 0 && empty.is_empty() && !preparation.log => PreparedView::Whole,
                 None => PreparedView::Read(preparation),
-                Some(memory) => PreparedView::Copied(copy(source, memory, view, empty, &preparation)?),
+                Some(memory) => PreparedView::Copied(copy(&*source, memory, view, empty, &preparation)?),
             });
         }
         let schema = Schema::unchecked(given.shared_ids(), schemas);

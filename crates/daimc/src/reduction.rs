@@ -27,6 +27,8 @@ pub(crate) enum Effect {
     Saves,
     /// Ends such an attempt: V is what was put aside.
     Restores,
+    /// Ends such an attempt: V is the new one.
+    Accepts,
     /// Keeps something for good that was made of V.
     Keeps,
     /// Forgets all state.
@@ -43,6 +45,11 @@ pub(crate) trait Reduction: Serialize + DeserializeOwned + Send + Sync {
     /// What it does to the state of a partition.
     fn effect(&self) -> Effect {
         Effect::None
+    }
+
+    /// Of how many of this number of views it reads all rows.
+    fn views_read(&self, _views: usize) -> usize {
+        0
     }
 
     /// The result over the instances of a partition.
@@ -73,7 +80,9 @@ impl Entry {
 
     fn named(name: &str) -> Result<&'static Self> {
         let entry = REDUCTIONS.iter().find(|entry| entry.name == name);
-        entry.ok_or_else(|| unsuitable(format!("no reduction is called '{name}': use one version of daimc everywhere")))
+        entry.ok_or_else(|| {
+            unsuitable(format!("no reduction is called '{name}': use one version of daimc everywhere"))
+        })
     }
 }
 
@@ -83,6 +92,7 @@ const REDUCTIONS: &[Entry] = &[
     Entry::of::<rows::Describe>(),
     Entry::of::<rows::Prepare>(),
     Entry::of::<rows::ScaleViews>(),
+    Entry::of::<rows::Ready>(),
     Entry::of::<rows::Pick>(),
     Entry::of::<rows::Read>(),
     Entry::of::<rows::Over<scale::SumColumns<'static>>>(),

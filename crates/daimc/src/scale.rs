@@ -6,12 +6,11 @@ mod tails;
 pub(crate) use crate::scaling::{Scale, Scaling};
 
 use crate::prepared::{MissingCells, Preparation, Prepared, negative};
-use crate::scan::Scan;
-use crate::source::Source;
+use crate::scan::{Scan, Shared};
 use crate::table::Table;
 use crate::{Error, Result};
 use columns::Columns;
-pub(crate) use columns::{ColumnSums, Measure};
+pub(crate) use columns::SumColumns;
 use tails::Tails;
 
 /// How a view may be scaled, with what was observed of its features.
@@ -25,7 +24,7 @@ pub(crate) struct Observed {
 
 impl<'a> Prepared<'a> {
     /// Prepares the views of a source as their features require.
-    pub(crate) fn observed(source: &'a dyn Source, observed: &[Observed]) -> Result<Self> {
+    pub(crate) fn observed(source: Shared<'a>, observed: &[Observed]) -> Result<Self> {
         Self::with(source, observed.iter().map(|own| (&own.preparation, own.missing.cells(), &own.empty[..])))
     }
 }

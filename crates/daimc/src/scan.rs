@@ -35,7 +35,7 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
 }
 
 /// A source of rows, borrowed or shared.
-type Shared<'a> = Arc<dyn Source + Send + Sync + 'a>;
+pub(crate) type Shared<'a> = Arc<dyn Source + Send + Sync + 'a>;
 
 /// The rows of a source and the switch that stops passes over them. Clones count their passes together.
 #[derive(Clone)]
@@ -102,6 +102,10 @@ impl<'a> Scan<'a> {
     /// The same rows with another switch.
     pub fn stopped_by(&self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self.clone() }
+    }
+
+    pub fn shared_source(&self) -> Shared<'a> {
+        self.source.clone()
     }
 
     pub fn source(&self) -> &(dyn Source + Send + Sync + 'a) {

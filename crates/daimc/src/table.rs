@@ -59,7 +59,11 @@ impl<A: Partial, B: Partial> Partial for (A, B) {
 
 /// An error in messages between the driver of a fit and its partitions.
 pub(crate) fn unsuitable(reason: impl Into<String>) -> Error {
-    Error::Unsuitable { what: "message", value: "between driver and partitions".into(), reason: reason.into() }
+    Error::Unsuitable {
+        what: "message",
+        value: "between driver and partitions".into(),
+        reason: reason.into(),
+    }
 }
 
 /// Sums over the rows of one table.
@@ -67,7 +71,7 @@ pub(crate) trait RowReduction: Sync {
     /// The name in messages.
     const NAME: &'static str;
     /// What is sent to partitions: all that [`answer`](Self::answer) needs to know.
-    type Request: Serialize + DeserializeOwned;
+    type Request: Serialize + DeserializeOwned + Send + Sync;
     /// Data of single rows, which stay with the rows from one reduction to the next.
     type State: Default + Send + 'static;
     /// Whether a later reduction needs the state of this one.

@@ -3,40 +3,43 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Backend, Gathered};
-use crate::blocks::Blocks;
+use crate::accelerator::DeviceUsed;
 use crate::fit::Daimc;
 use crate::lens::Lens;
-use crate::model::Place;
-use crate::neighbours::Plan;
 use crate::options::Options;
 use crate::partition::{Partition, TableId};
+use crate::place::Place;
 use crate::prepared::Prepared;
 use crate::reduction::Reduction;
+use crate::routes::Plan;
 use crate::scale::Observed;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
 use crate::watch::Watch;
-use crate::{DeviceUsed, Matrix, Result, Stop};
+use crate::{Matrix, Result, Stop};
 
 /// A single partition with all instances.
 pub(crate) struct Local<'a> {
-    source: &'a dyn Source,
     stop: Stop,
     partition: Mutex<Partition<'a>>,
 }
 
 impl<'a> Local<'a> {
     pub fn new(source: &'a dyn Source, stop: &Stop) -> Self {
-        let partition = Partition::of(source, Blocks::all(source.instances()), stop);
-        Self { source, stop: stop.clone(), partition: Mutex::new(partition) }
+        Self::of(Partition::of(Scan::new(source, stop)), stop)
     }
 
-    /// A source whose rows need no preparation, and how its views are scaled.
-    pub fn scaled(source: &'a dyn Source, lenses: Vec<Lens>, latent: usize, stop: &Stop) -> Self {
-        let local = Self::new(source, stop);
-        local.lock().set_sweep(Sweep::new(Scan::new(source, stop), lenses, latent));
-        local
+    /// Rows that are prepared and scaled.
+    pub fn scaled(sweep: Arc<Sweep<'a>>) -> Self {
+        let stop = sweep.scan.stop().clone();
+        let mut partition = Partition::of(sweep.scan.clone());
+        partition.set_scaled(sweep);
+        Self::of(partition, &stop)
+    }
+
+    fn of(partition: Partition<'a>, stop: &Stop) -> Self {
+        Self { stop: stop.clone(), partition: Mutex::new(partition) }
     }
 
     pub fn sweep(&self) -> Result<Arc<Sweep<'a>>> {
@@ -63,14 +66,14 @@ impl<'a> Backend<'a> for Local<'a> {
     }
 
     fn prepare(&mut self, observed: &[Observed]) -> Result<()> {
-        let prepared = Prepared::observed(self.source, observed)?;
-        self.lock().set_prepared(prepared);
+        let given = self.lock().table(TableId::Given)?.shared_source();
+        self.lock().set_prepared(Prepared::observed(given, observed)?);
         Ok(())
     }
 
     fn scale(&mut self, lenses: Vec<Lens>, latent: usize) -> Result<()> {
         let scan = self.lock().table(TableId::Prepared)?;
-        self.lock().set_sweep(Sweep::new(scan, lenses, latent));
+        self.lock().set_sweep(Arc::new(Sweep::new(scan, lenses, latent)));
         Ok(())
     }
 
@@ -87,8 +90,7 @@ impl<'a> Backend<'a> for Local<'a> {
     }
 
     fn fork(&self) -> Result<Self> {
-        let (source, stop) = (self.source, self.stop.clone());
-        Ok(Self { source, stop, partition: Mutex::new(self.lock().fork()) })
+        Ok(Self::of(self.lock().fork(), &self.stop))
     }
 
     fn release(self) -> Result<()> {

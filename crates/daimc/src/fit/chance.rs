@@ -1,5 +1,7 @@
 //! What chance would make of the data: the fit to a sample, and to the sample with every feature permuted.
 
+use std::sync::Arc;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -87,10 +89,12 @@ impl Daimc {
     /// The same, of rows as they are given and not yet scaled.
     pub(crate) fn chance(&self, given: &Scan<'_>) -> Result<Option<Significance>> {
         let Some(observed) = if_it_can_be_had(self.observe(given))? else { return Ok(None) };
-        let prepared = Prepared::observed(given.source(), &observed)?;
+        let prepared = Prepared::observed(given.shared_source(), &observed)?;
         let taken: Vec<Scaling> = observed.iter().map(|view| view.scalings.likely().clone()).collect();
-        let others = super::rejected(&observed, &taken);
-        let Some(sampled) = self.sampled(&given.as_source(&prepared), &taken, others.as_deref())? else {
+        let others = super::driver::rejected(&observed, &taken);
+        let Some(sampled) =
+            self.sampled(&given.with_source(Arc::new(prepared)), &taken, others.as_deref())?
+        else {
             return Ok(None);
         };
         self.significance(&sampled, given.stop())
@@ -131,7 +135,7 @@ impl Daimc {
     /// How far neighbours in single views agree on the clusters of V.
     fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<f64> {
         let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
-        let labels = Place::by_columns(v, &self.options, stop)?.2.labels;
+        let labels = Place::by_columns(v, &self.options, stop)?.labels;
         let quiet = Watch::default().within(stop);
         let nearest = routes::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
         Ok(routes::agreement(&labels, self.options.clusters, &nearest))

@@ -2,6 +2,8 @@
 //! So the clusters that each of two scalings leads to are compared, on a sample of the instances, by how well neighbours
 //! predict them ([`routes`]).
 
+use std::sync::Arc;
+
 use super::Daimc;
 use crate::neighbours::Nearest;
 use crate::options::{Neighbours, Options};
@@ -12,7 +14,7 @@ use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
 use crate::watch::Stage;
-use crate::{Error, Result};
+use crate::{Error, Result, Schema};
 
 /// How much better the clusters of the less likely scaling must be predicted.
 const MARGIN: f64 = 0.01;
@@ -59,15 +61,15 @@ impl Daimc {
     /// The same fit, every view with the scaling that is chosen for it.
     pub(crate) fn resolved(&self, given: &Scan<'_>) -> Result<Self> {
         let observed = self.observe(given)?;
-        let prepared = Prepared::observed(given.source(), &observed)?;
-        let scalings = self.scalings(&given.as_source(&prepared), &observed)?;
-        Ok(self.scaled_by(given, &scalings))
+        let prepared = Prepared::observed(given.shared_source(), &observed)?;
+        let scalings = self.scalings(&given.with_source(Arc::new(prepared)), &observed)?;
+        Ok(self.scaled_by(given.schema(), &scalings))
     }
 
     /// The same fit, every view with a scaling of this kind.
-    pub(super) fn scaled_by(&self, scan: &Scan<'_>, scalings: &[Scaling]) -> Self {
+    pub(super) fn scaled_by(&self, schema: &Schema, scalings: &[Scaling]) -> Self {
         let views = scalings.iter().enumerate();
-        let scales = views.map(|(view, own)| (scan.schema().view_name(view).to_string(), own.scale));
+        let scales = views.map(|(view, own)| (schema.view_name(view).to_string(), own.scale));
         let mut fit = self.clone();
         fit.options.view_scales = scales.collect();
         fit

@@ -13,7 +13,7 @@ const WORTH: f64 = 2.0;
 
 impl Daimc {
     /// Hands the rows to the accelerator, if there is one and it is to have them.
-    pub(super) fn hand_over(&self, sweep: &mut Sweep<'_>) -> Result<DeviceUsed> {
+    pub(crate) fn hand_over(&self, sweep: &mut Sweep<'_>) -> Result<DeviceUsed> {
         let Some((machine, when)) = &self.accelerator else { return Ok(DeviceUsed::default()) };
         if *when == Use::WhereItPays && self.seconds(sweep.scan.schema()) < WORTH {
             let reason = format!("it needs less than {WORTH} seconds, which is not worth handing rows over");

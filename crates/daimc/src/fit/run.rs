@@ -1,25 +1,32 @@
 //! The runs of a fit: from a start to a V that can be clustered.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::{Daimc, Iteration, Outcome, Run, Timings};
-use crate::accelerator::refused;
-use crate::combine::Runs;
-use crate::consolidate::{consolidate, from_clusters, settle};
-use crate::descent::Descent;
-use crate::initialise::Start;
+use super::{Daimc, Iteration, Run, Timings};
+use crate::backend::{AllRows, Backend};
+use crate::combine;
+use crate::consolidate::{self, attempt, settle};
+use crate::descent::{Descent, Outcome};
+use crate::initialise::Votes;
 use crate::leaders::Leaders;
 use crate::options::Options;
-use crate::place::Place;
+use crate::partition::TableId;
+use crate::partition::clusters::Assign;
+use crate::partition::latent::{Begin, Rescale, Start};
+use crate::partition::runs::Keep;
+use crate::place;
+use crate::statistics::Statistics;
+use crate::steps::basis::Bases;
 use crate::steps::objective::Objective;
-use crate::sweep::Sweep;
-use crate::{Error, Matrix, Result, Stop};
+use crate::table::Table;
+use crate::views::index;
+use crate::{Error, Result, Stop};
 
-/// How a run went.
+/// The course of a run.
 pub(super) struct Course {
     pub seed: u64,
     pub history: Vec<Objective>,
@@ -28,87 +35,82 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// As the model tells of it.
-    pub fn told(&self, agreement: f64) -> Run {
+    /// The summary in a fit of several runs.
+    pub fn summary(&self, agreement: f64) -> Run {
         let objective = self.history.last().map_or(f64::NAN, |last| last.total);
         Run { seed: self.seed, iterations: self.history.len(), objective, agreement }
     }
 }
 
-/// What one of several runs has found.
-type Ended = (Place, Leaders, Course, Descent);
+/// The callback after each iteration.
+pub(super) type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
 
-/// What is asked after each iteration.
-type Each<'a> = &'a mut (dyn FnMut(&Iteration) -> ControlFlow<()> + Send);
-
-/// A fit at work: what its runs share.
-pub(super) struct Work<'a, 's> {
+/// What the runs of a fit share.
+pub(super) struct Runs<'a> {
     fit: &'a Daimc,
-    sweep: Arc<Sweep<'s>>,
     stop: &'a Stop,
     each: Mutex<Each<'a>>,
     begun: Instant,
 }
 
-impl<'a, 's> Work<'a, 's> {
-    pub fn new(
-        fit: &'a Daimc,
-        sweep: Arc<Sweep<'s>>,
-        stop: &'a Stop,
-        each: Each<'a>,
-        begun: Instant,
-    ) -> Self {
-        Self { fit, sweep, stop, each: Mutex::new(each), begun }
+/// The runs of a fit, after which V stands for what they found together.
+pub(super) struct Combined<B> {
+    pub rows: B,
+    pub descent: Descent,
+    pub courses: Vec<Course>,
+    /// The features that lead the clusters of each run.
+    pub leaders: Vec<Leaders>,
+}
+
+impl<'f> Runs<'f> {
+    pub fn new(fit: &'f Daimc, stop: &'f Stop, each: Each<'f>, begun: Instant) -> Self {
+        Self { fit, stop, each: Mutex::new(each), begun }
     }
 
     /// One run, from its start to a V that can be clustered.
     ///
     /// # Errors
     /// [`Error::Interrupted`] only if it was stopped before the end of its first iteration.
-    pub fn once(&self, options: &Options, run: usize) -> Result<(Descent, Matrix, Course)> {
+    pub fn once<'a, B: Backend<'a>>(
+        &self,
+        rows: &B,
+        options: &Options,
+        run: usize,
+    ) -> Result<(Descent, Course)> {
         let mut clock = Clock::new();
         let mut timings = Timings::default();
-        let Start { v, statistics, bases } = self.fit.begin(&self.sweep, options.seed)?;
-        let mut shard = self.sweep.shard_with(v, self.stop)?;
-        let mut descent = Descent::new(options, self.sweep.sums_of_squares(), bases, statistics)?;
+        let (statistics, bases) = self.fit.begin(rows, options.seed)?;
+        let mut descent = Descent::new(options, consolidate::squares(rows)?, bases, statistics)?;
         timings.initialise = clock.lap();
 
         let (history, mut outcome) =
-            descent.iterate(&mut *shard, self.stop, |number, objective, change| {
-                self.tell(&Iteration { run, number, objective, change, elapsed: self.begun.elapsed() })
+            descent.iterate(&mut AllRows(rows), self.stop, |number, objective, change| {
+                self.report(&Iteration { run, number, objective, change, elapsed: self.begun.elapsed() })
             })?;
         timings.iterate = clock.lap();
 
-        let mut v = shard.into_latent();
-        if self.sweep.resident().is_some() && !v.is_finite() {
-            return Err(refused("the accelerator", "V could not be brought back; use the processor"));
-        }
-        descent.apply_scale(&mut v);
+        rows.run(Rescale(descent.take_scale()))?;
         if !self.stop.is_set() {
             let refined = if options.consolidate && options.latent == options.clusters {
-                consolidate(&self.sweep, options, &v, &self.fit.watch)
+                attempt(rows, || consolidate::consolidate(rows, options, &self.fit.watch))?
             } else if options.settle {
-                self.sweep.shard_with(v.clone(), self.stop).and_then(|mut shard| {
+                attempt(rows, || {
                     let mut descent = descent.clone();
-                    settle(&mut *shard, &mut descent, self.stop)?;
-                    Ok((descent, shard.into_latent()))
-                })
+                    settle(&mut AllRows(rows), &mut descent, self.stop).map(|()| descent)
+                })?
             } else {
-                Err(Error::Interrupted)
+                None
             };
-            match refined {
-                Err(Error::Interrupted) => {}
-                refined => (descent, v) = refined?,
-            }
+            descent = refined.unwrap_or(descent);
         }
         if self.stop.is_set() {
             outcome = Outcome::Cancelled;
         }
         timings.assign = clock.lap();
-        Ok((descent, v, Course { seed: options.seed, history, outcome, timings }))
+        Ok((descent, Course { seed: options.seed, history, outcome, timings }))
     }
 
-    fn tell(&self, report: &Iteration) -> ControlFlow<()> {
+    fn report(&self, report: &Iteration) -> ControlFlow<()> {
         let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.stop.is_set() && each(report).is_break() {
             self.stop.set();
@@ -116,50 +118,86 @@ impl<'a, 's> Work<'a, 's> {
         if self.stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Several runs, and one more iteration from the clusters that they find together. There are as many at a time as there
-    /// are threads; of those that are done V is kept in single precision.
-    pub fn combined(&self) -> Result<(Descent, Matrix, Vec<Course>, Runs)> {
+    /// Several runs, and one more iteration from the clusters that they find together. As many run at a time as the rows allow; of
+    /// those that have ended, V is kept in single precision.
+    pub fn combined<'a, B: Backend<'a>>(&self, rows: B) -> Result<Combined<B>> {
         let options = &self.fit.options;
-        let to_the_end = Stop::new();
-        let one = |run: usize| -> Result<Option<Ended>> {
+        let one = |run: usize| -> Result<Option<(Leaders, Course, Descent, B)>> {
             if self.stop.is_set() {
                 return Ok(None);
             }
             let own = Options { seed: seed_of_run(options.seed, run), ..options.clone() };
-            let (descent, v, mut course) = match self.once(&own, run + 1) {
-                Err(Error::Interrupted) => return Ok(None),
+            let fork = rows.fork()?;
+            let (descent, mut course) = match self.once(&fork, &own, run + 1) {
+                Err(Error::Interrupted) => return fork.release().map(|()| None),
                 ended => ended?,
             };
             let mut clock = Clock::new();
-            let (_, centres, place) = Place::by_columns(v, &own, &to_the_end)?;
+            let (_, lens, centres) =
+                place::cluster_columns(&fork.table(TableId::Latent, &Stop::new())?, &own)?;
+            fork.run(Assign { table: TableId::Latent, lens: lens.parts(), centres: centres.clone() })?;
+            fork.run(Keep { run: index(run) })?;
             let leaders = Leaders::of(descent.alignments(), &centres);
             course.timings.assign += clock.lap();
-            Ok(Some((place, leaders, course, descent)))
+            Ok(Some((leaders, course, descent, fork)))
         };
-        let mut runs = Runs::default();
-        let mut courses = Vec::new();
-        let mut first = None;
+        let (mut courses, mut leaders) = (Vec::new(), Vec::new());
+        let mut first: Option<(Descent, B)> = None;
         let mut begun = 0;
         while begun < options.runs && !self.stop.is_set() {
-            // An accelerator works for one at a time, and may have no room for another V.
-            let at_once = if self.sweep.resident().is_some() { 1 } else { rayon::current_num_threads() };
-            let end = begun.saturating_add(at_once).min(options.runs);
+            let end = begun.saturating_add(rows.concurrency()).min(options.runs);
             let some = (begun..end).into_par_iter().with_max_len(1);
-            let ended = some.map(one).collect::<Result<Vec<_>>>()?;
-            for (place, leaders, course, descent) in ended.into_iter().flatten() {
-                runs.add(&place, leaders);
+            for (own, course, descent, fork) in
+                some.map(one).collect::<Result<Vec<_>>>()?.into_iter().flatten()
+            {
+                leaders.push(own);
                 courses.push(course);
-                first.get_or_insert((descent, place.latent));
+                match first {
+                    None => first = Some((descent, fork)),
+                    Some(_) => fork.release()?,
+                }
             }
             begun = end;
         }
-        // There is something to combine if one run has made an iteration.
-        let Some(first) = first else { return Err(Error::Interrupted) };
-        match runs.combine(options).and_then(|v| from_clusters(&self.sweep, options, v)) {
-            // What the first of them has found is still there.
-            Err(Error::Interrupted) => Ok((first.0, first.1, courses, runs)),
-            combined => combined.map(|(descent, v)| (descent, v, courses, runs)),
+        // There is something to combine if one run has ended an iteration.
+        let Some((descent, fork)) = first else { return Err(Error::Interrupted) };
+        match combine::combine(&rows, options, courses.len()) {
+            // The result of the first run is still there.
+            Err(Error::Interrupted) => Ok(Combined { rows: fork, descent, courses, leaders }),
+            combined => {
+                fork.release()?;
+                Ok(Combined { descent: combined?, rows, courses, leaders })
+            }
         }
+    }
+}
+
+impl Daimc {
+    /// Makes the first V, and returns its statistics and the bases to begin with.
+    fn begin<'a, B: Backend<'a>>(&self, rows: &B, seed: u64) -> Result<(Statistics, Bases)> {
+        let Options { latent, restarts, initialisation, .. } = self.options;
+        let prepared = rows.table(TableId::Prepared, rows.stop())?;
+        let Some(v) = &self.start else {
+            let lenses = rows.lenses()?;
+            let votes = Votes::gather(initialisation, prepared.rows(), &lenses, latent, restarts, seed)?;
+            return Ok((rows.run(Begin(votes.clone()))?, votes.into_bases()));
+        };
+        let instances = prepared.instances();
+        if (v.rows(), v.columns()) != (instances, latent) {
+            return Err(Error::Option {
+                option: "start",
+                value: format!("a {} × {} matrix", v.rows(), v.columns()),
+                reason: format!("must be {instances} × {latent}, instances × latent"),
+            });
+        }
+        let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
+        if let Some(bad) = v.values().iter().find(|value| !usable(**value)) {
+            let reason =
+                "every entry must be finite and zero or above, and if it is above, from 1e-100 to 1e100"
+                    .into();
+            return Err(Error::Option { option: "start", value: bad.to_string(), reason });
+        }
+        Ok((rows.run(Start(v.clone()))?, Bases::Fitted))
     }
 }
 
@@ -193,7 +231,7 @@ impl Clock {
         Self { start: now, lap: now }
     }
 
-    /// Seconds since the last time this was asked.
+    /// Seconds since the last call.
     pub fn lap(&mut self) -> f64 {
         let before = std::mem::replace(&mut self.lap, Instant::now());
         self.lap.duration_since(before).as_secs_f64()

@@ -7,7 +7,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::Daimc;
-use super::run::{Clock, Work};
+use super::run::{Clock, Runs};
+use crate::backend::{Backend, Local};
 use crate::lens::Lens;
 use crate::options::{Options, Penalty, ViewWeights};
 use crate::scale::Scaling;
@@ -70,11 +71,11 @@ impl Daimc {
             Lens::fit(&part, view, scaling.clone(), options.equal_weight)
         };
         let lenses = scalings.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-        let sweep = Arc::new(Sweep::new(part, lenses, options.latent));
+        let rows = Local::scaled(Arc::new(Sweep::new(part.clone(), lenses, options.latent)));
         let mut quiet = |_: &super::Iteration| ControlFlow::Continue(());
-        let (_, v, _) =
-            Work::new(self, sweep.clone(), &stop, &mut quiet, Clock::new().start).once(options, 1)?;
+        Runs::new(self, &stop, &mut quiet, Clock::new().start).once(&rows, options, 1)?;
         stop.check()?;
-        Ok((sweep, v))
+        let (sweep, v) = (rows.sweep()?, rows.latent()?);
+        Ok((sweep, Arc::unwrap_or_clone(v)))
     }
 }

@@ -9,21 +9,24 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::consolidate::consolidate;
+use crate::backend::{AllRows, Backend, Local};
+use crate::consolidate::{consolidate, squares};
 use crate::descent::Descent;
-use crate::initialise::{FLOOR, Start, initialise};
+use crate::initialise::{FLOOR, Votes};
 use crate::lens::Lens;
 use crate::matrix::dot;
 use crate::metrics::best_assignment;
 use crate::model::Model;
 use crate::options::Options;
+use crate::partition::TableId;
+use crate::partition::latent::{Begin, Rescale};
 use crate::place::Place;
 use crate::retained::{Cells, Members, Retained};
 use crate::scaling::{Scale, Scaling};
 use crate::scan::Scan;
-use crate::shard::Cpu;
 use crate::statistics::Totals;
 use crate::sweep::Sweep;
+use crate::table::Table;
 use crate::watch::Watch;
 use crate::{Matrix, Result, Stop, View, Views};
 
@@ -116,19 +119,22 @@ impl Cells {
     }
 }
 
-/// V of the rows of a sweep and their clusters, from a start of their own.
+/// V of scaled rows and their clusters, from a start of their own.
 fn cluster(sweep: &Arc<Sweep<'_>>, options: &Options) -> Result<Place> {
     let (stop, latent) = (sweep.scan.stop().clone(), sweep.latent());
     let options = Options { clusters: latent, latent, runs: 1, ..options.clone() };
-    let Start { v, statistics, bases } =
-        initialise(options.initialisation, sweep, options.restarts, options.seed)?;
-    let mut shard = Cpu::begun(sweep.clone(), v);
-    let mut descent = Descent::new(&options, sweep.sums_of_squares(), bases, statistics)?;
-    descent.iterate(&mut shard, &stop, |_, _, _| ControlFlow::Continue(()))?;
-    let mut v = shard.into_latent();
-    descent.apply_scale(&mut v);
-    let (_, v) = consolidate(sweep, &options, &v, &Watch::default())?;
-    Ok(Place::by_columns(v, &options, &stop)?.2)
+    let rows = Local::scaled(sweep.clone());
+    let Options { initialisation, restarts, seed, .. } = options;
+    let votes = {
+        let prepared = rows.table(TableId::Prepared, &stop)?;
+        Votes::gather(initialisation, prepared.rows(), &rows.lenses()?, latent, restarts, seed)?
+    };
+    let statistics = rows.run(Begin(votes.clone()))?;
+    let mut descent = Descent::new(&options, squares(&rows)?, votes.into_bases(), statistics)?;
+    descent.iterate(&mut AllRows(&rows), &stop, |_, _, _| ControlFlow::Continue(()))?;
+    rows.run(Rescale(descent.take_scale()))?;
+    consolidate(&rows, &options, &Watch::default())?;
+    Place::by_columns(Arc::unwrap_or_clone(rows.latent()?), &options, &stop)
 }
 
 /// Takes a batch into the cells of a young model, and clusters these anew; clusters get the numbers of those that they have most
@@ -152,7 +158,7 @@ pub(super) fn revisit(
     } else {
         cluster(batch, &options)?.latent
     };
-    let labels = Place::cluster(own, &Options { clusters: count, ..options.clone() }, &stop)?.2.labels;
+    let labels = Place::cluster(own, &Options { clusters: count, ..options.clone() }, &stop)?.labels;
     let mut counts = vec![0.0; count];
     labels.iter().for_each(|&label| counts[label] += 1.0);
     // Sums over cells are the statistics of their indicator.

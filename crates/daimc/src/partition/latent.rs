@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Latent, Partition};
-use crate::descent::Factors;
 use crate::initialise::Votes;
 use crate::reduction::{Effect, Reduction};
 use crate::shard::{self, VStep};
-use crate::statistics::Statistics;
+use crate::statistics::{Factors, Statistics};
 use crate::table::{Partial, unsuitable};
 use crate::views::index;
 use crate::{Matrix, Result};
@@ -32,6 +31,10 @@ impl Reduction for Begin {
         Effect::Begins
     }
 
+    fn views_read(&self, views: usize) -> usize {
+        views
+    }
+
     fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
         let sweep = partition.sweep()?.clone();
         let mut v = Matrix::zeros(sweep.scan.instances(), sweep.latent());
@@ -51,6 +54,10 @@ impl Reduction for Start {
 
     fn effect(&self) -> Effect {
         Effect::Begins
+    }
+
+    fn views_read(&self, views: usize) -> usize {
+        views
     }
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
@@ -84,12 +91,16 @@ impl Reduction for Sweep {
         }
     }
 
+    fn views_read(&self, views: usize) -> usize {
+        views
+    }
+
     fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
         let Self { factors, step } = self;
         let (sweep, mut step) = (partition.sweep()?.clone(), *step);
         let stop = sweep.scan.stop().clone();
         let mut shard = match std::mem::replace(&mut partition.latent, Latent::None) {
-            Latent::Device(shard) => shard,
+            Latent::Shard(shard) => shard,
             Latent::Host(v) => sweep.shard_with(owned(v), &stop)?,
             // A partition that replaces a lost one has not seen the V before, which the optimum does not depend on.
             Latent::None if matches!(step, VStep::Settle { .. }) => {
@@ -99,10 +110,7 @@ impl Reduction for Sweep {
             Latent::None => return Err(unsuitable("there is no V yet")),
         };
         let statistics = shard.sweep(factors, step, &stop);
-        partition.latent = match sweep.resident() {
-            Some(_) => Latent::Device(shard),
-            None => Latent::Host(Arc::new(shard.into_latent())),
-        };
+        partition.latent = Latent::Shard(shard);
         statistics
     }
 }
@@ -144,7 +152,7 @@ impl Reduction for Leading {
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
         let leading = match &partition.latent {
-            Latent::Device(shard) => shard.leading(&self.0),
+            Latent::Shard(shard) => shard.leading(&self.0),
             _ => shard::leading(&*partition.latent()?, &self.0),
         };
         Ok(vec![(index(partition.blocks().first()), leading)])
@@ -165,6 +173,10 @@ impl Reduction for Restart {
         Effect::Changes
     }
 
+    fn views_read(&self, views: usize) -> usize {
+        views
+    }
+
     fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
         let (sweep, found) = (partition.sweep()?.clone(), partition.found()?);
         if found.labels.iter().any(|label| *label >= self.sizes.len()) {
@@ -174,7 +186,7 @@ impl Reduction for Restart {
         let stop = sweep.scan.stop().clone();
         let mut shard = sweep.shard()?;
         let statistics = shard.start(v, &stop)?;
-        partition.latent = Latent::Device(shard);
+        partition.latent = Latent::Shard(shard);
         Ok(statistics)
     }
 }
@@ -240,9 +252,12 @@ impl Reduction for Accept {
     const NAME: &'static str = "accept";
     type Partial = ();
 
+    fn effect(&self) -> Effect {
+        Effect::Accepts
+    }
+
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
         partition.saved = None;
         Ok(())
     }
 }
-

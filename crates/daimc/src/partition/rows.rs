@@ -11,10 +11,9 @@ use crate::lens::{Lens, Parts};
 use crate::neighbours;
 use crate::prepared::{Preparation, Prepared};
 use crate::reduction::{Effect, Reduction};
-use crate::scan::Scan;
 use crate::schema::{Layout, Presence};
-use crate::source::{Buffer, Source};
-use crate::sweep;
+use crate::source::Buffer;
+use crate::sweep::Sweep;
 use crate::table::{RowReduction, unsuitable};
 use crate::views::index;
 use crate::{Matrix, Result, ViewOf};
@@ -32,7 +31,7 @@ impl Reduction for Reset {
     }
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
-        *partition = Partition::of(partition.given, *partition.blocks(), partition.scan.stop());
+        *partition = Partition::of(partition.given.clone());
         Ok(())
     }
 }
@@ -60,7 +59,7 @@ impl Reduction for Describe {
     type Partial = Vec<(usize, usize, Vec<ViewPart>)>;
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
-        let scan = &partition.scan;
+        let scan = &partition.given;
         let view = |own: ViewOf<'_>| ViewPart {
             name: own.name().into(),
             features: own.features(),
@@ -87,7 +86,7 @@ impl Reduction for Prepare {
     }
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
-        partition.set_prepared(Prepared::new(partition.given, &self.0)?);
+        partition.set_prepared(Prepared::over(partition.given.shared_source(), &self.0)?);
         Ok(())
     }
 }
@@ -107,6 +106,10 @@ impl Reduction for ScaleViews {
         Effect::Sets
     }
 
+    fn views_read(&self, views: usize) -> usize {
+        views
+    }
+
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
         let scan = partition.table(TableId::Prepared)?;
         if self.lenses.len() != scan.schema().len() {
@@ -114,20 +117,39 @@ impl Reduction for ScaleViews {
         }
         let lens = |(view, parts): (usize, &Parts)| Lens::placed(&scan, view, parts);
         let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
-        partition.set_sweep(sweep::Sweep::new(scan, lenses, self.latent));
+        partition.set_sweep(Arc::new(Sweep::new(scan, lenses, self.latent)));
         Ok(())
     }
 }
 
 impl<'a> Partition<'a> {
     pub(crate) fn set_prepared(&mut self, prepared: Prepared<'a>) {
-        self.prepared = Some(self.scan.with_source(Arc::new(prepared)));
+        self.prepared = Some(self.given.with_source(Arc::new(prepared)));
         (self.sweep, self.latent, self.found) = (None, Latent::None, None);
     }
 
-    pub(crate) fn set_sweep(&mut self, sweep: sweep::Sweep<'a>) {
-        self.sweep = Some(Arc::new(sweep));
+    /// Sets rows that are prepared and scaled already.
+    pub(crate) fn set_scaled(&mut self, sweep: Arc<Sweep<'a>>) {
+        self.prepared = Some(sweep.scan.clone());
+        self.set_sweep(sweep);
+    }
+
+    pub(crate) fn set_sweep(&mut self, sweep: Arc<Sweep<'a>>) {
+        self.sweep = Some(sweep);
         (self.latent, self.found) = (Latent::None, None);
+    }
+}
+
+/// The number of instances whose partitions have the state that the driver relies on.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Ready;
+
+impl Reduction for Ready {
+    const NAME: &'static str = "ready";
+    type Partial = usize;
+
+    fn local(&self, partition: &mut Partition<'_>) -> Result<usize> {
+        Ok(partition.instances())
     }
 }
 
@@ -154,15 +176,16 @@ mod content {
     }
 }
 
-impl<R: RowReduction> Reduction for Over<R>
-where
-    R::Request: Send + Sync,
-{
+impl<R: RowReduction> Reduction for Over<R> {
     const NAME: &'static str = R::NAME;
     type Partial = R::Partial;
 
     fn effect(&self) -> Effect {
         if R::KEEPS_STATE { Effect::Changes } else { Effect::None }
+    }
+
+    fn views_read(&self, _: usize) -> usize {
+        usize::from(matches!(self.table, TableId::Given | TableId::Prepared))
     }
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<R::Partial> {
@@ -212,6 +235,11 @@ impl Reduction for Read {
     const NAME: &'static str = "read";
     type Partial = Vec<(u32, Buffer)>;
 
+    fn views_read(&self, _: usize) -> usize {
+        // A table is gathered range by range.
+        usize::from(self.table == TableId::Prepared && self.instances.start == 0)
+    }
+
     fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
         let Some((first, own)) = own_range(partition.blocks(), &self.instances) else {
             return Ok(Vec::new());
@@ -255,4 +283,3 @@ pub(crate) fn in_order<T>(mut parts: Vec<(u32, T)>) -> impl Iterator<Item = T> {
     parts.sort_by_key(|(first, _)| *first);
     parts.into_iter().map(|(_, part)| part)
 }
-

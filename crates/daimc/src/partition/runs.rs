@@ -11,7 +11,7 @@ use crate::reduction::{Effect, Reduction};
 use crate::scan::Scan;
 use crate::table::{Partial, unsuitable};
 use crate::views::index;
-use crate::{Result, Stop, View, Views};
+use crate::{Ids, Layout, Result, Schema, Stop, View, ViewSchema, Views};
 
 /// What a partition keeps of the runs.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Reduction for Keep {
     }
 }
 
-/// Puts the rows of V of all kept runs side by side, as a table. Returns the number of its columns.
+/// Puts the rows of V of all kept runs side by side, as a table.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Stack;
 
@@ -88,7 +88,13 @@ impl Reduction for Stack {
     }
 }
 
-/// How many instances are in a cluster and in a cluster of a run, for each pair of clusters with instances.
+/// The schema of the stacked table.
+pub(crate) fn schema(instances: usize, columns: usize) -> Result<Schema> {
+    Schema::new(Ids::Numbers(instances), vec![ViewSchema::new("runs", columns, Layout::DenseF32).holes(0)])
+}
+
+/// How many instances are in a cluster and in a cluster of a run, for each pair of clusters with instances. Runs are numbered in their
+/// order, without those that were interrupted.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CompareRun(pub u32);
 
@@ -102,7 +108,8 @@ impl Reduction for CompareRun {
     fn local(&self, partition: &mut Partition<'_>) -> Result<Vec<Overlap>> {
         let (first, found) = (partition.blocks().first() as u64, partition.found()?);
         let kept = partition.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = kept.runs.get(&self.0).ok_or_else(|| unsuitable("the run was not kept"))?;
+        let run =
+            kept.runs.values().nth(self.0 as usize).ok_or_else(|| unsuitable("the run was not kept"))?;
         let mut overlaps: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
         for (i, (&label, &own)) in (first..).zip(found.labels.iter().zip(&run.labels)) {
             overlaps.entry((index(label), own)).or_insert((0, i)).0 += 1;

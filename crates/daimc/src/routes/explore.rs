@@ -271,7 +271,7 @@ pub(crate) fn explore(
         return Ok(Explored::without(Vec::new(), graphs.nearest, Some(refusal)));
     }
     // A copy of V goes with the place: it is not kept.
-    let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?.2);
+    let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?);
     let filled = (0..options.clusters).filter(|cluster| plain.labels.contains(cluster)).count();
     if filled < options.clusters {
         // Whom a graph would tell apart are equal, or nearly so.
@@ -289,7 +289,7 @@ pub(crate) fn explore(
         if options.map {
             graph = Some(fuse(&graphs)?.0);
         }
-        let place = Place::cluster(graphs.embed(sweep.resident())?, options, &watch.stop)?.2;
+        let place = Place::cluster(graphs.embed(sweep.resident())?, options, &watch.stop)?;
         routes.push(Route::new(Neighbours::Embed, place));
     } else {
         // Before there is a graph of all views, which would be held meanwhile.
@@ -338,7 +338,7 @@ fn cut(
     for _ in 0..ROUNDS {
         // What went before is given up before the next eigenvectors are looked for: they take most memory.
         drop((weighted, anchors));
-        let Place { latent, labels, .. } = Place::cluster(rows, options, &watch.stop)?.2;
+        let Place { latent, labels, .. } = Place::cluster(rows, options, &watch.stop)?;
         let said = evidence.of(&labels, clusters, watch)?;
         weighted = fused.weighted(&[&latent, &said], POWER);
         anchors = Anchors::new(&[along[0], &said], lack)?;
@@ -346,7 +346,7 @@ fn cut(
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
     }
     drop((weighted, anchors));
-    Ok(Place::cluster(rows, options, &watch.stop)?.2)
+    Ok(Place::cluster(rows, options, &watch.stop)?)
 }
 
 /// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,

@@ -285,12 +285,12 @@ impl Columns {
     /// One pass over the present rows of a view; a second one where values are so large or so small that their squares
     /// leave the range of numbers. The values are those of the view, or their logarithms.
     pub(super) fn gather(table: &impl Table, view: usize, log: bool) -> Result<Self> {
-        let (instances, schema) = (scan.instances(), scan.schema().view(view));
+        let (instances, schema) = (table.instances(), table.schema().view(view));
         let features = schema.features();
         let first = (0..instances).find(|&i| schema.shows(i)).unwrap_or(0);
         let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![f64::NAN; features], log };
         // What the first row lacks is looked for in those after it.
-        for count in [1, scan.blocks().size()] {
+        for count in [1, table.rows().blocks().size()] {
             let mut buffer = Buffer::default();
             let range = first..(first + count).min(instances);
             let block = table.read(view, range.clone(), &mut buffer)?;

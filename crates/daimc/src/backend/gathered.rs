@@ -1,53 +1,51 @@
-//! Rows of all instances, brought from those who hold them to one place.
+//! Rows of all instances, gathered from the partitions into this process.
 
 use std::ops::Range;
 
-use super::message::{Request, Table};
-use super::remote::Holders;
 use crate::neighbours::{Shortened, travelling};
+use crate::partition::TableId;
+use crate::partition::rows::{Read, in_order};
 use crate::source::{Block, Buffer, Index, Memory, ReadError, Source};
 use crate::{Error, Layout, Matrix, Result, Schema, Stop};
 
+/// Runs a [`Read`] on all partitions.
+type Fetch<'f> = &'f dyn Fn(Read) -> Result<Vec<(u32, Buffer)>>;
+
 /// The rows of all instances, in memory.
-pub(crate) struct Gathered {
+pub(super) struct GatheredRows {
     schema: Schema,
     views: Vec<Buffer>,
 }
 
-impl Gathered {
+impl GatheredRows {
     /// Fetches the views, each as it is or shortened.
-    pub fn views(
-        holders: &dyn Holders,
-        schema: &Schema,
-        shortened: &[Shortened],
-        stop: &Stop,
-    ) -> Result<Self> {
+    pub fn views(read: Fetch<'_>, schema: &Schema, shortened: &[Shortened], stop: &Stop) -> Result<Self> {
         let views = schema.views().zip(shortened).map(|(known, shortened)| shortened.schema(known)).collect();
         let own = Schema::unchecked(schema.shared_ids(), views);
         let fetch = |(view, shortened): (usize, &Shortened)| {
-            fetch(holders, (Table::Views, view), &own, shortened.directions.as_ref(), stop)
+            fetch(read, (TableId::Prepared, view), &own, shortened.directions.as_ref(), stop)
         };
         let views = shortened.iter().enumerate().map(fetch).collect::<Result<_>>()?;
         Ok(Self { schema: own, views })
     }
 }
 
-/// Fetches V, of which this is known.
-pub(crate) fn fetch_latent(holders: &dyn Holders, schema: &Schema, stop: &Stop) -> Result<Matrix> {
-    let rows = fetch(holders, (Table::Latent, 0), schema, None, stop)?;
+/// Fetches V, which has this schema.
+pub(super) fn fetch_latent(read: Fetch<'_>, schema: &Schema, stop: &Stop) -> Result<Matrix> {
+    let rows = fetch(read, (TableId::Latent, 0), schema, None, stop)?;
     Matrix::new(schema.instances(), schema.view(0).features(), rows.f64)
 }
 
 /// Fetches all rows of a view, some at a time.
 fn fetch(
-    holders: &dyn Holders,
-    (table, view): (Table, usize),
+    read: Fetch<'_>,
+    (table, view): (TableId, usize),
     schema: &Schema,
     along: Option<&Matrix>,
     stop: &Stop,
 ) -> Result<Buffer> {
     let (known, instances) = (schema.view(view), schema.instances());
-    // Room that grows as rows come would be twice as much.
+    // A buffer that grew as rows arrive would need twice the memory.
     let mut all = Buffer::default();
     match known.layout() {
         Layout::DenseF32 | Layout::SparseF32 => all.f32.reserve_exact(known.entries()),
@@ -60,11 +58,9 @@ fn fetch(
     for start in (0..instances).step_by(step) {
         stop.check()?;
         let range = start..(start + step).min(instances);
-        let request = Request::Range { table, view, instances: range.clone(), along: along.cloned() };
-        let mut parts: Vec<(u32, Buffer)> = holders.ask(request)?.try_into()?;
-        parts.sort_by_key(|(first, _)| *first);
+        let parts = read(Read { table, view, instances: range.clone(), along: along.cloned() })?;
         let mut some = Buffer::default();
-        parts.iter_mut().for_each(|(_, part)| some.append(part));
+        in_order(parts).for_each(|mut part| some.append(&mut part));
         let unreadable = |reason: String| Error::Read {
             view: known.name().into(),
             first: range.start,
@@ -78,7 +74,7 @@ fn fetch(
     Ok(all)
 }
 
-impl Source for Gathered {
+impl Source for GatheredRows {
     fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -89,8 +85,8 @@ impl Source for Gathered {
         instances: Range<usize>,
         buffer: &mut Buffer,
     ) -> std::result::Result<(), ReadError> {
-        let mut room = Buffer::default();
-        let block = self.block(view, instances.clone(), &mut room);
+        let block_of = &mut Buffer::default();
+        let block = self.block(view, instances.clone(), block_of);
         buffer.copy(&block, instances.len(), self.features(view));
         Ok(())
     }
@@ -100,7 +96,7 @@ impl Source for Gathered {
     }
 }
 
-impl Memory for Gathered {
+impl Memory for GatheredRows {
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, _: &'b mut Buffer) -> Block<'b> {
         self.views[view].block(self.schema.view(view).layout(), instances)
     }
@@ -117,7 +113,6 @@ impl Memory for Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributed::message::Reply;
     use crate::source::MISSING;
     use crate::views::index;
     use crate::{Ids, Presence, ViewSchema};
@@ -129,37 +124,32 @@ mod tests {
         !instance.is_multiple_of(3)
     }
 
-    /// Two who hold halves of the instances, every cell of which is the number of its instance.
-    struct Two;
-
-    impl Holders for Two {
-        fn ask(&self, request: Request) -> Result<Reply> {
-            let Request::Range { instances, .. } = request else { panic!("{request:?}") };
-            let of = |held: Range<usize>| {
-                let own = instances.start.max(held.start)..instances.end.min(held.end);
-                let mut rows = Buffer { offsets: vec![0], ..Buffer::default() };
-                for i in own.clone() {
-                    rows.index.push(if is_present(i) { index(rows.offsets.len() - 1) } else { MISSING });
-                    if is_present(i) {
-                        rows.f32.extend([i as f32; FEATURES]);
-                        rows.offsets.push(0);
-                    }
+    /// The rows of two partitions with half of the instances each; every cell is the number of its instance.
+    fn two(Read { instances, .. }: Read) -> Result<Vec<(u32, Buffer)>> {
+        let of = |partition: Range<usize>| {
+            let own = instances.start.max(partition.start)..instances.end.min(partition.end);
+            let mut rows = Buffer { offsets: vec![0], ..Buffer::default() };
+            for i in own.clone() {
+                rows.index.push(if is_present(i) { index(rows.offsets.len() - 1) } else { MISSING });
+                if is_present(i) {
+                    rows.f32.extend([i as f32; FEATURES]);
+                    rows.offsets.push(0);
                 }
-                (!own.is_empty()).then_some((index(own.start), rows))
-            };
-            let halves = [INSTANCES / 2..INSTANCES, 0..INSTANCES / 2];
-            Ok(Reply::Rows(halves.into_iter().filter_map(of).collect()))
-        }
+            }
+            (!own.is_empty()).then_some((index(own.start), rows))
+        };
+        let halves = [INSTANCES / 2..INSTANCES, 0..INSTANCES / 2];
+        Ok(halves.into_iter().filter_map(of).collect())
     }
 
     #[test]
-    fn rows_that_come_some_at_a_time_from_several_are_in_order() {
+    fn rows_of_several_partitions_are_gathered_in_order() {
         let presence = Presence::from_fn(INSTANCES, is_present);
         let view = ViewSchema::new("x", FEATURES, Layout::DenseF32).presence(presence);
         let schema = Schema::unchecked(Ids::Numbers(INSTANCES), vec![view]);
         assert!(travelling(schema.view(0).bytes_per_row(), None) < INSTANCES);
-        let as_they_are = Shortened { directions: None };
-        let rows = Gathered::views(&Two, &schema, &[as_they_are], &Stop::new()).unwrap();
+        let complete = Shortened { directions: None };
+        let rows = GatheredRows::views(&two, &schema, &[complete], &Stop::new()).unwrap();
         let mut room = Buffer::default();
         let chosen: Vec<u32> = (0..INSTANCES as u32).step_by(7).collect();
         for block in [rows.block(0, 0..INSTANCES, &mut Buffer::default()), rows.pick(0, &chosen, &mut room)] {
@@ -174,7 +164,7 @@ mod tests {
         }
         let other = ViewSchema::new("x", FEATURES, Layout::DenseF32);
         let schema = Schema::unchecked(Ids::Numbers(INSTANCES), vec![other]);
-        let error = Gathered::views(&Two, &schema, &[Shortened { directions: None }], &Stop::new());
+        let error = GatheredRows::views(&two, &schema, &[Shortened { directions: None }], &Stop::new());
         assert!(matches!(error, Err(Error::Read { .. })));
     }
 }

@@ -1,0 +1,478 @@
+//! The driver of a fit: the stages from rows to a model, wherever the rows are.
+
+use std::ops::ControlFlow;
+
+use super::run::{Clock, Course, Each, Runs, shared};
+use super::{Daimc, Fit, Iteration, Timings, chance};
+use crate::accelerator::DeviceUsed;
+use crate::backend::{Backend, Distributed, Executor, Local, labels_of};
+use crate::combine;
+use crate::consolidate::{attempt, restarted, rows_of, squares};
+use crate::descent::{Descent, Outcome};
+use crate::forest::Forest;
+use crate::importance;
+use crate::kmeans::Members;
+use crate::layout;
+use crate::lens::Lens;
+use crate::missingness::Missingness;
+use crate::model::{Model, ViewModel};
+use crate::neighbours::{Graph, References};
+use crate::numbering;
+use crate::online;
+use crate::options::{Neighbours, Options, Penalty, ViewWeights};
+use crate::partition::TableId;
+use crate::partition::clusters::{
+    Adopt, Assign, CountMissing, Finish, Renumber, Sizes, SumClusters, SumMembers,
+};
+use crate::partition::rows::Ready;
+use crate::place::{self, Place};
+use crate::prepared::MissingCells;
+use crate::retained::{Learnt, Retained};
+use crate::routes::{self, Decision, Found};
+use crate::scale::{Alternatives, Observed, Scaling};
+use crate::scan::{off_the_pool, pool};
+use crate::source::Source;
+use crate::table::Table;
+use crate::views::index;
+use crate::watch::Stage;
+use crate::{Error, Ids, Matrix, Result, Schema, Stop, ViewOf, tune};
+
+/// The clusters of all instances, numbered by size.
+struct Clustered {
+    latent_scaling: Scaling,
+    /// One in each column.
+    centres: Matrix,
+    means: Matrix,
+    sizes: Vec<usize>,
+}
+
+/// Clusters that neighbourhoods and V give together, numbered by size.
+struct Cut {
+    labels: Vec<usize>,
+    confidence: Vec<f64>,
+    /// References for new instances, unless the fit was stopped before.
+    references: Option<References>,
+    /// The graph, if a map of it is wanted.
+    graph: Option<Graph>,
+}
+
+impl Daimc {
+    /// Fits to rows in memory ([`Views`](crate::Views)) or anywhere else.
+    ///
+    /// # Errors
+    /// When an option makes no sense for these data, a scaling cannot be applied, or rows cannot be read.
+    pub fn fit(&self, source: &dyn Source) -> Result<Fit> {
+        self.fit_with(source, |_| ControlFlow::Continue(()))
+    }
+
+    /// Fits and calls `each` after every iteration. If it breaks, the fit ends as if [stopped](Daimc::stop).
+    ///
+    /// # Errors
+    /// As [`Daimc::fit`].
+    pub fn fit_with(
+        &self,
+        source: &dyn Source,
+        mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Fit> {
+        self.on_threads(source, || self.fit_local(source, &mut each, true))
+    }
+
+    /// Fits to rows in [partitions](crate::Partition), and calls `each` after every iteration, as [`Daimc::fit_with`] does. The
+    /// result is that of [`Daimc::fit`] to all rows, to the last bit, for any number of partitions, with one exception: for
+    /// neighbourhoods, rows are gathered in this process, within its [memory](Daimc::memory). Rows of up to 128 features, and sparse
+    /// rows of up to 512 bytes, are gathered as they are, others as their projections on the 128 leading directions;
+    /// [`Decision::recall`] then counts neighbours of projected rows.
+    ///
+    /// If V, labels and confidence of all instances fit into the memory of this process, the result has them; otherwise it has no
+    /// instances. In both cases each partition [returns](crate::Partition::place) those of its own instances.
+    ///
+    /// # Errors
+    /// As [`Daimc::fit`], when this process lacks the memory for neighbourhoods or a map that were asked for, and when the executor
+    /// fails.
+    pub fn fit_on(
+        &self,
+        executor: &mut dyn Executor,
+        mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Fit> {
+        let mut fitted = || {
+            let stop = self.watch.stop.part();
+            let rows = Distributed::new(&mut *executor, &stop)?;
+            self.drive(rows, &mut each, true)
+        };
+        match self.threads {
+            Some(threads) => pool(threads)?.install(fitted),
+            None => fitted(),
+        }
+    }
+
+    /// Runs work on threads of its own if their number is set, or if rows have to be read.
+    pub(crate) fn on_threads<T: Send>(
+        &self,
+        source: &dyn Source,
+        work: impl FnOnce() -> Result<T> + Send,
+    ) -> Result<T> {
+        match self.threads {
+            Some(threads) => pool(threads)?.install(work),
+            None => off_the_pool(source, work),
+        }
+    }
+
+    /// A fit within a fit, on the current rayon pool: without a map, an accelerator and an assessment of the clusters.
+    pub(crate) fn fit_here(
+        &self,
+        source: &dyn Source,
+        mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
+    ) -> Result<Fit> {
+        self.fit_local(source, &mut each, false)
+    }
+
+    fn fit_local(&self, source: &dyn Source, each: Each<'_>, result: bool) -> Result<Fit> {
+        source.schema().check()?;
+        let stop = self.watch.stop.part();
+        let ids = source.schema().ids().clone();
+        Ok(Fit { ids, ..self.drive(Local::new(source, &stop), each, result)? })
+    }
+
+    /// All stages of a fit. A top-level fit has a `result` that is assessed.
+    fn drive<'a, B: Backend<'a>>(&self, mut rows: B, each: Each<'_>, result: bool) -> Result<Fit> {
+        let mut clock = Clock::new();
+        let (stop, to_the_end) = (rows.stop().clone(), Stop::new());
+        let mut fit = self.clone();
+        let (observed, others) = fit.prepare(&mut rows, result)?;
+        let device = if result { rows.hand_over(&fit)? } else { DeviceUsed::default() };
+        let options = &fit.options;
+        let prepare = clock.lap();
+
+        let runs = Runs::new(&fit, &stop, each, clock.start);
+        let (mut descent, courses, leaders);
+        if options.runs == 1 {
+            let course;
+            (descent, course) = runs.once(&rows, options, 1)?;
+            (courses, leaders) = (vec![course], Vec::new());
+        } else {
+            let combined = runs.combined(rows)?;
+            (rows, descent, courses, leaders) =
+                (combined.rows, combined.descent, combined.courses, combined.leaders);
+        }
+        let mut timings = Timings { prepare, ..shared(&courses, clock.lap()) };
+
+        let (cut, decision) = fit.neighbourhoods(&rows, &stop)?;
+        timings.neighbours += clock.lap();
+        // From here on a fit that is stopped skips what is optional and ends with the result so far.
+        let (mut references, mut graph) = (None, None);
+        let clustered = match cut {
+            None => fit.cluster_latent(&rows)?,
+            Some(cut) => {
+                (references, graph) = (cut.references, cut.graph);
+                if let Some(adopted) = fit.adopt(&rows, cut.labels, cut.confidence)? {
+                    descent = adopted;
+                }
+                fit.cluster_means(&rows)?
+            }
+        };
+        timings.assign += clock.lap();
+        let map = fit.lay_out(&rows, graph, &stop)?;
+        timings.map += clock.lap();
+
+        let cancelled = stop.is_set();
+        let (passes, objective) = (rows.passes(), descent.objective());
+        let prepared = rows.table(TableId::Prepared, &to_the_end)?;
+        let schema = prepared.schema().clone();
+        drop(prepared);
+        let retained = Retained::new(&descent, squares(&rows)?, &schema);
+        let (bases, alignments) = descent.into_parts();
+        let (mut stability, mut by_run, mut chosen) = (None, Vec::new(), 0);
+        if options.runs > 1 {
+            let (matched, shares) = combine::agreement(&rows, courses.len(), schema.instances())?;
+            let runs = leaders.iter().zip(matched.iter().map(Vec::as_slice));
+            stability =
+                (runs.len() > 1).then(|| crate::leaders::stability(runs, &alignments, &clustered.centres));
+            chosen =
+                (0..shares.len()).fold(0, |best, run| if shares[run] > shares[best] { run } else { best });
+            by_run = courses.iter().zip(shares).map(|(course, share)| course.summary(share)).collect();
+        }
+        let mut courses = courses;
+        let Course { history, mut outcome, .. } = courses.swap_remove(chosen);
+        let (views, missing_cells) = learnt(&schema, &rows.lenses()?, observed, bases, alignments, stability);
+        let Clustered { latent_scaling, centres, means, sizes } = clustered;
+        let mut model = Model {
+            options: options.clone(),
+            views,
+            latent_scaling,
+            retained: Some(retained.of_clusters(options, &centres, &sizes)),
+            centres,
+            means,
+            sizes,
+            reproducibility: None,
+            references,
+        };
+        timings.assign += clock.lap();
+
+        let mut significance = None;
+        if result && !cancelled {
+            let (prepared, v) = (rows.table(TableId::Prepared, &stop)?, rows.table(TableId::Latent, &stop)?);
+            let latent = |some: &[u32]| rows_of(&v, some);
+            chance::if_it_can_be_had(online::observe(prepared.rows(), &mut model, latent))?;
+        }
+        if result && options.assess {
+            let scalings: Vec<Scaling> = model.views.iter().map(|view| view.scaling.clone()).collect();
+            let prepared = rows.table(TableId::Prepared, &stop)?;
+            if let Some(sampled) = fit.sampled(prepared.rows(), &scalings, others.as_deref())? {
+                significance = fit.significance(&sampled, &stop)?;
+                let own = labels_of(&rows, &sampled.instances)?;
+                model.reproducibility = fit.reproducibility(&sampled, &own, &stop)?;
+            }
+        }
+        if cancelled || stop.is_set() {
+            outcome = Outcome::Cancelled;
+        }
+        rows.run(Finish { reproducibility: model.reproducibility })?;
+        let missingness = if result { missingness(&rows, &schema, options)? } else { Missingness::default() };
+        let ready = rows.run(Ready)?;
+        let place = rows.into_place(fit.memory)?.unwrap_or_else(|| Place {
+            latent: Matrix::zeros(0, options.latent),
+            labels: Vec::new(),
+            confidence: Vec::new(),
+        });
+        debug_assert!(ready == schema.instances(), "all instances are in a partition");
+        Ok(Fit {
+            model,
+            missing_cells,
+            ids: Ids::Numbers(place.labels.len()),
+            learnt: Learnt::default(),
+            latent: place.latent,
+            map,
+            labels: place.labels,
+            confidence: place.confidence,
+            neighbours: decision,
+            missingness,
+            significance,
+            runs: by_run,
+            objective,
+            history,
+            outcome,
+            passes,
+            timings,
+            device,
+        })
+    }
+
+    /// Decides how views are scaled and weighted and, if that is to be chosen, the penalty. Returns what was observed of the views,
+    /// and the scalings that were not taken.
+    fn prepare<'a, B: Backend<'a>>(
+        &mut self,
+        rows: &mut B,
+        result: bool,
+    ) -> Result<(Vec<Observed>, Option<Vec<Scaling>>)> {
+        let stop = rows.stop().clone();
+        let given = rows.table(TableId::Given, &stop)?;
+        let (schema, instances) = (given.schema().clone(), given.instances());
+        self.options.check(instances, (0..schema.len()).map(|view| schema.view_name(view)))?;
+        self.options.map &= result;
+        self.accelerator = self.accelerator.take().filter(|_| result);
+        let observed = self.observe(&given)?;
+        drop(given);
+        rows.prepare(&observed)?;
+        rows.check_memory(&self.options, self.memory)?;
+        let (given, prepared) = (rows.table(TableId::Given, &stop)?, rows.table(TableId::Prepared, &stop)?);
+        let scalings = self.scalings(prepared.rows(), &observed)?;
+        if self.options.penalty == Penalty::Auto {
+            let watch = self.watch.begin(Stage::Penalty);
+            let resolved = self.scaled_by(&schema, &scalings);
+            let Options { penalty, alpha, beta, .. } =
+                *tune::penalty(&resolved, given.rows(), &watch)?.options();
+            (self.options.penalty, self.options.alpha, self.options.beta) = (penalty, alpha, beta);
+        }
+        let others = rejected(&observed, &scalings);
+        let lenses = self.weigh(&given, &prepared, scalings)?;
+        drop((given, prepared));
+        rows.scale(lenses, self.options.latent)?;
+        Ok((observed, others))
+    }
+
+    /// How each view may be scaled, and what is missing in it.
+    pub(crate) fn observe(&self, given: &impl Table) -> Result<Vec<Observed>> {
+        let views = given.schema().views().enumerate();
+        let observe = |(view, known): (usize, ViewOf<'_>)| {
+            let scale = self.options.view_scales.get(known.name()).unwrap_or(&self.options.scale);
+            Scaling::observe(given, view, *scale, self.options.top_features)
+        };
+        views.map(observe).collect()
+    }
+
+    /// The views as they are scaled and weighted, from rows as they were given and as they were prepared.
+    fn weigh(&self, given: &impl Table, prepared: &impl Table, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
+        let options = &self.options;
+        let resolved = self.scaled_by(given.schema(), &scalings);
+        let lens = |(view, scaling)| Lens::fit(prepared, view, scaling, options.equal_weight);
+        let mut lenses = scalings.into_iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+        let learned = match (&self.importance, options.view_weights) {
+            (Some(known), _) => known.clone(),
+            (None, ViewWeights::Equal) => return Ok(lenses),
+            (None, ViewWeights::Learned) => {
+                importance::learn(&resolved, given.rows(), &self.watch.begin(Stage::ViewWeights))?
+            }
+        };
+        lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
+        Ok(lenses)
+    }
+
+    /// The clusters that neighbourhoods and V give together, if they are used and the fit is not stopped before.
+    fn neighbourhoods<'a>(&self, rows: &impl Backend<'a>, stop: &Stop) -> Result<(Option<Cut>, Decision)> {
+        let found = if stop.is_set() && self.options.neighbours != Neighbours::Off {
+            Err(Error::Interrupted)
+        } else {
+            self.cut(rows, stop)
+        };
+        match found {
+            Err(error @ Error::Interrupted) => Ok((None, Decision::without(Some(error.to_string())))),
+            found => found,
+        }
+    }
+
+    fn cut<'a>(&self, rows: &impl Backend<'a>, stop: &Stop) -> Result<(Option<Cut>, Decision)> {
+        let (options, watch) = (&self.options, self.watch.within(stop));
+        let plan = rows.plan(options, self.memory, &watch)?;
+        if plan.ways == Neighbours::Off {
+            return Ok((None, Decision::without(plan.refusal)));
+        }
+        let Options { clusters, seed, .. } = *options;
+        let gathered = rows.gather(seed, &watch)?;
+        let (found, decision) = routes::clusters(&gathered.sweep, plan, options, &gathered.v, &watch)?;
+        let Some(Found { mut labels, confidence, directions, graph }) = found else {
+            return Ok((None, decision));
+        };
+        // Before the bases are fitted to the clusters: columns of V follow their numbers.
+        numbering::by_size(&mut labels, clusters);
+        let (scan, lenses) = (&gathered.sweep.scan, &gathered.sweep.lenses);
+        let references = match References::new(scan, lenses, directions, &labels, clusters, seed, &watch) {
+            Err(Error::Interrupted) => None,
+            made => {
+                let mut made = made?;
+                gathered.lengthen(&mut made);
+                Some(made)
+            }
+        };
+        Ok((Some(Cut { labels, confidence, references, graph }), decision))
+    }
+
+    /// Takes over clusters of all instances, and fits the bases to them: one iteration, unless the fit is stopped.
+    fn adopt<'a>(
+        &self,
+        rows: &impl Backend<'a>,
+        labels: Vec<usize>,
+        confidence: Vec<f64>,
+    ) -> Result<Option<Descent>> {
+        let sizes = Sizes::of(&labels, self.options.clusters, 0).sizes;
+        rows.run(Adopt { labels: labels.into_iter().map(index).collect(), confidence })?;
+        attempt(rows, || restarted(rows, &self.options, sizes))
+    }
+
+    /// Clusters V, whose columns stand for clusters, and numbers the clusters by size.
+    fn cluster_latent<'a>(&self, rows: &impl Backend<'a>) -> Result<Clustered> {
+        let (latent_scaling, lens, centres) =
+            place::cluster_columns(&rows.table(TableId::Latent, &Stop::new())?, &self.options)?;
+        let found =
+            rows.run(Assign { table: TableId::Latent, lens: lens.parts(), centres: centres.clone() })?;
+        let order = numbering::order(&found.sizes, &found.first);
+        rows.run(Renumber(numbering::numbers(&order)))?;
+        self.clustered(rows, latent_scaling, numbering::columns(&centres, &order))
+    }
+
+    /// The means of clusters that are known.
+    fn cluster_means<'a>(&self, rows: &impl Backend<'a>) -> Result<Clustered> {
+        let (latent_scaling, lens) =
+            place::scaled(&rows.table(TableId::Latent, &Stop::new())?, &self.options)?;
+        let clusters = self.options.clusters;
+        let members = rows.run(SumMembers { lens: lens.parts(), clusters })?.sum(Members::default())?;
+        self.clustered(rows, latent_scaling, members.means(&lens, clusters))
+    }
+
+    fn clustered<'a>(
+        &self,
+        rows: &impl Backend<'a>,
+        latent_scaling: Scaling,
+        centres: Matrix,
+    ) -> Result<Clustered> {
+        let Options { clusters, latent, .. } = self.options;
+        let sums: Forest<_> = rows.run(SumClusters(clusters))?;
+        let (means, sizes) = sums.sum(crate::cluster_sums::ClusterSums::new(clusters, latent))?.means();
+        Ok(Clustered { latent_scaling, centres, means, sizes })
+    }
+
+    /// The map, if it is wanted and the fit is not stopped before.
+    fn lay_out<'a>(
+        &self,
+        rows: &impl Backend<'a>,
+        graph: Option<Graph>,
+        stop: &Stop,
+    ) -> Result<Option<Matrix>> {
+        if !self.options.map {
+            return Ok(None);
+        }
+        let (seed, watch) = (self.options.seed, self.watch.within(stop));
+        let laid_out = || {
+            let v = rows.latent()?;
+            match graph {
+                Some(graph) => layout::of_graph(&graph, &v, seed, &watch),
+                None => layout::of_latent(&v, seed, &watch),
+            }
+        };
+        match laid_out() {
+            Err(Error::Interrupted) => Ok(None),
+            map => map.map(Some),
+        }
+    }
+}
+
+/// How far clusters and presence patterns are associated.
+fn missingness<'a>(rows: &impl Backend<'a>, schema: &Schema, options: &Options) -> Result<Missingness> {
+    let Options { clusters, seed, .. } = *options;
+    let labels = |chosen: &[usize]| {
+        let mut instances: Vec<u32> = chosen.iter().map(|&i| index(i)).collect();
+        instances.sort_unstable();
+        instances.dedup();
+        let labels = labels_of(rows, &instances)?;
+        let label = |&i: &usize| instances.binary_search(&index(i)).map_or(0, |at| labels[at]);
+        Ok::<_, Error>(chosen.iter().map(label).collect())
+    };
+    Missingness::asked(schema, clusters, seed, labels, || rows.run(CountMissing(clusters)))
+}
+
+/// What belongs to each view of the model, and the cells that are missing in it.
+fn learnt(
+    schema: &Schema,
+    lenses: &[Lens],
+    observed: Vec<Observed>,
+    bases: Vec<Matrix>,
+    alignments: Vec<Matrix>,
+    stability: Option<Vec<Matrix>>,
+) -> (Vec<ViewModel>, Vec<MissingCells>) {
+    let mut stability = stability.map(Vec::into_iter);
+    let views = lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
+    let learnt = views.map(|(view, (((lens, observed), basis), alignment))| {
+        let model = ViewModel {
+            name: schema.view_name(view).into(),
+            feature_names: schema.view(view).names().map(<[String]>::to_vec),
+            basis,
+            alignment,
+            preparation: observed.preparation,
+            scaling: lens.scaling.clone(),
+            stability: stability.as_mut().and_then(Iterator::next),
+        };
+        (model, observed.missing)
+    });
+    learnt.unzip()
+}
+
+/// The scalings that were not taken, if there were two to choose from; those of other views are as they are. `None` if there was
+/// no choice.
+pub(super) fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>> {
+    observed.iter().any(|view| view.scalings.by_feature.is_some()).then(|| {
+        let other = |(view, taken): (&Observed, &Scaling)| match &view.scalings {
+            Alternatives { by_feature: Some(own), .. } if own.scale != taken.scale => own.clone(),
+            Alternatives { plain, .. } => plain.clone(),
+        };
+        observed.iter().zip(taken).map(other).collect()
+    })
+}
