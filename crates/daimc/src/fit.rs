@@ -5,7 +5,9 @@ mod chance;
 mod compare;
 mod device;
 mod elsewhere;
+mod explore;
 mod fitted;
+mod plan;
 mod resampled;
 mod run;
 mod sample;
@@ -26,13 +28,12 @@ use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, ViewModel};
 use crate::neighbours::{Graph, References};
+use crate::novelty;
 use crate::numbering;
-use crate::online;
 use crate::options::{Neighbours, Options, Penalty, Preset, ViewWeights};
 use crate::place::Place;
 use crate::prepared::{MissingCells, Prepared};
 use crate::retained::{Learnt, Retained};
-use crate::routes::{self, Decision, Found, Plan};
 use crate::scale::{Alternatives, Observed, Scale, Scaling};
 use crate::scan::{Scan, off_the_pool, pool};
 use crate::source::Source;
@@ -42,7 +43,10 @@ use crate::steps::objective::Objective;
 use crate::sweep::Sweep;
 use crate::watch::{Stage, Watch};
 use crate::{Error, Matrix, Result, Schema, Stop, ViewOf, tune};
+pub use explore::Decision;
+use explore::Found;
 pub use fitted::{Fit, Run, Timings};
+use plan::Plan;
 use run::{Clock, Course, Work};
 
 /// Clusters instances that are seen through several incomplete views.
@@ -438,7 +442,7 @@ impl Daimc {
             let (scan, v) = (given.as_source(&prepared), &found.latent);
             let rows =
                 |some: &[u32]| Ok(Matrix::from_fn(some.len(), v.columns(), |i, k| v[(some[i] as usize, k)]));
-            chance::if_it_can_be_had(online::observe(&scan, &mut found.model, rows))?;
+            chance::if_it_can_be_had(novelty::observe(&scan, &mut found.model, rows))?;
         }
         if result && self.options.assess {
             let scalings: Vec<Scaling> = found.model.views.iter().map(|view| view.scaling.clone()).collect();
@@ -573,7 +577,7 @@ impl Daimc {
             Err(Error::Interrupted)
         } else {
             Plan::beside(sweep, options, self.memory, &watch)
-                .and_then(|plan| routes::clusters(sweep, plan, options, v, &watch))
+                .and_then(|plan| explore::clusters(sweep, plan, options, v, &watch))
         };
         match found {
             Err(error @ Error::Interrupted) => Ok((None, Decision::without(Some(error.to_string())))),

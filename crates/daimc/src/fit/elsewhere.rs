@@ -4,6 +4,7 @@ mod neighbourhoods;
 
 use std::ops::ControlFlow;
 
+use super::plan::Plan;
 use super::run::Clock;
 use super::{Daimc, Fit, Iteration, Outcome, Timings, chance, learnt, rejected};
 use crate::accelerator::DeviceUsed;
@@ -17,12 +18,11 @@ use crate::kmeans;
 use crate::lens::{Lens, Parts};
 use crate::missingness::{Lacking, Missingness};
 use crate::model::Model;
+use crate::novelty;
 use crate::numbering;
-use crate::online;
 use crate::options::{Options, Penalty, ViewWeights};
 use crate::place::Place;
 use crate::retained::{Learnt, Retained};
-use crate::routes::Plan;
 use crate::scale::Scaling;
 use crate::scan::{Scan, pool};
 use crate::source::Source;
@@ -167,7 +167,7 @@ impl Daimc {
         };
         if !stop.is_set() {
             let latent = |some: &[u32]| rows_of(&rows.latent, some);
-            chance::if_it_can_be_had(online::observe(&rows.scan, &mut model, latent))?;
+            chance::if_it_can_be_had(novelty::observe(&rows.scan, &mut model, latent))?;
         }
         let mut significance = None;
         if options.assess {

@@ -5,10 +5,11 @@ use crate::consolidate::settled;
 use crate::descent::Descent;
 use crate::distributed::{Clusters, Gathered, Request, fetch_latent};
 use crate::fit::Daimc;
+use crate::fit::explore::{self, Decision, Found};
+use crate::fit::plan::Plan;
 use crate::neighbours::{References, Shortened};
 use crate::numbering;
 use crate::options::{Neighbours, Options};
-use crate::routes::{self, Decision, Found, Plan};
 use crate::scan::Scan;
 use crate::sweep::Sweep;
 use crate::views::index;
@@ -55,7 +56,7 @@ impl Daimc {
         let sweep = Sweep::new(scan, lenses, latent);
         // Nobody lays out a map of instances that are elsewhere.
         let options = Options { map: false, ..self.options.clone() };
-        let (found, decision) = routes::clusters(&sweep, plan, &options, &v, watch)?;
+        let (found, decision) = explore::clusters(&sweep, plan, &options, &v, watch)?;
         let Some(Found { mut labels, confidence, directions, .. }) = found else {
             return Ok((None, decision));
         };

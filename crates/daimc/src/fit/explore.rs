@@ -1,29 +1,30 @@
-//! Clusters from neighbourhoods, which V alone cannot find because it sees each instance by itself.
+//! Clusters from the neighbourhoods of instances in single views.
 //!
-//! In every view each instance is linked to its nearest others. A view's links count as much as its neighbours agree on the
-//! clusters that V has found, so that a view that knows nothing of them does no harm. The graphs of the views are fused,
-//! and every link is weighted by how much V agrees with it: views in which two clusters look alike link them, V tells them
-//! apart. Instances that only poorly trusted views show would be left almost without links; what they lack is made up by what
-//! V and the views say of their clusters ([`Anchors`]). The leading eigenvectors of that graph give clusters. Then the views are asked what they make of those: a
-//! discriminant is learnt from other instances than it is asked of. Eigenvectors and answers weight the links anew, twice.
+//! V treats each instance by itself and misses them. In every view each instance is linked to its nearest neighbours. The links of
+//! a view are weighted by how often its neighbours agree on the clusters of V, so that an uninformative view does no harm. The
+//! graphs of the views are fused, and every link is weighted by the similarity of the rows of V: where two clusters look alike in
+//! a view, V separates them. Instances that only views of little weight show would have almost no links; links derived from V and
+//! from the predictions of the views make up for it ([`Anchors`]). The leading eigenvectors of this graph give clusters. Each view
+//! then predicts these clusters by cross-fitted discriminants. Eigenvectors and predictions reweight the links, twice.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::Daimc;
 use super::plan::Plan;
-use super::{Route, score, vote, weights};
 use crate::accelerator::Resident;
 use crate::missingness::Missingness;
 use crate::neighbours::{Anchors, Evidence, Graph, NEIGHBOURS, Nearest, POWER, SINGLE, Search};
 use crate::options::{Neighbours, Options, ViewWeights};
 use crate::place::Place;
+use crate::routes::{Route, score, vote, weights};
 use crate::scaling::Scale;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
 use crate::text::list;
 use crate::watch::{Stage, Watch};
-use crate::{Daimc, Matrix, Result, View, Views, neighbours};
+use crate::{Matrix, Result, View, Views, neighbours};
 
 /// How often the views are asked about the clusters.
 const ROUNDS: usize = 2;

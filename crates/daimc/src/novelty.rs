@@ -1,7 +1,12 @@
-//! Whether a model explains instances: how far they are from what it makes of them, beside those that it has learnt from.
+//! Instances that a model does not explain: how far they are from their reconstructions, compared with the instances that the
+//! model has learnt from.
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::kmeans;
 use crate::lens::Lens;
-use crate::model::Misfit;
+use crate::model::{Misfit, Model};
 use crate::retained::{BINS, Spread};
 use crate::scan::Scan;
 use crate::source::Buffer;
@@ -85,10 +90,37 @@ fn edge(bin: usize) -> f64 {
     (FIRST + bin as f64 / PER_DOUBLING).exp2()
 }
 
+/// Instances of a fit whose misfit is measured, at most.
+const SAMPLE: usize = 4096;
+
+/// Records in a model how far the instances of its fit are from their reconstructions, by a seeded sample of them. `latent`
+/// returns the rows of V of the sample.
+pub(crate) fn observe(
+    scan: &Scan<'_>,
+    model: &mut Model,
+    latent: impl FnOnce(&[u32]) -> Result<Matrix>,
+) -> Result<()> {
+    let mut rng = ChaCha8Rng::seed_from_u64(model.options.seed);
+    rng.set_stream(u64::MAX / 3);
+    let chosen = kmeans::sample_instances(scan.source(), SAMPLE, &mut rng);
+    let mut buffers: Vec<Buffer> = model.views.iter().map(|_| Buffer::default()).collect();
+    let some = Subset::pick(scan, &chosen, &mut buffers)?;
+    let some = Scan::new(&some, scan.stop());
+    let rows = latent(&chosen)?;
+    let (places, lenses) = model.lenses(&some)?;
+    let of_view = |own: usize| Misfit::of(&some, own, &lenses[own], &model.views[places[own]].basis, &rows);
+    let misfits = (0..places.len()).map(of_view).collect::<Result<Vec<_>>>()?;
+    let weight = scan.instances() as f64 / chosen.len().max(1) as f64;
+    if let Some(retained) = &mut model.retained {
+        retained.spread.add(&misfits, &retained.shown, &places, weight);
+    }
+    Ok(())
+}
+
 /// Groups of instances, given by their numbers in increasing order, that lie near each other: one prototype in each view
 /// explains them as well as the clusters explain other instances. What `limit` and `spread` say of an instance is asked of
 /// its distance to the prototype.
-pub(super) fn groups(
+pub(crate) fn groups(
     sweep: &Sweep<'_>,
     (spread, limit): (&Spread, f64),
     (shown, places): (&[f64], &[usize]),
