@@ -118,7 +118,7 @@ pub use prepared::{MissingCells, Preparation, Prepared};
 pub use retained::{Learnt, Retained};
 pub use scaling::{Scale, Scaling};
 pub use schema::{Ids, Layout, Presence, Schema, ViewOf, ViewSchema};
-pub use shard::{Cpu, Shard, Shards, VStep, aligned, leaves};
+pub use shard::{Shard, Shards, VStep, aligned, leaves};
 pub use significance::Significance;
 pub use source::Source;
 pub use statistics::{Factors, Statistics, Totals};
@@ -126,6 +126,7 @@ pub use steps::basis::Bases;
 pub use steps::latent::Solver;
 pub use steps::objective::Objective;
 pub use stop::Stop;
+pub use sweep::Cpu;
 pub use views::{Account, Values, View, Views};
 pub use watch::Stage;
 

@@ -4,6 +4,7 @@
 //! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
 //! are added in a fixed order, so the result is the same to the last bit.
 
+mod cpu;
 mod grams;
 mod holes;
 mod tile;
@@ -21,11 +22,12 @@ use crate::linalg::transposed_product;
 use crate::machine;
 use crate::patterns::Patterns;
 use crate::scan::{Piece, Scan};
-use crate::shard::{Cpu, Shard, VStep};
+use crate::shard::{Shard, VStep};
 use crate::source::Block;
 use crate::statistics::{Factors, Statistics, Totals};
 use crate::steps::latent::{Passes, Solver};
 use crate::{Error, Matrix, Result, Stop};
+pub use cpu::Cpu;
 use grams::Grams;
 use tile::Tile;
 

@@ -17,9 +17,9 @@ use crate::prepared::Prepared;
 use crate::scale::ColumnSums;
 use crate::scan::Scan;
 use crate::schema::Presence;
-use crate::shard::{Cpu, Shard, VStep, leading};
+use crate::shard::{Shard, VStep, leading};
 use crate::source::{Buffer, Source};
-use crate::sweep::Sweep;
+use crate::sweep::{Cpu, Sweep};
 use crate::views::index;
 use crate::{Error, Matrix, Result, Stop, ViewOf};
 

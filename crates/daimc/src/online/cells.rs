@@ -21,9 +21,8 @@ use crate::place::Place;
 use crate::retained::{Cells, Members, Retained};
 use crate::scaling::{Scale, Scaling};
 use crate::scan::Scan;
-use crate::shard::Cpu;
 use crate::statistics::Totals;
-use crate::sweep::Sweep;
+use crate::sweep::{Cpu, Sweep};
 use crate::watch::Watch;
 use crate::{Matrix, Result, Stop, View, Views};
 

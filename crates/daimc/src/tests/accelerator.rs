@@ -8,11 +8,11 @@ use crate::accelerator::{
 };
 use crate::neighbours::nearest_in;
 use crate::scan::Scan;
-use crate::shard::{Cpu, Shard, VStep};
+use crate::shard::{Shard, VStep};
 use crate::simulate;
 use crate::source::{Buffer, DeviceRows, ReadError, RowStore, Rows, Source};
 use crate::statistics::Statistics;
-use crate::sweep::Sweep;
+use crate::sweep::{Cpu, Sweep};
 use crate::synthetic::Synthetic;
 use crate::{
     Daimc, Factors, Fit, Layout, Matrix, Neighbours, Outcome, Result, Scale, Scaling, Solver, Stop, View,
