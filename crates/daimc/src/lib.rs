@@ -49,8 +49,6 @@ pub mod estimate;
 mod explain;
 mod fit;
 mod forest;
-mod held_out;
-mod importance;
 mod index;
 mod initialise;
 #[doc(hidden)]
@@ -96,7 +94,6 @@ pub mod synthetic;
 #[cfg(test)]
 mod tests;
 pub mod text;
-mod tune;
 mod views;
 mod watch;
 
