@@ -10,7 +10,7 @@ use crate::scaling::Scaling;
 use crate::scan::Scan;
 use crate::{Matrix, Result, Stop, Views};
 
-/// Where instances were placed.
+/// The rows of V of some instances, and their clusters.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Place {
@@ -28,7 +28,7 @@ impl Place {
         Views::of_matrix(v)
     }
 
-    /// Places rows of V among centres that are known.
+    /// Assigns rows of V to given centres.
     pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix, stop: &Stop) -> Result<Self> {
         let (labels, confidence) = {
             let rows = Views::of_matrix(&v)?;
@@ -59,12 +59,12 @@ impl Place {
         }
     }
 
-    /// Clusters rows: how they are scaled for it, the centres, and where the rows are.
+    /// Clusters rows by k-means. Returns how they were scaled for it, the centres, and the assignment.
     pub(crate) fn cluster(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
         Self::cluster_from(v, options, stop, |_, _| Ok(None))
     }
 
-    /// As [`Place::cluster`], of rows of V, whose columns stand for clusters; see [`Place::first`].
+    /// As [`Place::cluster`], for rows of V whose columns stand for clusters; see [`Place::first`].
     pub(crate) fn by_columns(v: Matrix, options: &Options, stop: &Stop) -> Result<(Scaling, Matrix, Self)> {
         Self::cluster_from(v, options, stop, |rows, lens| Self::first(rows, lens, options))
     }
@@ -88,9 +88,9 @@ impl Place {
         Ok((scaling, centres, place))
     }
 
-    /// The centres of the clusters that the columns of V stand for: a start for k-means, where clusters are
-    /// more than [`kmeans::FEW`] and other starts therefore fewer. An instance belongs to the column in which it
-    /// stands out most, entries being measured by what is usual in their column.
+    /// The centres of the clusters that the columns of V stand for, as a start of k-means. Used for more than [`kmeans::FEW`]
+    /// clusters, where there are fewer random starts. An instance belongs to the column in which its entry is largest relative
+    /// to the usual entry of the column.
     pub(crate) fn first(rows: &Scan<'_>, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
         let clusters = options.clusters;
         if lens.features() != clusters || clusters <= kmeans::FEW {
@@ -99,7 +99,7 @@ impl Place {
         kmeans::of_columns(rows, lens).map(Some)
     }
 
-    /// Rows of V whose clusters are known: how they are scaled, the means of the clusters, and where the rows are.
+    /// Rows of V with given clusters. Returns how they are scaled, the means of the clusters, and the assignment.
     pub(crate) fn given(
         v: Matrix,
         options: &Options,

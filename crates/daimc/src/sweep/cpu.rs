@@ -29,10 +29,10 @@ impl<'a> Cpu<'a> {
         Self::over(source, Blocks::all(source.instances()), scalings, latent)
     }
 
-    /// As [`Cpu::new`], for a source that holds some of more instances: `range` of `total`, one of [`aligned`].
+    /// As [`Cpu::new`], for a source of a partition of the instances: `range` of `total`, one of [`aligned`](crate::aligned).
     ///
     /// # Errors
-    /// As [`Cpu::new`], and when the range is none of those.
+    /// As [`Cpu::new`], and when `aligned` does not return the range.
     pub fn part(
         source: &'a dyn Source,
         range: Range<usize>,
@@ -68,7 +68,7 @@ impl<'a> Cpu<'a> {
         self.v
     }
 
-    /// Fails if these factors are not those of the views, or there is no V yet.
+    /// Fails if the factors do not have the shapes of the views, or V is not set.
     fn check(&self, factors: &Factors) -> Result<()> {
         let latent = self.sweep.latent();
         let same = |what: &str, expected: usize, found: usize| {
@@ -92,7 +92,7 @@ impl<'a> Cpu<'a> {
         Ok(())
     }
 
-    /// `Σ_j w_j ‖x_j‖²` of each view, which a [`Descent`](crate::Descent) is told: those of all shards, added up.
+    /// `Σ_j w_j ‖x_j‖²` of each view. A [`Descent`](crate::Descent) takes their sums over all shards.
     #[must_use]
     pub fn squares(&self) -> Vec<f64> {
         self.sweep.sums_of_squares()
