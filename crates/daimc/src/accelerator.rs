@@ -298,6 +298,3 @@ impl NearestOthers {
 pub fn refused(name: &str, reason: impl Into<String>) -> Error {
     Error::Accelerator { name: name.into(), reason: reason.into() }
 }
-
-#[cfg(test)]
-mod tests;

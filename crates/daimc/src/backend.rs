@@ -8,15 +8,11 @@ mod local;
 
 use std::sync::Arc;
 
-use crate::accelerator::DeviceUsed;
-use crate::fit::Daimc;
+use crate::accelerator::{Accelerator, Use};
 use crate::lens::Lens;
 use crate::neighbours::{References, Shortened};
-use crate::options::Options;
-use crate::partition::{TableId, latent, rows};
+use crate::partition::{Reduction, TableId, latent, rows};
 use crate::place::Place;
-use crate::reduction::Reduction;
-use crate::routes::Plan;
 use crate::scale::Observed;
 use crate::shard::{Shard, VStep};
 use crate::statistics::Factors;
@@ -58,11 +54,11 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     /// When rows cannot be read.
     fn scale(&mut self, lenses: Vec<Lens>, latent: usize) -> Result<()>;
 
-    /// Hands the rows to the accelerator of a fit, if it has one.
+    /// Hands the scaled rows to an accelerator.
     ///
     /// # Errors
-    /// When the accelerator was asked for and does not take them.
-    fn hand_over(&mut self, fit: &Daimc) -> Result<DeviceUsed>;
+    /// When the accelerator does not take them.
+    fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()>;
 
     /// The views as they are scaled.
     ///
@@ -91,17 +87,8 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     /// The number of forks that work at the same time.
     fn concurrency(&self) -> usize;
 
-    /// Fails if the process that drives the fit lacks the memory for what the options ask for.
-    ///
-    /// # Errors
-    /// As above, in one sentence.
-    fn check_memory(&self, options: &Options, memory: Option<u64>) -> Result<()>;
-
-    /// Which ways to clusters by neighbourhoods are taken.
-    ///
-    /// # Errors
-    /// When there is no memory for what the options ask for, and when an accelerator fails.
-    fn plan(&self, options: &Options, memory: Option<u64>, watch: &Watch) -> Result<Plan>;
+    /// Whether [`gather`](Self::gather) copies rows into this process.
+    const GATHERS: bool;
 
     /// All rows and V in this process, for what compares rows with each other.
     ///

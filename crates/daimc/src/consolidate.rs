@@ -21,13 +21,13 @@ use crate::partition::latent::{Accept, Rescale, Restart, Restore, Save, restart}
 use crate::place::{self, Place};
 use crate::scale::Scaling;
 use crate::scan::Scan;
-use crate::shard::{Cpu, Shard, VStep};
+use crate::shard::{Shard, VStep};
 use crate::source::{Buffer, Rows};
 use crate::statistics::Statistics;
 use crate::steps::basis::Bases;
 use crate::steps::latent::Solver;
 use crate::subset::Subset;
-use crate::sweep::Sweep;
+use crate::sweep::{Cpu, Sweep};
 use crate::table::Table;
 use crate::watch::{Stage, Watch};
 use crate::{Error, Matrix, Result, Stop};

@@ -5,10 +5,15 @@ mod chance;
 mod compare;
 mod device;
 mod driver;
+mod explore;
 mod fitted;
+pub(crate) mod held_out;
+mod importance;
+mod plan;
 mod resampled;
 mod run;
 mod sample;
+mod tune;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +26,7 @@ use crate::steps::latent::Solver;
 use crate::steps::objective::Objective;
 use crate::watch::{Stage, Watch};
 use crate::{Matrix, Stop};
+pub use explore::Decision;
 pub use fitted::{Fit, Run, Timings};
 
 /// Clusters instances that are seen through several incomplete views.

@@ -13,7 +13,7 @@ pub(crate) fn index(row: usize) -> u32 {
 pub enum Index<'a> {
     /// Row `first + i`; nothing is missing.
     From(usize),
-    /// The i-th of these rows, or none where it is [`MISSING`].
+    /// The i-th of these rows, or none if it is [`MISSING`].
     Rows(&'a [u32]),
 }
 

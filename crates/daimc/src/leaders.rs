@@ -1,19 +1,18 @@
-//! The features that lead the clusters, and how many of several runs say so.
+//! The features that lead the clusters, and their stability over several runs.
 //!
 //! A feature leads a cluster if its weight ([`Model::weights`](crate::Model::weights)) is among the largest in absolute
-//! value. What one run makes of its start, the next one may not; a feature that leads the same cluster in every run does not
-//! depend on the start.
+//! value. A feature that leads the same cluster in every run does not depend on the random start.
 
 use crate::Matrix;
 use crate::matrix::dot;
 
 /// How many features of a view lead a cluster: a twentieth of them, but at least ten, so that small views have some, and at
-/// most half, so that leading means something there.
+/// most half.
 pub(crate) fn leading(features: usize) -> usize {
     (features / 20).max(10).min(features.div_ceil(2))
 }
 
-/// What each feature of a view says for a cluster, given B and the centres of the clusters: `b_fᵀc / ‖c‖`.
+/// The weight of each feature of a view for a cluster, given B and the centres of the clusters: `b_fᵀc / ‖c‖`.
 pub(crate) fn weights(alignment: &Matrix, centres: &Matrix, cluster: usize) -> Vec<f64> {
     let centre: Vec<f64> = centres.iter_rows().map(|row| row[cluster]).collect();
     let length = dot(&centre, &centre).sqrt();
@@ -21,7 +20,7 @@ pub(crate) fn weights(alignment: &Matrix, centres: &Matrix, cluster: usize) -> V
     alignment.iter_rows().map(|row| dot(row, &centre) * unit).collect()
 }
 
-/// The features that lead the clusters of one run, and whether they speak for the cluster or against it.
+/// The features that lead the clusters of one run, and the sign of their weights.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaders {
     /// By view and cluster.
@@ -29,7 +28,7 @@ pub(crate) struct Leaders {
 }
 
 impl Leaders {
-    /// Given are B of each view and the centres of the clusters.
+    /// The leaders, given B of each view and the centres of the clusters.
     pub fn of(alignments: &[Matrix], centres: &Matrix) -> Self {
         let of = |alignment: &Matrix| {
             let of = |cluster| strongest(&weights(alignment, centres, cluster));
@@ -52,8 +51,8 @@ fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
     order.into_iter().map(|feature| (crate::index::index(feature), weights[feature] > 0.0)).collect()
 }
 
-/// The share of the runs in which each feature leads each cluster, on the same side as in the end: for each view, features ×
-/// clusters. Each run comes with the pairs of a final cluster and its own that are matched; B and the centres are the final
+/// The share of the runs in which each feature leads each cluster, with the same sign as in the final result: for each
+/// view, features × clusters. Each run comes with its matched pairs (final cluster, own cluster); B and the centres are the final
 /// ones.
 pub(crate) fn stability<'a>(
     runs: impl ExactSizeIterator<Item = (&'a Leaders, &'a [(usize, usize)])>,

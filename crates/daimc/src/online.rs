@@ -13,7 +13,6 @@
 //! V, which Eq. 20–21 would change with every batch: centres of clusters among rows of V then mean the same as before.
 
 mod cells;
-mod novelty;
 mod stream;
 
 use std::sync::Arc;
@@ -23,25 +22,24 @@ use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::descent::{Descent, Outcome};
-use crate::fit::{Fit, Timings};
+use crate::fit::{Decision, Fit, Timings};
 use crate::kmeans;
 use crate::lens::Lens;
 use crate::linalg::product;
 use crate::missingness::Missingness;
 use crate::model::{Misfit, Model, ViewModel};
+use crate::novelty;
 use crate::options::{Options, Penalty};
 use crate::place::Place;
 use crate::prepared::{MissingCells, Prepared};
 use crate::retained::{Learnt, Retained};
-use crate::routes::Decision;
 use crate::scale::Observed;
 use crate::scaling::{Scale, Scaling};
 use crate::scan::{Scan, off_the_pool};
-use crate::source::{Buffer, Source};
+use crate::source::Source;
 use crate::statistics::{Statistics, Totals};
 use crate::steps::basis::Bases;
 use crate::steps::objective::{Objective, misalignment, sparsity};
-use crate::subset::Subset;
 use crate::sweep::Sweep;
 use crate::text::{list, plain};
 use crate::{Error, Ids, Matrix, Neighbours, Result, Stop, Views};
@@ -478,32 +476,4 @@ fn objective(model: &Model, misfits: &[Misfit]) -> Objective {
         objective.total = loss + weighted;
     }
     objective
-}
-
-/// Instances of a fit whose misfit is looked at, at most.
-const SAMPLE: usize = 4096;
-
-/// Tells a model how far the instances of its fit are from what it makes of them, by a seeded sample of them, of which `latent`
-/// tells the rows of V.
-pub(crate) fn observe(
-    scan: &Scan<'_>,
-    model: &mut Model,
-    latent: impl FnOnce(&[u32]) -> Result<Matrix>,
-) -> Result<()> {
-    use rand::SeedableRng;
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(model.options.seed);
-    rng.set_stream(u64::MAX / 3);
-    let chosen = kmeans::sample_instances(scan.source(), SAMPLE, &mut rng);
-    let mut buffers: Vec<Buffer> = model.views.iter().map(|_| Buffer::default()).collect();
-    let some = Subset::pick(scan, &chosen, &mut buffers)?;
-    let some = Scan::new(&some, scan.stop());
-    let rows = latent(&chosen)?;
-    let (places, lenses) = model.lenses(&some)?;
-    let of_view = |own: usize| Misfit::of(&some, own, &lenses[own], &model.views[places[own]].basis, &rows);
-    let misfits = (0..places.len()).map(of_view).collect::<Result<Vec<_>>>()?;
-    let weight = scan.instances() as f64 / chosen.len().max(1) as f64;
-    if let Some(retained) = &mut model.retained {
-        retained.spread.add(&misfits, &retained.shown, &places, weight);
-    }
-    Ok(())
 }

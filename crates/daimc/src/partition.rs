@@ -1,7 +1,12 @@
 //! A partition: some of the instances, their rows in all views, and their part of V.
+//!
+//! A [`Reduction`] has a local half, which a [`Partition`] computes over its rows and its part of V, and a [merge](Partial::merge)
+//! of two results. In one process the driver of a fit calls the local half; to other processes the reduction
+//! [travels](registry).
 
 pub(crate) mod clusters;
 pub(crate) mod latent;
+pub(crate) mod registry;
 pub(crate) mod rows;
 pub(crate) mod runs;
 
@@ -10,17 +15,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::Blocks;
 use crate::latent_rows::LatentRows;
 use crate::place::Place;
-use crate::reduction;
 use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::sweep::Sweep;
-use crate::table::unsuitable;
+use crate::table::{Partial, unsuitable};
 use crate::{Error, Matrix, Result, Stop};
 
 /// Rows that can be passed over.
@@ -34,6 +39,54 @@ pub(crate) enum TableId {
     Latent,
     /// The rows of V of several runs, side by side: this many columns.
     Runs(usize),
+}
+
+/// What a reduction does to the state of a partition: its prepared and scaled rows, V, labels. It decides which requests a
+/// partition answers again that takes the place of a lost one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Reads the state.
+    None,
+    /// Sets part of the state, which stays until the same reduction sets it again.
+    Sets,
+    /// Makes V from data that are in the request: what made V before is of no importance any more.
+    Begins,
+    /// Changes V or labels, starting from what they were.
+    Changes,
+    /// Puts V aside, before an attempt at a better one.
+    Saves,
+    /// Ends such an attempt: V is what was put aside.
+    Restores,
+    /// Ends such an attempt: V is the new one.
+    Accepts,
+    /// Keeps something for good that was made of V.
+    Keeps,
+    /// Forgets all state.
+    Resets,
+}
+
+/// A computation over the instances of all partitions.
+pub(crate) trait Reduction: Serialize + DeserializeOwned + Send + Sync {
+    /// The name in messages.
+    const NAME: &'static str;
+    /// The result over some of the instances.
+    type Partial: Partial;
+
+    /// What it does to the state of a partition.
+    fn effect(&self) -> Effect {
+        Effect::None
+    }
+
+    /// Of how many of this number of views it reads all rows.
+    fn views_read(&self, _views: usize) -> usize {
+        0
+    }
+
+    /// The result over the instances of a partition.
+    ///
+    /// # Errors
+    /// When rows cannot be read, when the partition is stopped, and when its state is not that which the reduction needs.
+    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial>;
 }
 
 /// A range of the instances of a data set: their rows in all views, and their part of V, labels and confidence.
@@ -87,7 +140,7 @@ pub struct Partition<'a> {
     states: HashMap<&'static str, Box<dyn Any + Send>>,
     found: Option<Found>,
     /// Shared by all forks.
-    runs: Arc<Mutex<runs::Kept>>,
+    runs: Arc<Mutex<BTreeMap<u32, Run>>>,
     stacked: Option<Scan<'a>>,
     forks: BTreeMap<u32, Partition<'a>>,
 }
@@ -98,6 +151,14 @@ enum Latent<'a> {
     Host(Arc<Matrix>),
     /// With the shard that sweeps it: in memory or on an accelerator.
     Shard(Box<dyn Shard + 'a>),
+}
+
+/// What a partition keeps of a run.
+struct Run {
+    /// The rows of V, scaled to length 1, in single precision; empty once they are stacked.
+    rows: Vec<f32>,
+    latent: usize,
+    labels: Vec<u32>,
 }
 
 /// The clusters of the instances, and how clear they are.
@@ -140,14 +201,6 @@ impl<'a> Partition<'a> {
     /// The number of instances.
     pub fn instances(&self) -> usize {
         self.blocks().instances()
-    }
-
-    /// Answers a request of a [`Task`](crate::Task).
-    ///
-    /// # Errors
-    /// When rows cannot be read, when the bytes are no request, and when requests that it builds on were not answered before.
-    pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>> {
-        reduction::answer(self, request)
     }
 
     /// The results for the instances of the partition, once the fit has ended: rows of V, clusters and confidence.

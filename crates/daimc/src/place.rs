@@ -11,7 +11,7 @@ use crate::scan::Scan;
 use crate::table::Table;
 use crate::{Matrix, Result, Stop, Views};
 
-/// Where instances were placed.
+/// The rows of V of some instances, and their clusters.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Place {
@@ -29,7 +29,7 @@ impl Place {
         Views::of_matrix(v)
     }
 
-    /// Places rows of V among centres that are known.
+    /// Assigns rows of V to given centres.
     pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix, stop: &Stop) -> Result<Self> {
         let (labels, confidence) = {
             let rows = Views::of_matrix(&v)?;

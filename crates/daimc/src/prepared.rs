@@ -154,7 +154,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Why rows of which logarithms are to be taken are not prepared. In a fit it is seen before.
+/// The reason why logarithms of rows cannot be taken. A fit finds it earlier.
 fn refusal(value: f64, feature: &str) -> String {
     format!("{}; give the values in the units of the fit", negative(value, feature))
 }

@@ -1,4 +1,4 @@
-//! What a model keeps of the instances that it has learnt from.
+//! Sums over the instances that a model has learnt from.
 
 mod cells;
 
@@ -10,8 +10,8 @@ use crate::statistics::Totals;
 use crate::{Ids, Matrix, Schema};
 pub(crate) use cells::Cells;
 
-/// What a model keeps of the instances that it has learnt from, so that it can learn from more: sums, whose number does not grow
-/// with the instances. After an update with a [memory factor](crate::Online::memory_factor) below 1 they are weighted sums, in
+/// Sums over the instances that a model has learnt from, by which it can be updated with more. Their number does not grow with the
+/// number of instances. After an update with a [memory factor](crate::Online::memory_factor) below 1 they are weighted sums, in
 /// which earlier instances count less.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -24,16 +24,16 @@ pub struct Retained {
     pub shown: Vec<f64>,
     /// How many instances each cluster has.
     pub members: Vec<f64>,
-    /// How far instances are from what the model makes of them, by which others are judged.
+    /// The distribution of misfits, with which those of new instances are compared.
     pub(crate) spread: Spread,
-    /// What bases are solved from, where columns of V stand for clusters; else V itself.
+    /// The rows that the bases are solved from, if columns of V stand for clusters; `None`: the rows of V.
     pub(crate) rows: Option<Members>,
-    /// Sums over small groups of instances, as long as these are few.
+    /// Sums over small groups of instances, while the model is young.
     pub(crate) cells: Option<Cells>,
 }
 
 impl Retained {
-    /// Of a fit. Of its clusters, and of how far its instances are from what the model makes of them, nothing is told yet.
+    /// The sums of a fit. Clusters and misfits are added later.
     pub(crate) fn new(descent: &Descent, squares: Vec<f64>, schema: &Schema) -> Self {
         Self {
             totals: descent.basis_totals().clone(),
@@ -46,8 +46,8 @@ impl Retained {
         }
     }
 
-    /// With the clusters of a fit, of these centres and sizes. Where columns of V stand for clusters, it is told here which; and
-    /// the clusters of a fit to few instances are kept apart from those of the batches to come.
+    /// Adds the clusters of a fit, given their centres and sizes. If columns of V stand for clusters, this assigns them; the
+    /// clusters of a fit to few instances become the first cells.
     pub(crate) fn of_clusters(mut self, options: &Options, centres: &Matrix, sizes: &[usize]) -> Self {
         self.members = sizes.iter().map(|&size| size as f64).collect();
         if options.consolidate && options.latent == options.clusters {
@@ -58,13 +58,13 @@ impl Retained {
         self
     }
 
-    /// How many instances are remembered.
+    /// The number of instances, weighted by memory.
     #[must_use]
     pub fn instances(&self) -> f64 {
         self.members.iter().sum()
     }
 
-    /// Forgets a share of everything, but for views of which nothing new is known.
+    /// Multiplies all sums by `factor`, except those of views that are not renewed.
     pub(crate) fn fade(&mut self, factor: f64, renewed: &[bool]) {
         for (view, _) in renewed.iter().enumerate().filter(|(_, renewed)| **renewed) {
             let Totals { gram, cross, holes, .. } = &mut self.totals;
@@ -83,7 +83,7 @@ impl Retained {
         counts.chain(&mut self.spread.counts).for_each(|count| *count *= factor);
     }
 
-    /// Makes room for a view of which nothing is known yet.
+    /// Adds a view, with sums of zero.
     pub(crate) fn add_view(&mut self, features: usize) {
         let latent = self.totals.column_sums.len();
         self.totals.gram.push(Matrix::zeros(latent, latent));
@@ -97,7 +97,7 @@ impl Retained {
         }
     }
 
-    /// The statistics with those of a batch, some of whose views are those at `places` of the model.
+    /// The sum of these statistics and those of a batch. View i of the batch is view `places[i]` of the model.
     pub(crate) fn with(&self, batch: &Totals, places: &[usize]) -> Totals {
         fn add(into: &mut [f64], from: &[f64]) {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
@@ -112,7 +112,7 @@ impl Retained {
         totals
     }
 
-    /// Whether these are the numbers of views with so many features and of so many clusters.
+    /// Whether the sums have the shapes for views with these numbers of features and for these options.
     pub(crate) fn fits(&self, features: &[usize], options: &Options) -> bool {
         let Totals { cross, .. } = &self.totals;
         let positive = |values: &[f64]| values.iter().all(|value| *value >= 0.0);
@@ -134,21 +134,21 @@ impl Retained {
     }
 }
 
-/// The rows of V from which bases are solved, where columns stand for clusters: those of a start from the clusters (see
+/// The rows of V that bases are solved from, if columns stand for clusters: those of a start from the clusters (see
 /// `consolidate.rs`), at the scale that V had in the fit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Members {
     /// The column of each cluster.
     pub columns: Vec<usize>,
-    /// What an instance counts in each column.
+    /// The entry of an instance in the column of its cluster.
     pub scale: Vec<f64>,
 }
 
 impl Members {
-    /// Of a fit. Which column is whose is settled here once and for all: statistics of many batches are added up by it.
+    /// Matches the clusters of a fit with columns. The match stays fixed, because statistics of many batches are summed by it.
     fn new(retained: &Retained, centres: &Matrix) -> Self {
         let clusters = centres.columns();
-        // Entries of unit rows; their sums fit the whole numbers that are matched.
+        // Entries of unit rows as integers, whose sums do not overflow.
         let weight = |cluster: usize, column: usize| (centres[(column, cluster)] * 1e9) as i64;
         let matched = best_assignment(clusters, centres.rows(), weight);
         let columns: Vec<usize> =
@@ -172,7 +172,7 @@ impl Members {
             && self.scale.iter().all(|scale| *scale > 0.0)
     }
 
-    /// The rows of instances of these clusters. Of whom nothing is known, whose row of V is zero, nothing is made.
+    /// The rows of instances with these labels; zero for an instance whose row of V is zero.
     pub fn rows(&self, labels: &[usize], latent: &Matrix) -> Matrix {
         let mut rows = Matrix::zeros(latent.rows(), latent.columns());
         for (i, &label) in labels.iter().enumerate() {
@@ -188,15 +188,15 @@ impl Members {
     }
 }
 
-/// How far the instances that a model has learnt from are from what it makes of them.
+/// The distribution of the misfits of the instances that a model has learnt from.
 ///
 /// The misfit of an instance is its error in the views that it has, divided by the mean error there:
-/// `Σ_v w_vj ‖x_vj − U_v v_j‖² / Σ_v w_vj ε_v`, about 1, whichever views it has.
+/// `Σ_v w_vj ‖x_vj − U_v v_j‖² / Σ_v w_vj ε_v`, about 1 for any set of views.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spread {
     /// `Σ_j w_vj ‖x_vj − U_v v_j‖²` of each view.
     pub errors: Vec<f64>,
-    /// How many instances have a misfit in each of [`BINS`] ranges, four for each doubling.
+    /// Histogram of the misfits over [`BINS`] ranges, four per factor of two.
     pub counts: Vec<f64>,
 }
 
@@ -215,7 +215,7 @@ impl Spread {
     }
 }
 
-/// The IDs of instances that a model has learnt from, as hashes of 64 bits: eight bytes each, from which names cannot be read.
+/// The IDs of instances that a model has learnt from, as 64-bit hashes, from which the IDs cannot be recovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Learnt {
     /// In increasing order.
@@ -241,13 +241,13 @@ impl Learnt {
         self.hashes.binary_search(&hash(id)).is_ok()
     }
 
-    /// Merges two runs that are in order, which takes a stable sort no longer than to go over them.
+    /// Merges two sorted runs, which a stable sort does in linear time.
     #[expect(clippy::stable_sort_primitive, reason = "there are two runs")]
     fn sort(&mut self) {
         self.hashes.sort();
     }
 
-    /// Adds IDs; row numbers are none, since every batch has the same.
+    /// Adds IDs. Row numbers are not IDs: every batch has the same.
     pub(crate) fn add(&mut self, ids: &Ids) {
         if let Ids::Names(names) = ids {
             let mut new: Vec<u64> = names.iter().map(|name| hash(name)).collect();
@@ -259,7 +259,7 @@ impl Learnt {
     }
 }
 
-/// FNV-1a, mixed once more: the same on every machine and in every version.
+/// FNV-1a with a finaliser. Model files contain its values, so it must not change.
 fn hash(id: &str) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = id.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);

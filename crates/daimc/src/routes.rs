@@ -8,16 +8,10 @@
 //! Ways vote with a weight that falls by e with each [`PRECISION`] of the score, so that a difference that means nothing
 //! decides nothing.
 
-mod explore;
-mod plan;
-
 use crate::metrics::{Contingency, matching};
 use crate::neighbours::Nearest;
 use crate::options::Neighbours;
 use crate::{Error, Result};
-pub use explore::Decision;
-pub(crate) use explore::{Explored, Found, clusters, explore, nearest};
-pub(crate) use plan::Plan;
 
 /// About the difference of two scores that can be chance.
 const PRECISION: f64 = 0.02;

@@ -125,7 +125,7 @@ impl Scaling {
         let scalings = Self::alternatives(table.rows(), view, scale, &columns, tails)?;
         let rows = known.present() - columns.empty.len();
         let missing = MissingCells::new(rows, columns.partial, &columns.observed);
-        // As where nobody had to look.
+        // As if the features had not been read.
         let means = if scale == Scale::None && missing.instances == 0 { Vec::new() } else { columns.mean };
         let preparation = Preparation { log, ..Preparation::new(means) };
         Ok(Observed { scalings, preparation, missing, empty: columns.empty })

@@ -13,13 +13,13 @@ use crate::choice::choice;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Scale {
-    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) where there is but one feature. All other views
+    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) for a single feature. All other views
     /// are scaled by [`MinMaxUnit`](Self::MinMaxUnit) or by [`Unit`](Self::Unit), whichever gives the clusters that
     /// neighbours in single views predict better, on a sample of the instances; by [`Log`](Self::Log) or
     /// [`LogUnit`](Self::LogUnit) where values are dense, not negative and heavy-tailed.
     #[default]
     Auto,
-    /// As it is.
+    /// No scaling.
     None,
     /// Each row to length 1.
     Unit,
@@ -31,7 +31,7 @@ pub enum Scale {
     ZScore,
     /// Each feature to mean 0 and standard deviation 1, then each row to length 1.
     ZScoreUnit,
-    /// Each feature times `ln((1 + n) / (1 + n_f)) + 1`, where `n_f` of `n` rows have it, then each row to
+    /// Each feature times `ln((1 + n) / (1 + n_f)) + 1`, where `n_f` of `n` rows contain it, then each row to
     /// length 1.
     TfIdf,
     /// The logarithm `ln(1 + x)` of each value, each feature to the range 0 to 1, then each row to length 1. For abundances
@@ -89,8 +89,8 @@ pub struct Scaling {
     pub importance: f64,
     /// The length that rows had on average before they were brought to length 1; else 1.
     pub length: f64,
-    /// The mean square of the values of each feature, shifted and multiplied. They tell how long a row is some of whose cells
-    /// are missing. Empty: all are taken to be alike.
+    /// The mean square of the values of each feature, shifted and multiplied, from which the length of a row with missing cells is
+    /// estimated. Empty: equal for all features.
     pub squares: Vec<f64>,
 }
 
@@ -141,7 +141,7 @@ impl Scaling {
         self.undo_log(shift + own)
     }
 
-    /// Values near the largest number stay numbers, and those whose logarithms were taken stay above zero.
+    /// Undoes the logarithm. Results stay finite, and those of logarithms are not negative.
     fn undo_log(&self, value: f64) -> f64 {
         if self.scale.is_log() {
             value.exp_m1().clamp(0.0, f64::MAX)

@@ -1,19 +1,13 @@
 //! Whoever holds rows and their part of V.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::accelerator::Load;
 use crate::blocks::Blocks;
-use crate::scale::Scaling;
-use crate::source::Source;
 use crate::statistics::{Factors, Statistics};
 use crate::steps::latent::Solver;
-use crate::sweep::Sweep;
-use crate::text::quoted;
 use crate::views::index;
 use crate::{Error, Matrix, Result, Stop};
 
@@ -88,134 +82,6 @@ pub enum VStep {
         /// which V is normalised, are those of their result.
         after: Option<usize>,
     },
-}
-
-/// The rows of a [`Source`], on the processor of this machine.
-pub struct Cpu<'a> {
-    sweep: Arc<Sweep<'a>>,
-    v: Matrix,
-}
-
-impl<'a> Cpu<'a> {
-    /// All instances of a source, each view seen through its scaling, such as that of a
-    /// [`ViewModel`](crate::ViewModel::scaling).
-    ///
-    /// # Errors
-    /// When there is not a scaling for each view, one cannot be applied, or rows cannot be read.
-    pub fn new(source: &'a dyn Source, scalings: &[Scaling], latent: usize) -> Result<Self> {
-        Self::over(source, Blocks::all(source.instances()), scalings, latent)
-    }
-
-    /// As [`Cpu::new`], for a source that holds some of more instances: `range` of `total`, one of [`aligned`].
-    ///
-    /// # Errors
-    /// As [`Cpu::new`], and when the range is none of those.
-    pub fn part(
-        source: &'a dyn Source,
-        range: Range<usize>,
-        total: usize,
-        scalings: &[Scaling],
-        latent: usize,
-    ) -> Result<Self> {
-        let wrong = |reason: String| Error::Unsuitable { what: "range", value: format!("{range:?}"), reason };
-        if range.len() != source.instances() {
-            return Err(wrong(format!("the source has {} instances", source.instances())));
-        }
-        let blocks = Blocks::some(range.clone(), total).ok_or_else(|| {
-            wrong(format!("not whole leaves of {total} instances; take ranges from `aligned`"))
-        })?;
-        Self::over(source, blocks, scalings, latent)
-    }
-
-    fn over(source: &'a dyn Source, blocks: Blocks, scalings: &[Scaling], latent: usize) -> Result<Self> {
-        Ok(Self::of(Arc::new(Sweep::over(Load::part(source, blocks, scalings, latent)?))))
-    }
-
-    pub(crate) fn of(sweep: Arc<Sweep<'a>>) -> Self {
-        Self { sweep, v: Matrix::default() }
-    }
-
-    /// With these rows of V, whose statistics are known.
-    pub(crate) fn begun(sweep: Arc<Sweep<'a>>, v: Matrix) -> Self {
-        Self { sweep, v }
-    }
-
-    /// The rows of V.
-    pub(crate) fn into_latent(self) -> Matrix {
-        self.v
-    }
-
-    /// Fails if these factors are not those of the views, or there is no V yet.
-    fn check(&self, factors: &Factors) -> Result<()> {
-        let latent = self.sweep.latent();
-        let same = |what: &str, expected: usize, found: usize| {
-            if expected == found {
-                return Ok(());
-            }
-            Err(Error::LengthMismatch { what: what.into(), expected, found })
-        };
-        same("rows of V, which `start` gives", self.instances(), self.v.rows())?;
-        same("scale of V", latent, factors.scale.len())?;
-        let schema = self.sweep.scan.schema();
-        same("bases", schema.len(), factors.bases.len())?;
-        for (view, basis) in schema.views().zip(&factors.bases) {
-            same(
-                &format!("rows of the basis of view {}", quoted(view.name())),
-                view.features(),
-                basis.rows(),
-            )?;
-            same(&format!("columns of the basis of view {}", quoted(view.name())), latent, basis.columns())?;
-        }
-        Ok(())
-    }
-
-    /// `Σ_j w_j ‖x_j‖²` of each view, which a [`Descent`](crate::Descent) is told: those of all shards, added up.
-    #[must_use]
-    pub fn squares(&self) -> Vec<f64> {
-        self.sweep.sums_of_squares()
-    }
-}
-
-impl Shard for Cpu<'_> {
-    fn instances(&self) -> usize {
-        self.sweep.scan.instances()
-    }
-
-    fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics> {
-        self.hold(v, stop)?;
-        self.sweep.gather(&mut self.v, stop)
-    }
-
-    fn hold(&mut self, v: Matrix, _: &Stop) -> Result<()> {
-        let (rows, latent) = (self.instances(), self.sweep.latent());
-        if (v.rows(), v.columns()) != (rows, latent) {
-            let reason = format!("V must be {rows} × {latent}, instances × latent");
-            return Err(Error::Unsuitable {
-                what: "V",
-                value: format!("{} × {}", v.rows(), v.columns()),
-                reason,
-            });
-        }
-        self.v = v;
-        Ok(())
-    }
-
-    fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics> {
-        self.check(factors)?;
-        self.sweep.run(factors, step, &mut self.v, stop)
-    }
-
-    fn latent(&self) -> Matrix {
-        self.v.clone()
-    }
-
-    fn into_latent(self: Box<Self>) -> Matrix {
-        self.v
-    }
-
-    fn leading(&self, scale: &[f64]) -> Vec<u32> {
-        leading(&self.v, scale)
-    }
 }
 
 /// Many shards as one: those of [`aligned`] parts of the instances, in their order.

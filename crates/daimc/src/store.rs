@@ -482,7 +482,7 @@ impl Model {
             }
         }
         if let Some(references) = &self.references {
-            tensors.extend(references.tensors());
+            tensors.extend(references::tensors(references));
         }
         if let Some(retained) = &self.retained {
             tensors.extend(retained.tensors());

@@ -8,18 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::gathered::{GatheredRows, fetch_latent};
 use super::{Backend, Gathered};
-use crate::accelerator::DeviceUsed;
+use crate::accelerator::{Accelerator, Use, refused};
 use crate::blocks::Blocks;
-use crate::fit::Daimc;
 use crate::latent_rows::LatentRows;
 use crate::lens::Lens;
 use crate::neighbours::Shortened;
-use crate::options::Options;
 use crate::partition::rows::{Describe, Over, Pick, Prepare, Read, Reset, ScaleViews, in_order};
-use crate::partition::{TableId, clusters, runs};
+use crate::partition::{Reduction, TableId, clusters, registry, runs};
 use crate::place::Place;
-use crate::reduction::{self, Reduction};
-use crate::routes::Plan;
 use crate::scale::Observed;
 use crate::scan::Scan;
 use crate::source::{Buffer, RandomAccess, ReadError, Source};
@@ -66,7 +62,7 @@ pub trait Executor: Send {
 /// # Errors
 /// When they are not answers to the same request, and when both cover the same instances.
 pub fn merge(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
-    reduction::merge(one, other)
+    registry::merge(one, other)
 }
 
 /// The request by which a partition forgets everything but its rows, before it answers the [setup](Task::setup) of a task.
@@ -75,7 +71,7 @@ pub fn merge(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
 /// Never: it has no content.
 #[must_use]
 pub fn reset() -> Vec<u8> {
-    reduction::request(0, &Reset).expect("a request without content")
+    registry::request(0, &Reset).expect("a request without content")
 }
 
 /// Numbers tasks and remembers what the state of the partitions follows from.
@@ -164,8 +160,8 @@ impl<'a> Backend<'a> for Distributed<'a> {
         Ok(())
     }
 
-    fn hand_over(&mut self, _: &Daimc) -> Result<DeviceUsed> {
-        Ok(DeviceUsed::default())
+    fn hand_to(&mut self, accelerator: &dyn Accelerator, _: Use) -> Result<()> {
+        Err(refused(&accelerator.name(), "not supported for distributed fits; use the device cpu"))
     }
 
     fn lenses(&self) -> Result<Arc<[Lens]>> {
@@ -176,9 +172,9 @@ impl<'a> Backend<'a> for Distributed<'a> {
         self.stop.check()?;
         let mut all = self.lock();
         all.number += 1;
-        let (request, setup) = (reduction::request(self.fork, &reduction)?, all.log.setup());
+        let (request, setup) = (registry::request(self.fork, &reduction)?, all.log.setup());
         let task = Task { number: all.number, request: &request, setup: &setup };
-        let answer = reduction::result::<R>(&all.executor.run(&task)?)?;
+        let answer = registry::result::<R>(&all.executor.run(&task)?)?;
         let number = all.number;
         all.log.keep(self.fork, number, R::NAME, reduction.effect());
         all.views_read += reduction.views_read(self.given.len());
@@ -210,15 +206,7 @@ impl<'a> Backend<'a> for Distributed<'a> {
         1
     }
 
-    fn check_memory(&self, options: &Options, memory: Option<u64>) -> Result<()> {
-        let schema = self.schema(TableId::Prepared)?;
-        Plan::new(&schema, options).within(memory, &schema, options).map(|_| ())
-    }
-
-    fn plan(&self, options: &Options, memory: Option<u64>, _: &Watch) -> Result<Plan> {
-        let schema = self.schema(TableId::Prepared)?;
-        Plan::new(&schema, options).within(memory, &schema, options)
-    }
+    const GATHERS: bool = true;
 
     fn gather(&self, seed: u64, watch: &Watch) -> Result<Gathered<'a>> {
         let (rows, whole) = (self.table(TableId::Prepared, &watch.stop)?, self.lenses()?);

@@ -3,15 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Backend, Gathered};
-use crate::accelerator::DeviceUsed;
-use crate::fit::Daimc;
+use crate::accelerator::{Accelerator, Use};
 use crate::lens::Lens;
-use crate::options::Options;
-use crate::partition::{Partition, TableId};
+use crate::partition::{Partition, Reduction, TableId};
 use crate::place::Place;
 use crate::prepared::Prepared;
-use crate::reduction::Reduction;
-use crate::routes::Plan;
 use crate::scale::Observed;
 use crate::scan::Scan;
 use crate::source::Source;
@@ -77,8 +73,8 @@ impl<'a> Backend<'a> for Local<'a> {
         Ok(())
     }
 
-    fn hand_over(&mut self, fit: &Daimc) -> Result<DeviceUsed> {
-        self.lock().hand_over(|sweep| fit.hand_over(sweep))
+    fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()> {
+        self.lock().hand_over(|sweep| sweep.hand_to(accelerator, when))
     }
 
     fn lenses(&self) -> Result<Arc<[Lens]>> {
@@ -103,13 +99,7 @@ impl<'a> Backend<'a> for Local<'a> {
         if resident { 1 } else { rayon::current_num_threads() }
     }
 
-    fn check_memory(&self, _: &Options, _: Option<u64>) -> Result<()> {
-        Ok(())
-    }
-
-    fn plan(&self, options: &Options, memory: Option<u64>, watch: &Watch) -> Result<Plan> {
-        Plan::beside(&*self.sweep()?, options, memory, watch)
-    }
+    const GATHERS: bool = false;
 
     fn gather(&self, _: u64, _: &Watch) -> Result<Gathered<'a>> {
         let sweep = self.sweep()?;

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use super::Daimc;
+use super::explore::{self, Explored};
+use super::plan::Plan;
 use crate::neighbours::Nearest;
 use crate::options::{Neighbours, Options};
 use crate::prepared::Prepared;
-use crate::routes::{self, Explored, Plan, Route};
+use crate::routes::{self, Route};
 use crate::scale::{Alternatives, Observed, Scaling};
 use crate::scan::Scan;
 use crate::source::Buffer;
@@ -97,6 +99,6 @@ impl Daimc {
         let stop = scan.stop();
         let (sweep, v) = self.latent_of(Scan::new(part, stop), scalings)?;
         let plan = Plan::new(sweep.scan.schema(), &self.options);
-        routes::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
+        explore::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
     }
 }

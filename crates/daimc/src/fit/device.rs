@@ -2,10 +2,10 @@
 
 use super::Daimc;
 use crate::accelerator::{DeviceUsed, Use, refused};
+use crate::backend::Backend;
 use crate::estimate::Effort;
 use crate::options::{Neighbours, Options};
 use crate::steps::latent::Solver;
-use crate::sweep::Sweep;
 use crate::{Error, Result, Schema};
 
 /// Seconds that a fit takes on the processor at least, for its rows to be worth handing over.
@@ -13,14 +13,14 @@ const WORTH: f64 = 2.0;
 
 impl Daimc {
     /// Hands the rows to the accelerator, if there is one and it is to have them.
-    pub(crate) fn hand_over(&self, sweep: &mut Sweep<'_>) -> Result<DeviceUsed> {
+    pub(super) fn hand_over<'a>(&self, rows: &mut impl Backend<'a>, schema: &Schema) -> Result<DeviceUsed> {
         let Some((machine, when)) = &self.accelerator else { return Ok(DeviceUsed::default()) };
-        if *when == Use::WhereItPays && self.seconds(sweep.scan.schema()) < WORTH {
+        if *when == Use::WhereItPays && self.seconds(schema) < WORTH {
             let reason = format!("it needs less than {WORTH} seconds, which is not worth handing rows over");
             return Ok(DeviceUsed::cpu(Some(reason)));
         }
         let handed = match self.options.solver {
-            Solver::Coordinate => sweep.hand_to(&**machine, *when),
+            Solver::Coordinate => rows.hand_to(&**machine, *when),
             solver => Err(refused(
                 &machine.name(),
                 format!(

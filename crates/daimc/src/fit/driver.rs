@@ -2,23 +2,23 @@
 
 use std::ops::ControlFlow;
 
+use super::explore::{Decision, Found, clusters};
+use super::plan::Plan;
 use super::run::{Clock, Course, Each, Runs, shared};
-use super::{Daimc, Fit, Iteration, Timings, chance};
-use crate::accelerator::DeviceUsed;
+use super::{Daimc, Fit, Iteration, Timings, chance, importance, tune};
 use crate::backend::{Backend, Distributed, Executor, Local, labels_of};
 use crate::combine;
 use crate::consolidate::{attempt, restarted, rows_of, squares};
 use crate::descent::{Descent, Outcome};
 use crate::forest::Forest;
-use crate::importance;
 use crate::kmeans::Members;
 use crate::layout;
 use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, ViewModel};
 use crate::neighbours::{Graph, References};
+use crate::novelty;
 use crate::numbering;
-use crate::online;
 use crate::options::{Neighbours, Options, Penalty, ViewWeights};
 use crate::partition::TableId;
 use crate::partition::clusters::{
@@ -28,14 +28,13 @@ use crate::partition::rows::Ready;
 use crate::place::{self, Place};
 use crate::prepared::MissingCells;
 use crate::retained::{Learnt, Retained};
-use crate::routes::{self, Decision, Found};
 use crate::scale::{Alternatives, Observed, Scaling};
 use crate::scan::{off_the_pool, pool};
 use crate::source::Source;
 use crate::table::Table;
 use crate::views::index;
 use crate::watch::Stage;
-use crate::{Error, Ids, Matrix, Result, Schema, Stop, ViewOf, tune};
+use crate::{Error, Ids, Matrix, Result, Schema, Stop, ViewOf};
 
 /// The clusters of all instances, numbered by size.
 struct Clustered {
@@ -136,10 +135,10 @@ impl Daimc {
     /// All stages of a fit. A top-level fit has a `result` that is assessed.
     fn drive<'a, B: Backend<'a>>(&self, mut rows: B, each: Each<'_>, result: bool) -> Result<Fit> {
         let mut clock = Clock::new();
-        let (stop, to_the_end) = (rows.stop().clone(), Stop::new());
+        let stop = rows.stop().clone();
         let mut fit = self.clone();
-        let (observed, others) = fit.prepare(&mut rows, result)?;
-        let device = if result { rows.hand_over(&fit)? } else { DeviceUsed::default() };
+        let (schema, observed, others) = fit.prepare(&mut rows, result)?;
+        let device = fit.hand_over(&mut rows, &schema)?;
         let options = &fit.options;
         let prepare = clock.lap();
 
@@ -176,9 +175,6 @@ impl Daimc {
 
         let cancelled = stop.is_set();
         let (passes, objective) = (rows.passes(), descent.objective());
-        let prepared = rows.table(TableId::Prepared, &to_the_end)?;
-        let schema = prepared.schema().clone();
-        drop(prepared);
         let retained = Retained::new(&descent, squares(&rows)?, &schema);
         let (bases, alignments) = descent.into_parts();
         let (mut stability, mut by_run, mut chosen) = (None, Vec::new(), 0);
@@ -212,7 +208,7 @@ impl Daimc {
         if result && !cancelled {
             let (prepared, v) = (rows.table(TableId::Prepared, &stop)?, rows.table(TableId::Latent, &stop)?);
             let latent = |some: &[u32]| rows_of(&v, some);
-            chance::if_it_can_be_had(online::observe(prepared.rows(), &mut model, latent))?;
+            chance::if_it_can_be_had(novelty::observe(prepared.rows(), &mut model, latent))?;
         }
         if result && options.assess {
             let scalings: Vec<Scaling> = model.views.iter().map(|view| view.scaling.clone()).collect();
@@ -257,13 +253,13 @@ impl Daimc {
         })
     }
 
-    /// Decides how views are scaled and weighted and, if that is to be chosen, the penalty. Returns what was observed of the views,
-    /// and the scalings that were not taken.
+    /// Decides how views are scaled and weighted and, if that is to be chosen, the penalty. Returns the schema of
+    /// the prepared rows, what was observed of the views, and the scalings that were not taken.
     fn prepare<'a, B: Backend<'a>>(
         &mut self,
         rows: &mut B,
         result: bool,
-    ) -> Result<(Vec<Observed>, Option<Vec<Scaling>>)> {
+    ) -> Result<(Schema, Vec<Observed>, Option<Vec<Scaling>>)> {
         let stop = rows.stop().clone();
         let given = rows.table(TableId::Given, &stop)?;
         let (schema, instances) = (given.schema().clone(), given.instances());
@@ -273,8 +269,11 @@ impl Daimc {
         let observed = self.observe(&given)?;
         drop(given);
         rows.prepare(&observed)?;
-        rows.check_memory(&self.options, self.memory)?;
         let (given, prepared) = (rows.table(TableId::Given, &stop)?, rows.table(TableId::Prepared, &stop)?);
+        if B::GATHERS {
+            // Fails early if this process lacks the memory.
+            self.plan_to_gather(prepared.schema())?;
+        }
         let scalings = self.scalings(prepared.rows(), &observed)?;
         if self.options.penalty == Penalty::Auto {
             let watch = self.watch.begin(Stage::Penalty);
@@ -285,9 +284,10 @@ impl Daimc {
         }
         let others = rejected(&observed, &scalings);
         let lenses = self.weigh(&given, &prepared, scalings)?;
+        let schema = prepared.schema().clone();
         drop((given, prepared));
         rows.scale(lenses, self.options.latent)?;
-        Ok((observed, others))
+        Ok((schema, observed, others))
     }
 
     /// How each view may be scaled, and what is missing in it.
@@ -330,22 +330,28 @@ impl Daimc {
         }
     }
 
-    fn cut<'a>(&self, rows: &impl Backend<'a>, stop: &Stop) -> Result<(Option<Cut>, Decision)> {
+    fn cut<'a, B: Backend<'a>>(&self, rows: &B, stop: &Stop) -> Result<(Option<Cut>, Decision)> {
         let (options, watch) = (&self.options, self.watch.within(stop));
-        let plan = rows.plan(options, self.memory, &watch)?;
-        if plan.ways == Neighbours::Off {
-            return Ok((None, Decision::without(plan.refusal)));
+        let Options { clusters: count, seed, .. } = *options;
+        let (plan, gathered);
+        if B::GATHERS {
+            plan = self.plan_to_gather(rows.table(TableId::Prepared, stop)?.schema())?;
+            if plan.ways == Neighbours::Off {
+                return Ok((None, Decision::without(plan.refusal)));
+            }
+            gathered = rows.gather(seed, &watch)?;
+        } else {
+            gathered = rows.gather(seed, &watch)?;
+            plan = Plan::beside(&gathered.sweep, options, self.memory, &watch)?;
         }
-        let Options { clusters, seed, .. } = *options;
-        let gathered = rows.gather(seed, &watch)?;
-        let (found, decision) = routes::clusters(&gathered.sweep, plan, options, &gathered.v, &watch)?;
+        let (found, decision) = clusters(&gathered.sweep, plan, options, &gathered.v, &watch)?;
         let Some(Found { mut labels, confidence, directions, graph }) = found else {
             return Ok((None, decision));
         };
         // Before the bases are fitted to the clusters: columns of V follow their numbers.
-        numbering::by_size(&mut labels, clusters);
+        numbering::by_size(&mut labels, count);
         let (scan, lenses) = (&gathered.sweep.scan, &gathered.sweep.lenses);
-        let references = match References::new(scan, lenses, directions, &labels, clusters, seed, &watch) {
+        let references = match References::new(scan, lenses, directions, &labels, count, seed, &watch) {
             Err(Error::Interrupted) => None,
             made => {
                 let mut made = made?;
@@ -354,6 +360,11 @@ impl Daimc {
             }
         };
         Ok((Some(Cut { labels, confidence, references, graph }), decision))
+    }
+
+    /// The uses of neighbourhoods if rows are gathered in this process.
+    fn plan_to_gather(&self, schema: &Schema) -> Result<Plan> {
+        Plan::new(schema, &self.options).within(self.memory, schema, &self.options)
     }
 
     /// Takes over clusters of all instances, and fits the bases to them: one iteration, unless the fit is stopped.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::explore::Decision;
 use crate::accelerator::DeviceUsed;
 use crate::descent::Outcome;
 use crate::layout;
@@ -9,7 +10,6 @@ use crate::missingness::Missingness;
 use crate::model::Model;
 use crate::prepared::MissingCells;
 use crate::retained::Learnt;
-use crate::routes::Decision;
 use crate::significance::Significance;
 use crate::source::Source;
 use crate::steps::objective::Objective;

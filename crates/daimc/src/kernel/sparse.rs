@@ -8,7 +8,7 @@ use super::scalar::Scalar;
 /// A sparse matrix in compressed rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Csr<'a, T> {
-    /// Row i stands at `offsets[i]..offsets[i + 1]`.
+    /// Row i is at `offsets[i]..offsets[i + 1]`.
     pub offsets: &'a [usize],
     /// The column of each value, increasing within a row.
     pub columns: &'a [u32],

@@ -34,7 +34,7 @@ use crate::{Matrix, Result, Stop, View, Views};
 const PER_CLUSTER: usize = 3;
 
 impl Cells {
-    /// Adds the cells of a batch, whose views are those at `places`.
+    /// Adds the cells of a batch. Its view i is view `places[i]` of the model.
     fn add(&mut self, batch: &Totals, counts: &[f64], places: &[usize]) {
         let (old, new) = (self.members.len(), counts.len());
         let wider = |matrix: &Matrix, add: &dyn Fn(usize, usize) -> f64| {

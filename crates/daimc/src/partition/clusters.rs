@@ -4,14 +4,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{own_of, own_range};
-use super::{Found, Partition, TableId};
+use super::{Effect, Found, Partition, Reduction, TableId};
 use crate::cluster_sums::ClusterSums;
 use crate::confidence::confidence;
 use crate::forest::Forest;
 use crate::kmeans::{self, Members};
 use crate::lens::{Lens, Parts};
 use crate::missingness::Lacking;
-use crate::reduction::{Effect, Reduction};
 use crate::table::{Partial, unsuitable};
 use crate::views::index;
 use crate::{Matrix, Result};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Latent, Partition};
+use super::{Effect, Latent, Partition, Reduction};
 use crate::initialise::Votes;
-use crate::reduction::{Effect, Reduction};
 use crate::shard::{self, VStep};
 use crate::statistics::{Factors, Statistics};
 use crate::table::{Partial, unsuitable};

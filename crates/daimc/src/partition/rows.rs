@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Latent, Partition, TableId};
+use super::{Effect, Latent, Partition, Reduction, TableId};
 use crate::blocks::Blocks;
 use crate::lens::{Lens, Parts};
 use crate::neighbours;
 use crate::prepared::{Preparation, Prepared};
-use crate::reduction::{Effect, Reduction};
 use crate::schema::{Layout, Presence};
 use crate::source::Buffer;
 use crate::sweep::Sweep;

@@ -6,25 +6,11 @@ use std::sync::{Arc, PoisonError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::Partition;
-use crate::reduction::{Effect, Reduction};
+use super::{Effect, Partition, Reduction, Run};
 use crate::scan::Scan;
 use crate::table::{Partial, unsuitable};
 use crate::views::index;
 use crate::{Ids, Layout, Result, Schema, Stop, View, ViewSchema, Views};
-
-/// What a partition keeps of the runs.
-#[derive(Default)]
-pub(crate) struct Kept {
-    runs: BTreeMap<u32, Run>,
-}
-
-struct Run {
-    /// The rows of V, scaled to length 1, in single precision; empty once they are stacked.
-    rows: Vec<f32>,
-    latent: usize,
-    labels: Vec<u32>,
-}
 
 /// Keeps the rows of V and the clusters of a run.
 #[derive(Serialize, Deserialize)]
@@ -50,7 +36,7 @@ impl Reduction for Keep {
         let rows: Vec<f32> = v.iter_rows().flat_map(row).collect();
         let labels = found.labels.iter().map(|&label| index(label)).collect();
         let run = Run { rows, latent: v.columns(), labels };
-        partition.runs.lock().unwrap_or_else(PoisonError::into_inner).runs.insert(self.run, run);
+        partition.runs.lock().unwrap_or_else(PoisonError::into_inner).insert(self.run, run);
         Ok(())
     }
 }
@@ -70,11 +56,11 @@ impl Reduction for Stack {
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
         let blocks = *partition.blocks();
         let mut kept = partition.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let width: usize = kept.runs.values().map(|run| run.latent).sum();
+        let width: usize = kept.values().map(|run| run.latent).sum();
         let mut stacked = vec![0.0_f32; blocks.instances() * width];
         let mut at = 0;
         // One run after the other, so that less than twice the table is in memory.
-        for Run { rows, latent, .. } in kept.runs.values_mut() {
+        for Run { rows, latent, .. } in kept.values_mut() {
             let rows = std::mem::take(rows);
             for (stacked, row) in stacked.chunks_exact_mut(width).zip(rows.chunks_exact(*latent)) {
                 stacked[at..at + *latent].copy_from_slice(row);
@@ -108,8 +94,7 @@ impl Reduction for CompareRun {
     fn local(&self, partition: &mut Partition<'_>) -> Result<Vec<Overlap>> {
         let (first, found) = (partition.blocks().first() as u64, partition.found()?);
         let kept = partition.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let run =
-            kept.runs.values().nth(self.0 as usize).ok_or_else(|| unsuitable("the run was not kept"))?;
+        let run = kept.values().nth(self.0 as usize).ok_or_else(|| unsuitable("the run was not kept"))?;
         let mut overlaps: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
         for (i, (&label, &own)) in (first..).zip(found.labels.iter().zip(&run.labels)) {
             overlaps.entry((index(label), own)).or_insert((0, i)).0 += 1;
@@ -159,7 +144,7 @@ impl Reduction for Agree {
         let kept = partition.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut agreed = vec![0_usize; found.labels.len()];
         let mut by_run = Vec::with_capacity(self.0.len());
-        for (run, matched) in kept.runs.values().zip(&self.0) {
+        for (run, matched) in kept.values().zip(&self.0) {
             let mut count = 0;
             for ((&label, &own), agreed) in found.labels.iter().zip(&run.labels).zip(&mut agreed) {
                 if matched.binary_search(&(label, own as usize)).is_ok() {

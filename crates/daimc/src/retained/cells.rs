@@ -25,9 +25,9 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// The clusters of a young fit, if its bases were solved from clusters: from
+    /// One cell per cluster of a young fit whose bases were solved from clusters. From
     /// `S = D (diag(n) + f(n1ᵀ + 1nᵀ) + f²N 11ᵀ) D` and `C = (Σx + f Σ_all x 1ᵀ) D`, with f the floor of a start and D the scale of
-    /// its columns, follow n and Σx.
+    /// its columns, n and Σx follow.
     pub fn of_fit(retained: &Retained, members: &Members) -> Option<Self> {
         let clusters = members.columns.len();
         if retained.instances() >= INSTANCES * clusters as f64 {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::held_out::{By, Hidden, explained};
+use crate::fit::held_out::{By, Hidden, explained};
 use crate::kmeans::{sample, sample_instances};
 use crate::scan::Scan;
 use crate::source::{Buffer, MISSING, Source};

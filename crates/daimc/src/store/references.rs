@@ -5,21 +5,20 @@ use super::tensor::{Content, Tensor};
 use crate::Result;
 use crate::neighbours::{References, ViewReferences};
 
-impl References {
-    pub(super) fn tensors(&self) -> Vec<Tensor<'_>> {
-        let mut tensors = vec![Tensor::vector("references.labels", Content::Labels(&self.labels))];
-        for (i, own) in self.views.iter().enumerate() {
-            let mut push = |what: &str, content| {
-                tensors.push(Tensor::vector(format!("references.{i}.{what}"), content));
-            };
-            push("origin", Content::Numbers(&own.origin));
-            push("members", Content::Labels(&own.members));
-            push("rows", Content::Singles(&own.rows));
-            push("reach", Content::Singles(&own.reach));
-            tensors.push(Tensor::matrix(format!("references.{i}.directions"), &own.directions));
-        }
-        tensors
+/// The tensors of references.
+pub(super) fn tensors(references: &References) -> Vec<Tensor<'_>> {
+    let mut tensors = vec![Tensor::vector("references.labels", Content::Labels(&references.labels))];
+    for (i, own) in references.views.iter().enumerate() {
+        let mut push = |what: &str, content| {
+            tensors.push(Tensor::vector(format!("references.{i}.{what}"), content));
+        };
+        push("origin", Content::Numbers(&own.origin));
+        push("members", Content::Labels(&own.members));
+        push("rows", Content::Singles(&own.rows));
+        push("reach", Content::Singles(&own.reach));
+        tensors.push(Tensor::matrix(format!("references.{i}.directions"), &own.directions));
     }
+    tensors
 }
 
 impl Opened<'_> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::reduction::Effect;
+use crate::partition::Effect;
 
 /// Requests that a partition answers again if it takes the place of a lost one. Answered in the order of their numbers, they give
 /// the state of the lost one to the last bit.

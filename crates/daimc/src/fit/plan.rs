@@ -1,4 +1,4 @@
-//! Which ways to clusters are taken, decided from the shape of the data before any neighbour is looked for.
+//! The uses of neighbourhoods in a fit, decided from the shape of the data before any search.
 
 use super::explore::accelerated;
 use crate::estimate::{Effort, Shape, neighbours_bytes};
@@ -9,16 +9,16 @@ use crate::text;
 use crate::watch::Watch;
 use crate::{Error, Result, Schema, ViewOf};
 
-/// The ways to clusters that are taken.
+/// The planned uses of neighbourhoods.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// `Auto` stands for all, `Refine` and `Embed` for one beside V alone.
+    /// `Auto` stands for all, `Refine` and `Embed` for one in addition to V alone.
     pub ways: Neighbours,
-    /// Whether every pair may be compared where most neighbours are not found otherwise.
+    /// Whether all pairs may be compared if descent finds too few neighbours.
     pub thorough: bool,
-    /// Why others are not.
+    /// Why others are not used.
     pub refusal: Option<String>,
-    /// The neighbours in each view that an accelerator has found already; empty if there is none.
+    /// The neighbours in each view that an accelerator has found; empty without an accelerator.
     pub given: Vec<Option<Nearest>>,
 }
 
@@ -27,7 +27,7 @@ impl Plan {
         Self::where_found(schema, options, |_| false)
     }
 
-    /// The ways where an accelerator finds the neighbours in some of the views.
+    /// The plan if an accelerator finds the neighbours in some of the views.
     fn where_found(schema: &Schema, options: &Options, found: impl Fn(usize) -> bool) -> Self {
         let by = |ways, thorough, refusal| Self { ways, thorough, refusal, given: Vec::new() };
         if options.neighbours == Neighbours::Off {
@@ -65,12 +65,12 @@ impl Plan {
         Self { ways: Neighbours::Off, thorough: false, refusal, given: Vec::new() }
     }
 
-    /// The ways where rows are here, and neighbourhoods may take so many bytes beside them and the fit. An accelerator that holds
-    /// the rows is asked for neighbours first, if any way could be afforded with its help: whether it finds them is known only then.
-    /// It is not asked about views in which every pair is more than it can compare in the time of a descent.
+    /// The plan for rows of this process, if neighbourhoods may use `memory` bytes in addition to the rows and the fit. If the plan
+    /// depends on whether an accelerator finds the neighbours, it searches first, except in views where comparing all pairs
+    /// takes it longer than a descent on the CPU.
     ///
     /// # Errors
-    /// When there is no memory for what was asked for by name, when it is stopped, and when an accelerator fails.
+    /// When memory does not suffice for the use that the options name, after a request to stop, and when an accelerator fails.
     pub fn beside(sweep: &Sweep<'_>, options: &Options, memory: Option<u64>, watch: &Watch) -> Result<Self> {
         let schema = sweep.scan.schema();
         let Some(resident) = sweep.resident() else {
@@ -97,16 +97,16 @@ impl Plan {
         Self::where_found(schema, options, found).limited(memory, needed, "", options)
     }
 
-    /// The same where rows are [gathered](Shortened) first, by a process that may take so many bytes for it.
+    /// The same if rows are [gathered](Shortened) first, by a process that may use `memory` bytes for it.
     ///
     /// # Errors
-    /// When there is no memory for what was asked for by name.
+    /// When memory does not suffice for the use that the options name.
     pub fn within(self, memory: Option<u64>, schema: &Schema, options: &Options) -> Result<Self> {
         let needed = |ways| bytes(ways, schema, options.clusters);
         self.limited(memory, needed, " in the process that drives the fit", options)
     }
 
-    /// As many of the ways as there is memory for: all, the first of them, or none.
+    /// All, the first, or none of the planned uses, as memory permits.
     fn limited(
         self,
         memory: Option<u64>,
@@ -147,7 +147,7 @@ fn gathered(view: ViewOf<'_>) -> Shape {
     Shape { features: DIRECTIONS, entries: whole.present * DIRECTIONS, value: 4, sparse: false, ..whole }
 }
 
-/// Bytes that it takes to gather rows and V and to look for neighbours among them.
+/// Bytes needed to gather rows and V and to search for neighbours among them.
 fn bytes(ways: Neighbours, schema: &Schema, clusters: usize) -> f64 {
     let shapes: Vec<Shape> = schema.views().map(gathered).collect();
     // V, and a copy of it that is clustered.

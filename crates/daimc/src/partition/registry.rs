@@ -1,63 +1,11 @@
-//! Reductions over the partitions of a data set, and the messages that carry them.
-//!
-//! A [`Reduction`] has a local half, which a [`Partition`] computes over its rows and its part of V, and a [merge](Partial::merge)
-//! of two results. In one process the driver of a fit calls the local half. To partitions of other processes a reduction travels
-//! by name, as bytes: [`REDUCTIONS`] lists all of them.
+//! Reductions as messages. To partitions of other processes a reduction travels by name, as bytes; [`REDUCTIONS`] lists all of them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::partition::{Partition, clusters, latent, rows, runs};
+use super::{Partition, Reduction, clusters, latent, rows, runs};
 use crate::table::{Partial, unsuitable};
 use crate::{Result, kmeans, lens, scale};
-
-/// What a reduction does to the state of a partition: its prepared and scaled rows, V, labels. It decides which requests a
-/// partition answers again that takes the place of a lost one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Reads the state.
-    None,
-    /// Sets part of the state, which stays until the same reduction sets it again.
-    Sets,
-    /// Makes V from data that are in the request: what made V before is of no importance any more.
-    Begins,
-    /// Changes V or labels, starting from what they were.
-    Changes,
-    /// Puts V aside, before an attempt at a better one.
-    Saves,
-    /// Ends such an attempt: V is what was put aside.
-    Restores,
-    /// Ends such an attempt: V is the new one.
-    Accepts,
-    /// Keeps something for good that was made of V.
-    Keeps,
-    /// Forgets all state.
-    Resets,
-}
-
-/// A computation over the instances of all partitions.
-pub(crate) trait Reduction: Serialize + DeserializeOwned + Send + Sync {
-    /// The name in messages.
-    const NAME: &'static str;
-    /// The result over some of the instances.
-    type Partial: Partial;
-
-    /// What it does to the state of a partition.
-    fn effect(&self) -> Effect {
-        Effect::None
-    }
-
-    /// Of how many of this number of views it reads all rows.
-    fn views_read(&self, _views: usize) -> usize {
-        0
-    }
-
-    /// The result over the instances of a partition.
-    ///
-    /// # Errors
-    /// When rows cannot be read, when the partition is stopped, and when its state is not that which the reduction needs.
-    fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial>;
-}
 
 /// A reduction by its name: how a partition answers it, and how two answers are merged.
 pub(crate) struct Entry {
@@ -124,16 +72,21 @@ const REDUCTIONS: &[Entry] = &[
     Entry::of::<runs::Agree>(),
 ];
 
-/// The request for a reduction: the number of the [fork](Partition::fork) and the reduction.
+/// The request for a reduction: the number of the fork and the reduction.
 pub(crate) fn request<R: Reduction>(fork: u32, reduction: &R) -> Result<Vec<u8>> {
     encode(R::NAME, &(fork, reduction))
 }
 
-/// Answers a request.
-pub(crate) fn answer(partition: &mut Partition<'_>, request: &[u8]) -> Result<Vec<u8>> {
-    let (name, content) = named(request)?;
-    let (fork, content) = postcard::take_from_bytes::<u32>(content).map_err(|error| broken(&error))?;
-    (Entry::named(name)?.answer)(partition.forked(fork)?, content)
+impl Partition<'_> {
+    /// Answers a request of a [`Task`](crate::Task).
+    ///
+    /// # Errors
+    /// When rows cannot be read, when the bytes are no request, and when requests that it builds on were not answered before.
+    pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>> {
+        let (name, content) = named(request)?;
+        let (fork, content) = postcard::take_from_bytes::<u32>(content).map_err(|error| broken(&error))?;
+        (Entry::named(name)?.answer)(self.forked(fork)?, content)
+    }
 }
 
 /// The result of a reduction, from the merged answers of all partitions.

@@ -1,14 +1,23 @@
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::*;
+use crate::accelerator::{
+    Accelerator, Deferred, Device, DeviceUsed, Load, NearestOthers, Resident, Use, refused,
+};
 use crate::neighbours::nearest_in;
-use crate::shard::{Cpu, VStep};
+use crate::scan::Scan;
+use crate::shard::{Shard, VStep};
 use crate::simulate;
-use crate::source::{ReadError, RowStore, Rows};
+use crate::source::{Buffer, DeviceRows, ReadError, RowStore, Rows, Source};
 use crate::statistics::Statistics;
-use crate::sweep::Sweep;
+use crate::sweep::{Cpu, Sweep};
 use crate::synthetic::Synthetic;
-use crate::{Daimc, Factors, Fit, Neighbours, Outcome, Scale, Solver, View, Views};
+use crate::{
+    Daimc, Factors, Fit, Layout, Matrix, Neighbours, Outcome, Result, Scale, Scaling, Solver, Stop, View,
+    Views,
+};
 
 /// How often it was asked for what.
 #[derive(Debug, Default)]

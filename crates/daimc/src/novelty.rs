@@ -1,7 +1,12 @@
-//! Whether a model explains instances: how far they are from what it makes of them, beside those that it has learnt from.
+//! Instances that a model does not explain: how far they are from their reconstructions, compared with the instances that the
+//! model has learnt from.
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::kmeans;
 use crate::lens::Lens;
-use crate::model::Misfit;
+use crate::model::{Misfit, Model};
 use crate::retained::{BINS, Spread};
 use crate::scan::Scan;
 use crate::source::Buffer;
@@ -13,7 +18,7 @@ use crate::{Matrix, Result};
 const FIRST: f64 = -4.0;
 const PER_DOUBLING: f64 = 4.0;
 
-/// An instance is not explained if its misfit lies a range beyond that of all but this share of the instances before.
+/// An instance is unexplained if its misfit is one range beyond those of all but this share of the earlier instances.
 const TAIL: f64 = 0.005;
 
 /// Instances that are compared with each other, at most.
@@ -22,17 +27,17 @@ pub(crate) const MOST: usize = 2000;
 /// Instances that make a group, at least.
 const FEWEST: usize = 10;
 
-/// How often a group is looked for, and how often its prototype is found anew.
+/// The most groups that are looked for, and the rounds in which a prototype is refined.
 const GROUPS: usize = 8;
 const REFINEMENTS: usize = 4;
 
 impl Spread {
-    /// Whether anything is known.
+    /// Whether it contains at least one instance.
     fn is_known(&self) -> bool {
         self.counts.iter().sum::<f64>() >= 1.0
     }
 
-    /// Takes in instances whose errors in the views at `places` are known; they stand for `weight` instances each.
+    /// Adds instances, given their misfits in the views at `places`. Each counts as `weight` instances.
     pub fn add(&mut self, misfits: &[Misfit], shown: &[f64], places: &[usize], weight: f64) {
         for (misfit, &place) in misfits.iter().zip(places) {
             self.errors[place] += weight * misfit.error.iter().sum::<f64>();
@@ -42,7 +47,7 @@ impl Spread {
         }
     }
 
-    /// The misfit of each instance; none where nothing is to be explained.
+    /// The misfit of each instance; `None` for an instance without a nonzero row.
     pub fn misfits(&self, misfits: &[Misfit], shown: &[f64], places: &[usize]) -> Vec<Option<f64>> {
         let mean = |place: usize| if shown[place] > 0.0 { self.errors[place] / shown[place] } else { 0.0 };
         let means: Vec<f64> = places.iter().map(|&place| mean(place)).collect();
@@ -60,7 +65,7 @@ impl Spread {
         (0..instances).map(of_instance).collect()
     }
 
-    /// The misfit beyond which an instance is not explained.
+    /// The misfit above which an instance is unexplained.
     pub fn limit(&self) -> f64 {
         if !self.is_known() {
             return f64::INFINITY;
@@ -80,15 +85,41 @@ fn bin(misfit: f64) -> usize {
     (((misfit.log2() - FIRST) * PER_DOUBLING).floor().max(0.0) as usize).min(BINS - 1)
 }
 
-/// Where a range begins.
+/// The lower end of a range.
 fn edge(bin: usize) -> f64 {
     (FIRST + bin as f64 / PER_DOUBLING).exp2()
 }
 
-/// Groups of instances, given by their numbers in increasing order, that lie near each other: one prototype in each view
-/// explains them as well as the clusters explain other instances. What `limit` and `spread` say of an instance is asked of
-/// its distance to the prototype.
-pub(super) fn groups(
+/// Instances of a fit whose misfit is measured, at most.
+const SAMPLE: usize = 4096;
+
+/// Records in a model how far the instances of its fit are from their reconstructions, by a seeded sample of them. `latent`
+/// returns the rows of V of the sample.
+pub(crate) fn observe(
+    scan: &Scan<'_>,
+    model: &mut Model,
+    latent: impl FnOnce(&[u32]) -> Result<Matrix>,
+) -> Result<()> {
+    let mut rng = ChaCha8Rng::seed_from_u64(model.options.seed);
+    rng.set_stream(u64::MAX / 3);
+    let chosen = kmeans::sample_instances(scan.source(), SAMPLE, &mut rng);
+    let mut buffers: Vec<Buffer> = model.views.iter().map(|_| Buffer::default()).collect();
+    let some = Subset::pick(scan, &chosen, &mut buffers)?;
+    let some = Scan::new(&some, scan.stop());
+    let rows = latent(&chosen)?;
+    let (places, lenses) = model.lenses(&some)?;
+    let of_view = |own: usize| Misfit::of(&some, own, &lenses[own], &model.views[places[own]].basis, &rows);
+    let misfits = (0..places.len()).map(of_view).collect::<Result<Vec<_>>>()?;
+    let weight = scan.instances() as f64 / chosen.len().max(1) as f64;
+    if let Some(retained) = &mut model.retained {
+        retained.spread.add(&misfits, &retained.shown, &places, weight);
+    }
+    Ok(())
+}
+
+/// Groups of nearby instances among those given, whose numbers increase: one prototype per view explains a group as well as the
+/// clusters explain other instances. The distance to the prototype is judged by `limit` and `spread`, as a misfit is.
+pub(crate) fn groups(
     sweep: &Sweep<'_>,
     (spread, limit): (&Spread, f64),
     (shown, places): (&[f64], &[usize]),
@@ -121,8 +152,8 @@ pub(super) fn groups(
     Ok(found)
 }
 
-/// How far each instance is from the prototype of the densest part of them: the mean of all at first, then that of the half
-/// that is nearest to it.
+/// The distance of each instance from the prototype of their densest part: first the mean of all, then repeatedly the mean of the
+/// nearest half.
 fn near_each_other(sweep: &Sweep<'_>, judge: impl Fn(&[Misfit]) -> Vec<f64>) -> Result<Vec<f64>> {
     let scan = &sweep.scan;
     let mut weights = Matrix::from_fn(scan.instances(), 1, |_, _| 1.0);

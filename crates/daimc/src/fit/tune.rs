@@ -3,14 +3,15 @@
 
 use std::ops::ControlFlow;
 
-use crate::held_out::{By, Hidden, explained};
-use crate::importance::sampled;
+use super::Daimc;
+use super::held_out::{By, Hidden, explained};
+use super::importance::sampled;
+use crate::Result;
 use crate::options::Penalty;
 use crate::scan::Scan;
 use crate::source::Buffer;
 use crate::subset::Subset;
 use crate::watch::Watch;
-use crate::{Daimc, Result};
 
 /// The values of α and β to choose among, relative to the data.
 const ALPHAS: [f64; 2] = [0.1, 1.0];

@@ -10,13 +10,14 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::held_out::{By, Hidden, explained};
+use super::Daimc;
+use super::held_out::{By, Hidden, explained};
+use crate::Result;
 use crate::kmeans::sample;
 use crate::scan::Scan;
 use crate::source::{Buffer, Source};
 use crate::subset::Subset;
 use crate::watch::Watch;
-use crate::{Daimc, Result};
 
 /// The second time the first importances are in force, so that junk has not taken part in finding the clusters.
 const ROUNDS: u64 = 2;

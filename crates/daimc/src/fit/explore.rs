@@ -1,29 +1,30 @@
-//! Clusters from neighbourhoods, which V alone cannot find because it sees each instance by itself.
+//! Clusters from the neighbourhoods of instances in single views.
 //!
-//! In every view each instance is linked to its nearest others. A view's links count as much as its neighbours agree on the
-//! clusters that V has found, so that a view that knows nothing of them does no harm. The graphs of the views are fused,
-//! and every link is weighted by how much V agrees with it: views in which two clusters look alike link them, V tells them
-//! apart. Instances that only poorly trusted views show would be left almost without links; what they lack is made up by what
-//! V and the views say of their clusters ([`Anchors`]). The leading eigenvectors of that graph give clusters. Then the views are asked what they make of those: a
-//! discriminant is learnt from other instances than it is asked of. Eigenvectors and answers weight the links anew, twice.
+//! V treats each instance by itself and misses them. In every view each instance is linked to its nearest neighbours. The links of
+//! a view are weighted by how often its neighbours agree on the clusters of V, so that an uninformative view does no harm. The
+//! graphs of the views are fused, and every link is weighted by the similarity of the rows of V: where two clusters look alike in
+//! a view, V separates them. Instances that only views of little weight show would have almost no links; links derived from V and
+//! from the predictions of the views make up for it ([`Anchors`]). The leading eigenvectors of this graph give clusters. Each view
+//! then predicts these clusters by cross-fitted discriminants. Eigenvectors and predictions reweight the links, twice.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::Daimc;
 use super::plan::Plan;
-use super::{Route, score, vote, weights};
 use crate::accelerator::Resident;
 use crate::missingness::Missingness;
 use crate::neighbours::{Anchors, Evidence, Graph, NEIGHBOURS, Nearest, POWER, SINGLE, Search};
 use crate::options::{Neighbours, Options, ViewWeights};
 use crate::place::Place;
+use crate::routes::{Route, score, vote, weights};
 use crate::scaling::Scale;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::sweep::Sweep;
 use crate::text::list;
 use crate::watch::{Stage, Watch};
-use crate::{Daimc, Matrix, Result, View, Views, neighbours};
+use crate::{Matrix, Result, View, Views, neighbours};
 
 /// How often the views are asked about the clusters.
 const ROUNDS: usize = 2;
@@ -37,16 +38,16 @@ const COUNTED: usize = 4096;
 /// The least agreement of neighbours that counts as some.
 const LEAST_TRUST: f64 = 1e-3;
 
-/// What was made of the neighbourhoods, and why.
+/// How neighbourhoods were used, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What was done: `Auto` stands for the vote.
+    /// How they were used; `Auto` stands for the vote.
     pub used: Neighbours,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// The share of the true neighbours in each view that were found, estimated on a sample; empty where every pair was
-    /// compared, or none.
+    /// The share of the true neighbours that were found in each view, estimated on a sample; empty if all pairs or none were
+    /// compared.
     #[serde(default)]
     pub recall: Vec<f64>,
 }
@@ -58,7 +59,7 @@ impl Default for Decision {
 }
 
 impl Decision {
-    /// Neighbourhoods are not used, for this reason or because nobody wants them.
+    /// Neighbourhoods are not used, for this reason or because the options exclude them.
     pub(crate) fn without(refusal: Option<String>) -> Self {
         let reason = refusal.unwrap_or_else(|| "neighbourhoods were not asked for".into());
         Self { used: Neighbours::Off, reason, recall: Vec::new() }
@@ -69,7 +70,7 @@ impl Decision {
 pub(crate) struct Found {
     pub labels: Vec<usize>,
     pub confidence: Vec<f64>,
-    /// The directions in which the rows of each view are longest, unless it shows nobody.
+    /// The directions in which the rows of each view are longest; `None` for a view without instances.
     pub directions: Vec<Option<Matrix>>,
     /// The fused graph of the views, where a map of it is wanted.
     pub graph: Option<Graph>,
@@ -81,7 +82,7 @@ impl Route {
     }
 }
 
-/// The graphs of the views, as they are needed.
+/// The neighbours in all views.
 struct Graphs<'a> {
     scan: &'a Scan<'a>,
     options: &'a Options,
@@ -103,7 +104,7 @@ impl<'a> Graphs<'a> {
         Ok(Self { scan: &sweep.scan, options, watch, nearest, importance })
     }
 
-    /// DAIMC on the leading eigenvectors of each view's own graph: its V.
+    /// The V of DAIMC fitted to the leading eigenvectors of the graph of each view.
     fn embed(&self, resident: Option<&dyn Resident<'_>>) -> Result<Matrix> {
         let Options { clusters, seed, .. } = *self.options;
         let (n, source) = (self.scan.instances(), self.scan.source());
@@ -134,7 +135,7 @@ impl<'a> Graphs<'a> {
         Ok(model.latent)
     }
 
-    /// How far the neighbours of each rank in each view are to be trusted, which clusters that V alone has found tell.
+    /// The weight of the neighbours of each rank in each view, from the clusters of V alone.
     fn trust(&self, labels: &[usize]) -> Vec<Vec<f32>> {
         let pairs = self.nearest.iter().zip(&self.importance);
         pairs
@@ -146,7 +147,7 @@ impl<'a> Graphs<'a> {
     }
 }
 
-/// The neighbours of each instance in each view, where they are not given.
+/// The neighbours of each instance in each view; searched for unless given.
 pub(crate) fn nearest(
     sweep: &Sweep<'_>,
     options: &Options,
@@ -163,7 +164,7 @@ pub(crate) fn nearest(
     sweep.lenses.iter().enumerate().map(find).collect()
 }
 
-/// The same, found by an accelerator that holds the rows; `None` for views in which it cannot find them or is not to look.
+/// The same, found by an accelerator; `None` for views that it does not support and views that `looks` excludes.
 pub(super) fn accelerated(
     sweep: &Sweep<'_>,
     resident: &dyn Resident<'_>,
@@ -186,31 +187,31 @@ fn searching(sweep: &Sweep<'_>, view: usize, watch: &Watch) -> Watch {
     watch.begin(Stage::Search { view: sweep.scan.schema().view_name(view).into() })
 }
 
-/// The ways to clusters that neighbourhoods open beside that by V alone.
+/// The clusterings found with neighbourhoods.
 pub(crate) struct Explored {
-    /// What was found; empty if V is to be clustered and nothing else.
+    /// The clusterings; empty if V alone is to be clustered.
     pub routes: Vec<Route>,
-    /// The neighbours in each view, as far as they were looked for.
+    /// The neighbours in each view, if they were searched for.
     pub nearest: Vec<Nearest>,
-    /// The directions in which the rows of each view are longest, as far as routes were found.
+    /// The directions in which the rows of each view are longest, if clusterings were found.
     pub directions: Vec<Option<Matrix>>,
     /// The fused graph of the views, where a map of it is wanted.
     pub graph: Option<Graph>,
-    /// Why there are no routes, or fewer than asked for.
+    /// Why there are no clusterings, or fewer than planned.
     pub refusal: Option<String>,
 }
 
 impl Explored {
-    /// No routes but that of V, if any.
+    /// No clustering except that of V, if any.
     fn without(routes: Vec<Route>, nearest: Vec<Nearest>, refusal: Option<String>) -> Self {
         Self { routes, nearest, directions: Vec::new(), graph: None, refusal }
     }
 }
 
-/// The clusters that neighbourhoods and V give together, if they are to be used, and the decision.
+/// The clusters from neighbourhoods and V together, if neighbourhoods are used, and the decision.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted) soon after the fit was asked to stop, and when rows cannot be read.
+/// [`Error::Interrupted`](crate::Error::Interrupted) after a request to stop, and an error if rows cannot be read.
 pub(crate) fn clusters(
     sweep: &Sweep<'_>,
     plan: Plan,
@@ -247,7 +248,7 @@ pub(crate) fn clusters(
     Ok((Some(found), Decision { used: Neighbours::Auto, reason, recall }))
 }
 
-/// Finds clusters in every way that is planned.
+/// Finds the planned clusterings.
 ///
 /// # Errors
 /// As [`clusters`].
@@ -270,11 +271,11 @@ pub(crate) fn explore(
             format!("only {:.0} % of the neighbours in one of the views would have been found", 100.0 * lost);
         return Ok(Explored::without(Vec::new(), graphs.nearest, Some(refusal)));
     }
-    // A copy of V goes with the place: it is not kept.
+    // The copy of V is dropped with the place.
     let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?);
     let filled = (0..options.clusters).filter(|cluster| plain.labels.contains(cluster)).count();
     if filled < options.clusters {
-        // Whom a graph would tell apart are equal, or nearly so.
+        // A graph would separate rows that are equal, or nearly so.
         let refusal = Some(format!("V fills {filled} of {} clusters", options.clusters));
         return Ok(Explored::without(vec![plain], graphs.nearest, refusal));
     }
@@ -292,7 +293,7 @@ pub(crate) fn explore(
         let place = Place::cluster(graphs.embed(sweep.resident())?, options, &watch.stop)?;
         routes.push(Route::new(Neighbours::Embed, place));
     } else {
-        // Before there is a graph of all views, which would be held meanwhile.
+        // Before the fused graph is built, so that both are not in memory at once.
         let embedded = (ways == Neighbours::Auto).then(|| graphs.embed(sweep.resident())).transpose()?;
         let (fused, lack) = fuse(&graphs)?;
         graphs.nearest.iter_mut().for_each(Nearest::forget_distances);
@@ -320,9 +321,9 @@ pub(crate) fn explore(
     Ok(Explored { routes, nearest: graphs.nearest, directions, graph, refusal })
 }
 
-/// Cuts the fused graph, its links weighted by the given rows, of which the first are V; then, for some rounds, by the
-/// eigenvectors of the graph so weighted and by what the views say of the clusters so found. What instances lack in links,
-/// V and the views make up.
+/// Cuts the fused graph. Its links are weighted by the given rows, the first of which are V; then, for [`ROUNDS`] rounds, by the
+/// eigenvectors of that graph and the views' predictions of its clusters. V and the predictions link instances that have few
+/// links.
 fn cut(
     fused: &Graph,
     lack: &[f64],
@@ -336,7 +337,7 @@ fn cut(
     let mut anchors = Anchors::new(&along[..1], lack)?;
     let mut rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
     for _ in 0..ROUNDS {
-        // What went before is given up before the next eigenvectors are looked for: they take most memory.
+        // Freed before the next eigenvectors are computed, which need most memory.
         drop((weighted, anchors));
         let Place { latent, labels, .. } = Place::cluster(rows, options, &watch.stop)?;
         let said = evidence.of(&labels, clusters, watch)?;
@@ -349,8 +350,8 @@ fn cut(
     Ok(Place::cluster(rows, options, &watch.stop)?)
 }
 
-/// What each instance lacks in links, from 0 to 1: nothing where one of its views is trusted half as far as the best of all,
-/// the more the less its views are.
+/// The lack of links of each instance, from 0 to 1: 0 if one of its views has at least half the weight of the best view, and
+/// larger the less weight its views have.
 fn lack(source: &dyn Source, trust: &[Vec<f32>]) -> Vec<f64> {
     let mean =
         |ranks: &Vec<f32>| ranks.iter().copied().map(f64::from).sum::<f64>() / ranks.len().max(1) as f64;
@@ -364,10 +365,10 @@ fn lack(source: &dyn Source, trust: &[Vec<f32>]) -> Vec<f64> {
     (0..source.instances()).into_par_iter().map(of).collect()
 }
 
-/// How far the neighbours of each rank are to be trusted: the square of how much more often than by chance they are in the
-/// same cluster, 1 if they always are.
+/// The weight of the neighbours of each rank: the square of the share in the same cluster, corrected for chance. It is 1 if all
+/// are in the same cluster.
 fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
-    // Whole numbers, in whatever order they are added up.
+    // Sums of whole numbers, exact in any order.
     let counts = labels.par_iter().enumerate().with_min_len(COUNTED).fold(
         || [vec![0.0; nearest.most()], vec![0.0; nearest.most()], vec![0.0; clusters]],
         |[mut same, mut all, mut sizes], (i, label)| {
@@ -387,7 +388,7 @@ fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
     let shown = f64::max(sizes.iter().sum(), 1.0);
     let chance: f64 = sizes.iter().map(|size| (size / shown).powi(2)).sum();
     let beyond = |(same, all): (&f64, &f64)| (same / all.max(1.0) - chance) / (1.0 - chance);
-    // Where all are in one cluster, there is nothing to agree on.
+    // With a single cluster there is nothing to agree on.
     let ranks = same.iter().zip(&all).map(|rank| if chance < 1.0 { beyond(rank) } else { 0.0 });
     ranks.map(|beyond| beyond.max(LEAST_TRUST).powi(2)).collect()
 }

@@ -5,7 +5,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fit::Fit;
+use super::Fit;
 use crate::lens::Lens;
 use crate::linalg::product;
 use crate::model::Misfit;

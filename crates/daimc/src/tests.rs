@@ -1,0 +1,3 @@
+//! Tests of several layers together.
+
+mod accelerator;
