@@ -51,6 +51,11 @@ impl Model {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// The same model without the instances that it was fitted to.
+    fn without_instances(&self) -> Self {
+        Self(daimc::Fit::without_instances(self.0.model.clone()))
+    }
+
     /// How pickle makes it again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let make = py.get_type::<Self>().getattr("from_bytes")?;

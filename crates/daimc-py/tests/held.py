@@ -1,4 +1,4 @@
-"""Data that several hold, and what one process makes of them."""
+"""Data for distributed fits, and the fit of one process."""
 
 from functools import cache
 
@@ -51,7 +51,7 @@ KINDS = ["dense", "single precision", "sparse", "gaps"]
 
 def same(one, other):
     """Whether two fits are the same to the last bit."""
-    for name in ("labels_", "embedding_", "confidence_"):
+    for name in ("labels_", "embedding_", "confidence_", "contributions_"):
         np.testing.assert_array_equal(np.asarray(getattr(other, name)), getattr(one, name), err_msg=name)
     for own, theirs in zip(one.basis_ + one.alignment_, other.basis_ + other.alignment_):
         np.testing.assert_array_equal(theirs, own)

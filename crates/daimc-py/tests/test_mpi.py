@@ -29,7 +29,13 @@ if fails and rank == 2:
     own["first"] = own["first"].copy()
     own["first"][7, 1] = np.inf
 model = estimator(n_jobs=1).fit(own, mask={name: mask[rows] for name, mask in masks.items()}, comm=comm)
-np.savez(f"{sys.argv[1]}/{rank}.npz", labels=model.labels_, latent=model.embedding_, confidence=model.confidence_)
+np.savez(
+    f"{sys.argv[1]}/{rank}.npz",
+    labels=model.labels_,
+    latent=model.embedding_,
+    confidence=model.confidence_,
+    contributions=model.contributions_,
+)
 model.save(f"{sys.argv[1]}/{rank}.safetensors")
 """
 
@@ -51,8 +57,8 @@ def test_four_ranks_give_the_bits_of_one_process(tmp_path, edges):
     found = [np.load(tmp_path / f"{rank}.npz") for rank in range(4)]
     assert [len(own["labels"]) for own in found] == np.diff(edges).tolist()
     many = type(one).load(tmp_path / "3.safetensors")
-    many.labels_, many.embedding_, many.confidence_ = (
-        np.concatenate([own[name] for own in found]) for name in ("labels", "latent", "confidence")
+    many.labels_, many.embedding_, many.confidence_, many.contributions_ = (
+        np.concatenate([own[name] for own in found]) for name in ("labels", "latent", "confidence", "contributions")
     )
     same(one, many)
 

@@ -1,4 +1,4 @@
-"""Shards, whoever carries their requests: the same bits as one process, and none is ever missed."""
+"""Shards: the bits of one process with every option, also if a shard is lost."""
 
 import pickle
 
@@ -9,35 +9,41 @@ from held import KINDS, TOTAL, accuracy, alone, estimator, planted, same
 from daimc import shards
 
 
-class Engine:
-    """Shards in this process; before the request of some number one of them is lost."""
+class Shards:
+    """Shards in this process; before the task of some number one of them is lost."""
 
     def __init__(self, views, masks, parts, lost=None):
         self.ranges = shards.ranges(TOTAL, parts)
         self.shards = [self.make(views, masks, *own) for own in self.ranges]
-        self.requests, self.lost = {}, lost
+        self.requests, self.lost, self.last = {}, lost, 0
 
     def make(self, views, masks, start, stop):
         own = {name: view[start:stop] for name, view in views.items()}
         own_masks = {name: mask[start:stop] for name, mask in (masks or {}).items()}
         return shards.Shard(own, start, TOTAL, masks=own_masks)
 
-    def before(self, setup):
-        return [(number, self.requests[number]) for number in setup]
-
     def ask(self, number, request, setup):
-        self.requests[number] = request
+        self.last = number
+        self.requests = {old: self.requests[old] for old in setup} | {number: request}
         if number == self.lost:
             self.shards[0] = pickle.loads(pickle.dumps(self.shards[0]))
-        replies = [shard.answer(number, request, self.before(setup)) for shard in self.shards]
+        answers = [shard.answer(number, request) for shard in self.shards]
+        if number == self.lost and number > 1:
+            assert answers[0] is None and shards.merge(*answers) is None
+            answers[0] = self.shards[0].answer(number, request, [self.requests[old] for old in setup])
         # An answer that got lost is given again, and nothing else changes.
-        assert self.shards[-1].answer(number, request, self.before(setup)) == replies[-1]
-        return shards.merge(*reversed(replies))
+        assert self.shards[-1].answer(number, request) == answers[-1]
+        return shards.merge(*reversed(answers))
 
     def fit(self, model):
-        last, setup = shards.drive(model, TOTAL, self.ask)
-        found = [shard.place(last, self.before(setup)) for shard in self.shards]
-        model.embedding_, model.labels_, model.confidence_ = (np.concatenate(parts) for parts in zip(*found))
+        tasks, setup = shards.drive(model, TOTAL, self.ask)
+        labels = model.labels_
+        if self.lost == "at the end":
+            self.shards[0] = pickle.loads(pickle.dumps(self.shards[0]))
+            assert self.shards[0].place(model, tasks) is None
+        found = [shard.place(model, tasks, [self.requests[old] for old in setup]) for shard in self.shards]
+        model.embedding_, model.labels_, model.confidence_, model.contributions_ = map(np.concatenate, zip(*found))
+        np.testing.assert_array_equal(model.labels_, labels)
         return model
 
 
@@ -46,18 +52,38 @@ def test_shards_give_the_bits_of_one_process(kind):
     views, masks, _ = planted(kind)
     assess = kind == "gaps"
     one = estimator(assess=assess).fit(views, mask=masks)
-    many = Engine(views, masks, 3).fit(estimator(assess=assess))
+    many = Shards(views, masks, 3).fit(estimator(assess=assess))
     same(one, many)
     assert (many.significance_, many.reproducibility_) == (one.significance_, one.reproducibility_)
     np.testing.assert_array_equal(many.predict(views, mask=masks), one.predict(views, mask=masks))
 
 
-def test_a_shard_that_is_lost_comes_back_from_the_bases():
-    views, _, target = planted("dense")
-    undisturbed = Engine(views, None, 2).fit(estimator())
-    for lost in (3, 12, 18 + undisturbed.n_iter_ // 2, 22 + undisturbed.n_iter_):
-        found = Engine(views, None, 2, lost).fit(estimator())
-        assert abs(accuracy(target, found.labels_) - accuracy(target, undisturbed.labels_)) < 0.01
+OPTIONS = {
+    "runs": {"runs": 2},
+    "learned weights": {"view_weights": "learned"},
+    "automatic penalty": {"penalty": "auto", "max_iter": 3},
+    "start": {"init": np.tile([[1.0, 0.2, 0.1], [0.1, 1.0, 0.3]], (TOTAL // 2, 1))},
+    "map": {"map": True},
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_gives_the_bits_of_one_process(option):
+    views, _, _ = planted("dense")
+    one = estimator(**{"max_iter": 6, **OPTIONS[option]}).fit(views)
+    many = Shards(views, None, 3).fit(estimator(**{"max_iter": 6, **OPTIONS[option]}))
+    same(one, many)
+    np.testing.assert_array_equal(many.run_agreement_, one.run_agreement_)
+    if one.map_ is not None:
+        np.testing.assert_array_equal(many.map_, one.map_)
+
+
+def test_a_shard_that_is_lost_is_replaced_without_a_trace():
+    views, _, _ = planted("dense")
+    engine = Shards(views, None, 2)
+    undisturbed = engine.fit(estimator())
+    for lost in (1, 3, 12, engine.last // 2, engine.last, "at the end"):
+        same(undisturbed, Shards(views, None, 2, lost).fit(estimator()))
 
 
 def test_memory_maps_are_held_where_they_lie(tmp_path):
@@ -66,23 +92,36 @@ def test_memory_maps_are_held_where_they_lie(tmp_path):
     for name, view in views.items():
         np.save(tmp_path / f"{name}.npy", view)
         mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
-    same(alone("dense"), Engine(mapped, None, 2).fit(estimator()))
+    same(alone("dense"), Shards(mapped, None, 2).fit(estimator()))
 
 
-def test_a_model_without_instances_is_saved_and_places_others(tmp_path):
+def test_a_model_is_saved_with_its_instances_and_places_others(tmp_path):
     views, _, _ = planted("dense")
-    model = Engine(views, None, 2).fit(estimator(tol=0.1))
+    model = Shards(views, None, 2).fit(estimator(tol=0.1))
     model.save(tmp_path / "model.safetensors")
     loaded = type(model).load(tmp_path / "model.safetensors")
     some = {name: view[:50] for name, view in views.items()}
     np.testing.assert_array_equal(loaded.predict(some), model.predict(some))
-    assert len(loaded.labels_) == 0
+    np.testing.assert_array_equal(loaded.labels_, model.labels_)
+    model.report(tmp_path / "report.html", views)
+    assert "51" in (tmp_path / "report.html").read_text()
+
+
+def test_results_that_do_not_fit_into_memory_stay_in_the_shards(monkeypatch, tmp_path):
+    views, _, _ = planted("dense")
+    monkeypatch.setattr(shards._daimc, "available_memory", lambda: 100_000)
+    engine, model = Shards(views, None, 2), estimator(tol=0.1)
+    tasks, _ = shards.drive(model, TOTAL, engine.ask)
+    assert len(model.labels_) == 0
+    assert sum(len(shard.place(model, tasks).labels) for shard in engine.shards) == TOTAL
+    with pytest.raises(ValueError, match="the model has no instances"):
+        model.report(tmp_path / "report.html", views)
 
 
 def test_neighbourhoods_are_those_of_one_process_and_the_model_can_be_updated():
     views, _, target = planted("gaps")
     one = estimator(neighbours="refine", map=False).fit(views)
-    many = Engine(views, None, 3).fit(estimator(neighbours="refine"))
+    many = Shards(views, None, 3).fit(estimator(neighbours="refine"))
     assert one.neighbours_[0] == "refine" and many.neighbours_ == one.neighbours_
     same(one, many)
     some = {name: view[1000:3000] for name, view in views.items()}
@@ -96,11 +135,11 @@ def test_neighbourhoods_are_those_of_one_process_and_the_model_can_be_updated():
 def test_without_the_memory_neighbourhoods_are_off_and_say_so(monkeypatch):
     views, _, _ = planted("dense")
     monkeypatch.setattr(shards._daimc, "available_memory", lambda: 10_000_000)
-    model = Engine(views, None, 2).fit(estimator(neighbours="auto", tol=0.1))
+    model = Shards(views, None, 2).fit(estimator(neighbours="auto", tol=0.1))
     used, reason = model.neighbours_
     assert used == "off" and reason.startswith("they would take ") and reason.endswith("and there are 10 MB")
     with pytest.raises(ValueError, match="neighbours = refine: it would take .* of memory in the process that drives"):
-        Engine(views, None, 2).fit(estimator(neighbours="refine"))
+        Shards(views, None, 2).fit(estimator(neighbours="refine"))
 
 
 def test_rows_of_parts_are_found_again():
@@ -112,19 +151,8 @@ def test_rows_of_parts_are_found_again():
             assert rows.ravel().tolist() == list(range(start, stop))
 
 
-def test_what_cannot_be_had_from_several_is_refused():
-    def never(*_):
-        raise AssertionError("nobody is asked")
-
-    for params, words in [
-        ({"runs": 3}, "runs = 3"),
-        ({"penalty": "auto"}, "penalty"),
-        ({"view_weights": "learned"}, "view_weights"),
-        ({"init": np.ones((TOTAL, 3))}, "init = array: not where several hold the rows"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            shards.drive(estimator(**params), TOTAL, never)
+def test_errors_of_the_engine_and_of_ranges_are_raised():
     with pytest.raises(ValueError, match="not whole leaves"):
         shards.Shard({"first": np.ones((10, 2))}, 3, TOTAL)
     with pytest.raises(KeyError):  # what an engine raises ends the fit, and is raised
-        shards.drive(estimator(), TOTAL, lambda *_: {}["nobody"])
+        shards.drive(estimator(), TOTAL, lambda *_: {}["missing"])

@@ -20,14 +20,12 @@ pub(crate) struct ClusterSums {
     /// Of rows of V: clusters × latent.
     rows: Matrix,
     pub sizes: Vec<usize>,
-    /// The first instance; as many as there are if there is none.
-    pub first: Vec<usize>,
 }
 
 impl ClusterSums {
     pub fn new(clusters: usize, columns: usize) -> Self {
         let rows = Matrix::zeros(clusters, columns);
-        Self { rows, sizes: vec![0; clusters], first: vec![usize::MAX; clusters] }
+        Self { rows, sizes: vec![0; clusters] }
     }
 
     /// Those over the instances that are here, leaf by leaf.
@@ -43,7 +41,6 @@ impl ClusterSums {
                 for i in block {
                     let label = labels[i];
                     own.sizes[label] += 1;
-                    own.first[label] = own.first[label].min(blocks.first() + i);
                     let sum = own.rows.row_mut(label).iter_mut();
                     sum.zip(latent.row(i)).for_each(|(sum, value)| *sum += value);
                 }
@@ -68,20 +65,11 @@ impl ClusterSums {
         means.scale_columns(&factors);
         (means, self.sizes)
     }
-
-    /// The same clusters in another order.
-    pub fn ordered(&self, order: &[usize]) -> Self {
-        let rows =
-            Matrix::from_fn(order.len(), self.rows.columns(), |number, k| self.rows[(order[number], k)]);
-        let of = |all: &[usize]| order.iter().map(|&cluster| all[cluster]).collect();
-        Self { rows, sizes: of(&self.sizes), first: of(&self.first) }
-    }
 }
 
 impl Merge for ClusterSums {
     fn merge(&mut self, right: Self) {
         self.rows.values_mut().iter_mut().zip(right.rows.values()).for_each(|(own, right)| *own += right);
         self.sizes.iter_mut().zip(right.sizes).for_each(|(own, right)| *own += right);
-        self.first.iter_mut().zip(right.first).for_each(|(own, right)| *own = (*own).min(right));
     }
 }

@@ -13,6 +13,7 @@ mod plan;
 mod resampled;
 mod run;
 mod sample;
+mod search;
 mod tune;
 
 use std::sync::Arc;

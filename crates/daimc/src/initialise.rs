@@ -35,13 +35,6 @@ choice!(Initialisation, "initialisation": Aligned = "aligned", Paper = "paper");
 /// Added to every entry of the first V, so that none is stuck at zero.
 pub(crate) const FLOOR: f64 = 0.1;
 
-/// The first V, its statistics, and the bases to begin with.
-pub(crate) struct Start {
-    pub v: Matrix,
-    pub statistics: Statistics,
-    pub bases: Bases,
-}
-
 /// What the first V is made of: k-means has clustered each view by itself, and the clusters of the views were matched.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Votes {
@@ -62,19 +55,6 @@ struct Clustered {
     importance: f64,
     /// The column of V of each label.
     target: Vec<usize>,
-}
-
-/// Clusters each view by itself and makes the first V of the labels, in one pass over the data.
-pub(crate) fn initialise(
-    how: Initialisation,
-    sweep: &Sweep<'_>,
-    restarts: usize,
-    seed: u64,
-) -> Result<Start> {
-    let votes = Votes::gather(how, &sweep.scan, &sweep.lenses, sweep.latent(), restarts, seed)?;
-    let mut v = Matrix::zeros(sweep.scan.instances(), sweep.latent());
-    let statistics = votes.begin(sweep, &mut v)?;
-    Ok(Start { v, statistics, bases: votes.into_bases() })
 }
 
 impl Votes {

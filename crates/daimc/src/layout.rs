@@ -15,7 +15,8 @@ use rayon::prelude::*;
 
 use crate::kmeans::thin;
 use crate::matrix::dot;
-use crate::neighbours::{Graph, mix};
+use crate::neighbours::Graph;
+use crate::random::mix;
 use crate::watch::{Stage, Watch};
 use crate::{Matrix, Result, linalg};
 use forces::Point;

@@ -75,6 +75,7 @@ mod partition;
 mod patterns;
 mod place;
 mod prepared;
+mod random;
 mod retained;
 mod routes;
 mod scale;

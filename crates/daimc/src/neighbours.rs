@@ -24,7 +24,6 @@ use crate::lens::Lens;
 use crate::scan::Scan;
 use crate::watch::Watch;
 pub(crate) use anchors::Anchors;
-pub(crate) use descend::mix;
 pub(crate) use evidence::Evidence;
 pub(crate) use graph::{Graph, SINGLE};
 pub use references::References;

@@ -4,8 +4,6 @@
 use std::cmp::Reverse;
 
 use crate::Matrix;
-use crate::place::Place;
-use crate::scaling::Scaling;
 
 /// Numbers clusters by size; of equal ones that of the first instance comes first, and those without instances come last. The
 /// clusters under their former numbers, in the new order.
@@ -34,12 +32,6 @@ pub(crate) fn numbers(order: &[usize]) -> Vec<usize> {
     let mut numbers = vec![0; order.len()];
     order.iter().enumerate().for_each(|(number, &cluster)| numbers[cluster] = number);
     numbers
-}
-
-/// Numbers clusters and their centres by size.
-pub(crate) fn of_place((scaling, centres, mut place): (Scaling, Matrix, Place)) -> (Scaling, Matrix, Place) {
-    let order = by_size(&mut place.labels, centres.columns());
-    (scaling, columns(&centres, &order), place)
 }
 
 /// The columns of a matrix, one for each cluster, in the order of the clusters.

@@ -24,11 +24,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// The rows of V as data.
-    pub(crate) fn rows(v: &Matrix) -> Result<Views<'_>> {
-        Views::of_matrix(v)
-    }
-
     /// Assigns rows of V to given centres.
     pub(crate) fn new(v: Matrix, scaling: &Scaling, centres: &Matrix, stop: &Stop) -> Result<Self> {
         let (labels, confidence) = {

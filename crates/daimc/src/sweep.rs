@@ -6,6 +6,7 @@
 
 mod cpu;
 mod grams;
+mod hole_scratch;
 mod holes;
 mod tile;
 

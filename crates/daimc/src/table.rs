@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::forest::{Forest, Merge};
 use crate::scan::Scan;
-use crate::source::{Block, Buffer, Source};
+use crate::source::{Block, Buffer};
 use crate::{Error, Layout, Result, Schema, Stop};
 
 /// The result of a reduction over some of the rows.
@@ -106,10 +106,6 @@ pub(crate) trait Table: Sync {
     /// # Errors
     /// When rows cannot be read, when the table is stopped, and when a partition fails.
     fn reduce<R: RowReduction>(&self, reduction: &R, state: &mut R::State) -> Result<R::Partial>;
-
-    fn source(&self) -> &(dyn Source + Send + Sync + '_) {
-        self.rows().source()
-    }
 
     fn schema(&self) -> &Schema {
         self.rows().schema()

@@ -242,12 +242,16 @@ def _hold(pieces: Any, first: int, total: int, features: Any, threads: int) -> s
     return shards.Shard(views, first, total, masks=masks, features=features, threads=threads)
 
 
-def _answer(shard: shards.Shard, number: int, request: bytes, numbers: list[int], *setup: bytes) -> bytes:
-    return shard.answer(number, request, list(zip(numbers, setup)))
+def _answer(shard: shards.Shard, number: int, request: bytes, *setup: bytes) -> bytes | None:
+    return shard.answer(number, request, setup or None)
 
 
-def _found(shard: shards.Shard, _: int, request: bytes, numbers: list[int], *setup: bytes) -> shards.Place:
-    return shard.place(request, list(zip(numbers, setup)))
+def _found(shard: shards.Shard, tasks: int, model: DAIMC, *setup: bytes) -> shards.Place | None:
+    return shard.place(model, tasks, setup or None)
+
+
+def _is_missing(found: shards.Place | None) -> bool:
+    return found is None
 
 
 def _placed(estimator: DAIMC, pieces: Any, what: int) -> Any:
@@ -313,29 +317,35 @@ class _Cluster:
         kept = {*setup, number}
         self._requests = {old: own for old, own in {**self._requests, number: request}.items() if old in kept}
         self._sent = {old: own for old, own in self._sent.items() if old in kept}
+        before: list[int] = []
         while True:
             try:
-                replies = self._submit(_answer, number, setup)
-                # A client sends a message every ten milliseconds. That it lets the last replies go must not hold up the request.
+                answers = self._submit(_answer, number, self._carried(number), before)
+                # A client sends a message every ten milliseconds. Releasing the last answers must not delay the request.
                 self._last = []
-                while len(replies) > _FAN_IN:
-                    groups = (replies[i : i + _FAN_IN] for i in range(0, len(replies), _FAN_IN))
-                    replies = [self.client.submit(shards.merge, *group, pure=False) for group in groups]
-                merged = shards.merge(*_awaited(self.client, replies, self.homes))
-                self._last = replies
-                return merged
+                while len(answers) > _FAN_IN:
+                    groups = (answers[i : i + _FAN_IN] for i in range(0, len(answers), _FAN_IN))
+                    answers = [self.client.submit(shards.merge, *group, pure=False) for group in groups]
+                merged = shards.merge(*_awaited(self.client, answers, self.homes))
+                self._last = answers
+                if merged is not None:
+                    return merged
+                # A shard was made anew, and needs the requests that its state follows from.
+                before = setup
             except _Lost:
                 self._again()
 
-    def found(self, request: bytes, setup: list[int]) -> list[Any]:
-        """What was found, shard by shard, where they are."""
-        number = max(self._requests) + 1
-        self._requests[number] = request
+    def found(self, tasks: int, setup: list[int], model: DAIMC) -> list[Any]:
+        """The results, shard by shard, on the workers."""
+        light = self.client.scatter(model, broadcast=True, hash=False)
+        before: list[int] = []
         while True:
             try:
-                found = self._submit(_found, number, setup)
-                _awaited(self.client, found, self.homes, fetch=False)
-                return found
+                found = self._submit(_found, tasks, light, before)
+                missing = [self.client.submit(_is_missing, own, pure=False) for own in found]
+                if not any(_awaited(self.client, missing, self.homes)):
+                    return found
+                before = setup
             except _Lost:
                 self._again()
 
@@ -345,15 +355,15 @@ class _Cluster:
         self._await_workers()
         self._settle()
 
-    def _submit(self, task: Any, number: int, setup: list[int]) -> list[Any]:
-        request, before = self._carried(number), [self._carried(old) for old in setup]
+    def _submit(self, task: Any, number: int, content: Any, setup: list[int]) -> list[Any]:
+        before = [self._carried(old) for old in setup]
         return [
-            self.client.submit(task, shard, number, request, setup, *before, workers=[home], pure=False)
+            self.client.submit(task, shard, number, content, *before, workers=[home], pure=False)
             for shard, home in zip(self.shards, self.homes)
         ]
 
     def _carried(self, number: int) -> Any:
-        """A request as tasks take it: itself where it is small, which saves a round trip, or else one that all workers have."""
+        """A request as an argument of tasks: itself if it is small, which saves a round trip, otherwise a copy on each worker."""
         if len(self._requests[number]) * len(self.shards) <= _WITH_TASKS:
             return self._requests[number]
         if number not in self._sent:
@@ -422,15 +432,19 @@ def fit(estimator: DAIMC, X: Any, mask: Any, client: Any) -> None:
     logger.info("%d instances in %d shard(s), on %d worker(s)", total, len(ranges), len(client.nthreads()))
     cluster = _Cluster(client, rows, given.features, ranges)
     del rows
-    found = cluster.found(*shards.fitted(estimator, total, cluster.ask))
+    tasks, setup = shards.fitted(estimator, total, cluster.ask)
+    found = cluster.found(tasks, setup, estimator._without_instances())
     sizes = [stop - start for start, stop in ranges]
-    names = ("embedding_", "labels_", "confidence_")
-    for number, (name, dtype) in enumerate(zip(names, (np.float64, np.int64, np.float64))):
+    columns = {"embedding_": estimator.basis_[0].shape[1], "contributions_": len(estimator.view_names_)}
+    for number, name in enumerate(("embedding_", "labels_", "confidence_", "contributions_")):
+        dtype = np.int64 if name == "labels_" else np.float64
         own = [client.submit(itemgetter(number), place, pure=False) for place in found]
-        shape = (estimator.basis_[0].shape[1],) if name == "embedding_" else ()
+        shape = (columns[name],) if name in columns else ()
         blocks = [da.from_delayed(block, (size, *shape), dtype) for block, size in zip(own, sizes)]
         whole = da.concatenate(blocks).rechunk({0: tuple(given.partitions)})
         setattr(estimator, name, _framed(given, whole))
+    if estimator.map_ is not None:
+        estimator.map_ = _framed(given, da.from_array(estimator.map_, chunks=(tuple(given.partitions), 2)))
     labels: Any = estimator.labels_
     estimator.ids_ = da.arange(total, chunks=(tuple(given.partitions),)) if given.frame is None else labels.index
     given.frame = None

@@ -339,20 +339,20 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             name. If views are joined by ID, a DataFrame has IDs as index and views as columns.
         client : dask.distributed.Client, default=None
             If views are Dask collections: the client of the Dask cluster; by default the current one. Partitions
-            become shards on the workers that hold them, and `labels_`, `embedding_` and `confidence_` are Dask
-            collections.
+            become shards on the workers that hold them, and `labels_`, `embedding_`, `confidence_`, `contributions_` and
+            `map_` are Dask collections.
         comm : mpi4py.MPI.Comm, default=None
             Every rank passes its own rows of the same views and receives the results for them. The model is the same
             on all ranks.
 
         Notes
         -----
-        With Dask and MPI `contributions_` and `map_` are not available; several runs, learned view weights, an
-        automatic penalty and an array as `init` raise an error. For neighbourhoods, V and the rows of the views are
-        gathered in the process of the client, or on rank 0: views of up to 128 features, and sparse ones of up to 512
-        bytes a row, as they are, others along the 128 directions in which rows are longest. If that process lacks the memory, neighbourhoods are off, and
-        `neighbours_` says so. The result is identical for any number of processes, and to the last bit to that of one
-        process unless rows were shortened.
+        With Dask and MPI all parameters work as in one process, except `device`. For neighbourhoods, V and the rows of the
+        views are gathered in the process of the client, or on rank 0: views of up to 128 features, and sparse ones of
+        up to 512 bytes a row, as they are, others projected on their 128 leading directions. If that process lacks the
+        memory, neighbourhoods are off, and `neighbours_` says so. The result is identical for any number of processes, and
+        to the last bit to that of one process unless rows were projected. `report` and `save` include the instances if V,
+        labels and confidence of all instances fit into the memory of that process.
         """
         self._fit(X, y, mask, client, comm)
         return self
@@ -714,6 +714,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         light = copy(self)
         for name in ("labels_", "embedding_", "confidence_", "contributions_", "ids_"):
             light.__dict__.pop(name, None)
+        light._model = self._model.without_instances()
         return light
 
     def _framed(self, rows: NDArray[np.float64], data: Data) -> NDArray[np.float64]:

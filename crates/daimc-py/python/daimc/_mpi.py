@@ -1,4 +1,4 @@
-"""Fits to rows that the ranks of an MPI communicator hold, each its own."""
+"""Fits to the rows of all ranks of an MPI communicator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Failed:
-    """What went wrong on one of the ranks."""
+    """An error on one of the ranks."""
 
     def __init__(self, rank: int, error: BaseException) -> None:
         self.rank = rank
@@ -27,7 +27,7 @@ class _Failed:
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """Answers of two ranks. One may have no rows, and the first failure is told."""
+    """Merges the answers of two ranks. A rank may have no rows. Of several failures the one of the lowest rank is kept."""
     failures = [reply for reply in (one, other) if isinstance(reply, _Failed)]
     if failures:
         return min(failures, key=lambda failed: failed.rank)
@@ -37,7 +37,7 @@ def _merged(one: Any, other: Any) -> Any:
 
 
 class _Ranks:
-    """The shards of all ranks. Rank 0 asks; what fails anywhere ends the fit everywhere."""
+    """The shards of all ranks. Rank 0 drives the fit; an error on any rank ends it on all."""
 
     def __init__(self, comm: Any) -> None:
         self.comm = comm
@@ -45,56 +45,57 @@ class _Ranks:
         self.shard: shards.Shard | None = None
 
     def together(self, work: Any) -> list[Any]:
-        """What each rank has worked out; an error if one of them could not."""
+        """Runs work on each rank and returns all results; raises the error of a rank that failed."""
         try:
             own = work()
         except Exception as error:  # noqa: BLE001
             own = _Failed(self.rank, error)
-        everybody = self.comm.allgather(own)
-        failed = next((each for each in everybody if isinstance(each, _Failed)), None)
+        results = self.comm.allgather(own)
+        failed = next((each for each in results if isinstance(each, _Failed)), None)
         if failed is not None:
             raise failed.error()
-        return list(everybody)
+        return list(results)
 
     def ask(self, number: int, request: bytes, setup: list[int]) -> bytes:
-        """Carries a request of rank 0 to all ranks."""
-        self.comm.bcast((number, request, setup), root=0)
-        reply = self._answer(number, request, setup)
-        if isinstance(reply, _Failed):
-            raise reply.error()
-        return bytes(reply)
+        """Carries a request of rank 0 to all ranks. Ranks are never replaced, so `setup` is not needed."""
+        self.comm.bcast((number, request), root=0)
+        answer = self._answer(number, request)
+        if isinstance(answer, _Failed):
+            raise answer.error()
+        return bytes(answer)
 
-    def _answer(self, number: int, request: bytes, setup: list[int]) -> Any:
-        reply: Any = None
+    def _answer(self, number: int, request: bytes) -> Any:
+        answer: Any = None
         try:
             if self.shard is not None:
-                # Nobody is ever replaced, so numbers are enough.
-                reply = self.shard.answer(number, request, [(earlier, b"") for earlier in setup])
+                answer = self.shard.answer(number, request)
         except Exception as error:  # noqa: BLE001
-            reply = _Failed(self.rank, error)
-        return self.comm.reduce(reply, op=_merged, root=0)
+            answer = _Failed(self.rank, error)
+        return self.comm.reduce(answer, op=_merged, root=0)
 
-    def drive(self, estimator: DAIMC, instances: int) -> tuple[bytes, list[int]]:
-        """Fits on rank 0; the other ranks answer, and have the same model in the end."""
+    def drive(self, estimator: DAIMC, instances: int) -> int:
+        """Fits on rank 0 and returns the number of tasks. The other ranks answer, and have the same model in the end."""
         if self.rank == 0:
             try:
-                last = shards.fitted(estimator, instances, self.ask)
+                tasks, _ = shards.fitted(estimator, instances, self.ask)
             except BaseException as error:
                 # One that came from a rank names it already.
                 self.comm.bcast(str(error) if str(error).startswith("rank ") else _Failed(0, error).error().args[0], root=0)
                 raise
-            self.comm.bcast((last, estimator._model.to_bytes()), root=0)
-            return last
+            light = estimator._model.without_instances().to_bytes()
+            self.comm.bcast((tasks, estimator.map_, light), root=0)
+            return tasks
         while True:
-            told = self.comm.bcast(None, root=0)
-            if isinstance(told, str):
-                raise RuntimeError(told)
-            if len(told) == 3:
-                self._answer(*told)
+            message = self.comm.bcast(None, root=0)
+            if isinstance(message, str):
+                raise RuntimeError(message)
+            if len(message) == 2:
+                self._answer(*message)
                 continue
-            (request, setup), model = told
+            tasks, map_, model = message
             estimator._adopt(_daimc.Model.from_bytes(model), None)
-            return request, setup
+            estimator.map_ = map_
+            return int(tasks)
 
 
 def fit(estimator: DAIMC, X: Any, mask: Any, comm: Any) -> None:
@@ -126,20 +127,23 @@ def fit(estimator: DAIMC, X: Any, mask: Any, comm: Any) -> None:
     ranks.together(hold)
     if ranks.rank == 0:
         logger.info("%d instances on %d rank(s)", total, len(ranges))
-    request, setup = ranks.drive(estimator, total)
+    tasks = ranks.drive(estimator, total)
 
     def place() -> shards.Place | None:
-        own = None if ranks.shard is None else ranks.shard.place(request, [(earlier, b"") for earlier in setup])
+        own = None if ranks.shard is None else ranks.shard.place(estimator, tasks)
         found.append(own)
         return None
 
     found: list[shards.Place | None] = []
     ranks.together(place)
     own = _returned(comm, found[0], moves)
-    estimator.embedding_, estimator.labels_, estimator.confidence_ = own
+    estimator.embedding_, estimator.labels_, estimator.confidence_, estimator.contributions_ = own
     estimator.n_features_in_ = sum(len(basis) for basis in estimator.basis_)
     first = sum(lengths[: ranks.rank])
-    estimator.ids_ = np.arange(first, first + lengths[ranks.rank])
+    last = first + lengths[ranks.rank]
+    estimator.ids_ = np.arange(first, last)
+    if estimator.map_ is not None:
+        estimator.map_ = estimator.map_[first:last]
 
 
 def _exchanged(comm: Any, views: list[View], moves: list[list[tuple[int, int, int]]]) -> list[Any]:
@@ -182,7 +186,7 @@ def _rows_of(pieces: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _returned(comm: Any, found: shards.Place | None, moves: list[list[tuple[int, int, int]]]) -> shards.Place:
-    """What was found for the rows that this rank gave, from whoever held them."""
+    """The results for the rows that this rank gave, from the ranks whose shards have them."""
     rank, count = comm.Get_rank(), comm.Get_size()
     sent: list[list[Any]] = [[] for _ in range(count)]
     if found is not None:
@@ -192,4 +196,4 @@ def _returned(comm: Any, found: shards.Place | None, moves: list[list[tuple[int,
             sent[source].append((start, [part[begin:end] for part in found]))
             begin = end
     pieces = sorted((piece for own in comm.alltoall(sent) for piece in own), key=lambda piece: piece[0])
-    return shards.Place(*(np.concatenate([piece[1][part] for piece in pieces]) for part in range(3)))
+    return shards.Place(*(np.concatenate([piece[1][part] for piece in pieces]) for part in range(4)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daimc import __version__
+from daimc._dask import is_dask
 from daimc._data import Data
 from daimc._settings import threads_of
 from daimc._tables import is_series, text_of
@@ -24,11 +25,20 @@ def page_of(model: DAIMC, X: Any, truth: Any, title: str | None, mask: Any) -> s
     """The page, if X is what the model was fitted to."""
     if X is None:
         raise TypeError("X is needed: give the data of the fit, report(path, X), as a model does not keep them")
+    if is_dask(X):
+        import dask
+
+        X, mask = dask.compute(X, mask)
     data = model._read(X, mask, reset=False)
     absent = set(model.view_names_) - {view.name for view in data.views}
     if absent:
         raise ValueError(f"X does not show the view '{min(absent)}': give the data of the fit")
     instances, expected = int(np.count_nonzero(data.seen)), len(model._model.labels)
+    if expected == 0:
+        raise ValueError(
+            "the model has no instances, which a report shows: it was saved without them, or they did not fit into the memory "
+            "of the process that drove the fit"
+        )
     if instances != expected:
         raise ValueError(f"X has {instances} instances, but the model was fitted to {expected}: give the data of the fit")
     classes = None if truth is None else _classes(truth, data)

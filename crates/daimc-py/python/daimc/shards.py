@@ -1,28 +1,25 @@
-"""Fits to rows that several processes hold, in whatever engine carries bytes between them.
+"""Fits to rows in several processes, over whatever carries bytes between them.
 
-A :class:`Shard` holds some of the instances and their rows of V. :func:`drive` fits: it asks, all shards answer, and their
-answers are merged two at a time, in any order, by :func:`merge`. An engine needs no more than to carry requests to
-everybody and to bring merged answers back; Dask and MPI are two (see `DAIMC.fit`). The result is the same to the last bit for any
-number of shards, and without neighbourhoods the same as that of one process.
+A :class:`Shard` has some of the instances and their rows of V. :func:`drive` fits: it passes tasks to a function that carries them
+to all shards and merges their answers two at a time, in any order, by :func:`merge`. Dask and MPI are two ways to carry
+tasks (see `DAIMC.fit`). The result is that of one process, to the last bit, for any number of shards.
 
 >>> import numpy as np
 >>> from daimc import DAIMC, datasets, shards
 >>> data = datasets.make_views(40_000, 3, [5, 4], random_state=0)
->>> held = [
+>>> parts = [
 ...     shards.Shard({name: view[start:stop] for name, view in data.views.items()}, start, 40_000)
 ...     for start, stop in shards.ranges(40_000, 2)
 ... ]
->>> requests = {}
->>> def before(setup):  # what a shard is asked first that takes the place of one that was lost
-...     return [(number, requests[number]) for number in setup]
 >>> def ask(number, request, setup):
-...     requests[number] = request
-...     return shards.merge(*(shard.answer(number, request, before(setup)) for shard in held))
->>> model = DAIMC(3, random_state=0, assess=False, neighbours="off")
->>> last, setup = shards.drive(model, 40_000, ask)
->>> labels = np.concatenate([shard.place(last, before(setup)).labels for shard in held])
->>> bool((labels == model.predict(data.views)).mean() > 0.99)
+...     return shards.merge(*(shard.answer(number, request) for shard in parts))
+>>> model = DAIMC(3, random_state=0, assess=False)
+>>> tasks, setup = shards.drive(model, 40_000, ask)
+>>> labels = np.concatenate([shard.place(model, tasks).labels for shard in parts])
+>>> bool((labels == model.labels_).all())
 True
+
+A shard that replaces a lost one is brought into its state by the requests of the tasks in `setup`; see :meth:`Shard.answer`.
 """
 
 from __future__ import annotations
@@ -48,16 +45,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Ask", "Place", "Shard", "drive", "merge", "ranges"]
 
-#: Carries a request to all shards: its number, its bytes, and the numbers of earlier requests that each must have answered.
-Ask: TypeAlias = Callable[[int, bytes, list[int]], bytes]
+#: Carries a request to all shards and returns their merged answers. Given are the number of the task, the request, and the
+#: numbers of the earlier tasks that the state of a shard follows from.
+Ask: TypeAlias = Callable[[int, bytes, list[int]], bytes | None]
 
 
 class Place(NamedTuple):
-    """What was found for some instances."""
+    """The results for some instances."""
 
     latent: NDArray[np.float64]
     labels: NDArray[np.int64]
     confidence: NDArray[np.float64]
+    contributions: NDArray[np.float64]
 
 
 class Shard:
@@ -81,7 +80,7 @@ class Shard:
 
     Notes
     -----
-    It can be pickled. Its rows travel then, and its rows of V do not: where it arrives, they are made again from the bases.
+    A shard can be pickled. Its rows travel, its rows of V do not: they are computed again from the requests of the fit.
     """
 
     def __init__(
@@ -105,13 +104,21 @@ class Shard:
             parts.append(part)
         self._shard = _daimc.Shard(parts, first, total, threads)
 
-    def answer(self, number: int, request: bytes, setup: Sequence[tuple[int, bytes]]) -> bytes:
-        """Answers a request. A shard that has not answered those of `setup` does so first; asked twice, it answers alike."""
-        return self._shard.answer(number, request, list(setup))
+    def answer(self, number: int, request: bytes, setup: Sequence[bytes] | None = None) -> bytes | None:
+        """Answers a task of a fit. Asked twice, it answers alike.
 
-    def place(self, request: bytes, setup: Sequence[tuple[int, bytes]]) -> Place:
-        """What was found for the instances, once :func:`drive` has ended."""
-        return Place(*self._shard.place(request, list(setup)))
+        A shard that has not answered the task before (it was made anew) answers the requests of `setup` first. Without them it
+        returns `None`.
+        """
+        return self._shard.answer(number, request, None if setup is None else list(setup))
+
+    def place(self, model: DAIMC, tasks: int, setup: Sequence[bytes] | None = None) -> Place | None:
+        """Returns the results for the instances, once :func:`drive` has fitted a model in this many tasks.
+
+        As in :meth:`answer`, a shard that was made anew needs the requests of `setup`.
+        """
+        found = self._shard.place(model._model.without_instances().to_bytes(), tasks, None if setup is None else list(setup))
+        return None if found is None else Place(*found)
 
     def __reduce__(self) -> Any:
         return _make, self._given
@@ -130,18 +137,19 @@ def _bytes_of(matrix: Any) -> int:
     return int(np.asarray(matrix).nbytes)
 
 
-def merge(*replies: bytes) -> bytes:
-    """Merges the answers of several shards to the same request; those of others may still come."""
-    return reduce(_daimc.merge, replies)
+def merge(*answers: bytes | None) -> bytes | None:
+    """Merges the answers of some shards to the same request; `None` if one of them did not answer."""
+    known = [answer for answer in answers if answer is not None]
+    return reduce(_daimc.merge, known) if len(known) == len(answers) else None
 
 
 def ranges(total: int, parts: int) -> list[tuple[int, int]]:
-    """Where at most so many shards of about the same size begin and end. Few instances cannot be parted."""
+    """Returns where at most `parts` shards of about the same size begin and end. Few instances are in one shard."""
     return cut(total, [total * part // parts for part in range(1, parts)])
 
 
 def cut(total: int, wanted: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges of shards that begin as near as can be to where it is wanted."""
+    """Ranges of shards that begin as near as possible to the wanted edges."""
     edges = np.array(_daimc.leaves(total))
     # The last leaf may be short, so that all instances end where it does.
     nearest = {int(edges[np.abs(edges - edge).argmin()]) for edge in wanted}
@@ -167,48 +175,44 @@ def assemble(parts: Sequence[tuple[Any, int, int]]) -> Any:
     return sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
 
 
-def drive(estimator: DAIMC, instances: int, ask: Ask) -> tuple[bytes, list[int]]:
-    """Fits an estimator to instances that shards hold.
-
-    The estimator can then place new instances, but has none of its own: `labels_`, `embedding_` and `confidence_` are empty. What
-    was found is with the shards.
+def drive(estimator: DAIMC, instances: int, ask: Ask) -> tuple[int, list[int]]:
+    """Fits an estimator to the instances of all shards.
 
     Parameters
     ----------
     estimator : DAIMC
-        What to fit. For neighbourhoods, rows (shortened to 128 numbers in wide views) and V are gathered in this process; if it
-        has not the memory, they are off, and `neighbours_` tells. Several runs, learned view weights, an automatic penalty and a
-        given start are refused, and there is no map.
+        The estimator to fit. For neighbourhoods, rows (projected to 128 numbers in wide views) and V are gathered in this process;
+        if they do not fit into its memory, neighbourhoods are off, and `neighbours_` says so. `labels_`, `embedding_` and
+        `confidence_` are those of all instances if they fit into memory, otherwise empty. `contributions_` is computed by
+        the shards: see :meth:`Shard.place`.
     instances : int
-        How many there are in all.
+        The number of instances in all shards.
     ask : callable
         Carries a request to all shards and returns their merged answers.
 
     Returns
     -------
-    request, setup
-        The last request, for :meth:`Shard.place`, and the numbers of those that it follows from.
+    tasks, setup
+        The number of tasks, and the numbers of those that the state of a shard follows from, for :meth:`Shard.place`.
     """
-    last = fitted(estimator, instances, ask)
+    done = fitted(estimator, instances, ask)
     warn_of_fit(estimator._model, stacklevel=3)
-    return last
+    return done
 
 
-def fitted(estimator: DAIMC, instances: int, ask: Ask) -> tuple[bytes, list[int]]:
-    """What :func:`drive` does, without a warning of what the fit has to say against its result."""
+def fitted(estimator: DAIMC, instances: int, ask: Ask) -> tuple[int, list[int]]:
+    """Does what :func:`drive` does, without warnings about the result."""
     clusters, seed = clusters_of(estimator.n_clusters), seed_of(estimator.random_state)
     options, start = estimator._options()
-    if start is not None:
-        raise ValueError("init = array: not where several hold the rows; use 'aligned' or 'paper'")
     if instances < clusters:
         raise ValueError(f"n_samples={instances} should be >= n_clusters={clusters}")
     resolved = json.loads(_daimc.resolve(clusters, seed, options))
     progress = Progress(bool(estimator.verbose), resolved["max_iterations"])
-    course = _Course(ask)
+    last = _Last(ask)
     try:
         threads, each = threads_of(estimator.n_jobs), progress if progress.wanted else None
         memory = _daimc.available_memory()
-        model, last = _daimc.drive(instances, clusters, seed, options, threads, memory, course, each)
+        model = _daimc.drive(instances, clusters, seed, options, start, threads, memory, last, each)
     except BaseException as error:
         progress.close("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
         raise
@@ -223,16 +227,17 @@ def fitted(estimator: DAIMC, instances: int, ask: Ask) -> tuple[bytes, list[int]
         estimator.n_iter_,
         estimator.objective_,
     )
-    return last, course.setup
+    return last.number, last.setup
 
 
-class _Course:
-    """Remembers what a shard must have answered by now."""
+class _Last:
+    """Remembers the last task."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self.number = 0
         self.setup: list[int] = []
 
-    def __call__(self, number: int, request: bytes, setup: list[int]) -> bytes:
-        self.setup = setup
+    def __call__(self, number: int, request: bytes, setup: list[int]) -> bytes | None:
+        self.number, self.setup = number, setup
         return self._ask(number, request, setup)

@@ -112,10 +112,6 @@ impl<'a> Distributed<'a> {
         Ok(all)
     }
 
-    pub fn given(&self) -> &Schema {
-        &self.given
-    }
-
     fn lock(&self) -> MutexGuard<'_, Coordinator<'a>> {
         self.coordinator.lock().unwrap_or_else(PoisonError::into_inner)
     }

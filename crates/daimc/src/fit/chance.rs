@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Daimc, explore};
+use super::{Daimc, search};
 use crate::options::Options;
 use crate::place::Place;
 use crate::prepared::Prepared;
@@ -137,7 +137,7 @@ impl Daimc {
         let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
         let labels = Place::by_columns(v, &self.options, stop)?.labels;
         let quiet = Watch::default().within(stop);
-        let nearest = explore::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
+        let nearest = search::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
         Ok(routes::agreement(&labels, self.options.clusters, &nearest))
     }
 }

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Daimc;
 use super::plan::Plan;
+use super::search::nearest;
 use crate::accelerator::Resident;
 use crate::missingness::Missingness;
-use crate::neighbours::{Anchors, Evidence, Graph, NEIGHBOURS, Nearest, POWER, SINGLE, Search};
+use crate::neighbours::{Anchors, Evidence, Graph, Nearest, POWER, SINGLE};
 use crate::options::{Neighbours, Options, ViewWeights};
 use crate::place::Place;
 use crate::routes::{Route, score, vote, weights};
@@ -24,7 +25,7 @@ use crate::source::Source;
 use crate::sweep::Sweep;
 use crate::text::list;
 use crate::watch::{Stage, Watch};
-use crate::{Matrix, Result, View, Views, neighbours};
+use crate::{Matrix, Result, View, Views};
 
 /// How often the views are asked about the clusters.
 const ROUNDS: usize = 2;
@@ -145,46 +146,6 @@ impl<'a> Graphs<'a> {
             })
             .collect()
     }
-}
-
-/// The neighbours of each instance in each view; searched for unless given.
-pub(crate) fn nearest(
-    sweep: &Sweep<'_>,
-    options: &Options,
-    given: Vec<Option<Nearest>>,
-    thorough: bool,
-    watch: &Watch,
-) -> Result<Vec<Nearest>> {
-    let search = Search { count: NEIGHBOURS, seed: options.seed, thorough };
-    let mut given = given.into_iter();
-    let find = |(view, lens)| match given.next().flatten() {
-        Some(found) => Ok(found),
-        None => neighbours::nearest(&sweep.scan, view, lens, search, &searching(sweep, view, watch)),
-    };
-    sweep.lenses.iter().enumerate().map(find).collect()
-}
-
-/// The same, found by an accelerator; `None` for views that it does not support and views that `looks` excludes.
-pub(super) fn accelerated(
-    sweep: &Sweep<'_>,
-    resident: &dyn Resident<'_>,
-    looks: impl Fn(usize) -> bool,
-    seed: u64,
-    watch: &Watch,
-) -> Result<Vec<Option<Nearest>>> {
-    let search = Search { count: NEIGHBOURS, seed, thorough: true };
-    let find = |(view, lens)| {
-        if !looks(view) {
-            return Ok(None);
-        }
-        let watch = searching(sweep, view, watch);
-        neighbours::by_accelerator(resident, &sweep.scan, view, lens, search, &watch)
-    };
-    sweep.lenses.iter().enumerate().map(find).collect()
-}
-
-fn searching(sweep: &Sweep<'_>, view: usize, watch: &Watch) -> Watch {
-    watch.begin(Stage::Search { view: sweep.scan.schema().view_name(view).into() })
 }
 
 /// The clusterings found with neighbourhoods.

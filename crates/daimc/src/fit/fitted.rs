@@ -65,8 +65,9 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// A model alone, of whose instances and of whose fit nothing is known.
-    pub(crate) fn without_instances(model: Model) -> Self {
+    /// Wraps a bare model: per-instance fields are empty.
+    #[must_use]
+    pub fn without_instances(model: Model) -> Self {
         Self {
             missing_cells: vec![MissingCells::default(); model.views.len()],
             ids: Ids::Numbers(0),

@@ -1,6 +1,6 @@
 //! The uses of neighbourhoods in a fit, decided from the shape of the data before any search.
 
-use super::explore::accelerated;
+use super::search::accelerated;
 use crate::estimate::{Effort, Shape, neighbours_bytes};
 use crate::neighbours::{DIRECTIONS, Nearest, Shortened, gathering};
 use crate::options::{Neighbours, Options};

@@ -15,7 +15,7 @@
 use rayon::prelude::*;
 
 use crate::Result;
-use crate::neighbours::mix;
+use crate::random::mix;
 use crate::watch::Watch;
 
 /// A place on the map.

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::descend::mix;
 use super::lists::{FRESH, Lists, NONE, point};
 use crate::index::index;
+use crate::random::mix;
 
 /// The lists as they are when a round begins, and for each point those in whose lists it is, in any order.
 pub(super) struct Links {

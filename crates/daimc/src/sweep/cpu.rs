@@ -58,11 +58,6 @@ impl<'a> Cpu<'a> {
         Self { sweep, v: Matrix::default() }
     }
 
-    /// A shard with these rows of V, whose statistics are known.
-    pub(crate) fn begun(sweep: Arc<Sweep<'a>>, v: Matrix) -> Self {
-        Self { sweep, v }
-    }
-
     /// The rows of V.
     pub(crate) fn into_latent(self) -> Matrix {
         self.v

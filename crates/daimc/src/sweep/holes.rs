@@ -11,10 +11,9 @@
 //! Where V is made optimal for the bases, it is so for the cells that are there: such a row has a Gram matrix of its own,
 //! `G_j = G − Σ_{f ∈ h(j)} u_f u_fᵀ`.
 
-use std::ops::Range;
-
 use pulp::{Arch, Simd, WithSimd};
 
+use super::hole_scratch::{Hole, HoleRow, HoleScratch};
 use super::tile::{Run, Tile};
 use super::{Plan, Sweep};
 use crate::index::index;
@@ -22,44 +21,6 @@ use crate::kernel::LANES;
 use crate::lens::{CrossSums, Lens, padded};
 use crate::source::Block;
 use crate::steps::latent::{Parts, Passes, Solver, Step};
-
-/// What rows that lack cells need, kept from tile to tile.
-#[derive(Default)]
-pub(super) struct HoleScratch {
-    /// The rows of the tile that lack cells.
-    rows: Vec<HoleRow>,
-    /// Their missing cells: the feature, and what stands there.
-    cells: Vec<Hole>,
-    /// `r` of one view, in lanes.
-    right: Vec<f64>,
-    /// A row of V and of r, padded.
-    v: Vec<f64>,
-    r: Vec<f64>,
-    /// `r` of the tile, while another is worked with.
-    kept: Vec<f64>,
-    gram: Vec<f64>,
-    /// A row of V and of r among empty lanes.
-    own_v: Vec<f64>,
-    own_right: Vec<f64>,
-}
-
-/// A row that lacks cells in a view.
-#[derive(Clone)]
-struct HoleRow {
-    lane: usize,
-    view: usize,
-    /// The row of the view's matrix.
-    row: usize,
-    /// Its cells among those of the tile.
-    cells: Range<usize>,
-}
-
-#[derive(Clone, Copy)]
-struct Hole {
-    feature: u32,
-    /// The scaled value that stands there.
-    stored: f64,
-}
 
 impl HoleScratch {
     /// Forgets the tile before.

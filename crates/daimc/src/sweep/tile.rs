@@ -3,7 +3,7 @@
 use std::array::from_fn;
 use std::ops::Range;
 
-use super::holes::HoleScratch;
+use super::hole_scratch::HoleScratch;
 use super::{Plan, Sweep};
 use crate::kernel::LANES;
 use crate::kernel::gram::Gram;

@@ -1,7 +1,7 @@
 //! What data may be and where they may come from.
 
 mod bad_input;
-mod elsewhere;
+mod distributed;
 mod hostile;
 #[path = "../made/mod.rs"]
 mod made;

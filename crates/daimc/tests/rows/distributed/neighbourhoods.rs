@@ -1,10 +1,10 @@
-//! Neighbourhoods among rows that others hold: what says who is near whom is gathered, and the clusters go back.
+//! Neighbourhoods among the rows of several partitions: rows are gathered, and clusters are sent back.
 
 use super::*;
 use daimc::Model;
 
 #[test]
-fn of_short_rows_give_the_bits_of_a_fit_at_one_place() {
+fn of_short_rows_give_the_bits_of_a_fit_in_one_process() {
     let data = data(3);
     let options = Daimc::new(3).seed(5).assess(false).neighbours(Neighbours::Refine);
     let one = options.fit(&data.views(0..TOTAL, false)).unwrap();
@@ -48,8 +48,9 @@ impl Wide {
         if part { Views::part(views) } else { Views::new(views) }.unwrap()
     }
 
-    fn fit(&self, options: &Daimc, parts: usize, lost: Option<u64>) -> Found {
-        fit_parts(options, SOME, |range| self.views(range, true), parts, lost).unwrap()
+    fn fit(&self, options: &Daimc, parts: usize, lost: Option<u64>) -> (Found, u64) {
+        let views = split(SOME, parts, |range| self.views(range, true));
+        fit_parts(options, SOME, &views, lost).unwrap()
     }
 }
 
@@ -58,23 +59,23 @@ fn of_long_rows_are_those_of_their_projections() {
     let data = Wide::new();
     let options = Daimc::new(4).seed(1).neighbours(Neighbours::Refine).assess(false).max_iterations(15);
     let one = options.fit(&data.views(0..SOME, false)).unwrap();
-    let first = data.fit(&options, 1, None);
+    let (first, tasks) = data.fit(&options, 1, None);
     assert_eq!((first.0.neighbours.used, one.neighbours.used), (Neighbours::Refine, Neighbours::Refine));
     let (expected, found) = (nmi(&data.truth, &one.labels), nmi(&data.truth, &first.2));
-    assert!(expected > 0.5 && found > expected - 0.01, "{found}, {expected} at one place");
-    let (fit, v, labels, confidence) = data.fit(&options, 2, None);
+    assert!(expected > 0.5 && found > expected - 0.01, "{found}, {expected} in one process");
+    let ((fit, v, labels, confidence), _) = data.fit(&options, 2, None);
     assert_eq!((bits(&v), &labels, bits(&confidence)), (bits(&first.1), &first.2, bits(&first.3)));
     assert_eq!(fit.model, first.0.model);
-    // New instances are put beside references, which are known by their projections, as at one place.
+    // New instances are compared with references, whose projections were gathered, as in one process.
     let kept = |model: &Model, labels: &[usize]| {
         let again = model.predict(&data.views(0..2000, false)).unwrap();
         again.iter().zip(labels).filter(|(again, own)| again == own).count()
     };
     let (again, expected) = (kept(&first.0.model, &first.2), kept(&one.model, &one.labels));
-    assert!(again.abs_diff(expected) < 20, "{again}, {expected} at one place");
-    // A holder that is lost is told the clusters again, also while everybody is told them and while bases are fitted to them.
-    for lost in requests(&options, &data) {
-        let (fit, v, labels, confidence) = data.fit(&options, 2, Some(lost));
+    assert!(again.abs_diff(expected) < 20, "{again}, {expected} in one process");
+    // A partition that is replaced receives the clusters again, also while they are sent and while bases are fitted to them.
+    for lost in tasks - 14..=tasks {
+        let ((fit, v, labels, confidence), _) = data.fit(&options, 2, Some(lost));
         assert_eq!(
             (bits(&v), &labels, bits(&confidence)),
             (bits(&first.1), &first.2, bits(&first.3)),
@@ -84,32 +85,19 @@ fn of_long_rows_are_those_of_their_projections() {
     }
 }
 
-/// Some of the requests at the end of a fit: the clusters that everybody is told, the start from them, the sweep after it, and later
-/// ones.
-fn requests(options: &Daimc, data: &Wide) -> [u64; 5] {
-    let mut last = 0;
-    let holder = hold(data.views(0..SOME, true), 0..SOME, SOME);
-    let carry = |ask: &Ask<'_>| {
-        last = ask.number;
-        tell(&holder, ask.request)
-    };
-    options.fit_elsewhere(SOME, carry, |_| std::ops::ControlFlow::Continue(())).unwrap();
-    [last - 12, last - 11, last - 10, last - 6, last]
-}
-
 #[cfg(feature = "digit")]
 #[test]
-fn of_digit_are_as_good_as_at_one_place() {
+fn of_digit_are_as_good_as_in_one_process() {
     let (views, truth) = daimc::datasets::digit();
     let present = simulate::missing(truth.len(), &[0.5; 6], 0).unwrap();
     let masked = views.iter().zip(&present).map(|(view, present)| view.clone().mask(present).unwrap());
     let views = Views::new(masked.collect()).unwrap();
     let options = Daimc::new(10).assess(false).seed(1);
     let one = options.fit(&views).unwrap();
-    let found = fit_parts(&options, truth.len(), |_| views.clone(), 1, None).unwrap();
+    let (found, _) = fit_parts(&options, truth.len(), &[views.clone()], None).unwrap();
     assert_eq!((found.0.neighbours.used, one.neighbours.used), (Neighbours::Auto, Neighbours::Auto));
     let (expected, found) = (nmi(&truth, &one.labels), nmi(&truth, &found.2));
-    assert!(found > expected - 0.01, "{found}, {expected} at one place");
+    assert!(found > expected - 0.01, "{found}, {expected} in one process");
 }
 
 #[test]

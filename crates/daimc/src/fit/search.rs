@@ -1,0 +1,48 @@
+//! The neighbours of each instance, found on the CPU or by an accelerator.
+
+use crate::Result;
+use crate::accelerator::Resident;
+use crate::neighbours::{self, NEIGHBOURS, Nearest, Search};
+use crate::options::Options;
+use crate::sweep::Sweep;
+use crate::watch::{Stage, Watch};
+
+/// The neighbours of each instance in each view; searched for unless given.
+pub(super) fn nearest(
+    sweep: &Sweep<'_>,
+    options: &Options,
+    given: Vec<Option<Nearest>>,
+    thorough: bool,
+    watch: &Watch,
+) -> Result<Vec<Nearest>> {
+    let search = Search { count: NEIGHBOURS, seed: options.seed, thorough };
+    let mut given = given.into_iter();
+    let find = |(view, lens)| match given.next().flatten() {
+        Some(found) => Ok(found),
+        None => neighbours::nearest(&sweep.scan, view, lens, search, &searching(sweep, view, watch)),
+    };
+    sweep.lenses.iter().enumerate().map(find).collect()
+}
+
+/// The same, found by an accelerator; `None` for views that it does not support and views that `looks` excludes.
+pub(super) fn accelerated(
+    sweep: &Sweep<'_>,
+    resident: &dyn Resident<'_>,
+    looks: impl Fn(usize) -> bool,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Vec<Option<Nearest>>> {
+    let search = Search { count: NEIGHBOURS, seed, thorough: true };
+    let find = |(view, lens)| {
+        if !looks(view) {
+            return Ok(None);
+        }
+        let watch = searching(sweep, view, watch);
+        neighbours::by_accelerator(resident, &sweep.scan, view, lens, search, &watch)
+    };
+    sweep.lenses.iter().enumerate().map(find).collect()
+}
+
+fn searching(sweep: &Sweep<'_>, view: usize, watch: &Watch) -> Watch {
+    watch.begin(Stage::Search { view: sweep.scan.schema().view_name(view).into() })
+}
