@@ -29,6 +29,18 @@ impl<'a> Prepared<'a> {
     }
 }
 
+/// The scalings that were not taken, if there were two to choose from; those of other views are as they are. `None` if there was
+/// no choice.
+pub(crate) fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>> {
+    observed.iter().any(|view| view.scalings.by_feature.is_some()).then(|| {
+        let other = |(view, taken): (&Observed, &Scaling)| match &view.scalings {
+            Alternatives { by_feature: Some(own), .. } if own.scale != taken.scale => own.clone(),
+            Alternatives { plain, .. } => plain.clone(),
+        };
+        observed.iter().zip(taken).map(other).collect()
+    })
+}
+
 /// Up to this ratio of the largest to the median standard deviation, features are taken to share a unit.
 const ALIKE: f64 = 2.0;
 

@@ -11,7 +11,7 @@ use super::{Daimc, search};
 use crate::options::Options;
 use crate::place::Place;
 use crate::prepared::Prepared;
-use crate::scale::Scaling;
+use crate::scale::{Scaling, rejected};
 use crate::scan::Scan;
 use crate::significance::Significance;
 use crate::source::{Block, Buffer, Memory, Rows, Source};
@@ -91,7 +91,7 @@ impl Daimc {
         let Some(observed) = if_it_can_be_had(self.observe(given))? else { return Ok(None) };
         let prepared = Prepared::observed(given.shared_source(), &observed)?;
         let taken: Vec<Scaling> = observed.iter().map(|view| view.scalings.likely().clone()).collect();
-        let others = super::driver::rejected(&observed, &taken);
+        let others = rejected(&observed, &taken);
         let Some(sampled) =
             self.sampled(&given.with_source(Arc::new(prepared)), &taken, others.as_deref())?
         else {

@@ -28,7 +28,7 @@ use crate::partition::rows::Ready;
 use crate::place::{self, Place};
 use crate::prepared::MissingCells;
 use crate::retained::{Learnt, Retained};
-use crate::scale::{Alternatives, Observed, Scaling};
+use crate::scale::{Observed, Scaling, rejected};
 use crate::scan::{off_the_pool, pool};
 use crate::source::Source;
 use crate::table::Table;
@@ -474,16 +474,4 @@ fn learnt(
         (model, observed.missing)
     });
     learnt.unzip()
-}
-
-/// The scalings that were not taken, if there were two to choose from; those of other views are as they are. `None` if there was
-/// no choice.
-pub(super) fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>> {
-    observed.iter().any(|view| view.scalings.by_feature.is_some()).then(|| {
-        let other = |(view, taken): (&Observed, &Scaling)| match &view.scalings {
-            Alternatives { by_feature: Some(own), .. } if own.scale != taken.scale => own.clone(),
-            Alternatives { plain, .. } => plain.clone(),
-        };
-        observed.iter().zip(taken).map(other).collect()
-    })
 }
