@@ -95,21 +95,33 @@ pub(crate) struct Distributed<'a> {
     latent: usize,
 }
 
+impl Coordinator<'_> {
+    fn run<R: Reduction>(&mut self, fork: u32, reduction: &R, views: usize) -> Result<R::Partial> {
+        self.number += 1;
+        let (request, setup) = (registry::request(fork, reduction)?, self.log.setup());
+        let task = Task { number: self.number, request: &request, setup: &setup };
+        let answer = registry::result::<R>(&self.executor.run(&task)?)?;
+        self.log.keep(fork, self.number, R::NAME, reduction.effect());
+        self.views_read += reduction.views_read(views);
+        Ok(answer)
+    }
+}
+
 impl<'a> Distributed<'a> {
     pub fn new(executor: &'a mut dyn Executor, stop: &Stop) -> Result<Self> {
         let instances = executor.instances();
-        let coordinator = Coordinator { executor, number: 0, log: Log::default(), forks: 0, views_read: 0 };
-        let mut all = Self {
+        let mut coordinator =
+            Coordinator { executor, number: 0, log: Log::default(), forks: 0, views_read: 0 };
+        let given = Arc::new(schema::whole(coordinator.run(0, &Describe, 0)?, instances)?);
+        Ok(Self {
             coordinator: Arc::new(Mutex::new(coordinator)),
             stop: stop.clone(),
             fork: 0,
-            given: Arc::new(Schema::new(crate::Ids::Numbers(0), Vec::new())?),
+            given,
             prepared: None,
             lenses: None,
             latent: 0,
-        };
-        all.given = Arc::new(schema::whole(all.run(Describe)?, instances)?);
-        Ok(all)
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Coordinator<'a>> {
@@ -165,16 +177,12 @@ impl<'a> Backend<'a> for Distributed<'a> {
     }
 
     fn run<R: Reduction>(&self, reduction: R) -> Result<R::Partial> {
-        self.stop.check()?;
-        let mut all = self.lock();
-        all.number += 1;
-        let (request, setup) = (registry::request(self.fork, &reduction)?, all.log.setup());
-        let task = Task { number: all.number, request: &request, setup: &setup };
-        let answer = registry::result::<R>(&all.executor.run(&task)?)?;
-        let number = all.number;
-        all.log.keep(self.fork, number, R::NAME, reduction.effect());
-        all.views_read += reduction.views_read(self.given.len());
-        Ok(answer)
+        let views = self.given.len();
+        // A fit that is stopped still puts V and the clusters in order.
+        if reduction.views_read(views) > 0 {
+            self.stop.check()?;
+        }
+        self.lock().run(self.fork, &reduction, views)
     }
 
     fn fork(&self) -> Result<Self> {
