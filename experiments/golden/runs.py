@@ -119,8 +119,8 @@ RUNS = [
     Run("brca-top", f"fit {BRCA} -k 3 --top-features 100 --truth shared/omics/brca/truth.tsv::cluster -o OUT"),
 
     # Many instances, many clusters.
-    Run("large-k100", f"{LARGE} -k 100 --scale min-max-unit --no-assess --truth data/large-truth.tsv"),
-    Run("large-k12", f"{LARGE} -k 12 --neighbours refine --precision f32"),
+    Run("large-k100", f"{LARGE} -k 100 --scale min-max-unit --neighbours refine --no-assess --truth data/large-truth.tsv"),
+    Run("large-k12", f"{LARGE} -k 12 --precision f32"),
 
     # Few.
     Run("tiny-n", f"fit {views('data/tiny-{}.tsv', 'a', 'b')} -k 12 -o OUT"),
