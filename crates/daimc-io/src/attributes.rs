@@ -7,7 +7,7 @@ use daimc::text::{list, quoted};
 use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result, hdf5};
 
 /// A table of texts, with IDs in its first column.
@@ -76,7 +76,7 @@ pub fn read_attributes(path: &Path, matching: &Matching) -> Result<Attributes> {
 }
 
 fn of_text(path: &Path, file: Opened, index: Index) -> Result<Attributes> {
-    let (mut records, sha256) = records(path, file)?;
+    let (mut records, sha256) = records::read(path, file)?;
     let mut titles = records.remove(0).fields;
     let Some(width) = records.first().map(|record| record.fields.len()) else {
         return Err(Error::in_file(path, "there is a header but no row below it"));

@@ -1,20 +1,16 @@
 //! A folder that Cell Ranger of 10x Genomics writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv` or, of old, `genes.tsv`, each
 //! plain or compressed. Cells are in the columns of the matrix.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use daimc::text::{list, quoted};
 
 use crate::disk::Keep;
-use crate::hdf5::{distinct, numbered, told_apart};
-use crate::input::{self, ENDINGS, Opened};
+use crate::feature_types::{distinct, numbered, told_apart};
+use crate::input::{self, Opened};
 use crate::matrix_market::{self, Known};
+use crate::paths::first_existing;
 use crate::{Error, Place, Reading, Result, Table};
-
-/// The matrix of such a folder.
-pub(crate) fn matrix_of(folder: &Path) -> Option<PathBuf> {
-    if folder.is_dir() { beside(folder, &["matrix.mtx"]) } else { None }
-}
 
 /// Reads the cells of a folder whose matrix was opened; `kind` picks features of a type.
 pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
@@ -42,7 +38,7 @@ pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Ke
             Some(only)
         }
     };
-    let barcodes = beside(folder(&path), &["barcodes.tsv"]).ok_or_else(|| {
+    let barcodes = first_existing(folder(&path), ["barcodes.tsv"]).ok_or_else(|| {
         Error::in_file(folder(&path), "has no barcodes.tsv beside its matrix; copy it there")
     })?;
     let barcodes = lines(&barcodes)?.into_iter().map(|mut fields| fields.swap_remove(0)).collect();
@@ -70,7 +66,7 @@ struct Features {
 
 impl Features {
     fn read(matrix: &Path) -> Result<Self> {
-        let path = beside(folder(matrix), &["features.tsv", "genes.tsv"]).ok_or_else(|| {
+        let path = first_existing(folder(matrix), ["features.tsv", "genes.tsv"]).ok_or_else(|| {
             Error::in_file(
                 folder(matrix),
                 "has neither features.tsv nor genes.tsv beside its matrix; copy it there",
@@ -94,12 +90,6 @@ impl Features {
 
 fn folder(matrix: &Path) -> &Path {
     matrix.parent().unwrap_or(Path::new("."))
-}
-
-/// The first of these files that is there, plain or compressed.
-fn beside(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    let names = names.iter().flat_map(|name| ENDINGS.map(|ending| format!("{name}{ending}")));
-    names.map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
 /// The fields of each line.

@@ -18,10 +18,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use daimc::Stop;
-use daimc::source::{ReadError, RowStore};
+use daimc::source::ReadError;
 
+use crate::positioned::read_at;
 use crate::{Error, Result};
-pub(crate) use compressed::{Entries, blocks, missing, store};
+pub(crate) use compressed::{missing, store};
 pub(crate) use dense::Dense;
 pub(crate) use growing::{Growing, Grown};
 pub(crate) use sort::Sorter;
@@ -111,41 +112,6 @@ impl<'a> Keep<'a> {
     }
 }
 
-/// The rows of a table that are on disk.
-#[derive(Clone)]
-pub struct Stored {
-    pub(crate) rows: Arc<dyn RowStore>,
-    /// How many values of each row are missing.
-    pub(crate) missing: Arc<Vec<u32>>,
-}
-
-impl fmt::Debug for Stored {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Stored({:?}, {:?})", self.rows.shape(), self.rows.layout())
-    }
-}
-
-impl Stored {
-    /// How the rows are stored.
-    #[must_use]
-    pub fn layout(&self) -> daimc::Layout {
-        self.rows.layout()
-    }
-
-    /// The rows.
-    #[must_use]
-    pub fn rows(&self) -> &dyn RowStore {
-        &*self.rows
-    }
-
-    /// How many values are stored.
-    #[must_use]
-    pub fn entries(&self) -> usize {
-        let (rows, columns) = self.rows.shape();
-        self.rows.stored().unwrap_or(rows * columns)
-    }
-}
-
 /// A file that is read again and again and must not change meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
@@ -172,7 +138,7 @@ impl Watched {
     pub fn read_at(&self, mut bytes: &mut [u8], mut position: u64) -> Result<(), ReadError> {
         let failed = |error: io::Error| format!("{}: {error}", self.path.display());
         while !bytes.is_empty() {
-            match crate::input::read_at(&self.file, bytes, position) {
+            match read_at(&self.file, bytes, position) {
                 Ok(0) => {
                     let reason =
                         "the file has become shorter while it was read: do not change it, and run this again";

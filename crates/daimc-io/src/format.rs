@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::arrow;
 use crate::hdf5::is_hdf5;
-use crate::input::ENDINGS;
 use crate::mat::is_level_4;
+use crate::paths::ENDINGS;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

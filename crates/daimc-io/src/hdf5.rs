@@ -18,7 +18,6 @@ mod tenx;
 use hdf5_pure::Group;
 use matrix::Named;
 use node::Container;
-pub(crate) use tenx::{distinct, numbered, told_apart};
 
 use crate::disk::Keep;
 use crate::input::{Opened, Random};

@@ -12,14 +12,12 @@ use std::path::Path;
 use bytes::Bytes;
 use digest::Digest;
 pub use digest::sha256;
-pub(crate) use packed::{ENDINGS, is_packed};
-pub(crate) use random::{Random, read_at, write_at};
+pub(crate) use packed::is_packed;
+pub(crate) use random::Random;
 
 use crate::disk::{Disk, Spool, Watched};
-use crate::{Error, Place, Result, cell_ranger, foreign};
-
-/// The path that stands for standard input.
-pub(crate) const STANDARD_INPUT: &str = "-";
+use crate::paths::{STANDARD_INPUT, cell_ranger_matrix};
+use crate::{Error, Place, Result, foreign};
 
 /// How many bytes are looked at to tell a format: the header of a `.mat` file ends here.
 const START: u64 = 1 << 10;
@@ -57,7 +55,7 @@ enum Source {
 impl Opened {
     /// Opens a file; `hashed` if its [SHA-256](Self::sha256) will be asked for.
     pub(crate) fn new(path: &Path, hashed: bool) -> Result<Self> {
-        let matrix = cell_ranger::matrix_of(path);
+        let matrix = cell_ranger_matrix(path);
         let of_folder = matrix.is_some();
         let path = matrix.as_deref().unwrap_or(path);
         let place = Place::file(path);

@@ -7,7 +7,7 @@ use daimc::text::{list, quoted};
 use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result, hdf5};
 
 /// The titles of `labels.tsv` of a fit.
@@ -93,7 +93,7 @@ pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Re
     if Format::of(path, file.start()) == Format::Hdf5 {
         return of_obs(path, file, column, matching);
     }
-    let (mut records, sha256) = records(path, file)?;
+    let (mut records, sha256) = records::read(path, file)?;
     let wrong = |line: usize, column: Option<usize>, reason: String| Error::Data {
         place: Place { line: Some(line), column, ..Place::file(path) },
         reason,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::Error;
-use crate::input::STANDARD_INPUT;
+use crate::paths::{STANDARD_INPUT, stem};
 
 /// A view's name, its file, and the array in it, where the file holds several.
 ///
@@ -106,20 +106,6 @@ impl FromStr for Column {
 /// A path, and what the last `::` picks of the file.
 fn split(text: &str) -> (&str, Option<&str>) {
     text.rsplit_once("::").map_or((text, None), |(path, part)| (path, Some(part)))
-}
-
-/// The name of a file without its ending and without that of a compression.
-pub(crate) fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Paths of Windows keep their meaning elsewhere.
-    let name = name.rsplit('\\').next().unwrap_or_default();
-    let plain = |name: &str| Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = Path::new(name).extension().unwrap_or_default().to_ascii_lowercase();
-    if ["gz", "bz2", "xz", "zst", "zip"].iter().any(|packed| ending == *packed) {
-        plain(&plain(name))
-    } else {
-        plain(name)
-    }
 }
 
 #[cfg(test)]

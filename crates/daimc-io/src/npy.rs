@@ -8,11 +8,11 @@ use std::sync::Arc;
 pub(crate) use header::Header;
 
 use crate::dense::{Lie, nameless};
-use crate::disk::{Dense, Disk, Progress, Spool, Stored, Watched};
+use crate::disk::{Dense, Disk, Progress, Spool, Watched};
 use crate::input::Opened;
 use crate::number::{Encoding, Target};
 use crate::real::Real;
-use crate::{Cells, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
 
 /// Numbers that are in memory at a time, of an array that is not.
 const PIECE: usize = 1 << 16;

@@ -1,8 +1,11 @@
 //! Makes compressed rows of the sparse matrices that files hold.
 
+mod blocks;
+
 use std::ops::AddAssign;
 
-use crate::disk::{Entries, blocks};
+pub(crate) use blocks::{Entries, blocks};
+
 use crate::number::Target;
 use crate::real::Real;
 use crate::{Csr, Place, Result};

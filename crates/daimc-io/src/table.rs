@@ -1,8 +1,12 @@
 //! A table: instances in rows.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::{Place, Stored};
+use daimc::source::RowStore;
+
+use crate::Place;
 
 /// One matrix as it was read, instances in rows. NaN stands for a missing value.
 #[derive(Clone, Debug)]
@@ -56,6 +60,41 @@ pub struct Csr<T> {
     pub columns: Vec<u32>,
     /// The value of each entry.
     pub values: Vec<T>,
+}
+
+/// The rows of a table that are on disk.
+#[derive(Clone)]
+pub struct Stored {
+    pub(crate) rows: Arc<dyn RowStore>,
+    /// How many values of each row are missing.
+    pub(crate) missing: Arc<Vec<u32>>,
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Stored({:?}, {:?})", self.rows.shape(), self.rows.layout())
+    }
+}
+
+impl Stored {
+    /// How the rows are stored.
+    #[must_use]
+    pub fn layout(&self) -> daimc::Layout {
+        self.rows.layout()
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn rows(&self) -> &dyn RowStore {
+        &*self.rows
+    }
+
+    /// How many values are stored.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        let (rows, columns) = self.rows.shape();
+        self.rows.stored().unwrap_or(rows * columns)
+    }
 }
 
 impl Table {

@@ -18,7 +18,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 pub(crate) use fault::shell_list;
-pub(crate) use records::{Record, records};
+pub(crate) use records::{Record, parse as records};
 
 use crate::chunks::{Chunks, in_order};
 use crate::disk::Keep;

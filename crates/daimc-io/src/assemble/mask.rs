@@ -7,7 +7,7 @@ use daimc::text::{list, quoted};
 use super::id;
 use crate::ids::{Index, Matching};
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result, Table};
 
 /// What each view shows.
@@ -21,7 +21,7 @@ impl Mask {
     /// Reads a mask for these tables, which must be about the same views and the same instances.
     pub fn read(path: &Path, tables: &[(String, Table)], matching: &Matching) -> Result<Self> {
         let refuse = |reason: String| Err(Error::in_file(path, reason));
-        let (mut records, _) = records(path, Opened::new(path, false)?)?;
+        let (mut records, _) = records::read(path, Opened::new(path, false)?)?;
         let header = records.remove(0).fields;
         if records.is_empty() {
             return refuse("the mask has a header but no row: an ID, and 0 or 1 for each view".into());

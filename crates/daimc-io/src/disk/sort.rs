@@ -9,11 +9,11 @@ use std::io;
 use std::marker::PhantomData;
 
 use super::compressed::Writer;
-use super::{Disk, Progress, Spool, Stored, Watched};
-use crate::input::write_at;
+use super::{Disk, Progress, Spool, Watched};
+use crate::positioned::write_at;
 use crate::real::Real;
 use crate::sparse::{Shape, out_of_range};
-use crate::{Csr, Place, Result};
+use crate::{Csr, Place, Result, Stored};
 
 /// Entries, and rows, of a bucket, unless there would be too many buckets.
 const BUCKET: usize = 1 << 20;

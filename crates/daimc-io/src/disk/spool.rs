@@ -7,10 +7,10 @@ use std::sync::Arc;
 use daimc::source::{Buffer, RowStore};
 
 use super::compressed::Writer;
-use super::{Dense, Disk, Progress, Stored, Watched};
+use super::{Dense, Disk, Progress, Watched};
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
-use crate::{Cells, Csr, Place, Precision, Result, memory};
+use crate::{Cells, Csr, Place, Precision, Result, Stored, memory};
 
 /// A spool file that is written, from its start to its end.
 #[derive(Debug)]

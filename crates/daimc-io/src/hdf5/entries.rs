@@ -1,9 +1,9 @@
 //! The entries of compressed rows or columns, piece by piece.
 
 use super::array::Array;
-use crate::disk::Entries;
 use crate::number::Target;
 use crate::real::Real;
+use crate::sparse::Entries;
 use crate::{Csr, Result};
 
 /// The numbers of an array of one dimension in their order, some decoded ahead.

@@ -3,10 +3,10 @@
 use super::array::Array;
 use super::entries::{Filtered, Lists};
 use crate::dense::Lie;
-use crate::disk::{Disk, Keep, Spool, Stored, store};
+use crate::disk::{Disk, Keep, Spool, store};
 use crate::real::Real;
 use crate::sparse::{Shape, check_offsets};
-use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Csr, Place, Precision, Reading, Result, Stored, Table};
 
 /// A matrix whose rows are instances, unless a reading says otherwise.
 pub(crate) enum Matrix {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use daimc::text::{list, quoted};
 
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result};
 
 /// The columns of the table.
@@ -26,7 +26,7 @@ impl IdMap {
     /// # Errors
     /// When the file cannot be read, lacks one of the columns, or has an ID of a view twice.
     pub fn read(path: &Path) -> Result<Self> {
-        let (mut records, _) = records(path, Opened::new(path, false)?)?;
+        let (mut records, _) = records::read(path, Opened::new(path, false)?)?;
         let titles = records.remove(0).fields;
         let place = |title: &str| titles.iter().position(|own| own.trim().eq_ignore_ascii_case(title));
         let [Some(view), Some(id), Some(instance)] = TITLES.map(place) else {

@@ -8,9 +8,6 @@ use lzma_rust2::XzReader;
 
 use crate::memory;
 
-/// What the names of plain and compressed files end with.
-pub(crate) const ENDINGS: [&str; 5] = ["", ".gz", ".bz2", ".xz", ".zst"];
-
 #[derive(Clone, Copy)]
 enum Packing {
     Gzip,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::positioned::read_at;
+
 /// The bytes of a file and a position among them; copies have positions of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
@@ -72,29 +74,4 @@ impl Seek for Random {
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)
     }
-}
-
-#[cfg(unix)]
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, position)
-}
-
-#[cfg(windows)]
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, position)
-}
-
-#[cfg(unix)]
-pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, position)
-}
-
-#[cfg(windows)]
-pub(crate) fn write_at(file: &File, mut bytes: &[u8], mut position: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let count = std::os::windows::fs::FileExt::seek_write(file, bytes, position)?;
-        bytes = &bytes[count..];
-        position += count as u64;
-    }
-    Ok(())
 }

@@ -4,11 +4,11 @@ use std::io;
 
 use super::element::{MATRIX, Stream, Tag, invalid};
 use crate::dense::{Lie, nameless};
-use crate::disk::{Disk, Entries, Keep, Numbers, Spool, Stored, store};
+use crate::disk::{Disk, Keep, Numbers, Spool, store};
 use crate::number::{Encoding, NumberType, Target};
 use crate::real::Real;
-use crate::sparse::{Shape, check_offsets};
-use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
+use crate::sparse::{Entries, Shape, check_offsets};
+use crate::{Cells, Csr, Place, Precision, Reading, Result, Stored, Table};
 
 /// Numbers that are in memory at a time, of a matrix that is not.
 const PIECE: usize = 1 << 16;

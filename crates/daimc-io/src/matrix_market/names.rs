@@ -5,8 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::input::ENDINGS;
-use crate::location::stem;
+use crate::paths::{ENDINGS, first_existing, stem};
 use crate::{Error, Place, Reading, Result, input};
 
 const INSTANCES: [&str; 7] = ["ids", "docs", "barcodes", "cells", "samples", "instances", "obs"];
@@ -47,9 +46,7 @@ fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
     let shared = |kind: &&str| prefix.map(|prefix| format!("{prefix}{kind}.tsv"));
     let kinds = || kinds.iter().copied().flatten();
     let names = kinds().flat_map(own).chain(kinds().filter_map(shared));
-    names
-        .flat_map(|name| ENDINGS.map(|ending| path.with_file_name(format!("{name}{ending}"))))
-        .find(|path| path.is_file())
+    first_existing(path.parent().unwrap_or(Path::new("")), names)
 }
 
 /// One name per line; of several fields with tabs between them, the first.

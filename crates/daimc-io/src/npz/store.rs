@@ -6,13 +6,11 @@ use zip::CompressionMethod;
 
 use super::{Archive, Entry, damaged};
 use crate::dense::nameless;
-use crate::disk::{
-    Disk, Entries, Numbers, Progress, Sorter, Sparse, Stored, Watched, blocks, missing, store,
-};
+use crate::disk::{Disk, Numbers, Progress, Sorter, Sparse, Watched, missing, store};
 use crate::npy::List;
 use crate::real::Real;
-use crate::sparse::{Shape, check_columns, check_offsets};
-use crate::{Cells, Place, Precision, Reading, Result, Table};
+use crate::sparse::{Entries, Shape, blocks, check_columns, check_offsets};
+use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
 
 /// Entries of coordinates that are in memory at a time.
 const PIECE: usize = 1 << 16;
