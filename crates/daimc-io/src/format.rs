@@ -42,8 +42,8 @@ impl Format {
             (Self::Zip, start.starts_with(b"PK\x03\x04")),
             (Self::Mat, is_mat(start)),
             (Self::Parquet, start.starts_with(b"PAR1\x15")),
-            (Self::Arrow, start.starts_with(arrow::FILE) && start.get(6..8) == Some(&[0, 0])),
-            (Self::Arrow, start.starts_with(arrow::MESSAGE)),
+            (Self::Arrow, start.starts_with(arrow::MAGIC) && start.get(6..8) == Some(&[0, 0])),
+            (Self::Arrow, start.starts_with(arrow::CONTINUATION)),
         ];
         told.into_iter().find(|(_, told)| *told).map_or(Self::Text, |(format, _)| format)
     }

@@ -2,24 +2,13 @@
 
 use std::io::Read;
 
-use arrow_ipc::CompressionType;
+use daimc::text::quoted;
 use lz4_flex::frame::FrameDecoder;
 
-use super::Arrow;
-use super::messages::Batch;
+use super::file::{Arrow, Batch, Codec};
+use super::schema::{Storage, TextLayout};
 use crate::number::NumberType;
-use crate::{Result, memory};
-
-/// How texts are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Text {
-    /// One after another, and where each starts in 32 bits.
-    Narrow,
-    /// One after another, and where each starts in 64 bits.
-    Wide,
-    /// Short ones in place, others by the buffer in which they lie.
-    Views,
-}
+use crate::{Error, Result, memory};
 
 /// The length of a compressed buffer that is not compressed after all.
 const AS_IT_IS: i64 = -1;
@@ -48,17 +37,17 @@ impl Arrow {
         }
         let (reader, length): (Box<dyn Read>, u64) = match (compressed, u64::try_from(claimed)) {
             (None, _) | (Some(_), Err(_)) => (Box::new(stored), length),
-            (Some(CompressionType::LZ4_FRAME), Ok(claimed)) => {
+            (Some(Codec::Lz4), Ok(claimed)) => {
                 if claimed > length.saturating_add(64).saturating_mul(LZ4_LIMIT) {
                     return Err(place.fault("claims more than it can hold; copy it again or save it anew"));
                 }
                 (Box::new(FrameDecoder::new(stored)), claimed)
             }
-            (Some(CompressionType::ZSTD), Ok(claimed)) => {
+            (Some(Codec::Zstandard), Ok(claimed)) => {
                 let decoder = zstd::Decoder::new(stored).map_err(|error| place.unreadable(error))?;
                 (Box::new(decoder), claimed)
             }
-            (Some(_), Ok(_)) => {
+            (Some(Codec::Unknown), Ok(_)) => {
                 return Err(place.fault("is compressed in a way that is not known; save it with LZ4 or ZSTD"));
             }
         };
@@ -79,14 +68,14 @@ impl Arrow {
     }
 
     /// The texts of a column in a batch.
-    pub(super) fn text(&self, batch: &Batch, column: usize, text: Text) -> Result<Texts<'_>> {
+    pub(super) fn text(&self, batch: &Batch, column: usize, text: TextLayout) -> Result<Texts<'_>> {
         let first = batch.first[column];
         let width = match text {
-            Text::Narrow => 4,
-            Text::Wide => 8,
-            Text::Views => 16,
+            TextLayout::Narrow => 4,
+            TextLayout::Wide => 8,
+            TextLayout::Views => 16,
         };
-        let ends = usize::from(text != Text::Views);
+        let ends = usize::from(text != TextLayout::Views);
         let places = batch.rows.saturating_add(ends).saturating_mul(width);
         // Without rows there may be no offset at all.
         let places = if batch.rows == 0 { Vec::new() } else { self.buffer(batch, first + 1, Some(places))? };
@@ -102,6 +91,51 @@ impl Arrow {
         }
         Ok(Texts { arrow: self, valid: self.valid(batch, column)?, rows: batch.rows, text, places, letters })
     }
+    /// The words that stand for the numbers of a column of categories, as they are known when a batch comes.
+    pub(super) fn words(&self, batch: usize, id: i64, text: TextLayout) -> Result<Vec<Option<String>>> {
+        let mut words = Vec::new();
+        for dictionary in self.dictionaries.iter().filter(|other| other.id == id && other.before <= batch) {
+            if !dictionary.is_delta {
+                words.clear();
+            }
+            self.text(&dictionary.batch, 0, text)?.each(&mut |word| {
+                words.push(word);
+                Ok(())
+            })?;
+        }
+        Ok(words)
+    }
+
+    /// The mark of each row that has a value, where some have none.
+    pub(super) fn valid(&self, batch: &Batch, column: usize) -> Result<Option<Vec<u8>>> {
+        if !batch.nulls[column] {
+            return Ok(None);
+        }
+        let first = batch.first[column];
+        // Where all have values there may be no marks.
+        if batch.buffers.get(first).is_none_or(|buffer| buffer.length == 0) {
+            return Ok(None);
+        }
+        self.buffer(batch, first, Some(batch.rows.div_ceil(8))).map(Some)
+    }
+
+    /// The values of a column of numbers, or the keys of one of categories, as they are stored.
+    pub(super) fn plain(&self, batch: &Batch, column: usize) -> Result<Vec<u8>> {
+        let length = match self.fields[column].storage {
+            Storage::Number(kind) | Storage::Dictionary { keys: kind, .. } => {
+                batch.rows.saturating_mul(kind.size())
+            }
+            Storage::Bits => batch.rows.div_ceil(8),
+            _ => 0,
+        };
+        self.buffer(batch, batch.first[column] + 1, Some(length)).map_err(|error| match error {
+            Error::Data { place, reason } => Error::Data {
+                place,
+                reason: format!("column {}: {reason}", quoted(&self.fields[column].name)),
+            },
+            other => other,
+        })
+    }
 }
 
 /// The texts of a column in a batch.
@@ -109,7 +143,7 @@ pub(super) struct Texts<'a> {
     arrow: &'a Arrow,
     valid: Option<Vec<u8>>,
     rows: usize,
-    text: Text,
+    text: TextLayout,
     places: Vec<u8>,
     letters: Vec<Vec<u8>>,
 }
@@ -138,9 +172,9 @@ impl Texts<'_> {
         let narrow =
             |at: usize| usize::try_from(i32::from_le_bytes(*self.places.get(at..)?.first_chunk()?)).ok();
         let (start, end) = match self.text {
-            Text::Narrow => (narrow(4 * row)?, narrow(4 * row + 4)?),
-            Text::Wide => (wide(8 * row)?, wide(8 * row + 8)?),
-            Text::Views => {
+            TextLayout::Narrow => (narrow(4 * row)?, narrow(4 * row + 4)?),
+            TextLayout::Wide => (wide(8 * row)?, wide(8 * row + 8)?),
+            TextLayout::Views => {
                 let at = 16 * row;
                 let length = narrow(at)?;
                 if length <= SHORT {
@@ -160,7 +194,7 @@ pub(super) fn bit(bits: &[u8], at: usize) -> bool {
 }
 
 /// A whole number that fills these bytes, the lowest first; `None` for other types.
-pub(super) fn whole(bytes: &[u8], kind: NumberType) -> Option<i128> {
+pub(super) fn integer(bytes: &[u8], kind: NumberType) -> Option<i128> {
     let unsigned = bytes.iter().rev().fold(0, |number, byte| number << 8 | i128::from(*byte));
     let span = 1_i128 << (8 * bytes.len().min(8));
     match kind {
@@ -178,10 +212,10 @@ mod tests {
 
     #[test]
     fn whole_numbers_keep_their_sign_and_every_digit() {
-        assert_eq!(whole(&[0xff], NumberType::I8), Some(-1));
-        assert_eq!(whole(&[0xff], NumberType::U8), Some(255));
-        assert_eq!(whole(&i64::MIN.to_le_bytes(), NumberType::I64), Some(i64::MIN.into()));
-        assert_eq!(whole(&u64::MAX.to_le_bytes(), NumberType::U64), Some(u64::MAX.into()));
-        assert_eq!(whole(&[0; 4], NumberType::F32), None);
+        assert_eq!(integer(&[0xff], NumberType::I8), Some(-1));
+        assert_eq!(integer(&[0xff], NumberType::U8), Some(255));
+        assert_eq!(integer(&i64::MIN.to_le_bytes(), NumberType::I64), Some(i64::MIN.into()));
+        assert_eq!(integer(&u64::MAX.to_le_bytes(), NumberType::U64), Some(u64::MAX.into()));
+        assert_eq!(integer(&[0; 4], NumberType::F32), None);
     }
 }
