@@ -8,11 +8,9 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::input::{Input, Opened, Random, failed};
+use crate::listing::LISTED;
 use crate::sheet::{OpenDocument, Workbook, in_cell};
 use crate::{Error, Place, Result};
-
-/// How many members a message lists.
-const LISTED: usize = 30;
 
 /// A sheet has about so many times more bytes than its text.
 const MARKUP: u64 = 3;

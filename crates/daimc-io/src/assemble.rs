@@ -9,25 +9,13 @@ use std::path::{Path, PathBuf};
 
 pub use account::{Account, ViewAccount};
 use daimc::{View, Views};
+pub use gaps::Nan;
 use mask::Mask;
 use origin::Origin;
 use rayon::prelude::*;
 
 use crate::ids::{self, Matching};
-use crate::{Cells, Csr, Error, Result, Table};
-
-/// What to do with a row in which some values are missing, but not all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nan {
-    /// They stay missing: fits and models count the values that are there. In a sparse table it is an error, as is
-    /// [`Nan::Error`].
-    #[default]
-    Model,
-    /// It is an error that names the first such value.
-    Error,
-    /// Each is replaced by the mean of its feature over the instances that the view shows.
-    Mean,
-}
+use crate::{Cells, Csr, Result, Table};
 
 /// How tables are put together.
 #[derive(Clone, Debug, Default)]
@@ -109,11 +97,6 @@ pub fn shown(tables: &[(String, Table)], mask: Option<&Path>) -> Result<Vec<Vec<
     Ok(tables.iter().enumerate().map(shown).collect())
 }
 
-/// The ID of a row, or its number.
-fn id(table: &Table, row: usize) -> String {
-    table.ids.as_ref().map_or_else(|| row.to_string(), |ids| ids[row].clone())
-}
-
 fn view(name: String, table: Table, present: &[bool], by_row: bool) -> Result<View<'static>> {
     let Table { ids, features, rows, columns, cells, .. } = table;
     let mut view = match cells {
@@ -150,5 +133,5 @@ fn check_equal_lengths(tables: &[(String, Table)]) -> Result<()> {
         first.place(),
         first.rows
     );
-    Err(Error::Data { place: other.place(), reason })
+    Err(other.place().fault(reason))
 }

@@ -98,7 +98,7 @@ fn of_text(path: &Path, file: Opened, index: Index) -> Result<Attributes> {
     for Record { line, fields } in records {
         if fields.len() != found.titles.len() + 1 {
             let (expected, count) = (found.titles.len() + 1, fields.len());
-            let place = Place { line: Some(line), ..Place::file(path) };
+            let place = Place::line(path, line);
             return Err(place.fault(format!("{count} fields where {expected} are expected")));
         }
         let mut fields = fields.into_iter();

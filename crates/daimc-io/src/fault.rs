@@ -15,6 +15,11 @@ impl Place {
         Self { variable: Some(variable.to_owned()), ..Self::file(path) }
     }
 
+    /// A line of a file, from 1.
+    pub(crate) fn line(path: &Path, line: usize) -> Self {
+        Self { line: Some(line), ..Self::file(path) }
+    }
+
     /// The file or the array is not what it should be; `reason` says how and what to do.
     pub(crate) fn fault(&self, reason: impl Into<String>) -> Error {
         Error::Data { place: self.clone(), reason: reason.into() }

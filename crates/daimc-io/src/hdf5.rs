@@ -7,6 +7,7 @@ mod chunks;
 mod column;
 mod entries;
 mod filters;
+mod listing;
 mod matlab;
 mod matrix;
 mod node;
@@ -15,6 +16,7 @@ mod source;
 mod strings;
 mod tenx;
 
+pub use anndata::Obs;
 use hdf5_pure::Group;
 use matrix::Named;
 use node::Container;
@@ -25,9 +27,6 @@ use crate::{Place, Reading, Result, Table};
 
 /// What an HDF5 file starts with; or what comes after a block of 512 bytes that belongs to others.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
-
-/// How many parts of a file a message lists.
-const LISTED: usize = 30;
 
 /// Who has written a file.
 enum Flavour {
@@ -76,14 +75,6 @@ pub fn labels(file: &mut Opened, column: Option<&str>) -> Result<(Vec<String>, V
     })
 }
 
-/// The table of instances of annotated data.
-pub struct Obs {
-    pub ids: Vec<String>,
-    pub titles: Vec<String>,
-    /// The columns, by row; `None` where there is nothing.
-    pub columns: Vec<Vec<Option<String>>>,
-}
-
 /// All of `obs`.
 pub fn attributes(file: &mut Opened) -> Result<Obs> {
     with(file, None, |container, flavour| match flavour {
@@ -130,15 +121,4 @@ fn flavour(container: &Container, matlab: bool) -> Result<Flavour> {
     }
     let matrices = tenx::matrices(container, &root)?;
     Ok(if matrices.is_empty() { Flavour::Plain } else { Flavour::TenX(matrices) })
-}
-
-/// Names for a message.
-fn list(names: &[String]) -> String {
-    let shown =
-        names.iter().take(LISTED).map(|name| daimc::text::plain(name).to_string()).collect::<Vec<_>>();
-    match names.len() {
-        0 => "nothing that could be one".into(),
-        count if count > LISTED => format!("{}, and {} more", shown.join(", "), count - LISTED),
-        _ => shown.join(", "),
-    }
 }

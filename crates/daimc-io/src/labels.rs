@@ -94,9 +94,8 @@ pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Re
         return of_obs(path, file, column, matching);
     }
     let (mut records, sha256) = records::read(path, file)?;
-    let wrong = |line: usize, column: Option<usize>, reason: String| Error::Data {
-        place: Place { line: Some(line), column, ..Place::file(path) },
-        reason,
+    let wrong = |line: usize, column: Option<usize>, reason: String| {
+        Place { column, ..Place::line(path, line) }.fault(reason)
     };
     let width = records.last().map_or(0, |record| record.fields.len());
     // Of several columns, somebody has to say which; the first record says how they are called.

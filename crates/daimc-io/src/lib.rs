@@ -23,6 +23,7 @@ mod hdf5;
 mod ids;
 mod input;
 mod labels;
+mod listing;
 mod location;
 mod mat;
 mod matrix_market;

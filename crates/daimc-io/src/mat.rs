@@ -15,10 +15,8 @@ pub(crate) use selector::{Selector, position};
 
 use crate::disk::Keep;
 use crate::input::Opened;
+use crate::listing::{LISTED, listing};
 use crate::{Place, Reading, Result, Table};
-
-/// How many variables or cells a message lists.
-const LISTED: usize = 30;
 
 /// Reads the matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
@@ -102,20 +100,15 @@ fn only_matrix(container: &mut Container) -> Result<String> {
 fn list(container: &mut Container) -> Result<String> {
     let place = container.place.clone();
     let mut parts = Vec::new();
-    let mut more = 0;
+    let mut count = 0;
     container.find(|array| {
-        if parts.len() == LISTED {
-            more += 1;
-        } else {
+        count += 1;
+        if count <= LISTED {
             parts.push(describe(&place, array)?);
         }
         Ok(None::<()>)
     })?;
-    Ok(match (parts.is_empty(), more) {
-        (true, _) => "no variables".into(),
-        (false, 0) => parts.join(", "),
-        (false, _) => format!("{}, and {more} more", parts.join(", ")),
-    })
+    Ok(listing(&parts, count, "no variables"))
 }
 
 /// A variable; of a cell array also what is in it.

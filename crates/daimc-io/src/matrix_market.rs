@@ -197,7 +197,3 @@ pub(crate) fn size(path: &Path, mut input: Input<'_>, how: Reading) -> Result<(u
     };
     Ok((rows, bytes))
 }
-
-fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> Error {
-    Error::Data { place: Place { line: Some(line), ..Place::file(path) }, reason: reason.into() }
-}

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use crate::archive::Content;
-use crate::disk::Keep;
+use crate::disk::{Keep, store_cells};
 use crate::format::Format;
 use crate::input::{Input, Opened};
 use crate::{Cells, Disk, Error, Reading, Result, Table};
 use crate::{
-    archive, arrow, cell_ranger, disk, foreign, hdf5, input, mat, matrix_market, names, npy, npz, parquet,
-    text,
+    archive, arrow, cell_ranger, foreign, hdf5, input, mat, matrix_market, names, npy, npz, parquet, text,
 };
 
 /// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
@@ -107,7 +106,7 @@ pub fn parts(path: &Path) -> Result<Vec<String>> {
 fn store(mut file: Opened, variable: Option<&str>, how: Reading, disk: &Disk) -> Result<(Table, String)> {
     let mut table = parse(&mut file, variable, how, Keep::Disk(disk))?;
     let cells = std::mem::replace(&mut table.cells, Cells::DenseF32(Vec::new()));
-    let stored = disk::Spool::cells(disk, &table.place(), table.rows, table.columns, cells)?;
+    let stored = store_cells(disk, &table.place(), table.rows, table.columns, cells)?;
     table.cells = Cells::Stored(stored);
     Ok((table, file.sha256()?))
 }

@@ -98,6 +98,11 @@ impl Stored {
 }
 
 impl Table {
+    /// The ID of a row, or its number.
+    pub(crate) fn id(&self, row: usize) -> String {
+        self.ids.as_ref().map_or_else(|| row.to_string(), |ids| ids[row].clone())
+    }
+
     /// Where it comes from.
     pub(crate) fn place(&self) -> Place {
         Place { path: self.path.clone(), variable: self.variable.clone(), line: None, column: None }

@@ -4,10 +4,13 @@
 //! in the order of the file.
 
 mod body;
+mod detect;
 mod fault;
+mod fault_kind;
 mod fields;
 mod format;
 mod layout;
+mod look;
 mod number;
 mod piece;
 mod records;
@@ -56,7 +59,7 @@ fn read_as<T: Real>(
     keep: Keep<'_>,
 ) -> Result<Table> {
     let size = input.size;
-    let (format, head) = format::detect(path, &mut input, how)?;
+    let (format, head) = detect::detect(path, &mut input, how)?;
     let mut body =
         body::Body::<T>::new(path, &format, size.map(|size| size.saturating_sub(format.start as u64)), keep)?;
     let mut head = Cursor::new(head);

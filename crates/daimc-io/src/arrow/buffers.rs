@@ -129,10 +129,9 @@ impl Arrow {
             _ => 0,
         };
         self.buffer(batch, batch.first[column] + 1, Some(length)).map_err(|error| match error {
-            Error::Data { place, reason } => Error::Data {
-                place,
-                reason: format!("column {}: {reason}", quoted(&self.fields[column].name)),
-            },
+            Error::Data { place, reason } => {
+                place.fault(format!("column {}: {reason}", quoted(&self.fields[column].name)))
+            }
             other => other,
         })
     }

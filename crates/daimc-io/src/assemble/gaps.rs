@@ -5,10 +5,23 @@ use daimc::source::Buffer;
 use daimc::text::quoted;
 use rayon::prelude::*;
 
+use super::account::ViewAccount;
 use super::origin::Origin;
-use super::{Nan, ViewAccount, id};
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Stored, Table};
+
+/// What to do with a row in which some values are missing, but not all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nan {
+    /// They stay missing: fits and models count the values that are there. In a sparse table it is an error, as is
+    /// [`Nan::Error`].
+    #[default]
+    Model,
+    /// It is an error that names the first such value.
+    Error,
+    /// Each is replaced by the mean of its feature over the instances that the view shows.
+    Mean,
+}
 
 /// Takes rows without any value as missing, and counts, refuses or imputes the missing values of other rows. Rows that
 /// are not `present` are not looked at.
@@ -123,11 +136,11 @@ impl Gaps<'_> {
         if self.nan == Nan::Mean {
             let reason = "values are missing within rows, and the data do not fit into memory, where they could be filled in: \
                           fill them in, allow more memory (--memory), or leave them missing (--nan model)";
-            return Err(Error::Data { place: self.table.place(), reason: reason.into() });
+            return Err(self.table.place().fault(reason));
         }
         let mut buffer = Buffer::default();
         let read = stored.rows.read(first..first + 1, &mut buffer);
-        read.map_err(|error| Error::Data { place: self.table.place(), reason: error.to_string() })?;
+        read.map_err(|error| self.table.place().fault(error.to_string()))?;
         let at = match stored.layout() {
             Layout::DenseF32 | Layout::SparseF32 => first_missing(&buffer.f32),
             Layout::DenseF64 | Layout::SparseF64 => first_missing(&buffer.f64),
@@ -154,7 +167,7 @@ impl Gaps<'_> {
             "feature {} has no value in any instance that the view shows, so it has no mean: leave it out",
             quoted(&self.feature(column))
         );
-        Err(Error::Data { place: self.table.place(), reason })
+        Err(self.table.place().fault(reason))
     }
 
     fn refuse(&self, row: usize, column: usize) -> Error {
@@ -167,9 +180,9 @@ impl Gaps<'_> {
         let reason = format!(
             "feature {} of instance {} is missing, but others of that row are not: {advice}",
             quoted(&self.feature(column)),
-            quoted(&id(self.table, row))
+            quoted(&self.table.id(row))
         );
-        Error::Data { place: self.origin.cell(row, column), reason }
+        self.origin.cell(row, column).fault(reason)
     }
 
     fn feature(&self, column: usize) -> String {

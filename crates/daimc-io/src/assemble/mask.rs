@@ -4,7 +4,6 @@ use std::path::Path;
 
 use daimc::text::{list, quoted};
 
-use super::id;
 use crate::ids::{Index, Matching};
 use crate::input::Opened;
 use crate::records::{self, Record};
@@ -46,12 +45,12 @@ impl Mask {
         }
         let (mut ids, mut lines, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for Record { line, fields } in records {
-            let place = |column| Place { line: Some(line), column, ..Place::file(path) };
+            let place = |column| Place { column, ..Place::line(path, line) };
             if fields.len() != columns.len() + 1 {
                 let (found, expected) = (fields.len(), columns.len() + 1);
                 let reason =
                     format!("{found} fields where {expected} are expected: an ID, and 0 or 1 for each view");
-                return Err(Error::Data { place: place(None), reason });
+                return Err(place(None).fault(reason));
             }
             for (at, (value, view)) in fields[1..].iter().zip(columns).enumerate() {
                 let Some(shown) = bit(value) else {
@@ -61,7 +60,7 @@ impl Mask {
                         quoted(view),
                         quoted(&fields[0])
                     );
-                    return Err(Error::Data { place: place(Some(at + 2)), reason });
+                    return Err(place(Some(at + 2)).fault(reason));
                 };
                 values.push(shown);
             }
@@ -76,13 +75,13 @@ impl Mask {
             };
             shown.push(values.iter().skip(column).step_by(columns.len()).copied().collect());
         }
-        let at = |row: usize| Place { line: Some(lines[row]), column: Some(1), ..Place::file(path) };
+        let at = |row: usize| Place { column: Some(1), ..Place::line(path, lines[row]) };
         let mut rows = Index::new(matching);
         for (row, id) in ids.iter().enumerate() {
             if let Some(first) = rows.insert(id, row) {
                 let (id, earlier) = (quoted(id), lines[first]);
                 let reason = format!("the ID {id} is also that of line {earlier}: delete one of the two");
-                return Err(Error::Data { place: at(row), reason });
+                return Err(at(row).fault(reason));
             }
         }
         let mask = Self { rows, shown };
@@ -93,7 +92,7 @@ impl Mask {
     /// Which rows of the table of a view are shown.
     pub fn rows(&self, view: usize, table: &Table) -> Vec<bool> {
         // Every instance has a row: that was checked.
-        let shown = |row| self.rows.get(&id(table, row)).is_some_and(|at| self.shown[view][at]);
+        let shown = |row| self.rows.get(&table.id(row)).is_some_and(|at| self.shown[view][at]);
         (0..table.rows).map(shown).collect()
     }
 
@@ -107,7 +106,7 @@ impl Mask {
         let mut known = vec![false; ids.len()];
         let (mut absent, mut count) = (None, 0);
         for (name, table) in tables {
-            for id in (0..table.rows).map(|row| id(table, row)) {
+            for id in (0..table.rows).map(|row| table.id(row)) {
                 if let Some(row) = self.rows.get(&id) {
                     known[row] = true;
                 } else {
@@ -129,7 +128,7 @@ impl Mask {
             "the instance {} is in no view: delete its row from the mask, or check the IDs",
             quoted(&ids[row])
         );
-        Err(Error::Data { place: at(row), reason })
+        Err(at(row).fault(reason))
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use daimc::text::{list, plain, quoted};
 
-use super::id;
 use crate::ids::near;
 use crate::{Error, Place, Result, Table};
 
@@ -57,7 +56,7 @@ impl Origin {
             "the ID {} is also that of {earlier}: an instance has one row in a view, so rename or delete one of the two",
             quoted(id)
         );
-        Error::Data { place: self.id(second), reason }
+        self.id(second).fault(reason)
     }
 
     fn line(&self, record: usize) -> Option<usize> {
@@ -70,15 +69,12 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
     let find = |view: &str| origins.iter().find(|origin| origin.name == view);
     match &error {
         daimc::Error::NotFinite { view, row, id, column, feature, value } => match find(view) {
-            Some(origin) => Error::Data {
-                place: origin.cell(*row, *column),
-                reason: format!(
+            Some(origin) => origin.cell(*row, *column).fault(format!(
                     "the value of feature {} of instance {} is {value}: write NA in the whole row if the instance is \
                      missing, or a finite value",
                     quoted(feature),
                     quoted(id)
-                ),
-            },
+            )),
             None => error.into(),
         },
         daimc::Error::DuplicateId { view, id, first, second } => match find(view) {
@@ -99,7 +95,7 @@ pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
             return Ok(());
         }
         for (v, (_, table)) in tables.iter().enumerate().filter(|(_, (_, table))| row < table.rows) {
-            let first = *lister.entry(id(table, row)).or_insert(v);
+            let first = *lister.entry(table.id(row)).or_insert(v);
             if first != v {
                 (shares[first], shares[v]) = (true, true);
             }
@@ -115,7 +111,7 @@ pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
         examples(other),
         way_out(tables, odd)
     );
-    Err(Error::Data { place: table.place(), reason })
+    Err(table.place().fault(reason))
 }
 
 /// What would make the instances of a view those of another.
@@ -149,5 +145,5 @@ fn way_out(tables: &[(String, Table)], odd: usize) -> String {
 }
 
 fn examples(table: &Table) -> String {
-    list((0..table.rows.min(3)).map(|row| quoted(&id(table, row)).to_string()))
+    list((0..table.rows.min(3)).map(|row| quoted(&table.id(row)).to_string()))
 }

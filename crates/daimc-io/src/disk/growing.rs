@@ -1,6 +1,7 @@
 //! Values that come in the order in which they are kept.
 
-use super::{Keep, Spool};
+use super::options::Keep;
+use super::spool::Spool;
 use crate::real::Real;
 use crate::{Error, Result};
 

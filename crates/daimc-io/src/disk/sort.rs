@@ -8,8 +8,10 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 
-use super::compressed::Writer;
-use super::{Disk, Progress, Spool, Watched};
+use super::options::{Disk, Progress};
+use super::spool::Spool;
+use super::watched::Watched;
+use super::writer::Writer;
 use crate::positioned::write_at;
 use crate::real::Real;
 use crate::sparse::{Shape, out_of_range};

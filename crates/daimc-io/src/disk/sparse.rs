@@ -5,7 +5,7 @@ use std::ops::Range;
 use daimc::Layout;
 use daimc::source::{Buffer, ReadError, RowStore};
 
-use super::Watched;
+use super::watched::Watched;
 use crate::Precision;
 use crate::number::{Encoding, Target};
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use daimc::source::{Buffer, RowStore};
 
-use super::compressed::Writer;
-use super::{Dense, Disk, Progress, Watched};
+use super::dense::Dense;
+use super::options::{Disk, Progress};
+use super::watched::Watched;
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
-use crate::{Cells, Csr, Place, Precision, Result, Stored, memory};
+use crate::{Precision, Result, Stored, memory};
 
 /// A spool file that is written, from its start to its end.
 #[derive(Debug)]
@@ -129,30 +130,6 @@ impl Spool {
             Some(turned) => Dense { file: turned.finish()?, by_column: false, ..dense },
         };
         Ok(Stored { rows: Arc::new(stored), missing: Arc::new(missing) })
-    }
-
-    /// The values of a table, which are in memory.
-    pub fn cells(disk: &Disk, place: &Place, rows: usize, columns: usize, cells: Cells) -> Result<Stored> {
-        match cells {
-            Cells::DenseF32(values) => Self::values(disk, rows, columns, values),
-            Cells::DenseF64(values) => Self::values(disk, rows, columns, values),
-            Cells::SparseF32(csr) => Self::csr(disk, place, columns, &csr),
-            Cells::SparseF64(csr) => Self::csr(disk, place, columns, &csr),
-            Cells::Stored(stored) => Ok(stored),
-        }
-    }
-
-    fn values<T: Real>(disk: &Disk, rows: usize, columns: usize, values: Vec<T>) -> Result<Stored> {
-        let mut spool = Self::new(disk)?;
-        spool.write(&values)?;
-        drop(values);
-        spool.dense::<T>(rows, columns, false)
-    }
-
-    fn csr<T: Real>(disk: &Disk, place: &Place, columns: usize, csr: &Csr<T>) -> Result<Stored> {
-        let mut writer = Writer::new(place, Self::new(disk)?, Self::new(disk)?, csr.offsets.len() - 1)?;
-        writer.append(csr)?;
-        writer.finish::<T>(columns)
     }
 }
 

@@ -4,11 +4,20 @@
 use daimc::text::quoted;
 use hdf5_pure::{AttrValue, Group};
 
-use super::Obs;
+use super::array::Array;
 use super::column::{columns, index, values};
+use super::listing::list_names;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::{Container, Node};
 use crate::Result;
+
+/// The table of instances of annotated data.
+pub struct Obs {
+    pub ids: Vec<String>,
+    pub titles: Vec<String>,
+    /// The columns, by row; `None` where there is nothing.
+    pub columns: Vec<Vec<Option<String>>>,
+}
 
 /// The matrix that a part of annotated data is: `X`, `layers/NAME`, `raw` or `obsm/NAME`.
 pub(super) fn matrix(container: &Container, group: &Group, part: &str) -> Result<Named> {
@@ -37,7 +46,7 @@ pub(super) fn modality(container: &Container, modalities: &Group, part: Option<&
         (Some(part), _) => part.trim_matches('/'),
         (None, [only]) => only,
         (None, _) => {
-            let reason = format!("holds the modalities {}; pick one with ::NAME", super::list(&names));
+            let reason = format!("holds the modalities {}; pick one with ::NAME", list_names(&names));
             return Err(container.place.fault(reason));
         }
     };
@@ -47,7 +56,7 @@ pub(super) fn modality(container: &Container, modalities: &Group, part: Option<&
     let part = part.strip_prefix("mod/").unwrap_or(part);
     let (name, rest) = part.split_once('/').unwrap_or((part, "X"));
     let Some(group) = container.group(modalities, name)? else {
-        let reason = format!("has no modality {}; it holds {}", quoted(name), super::list(&names));
+        let reason = format!("has no modality {}; it holds {}", quoted(name), list_names(&names));
         return Err(container.place.fault(reason));
     };
     matrix(container, &group, rest)
@@ -71,12 +80,12 @@ pub(super) fn labels(
     let names = columns(container, group, "obs")?;
     let Some(column) = column else {
         let reason =
-            format!("has the columns {}; pick the one of the labels with ::obs/COLUMN", super::list(&names));
+            format!("has the columns {}; pick the one of the labels with ::obs/COLUMN", list_names(&names));
         return Err(container.place.fault(reason));
     };
     let name = column.strip_prefix("obs/").unwrap_or(column);
     let Some(labels) = values(container, group, "obs", name)? else {
-        let reason = format!("has no column {} in obs; it has {}", quoted(name), super::list(&names));
+        let reason = format!("has no column {} in obs; it has {}", quoted(name), list_names(&names));
         return Err(container.place.fault(reason));
     };
     let ids = index(container, group, "obs")?;
@@ -125,7 +134,7 @@ pub(super) fn is_sparse(container: &Container, group: &Group) -> Result<bool> {
 pub(super) fn dense_or_sparse(container: &Container, node: &Node, path: &str) -> Result<Matrix> {
     let group = match node {
         Node::Dataset(dataset) => {
-            let array = super::array::Array::open(&container.place, dataset, &container.bytes)?;
+            let array = Array::open(&container.place, dataset, &container.bytes)?;
             return Ok(Matrix::Dense { array: Box::new(array), by_column: false });
         }
         Node::Group(group) => group,
@@ -169,6 +178,6 @@ fn no_part(container: &Container, group: &Group, part: &str) -> Result<crate::Er
             parts.extend(container.names(&group)?.into_iter().map(|name| format!("{folder}/{name}")));
         }
     }
-    let reason = format!("has no matrix {}; it holds {}", quoted(part), super::list(&parts));
+    let reason = format!("has no matrix {}; it holds {}", quoted(part), list_names(&parts));
     Ok(container.place.fault(reason))
 }

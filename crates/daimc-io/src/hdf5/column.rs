@@ -4,7 +4,6 @@ use hdf5_pure::{Datatype, Group};
 
 use super::array::Array;
 use super::node::{Container, Node};
-use super::strings;
 use crate::Result;
 use crate::fault::{Pieces, TEXT};
 use crate::number::NumberType;
@@ -112,7 +111,7 @@ fn masked(container: &Container, table: &Group, name: &str) -> Result<Values> {
 /// The values of an array as texts.
 fn plain(container: &Container, array: &Array) -> Result<Values> {
     let Ok(encoding) = array.encoding() else {
-        return Ok(strings::read(array, container)?.into_iter().map(Some).collect());
+        return Ok(container.strings(array)?.into_iter().map(Some).collect());
     };
     if let Datatype::Enumeration { .. } = array.kind {
         let values: Vec<f32> = array.list()?;

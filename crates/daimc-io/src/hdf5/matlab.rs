@@ -7,14 +7,12 @@ use super::array::Array;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::{Container, Node};
 use super::source::guarded;
+use crate::listing::{LISTED, listing};
 use crate::mat::{Selector, position};
 use crate::{Place, Result};
 
 const NUMERIC: [&str; 11] =
     ["double", "single", "logical", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"];
-
-/// Cells that are described at most.
-const LISTED: usize = 30;
 
 /// The matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
 pub(super) fn matrix(container: &Container, variable: Option<&str>) -> Result<Named> {
@@ -171,9 +169,5 @@ fn list(container: &Container, root: &Group) -> Result<String> {
     for (name, node) in variables.iter().take(LISTED) {
         parts.push(format!("{} ({})", plain(name), kind(container, node)?));
     }
-    Ok(match variables.len() {
-        0 => "no variables".into(),
-        count if count > LISTED => format!("{}, and {} more", parts.join(", "), count - LISTED),
-        _ => parts.join(", "),
-    })
+    Ok(listing(&parts, variables.len(), "no variables"))
 }

@@ -15,7 +15,7 @@ pub(crate) struct Container {
     pub place: Place,
     pub bytes: Random,
     /// Where addresses in the file count from.
-    pub base: u64,
+    base: u64,
     file: File,
 }
 
@@ -82,7 +82,12 @@ impl Container {
 
     /// The texts of this name.
     pub fn texts(&self, group: &Group, name: &str) -> Result<Vec<String>> {
-        strings::read(&self.array(group, name)?, self)
+        self.strings(&self.array(group, name)?)
+    }
+
+    /// The texts of an array.
+    pub fn strings(&self, array: &Array) -> Result<Vec<String>> {
+        strings::read(array, &self.bytes, self.base)
     }
 
     /// The names in a group, of groups and of datasets.

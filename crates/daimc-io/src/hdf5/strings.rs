@@ -7,23 +7,23 @@ use std::ops::Range;
 use hdf5_pure::{Datatype, StringPadding};
 
 use super::array::Array;
-use super::node::Container;
 use crate::fault::{Pieces, TEXT};
+use crate::input::Random;
 use crate::{Place, Result};
 
 /// Texts that are in memory twice at a time.
 const PIECE: usize = 1 << 16;
 
-/// All texts of an array of one dimension.
-pub(super) fn read(array: &Array, container: &Container) -> Result<Vec<String>> {
+/// All texts of an array of one dimension; addresses count from `base`.
+pub(super) fn read(array: &Array, bytes: &Random, base: u64) -> Result<Vec<String>> {
     array.flat()?;
     let mut texts = array.place.room(array.lines())?;
-    let mut heap = Heap { container, place: &array.place, collections: HashMap::new(), held: 0 };
+    let mut heap = Heap { bytes, base, place: &array.place, collections: HashMap::new(), held: 0 };
     let mut taken = Pieces::default();
     for first in (0..array.lines()).step_by(PIECE) {
-        let bytes = array.raw(first..(first + PIECE).min(array.lines()))?;
-        let size = (bytes.len() / (array.lines() - first).min(PIECE)).max(1);
-        for element in bytes.chunks_exact(size) {
+        let elements = array.raw(first..(first + PIECE).min(array.lines()))?;
+        let size = (elements.len() / (array.lines() - first).min(PIECE)).max(1);
+        for element in elements.chunks_exact(size) {
             let text = match &array.kind {
                 Datatype::String { padding, .. } => fixed(element, padding),
                 Datatype::VariableLength { is_string: true, .. } => heap.text(element)?,
@@ -49,7 +49,8 @@ fn fixed<'a>(element: &'a [u8], padding: &StringPadding) -> &'a [u8] {
 
 /// Where texts of variable length lie: in collections, of which each has numbered objects.
 struct Heap<'a> {
-    container: &'a Container,
+    bytes: &'a Random,
+    base: u64,
     place: &'a Place,
     collections: HashMap<u64, Collection>,
     /// Bytes of all collections.
@@ -76,7 +77,7 @@ impl Heap<'_> {
             let collection = self.collection(address)?;
             self.held += collection.bytes.len() as u64;
             // Collections do not overlap in a file that is not damaged.
-            if self.held > self.container.bytes.length() {
+            if self.held > self.bytes.length() {
                 return Err(damaged());
             }
             self.collections.insert(address, collection);
@@ -90,13 +91,13 @@ impl Heap<'_> {
 
     fn collection(&self, address: u64) -> Result<Collection> {
         let damaged = || self.place.fault("has texts that are damaged; copy it again or save it anew");
-        let start = self.container.base.checked_add(address).ok_or_else(damaged)?;
-        let mut reader = self.container.bytes.at(start);
+        let start = self.base.checked_add(address).ok_or_else(damaged)?;
+        let mut reader = self.bytes.at(start);
         let mut header = [0; 16];
         let read = reader.read_exact(&mut header);
         read.map_err(|error| self.place.unreadable(error))?;
         let size = number(&header, 8, 8).filter(|_| header.starts_with(b"GCOL")).ok_or_else(damaged)?;
-        if size < 16 || size > self.container.bytes.length().saturating_sub(start) {
+        if size < 16 || size > self.bytes.length().saturating_sub(start) {
             return Err(damaged());
         }
         let mut bytes = self.place.room(size as usize - 16)?;

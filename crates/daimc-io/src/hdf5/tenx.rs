@@ -3,6 +3,7 @@
 use daimc::text::quoted;
 use hdf5_pure::Group;
 
+use super::listing::list_names;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::Container;
 use crate::Result;
@@ -39,7 +40,7 @@ pub(super) fn matrix(
 ) -> Result<Named> {
     let parts = parts(container, matrices)?;
     let unknown = |part: &str, known: &[String]| {
-        container.place.fault(format!("has no part {}; it holds {}", quoted(part), super::list(known)))
+        container.place.fault(format!("has no part {}; it holds {}", quoted(part), list_names(known)))
     };
     let genome = part.and_then(|part| matrices.iter().find(|(name, _)| name == part));
     let (group, kind) = match (genome, part, matrices) {
@@ -49,7 +50,7 @@ pub(super) fn matrix(
         (None, None, _) => (&matrices[0].1, None),
     };
     if part.is_none() && parts.len() > 1 {
-        let reason = format!("holds {}; pick one with ::NAME", super::list(&parts));
+        let reason = format!("holds {}; pick one with ::NAME", list_names(&parts));
         return Err(container.place.fault(reason));
     }
     let barcodes = container.texts(group, "barcodes")?;

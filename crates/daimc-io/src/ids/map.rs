@@ -38,7 +38,7 @@ impl IdMap {
         };
         let mut instances: HashMap<String, HashMap<String, String>> = HashMap::new();
         for Record { line, mut fields } in records {
-            let place = Place { line: Some(line), ..Place::file(path) };
+            let place = Place::line(path, line);
             if fields.len() != titles.len() {
                 return Err(place.fault(format!(
                     "{} fields where {} are expected",

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use daimc::text::quoted;
 
-use super::{Duplicates, Matching};
+use super::matching::{Duplicates, Matching};
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Table};
 
@@ -54,12 +54,11 @@ fn instance<'a>(
         return Ok(instance);
     }
     let part = matching.trim(id).filter(|part| !part.is_empty());
-    part.ok_or_else(|| Error::Data {
-        place: table.place_of_id(row),
-        reason: format!(
+    part.ok_or_else(|| {
+        table.place_of_id(row).fault(format!(
             "--id-regex matches nothing in the ID {}: write a pattern that matches in every view, or name instances with --ids",
             quoted(id)
-        ),
+        ))
     })
 }
 
@@ -120,16 +119,13 @@ impl Groups {
         let count = self.of_row.len() - self.firsts.len();
         let instance = table.ids.as_ref().map_or(String::new(), |ids| ids[first].clone());
         let more = if count > 1 { format!(" ({count} such rows in all)") } else { String::new() };
-        Error::Data {
-            place: table.place_of_id(second),
-            reason: format!(
+        table.place_of_id(second).fault(format!(
                 "the IDs {} and {} are both of the instance {}{more}: keep more of the IDs, or choose one row with --duplicates \
                  first, or their mean with --duplicates mean",
                 quoted(&written[first]),
                 quoted(&written[second]),
                 quoted(&instance)
-            ),
-        }
+        ))
     }
 
     fn dense<T: Real>(&self, values: &[T], columns: usize, mean: bool) -> Vec<T> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Matching, Pattern, SEPARATORS};
+use super::matching::{Matching, Pattern, SEPARATORS};
 
 /// IDs that are compared, at most; beyond, those of some of the instances.
 const MOST: usize = 100_000;

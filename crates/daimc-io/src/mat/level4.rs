@@ -4,9 +4,9 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use daimc::text::{plain, quoted};
 
-use super::LISTED;
 use crate::dense::{Lie, nameless};
 use crate::input::Random;
+use crate::listing::{LISTED, listing};
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
 use crate::sparse::Shape;
@@ -39,12 +39,8 @@ pub(crate) fn is_level_4(start: &[u8]) -> bool {
 pub(super) fn read(place: &Place, bytes: &Random, variable: Option<&str>, how: Reading) -> Result<Table> {
     let variables = variables(place, bytes)?;
     let list = || {
-        let shown = variables.iter().take(LISTED).map(Variable::describe).collect::<Vec<_>>().join(", ");
-        if variables.len() > LISTED {
-            format!("{shown}, and {} more", variables.len() - LISTED)
-        } else {
-            shown
-        }
+        let shown: Vec<String> = variables.iter().take(LISTED).map(Variable::describe).collect();
+        listing(&shown, variables.len(), "no variables")
     };
     let found = if let Some(name) = variable {
         let found = variables.iter().find(|variable| variable.name == name);

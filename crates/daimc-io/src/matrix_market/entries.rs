@@ -6,9 +6,8 @@ use daimc::text::quoted;
 use memchr::memchr;
 
 use super::header::{Header, Symmetry};
-use super::wrong;
 use crate::real::Real;
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 
 /// Something wrong with an entry.
 pub(super) struct Fault {
@@ -21,7 +20,7 @@ pub(super) struct Fault {
 impl Fault {
     /// The error, for a piece that starts at `line` of the file.
     pub fn error(self, path: &Path, line: usize) -> Error {
-        wrong(path, line + self.line, format!("{}: {}", quoted(&self.text), self.reason))
+        Place::line(path, line + self.line).fault(format!("{}: {}", quoted(&self.text), self.reason))
     }
 }
 

@@ -61,8 +61,8 @@ fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<Stri
         .map(|line| line.split('\t').next().unwrap_or_default().trim().into())
         .collect();
     if let Some(at) = names.iter().position(|name| name.contains('\0')) {
-        let place = Place { line: Some(at + 1), ..Place::file(path) };
-        return Err(Error::Data { place, reason: "there is a NUL in the name: remove it".into() });
+        let place = Place::line(path, at + 1);
+        return Err(place.fault("there is a NUL in the name: remove it"));
     }
     if names.len() == count {
         return Ok(names);

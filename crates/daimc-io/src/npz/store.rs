@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zip::CompressionMethod;
 
-use super::{Archive, Entry, damaged};
+use super::archive::{Archive, Entry, damaged};
 use crate::dense::nameless;
 use crate::disk::{Disk, Numbers, Progress, Sorter, Sparse, Watched, missing, store};
 use crate::npy::List;

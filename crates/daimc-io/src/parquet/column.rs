@@ -13,8 +13,8 @@ use daimc::text::quoted;
 use half::f16;
 
 use super::checked::Checked;
+use super::file::{Parquet, guarded};
 use super::pages::Pages;
-use super::{Parquet, guarded};
 use crate::frame::{Column, ColumnType};
 use crate::number::Target;
 use crate::{Precision, Result};

@@ -7,8 +7,8 @@ use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
 
+use super::rows::{LONGEST_ROW, MOST_COLUMNS, Row, Rows, Text, damaged, pick};
 use super::xml::{Xml, append, attribute, ended};
-use super::{LONGEST_ROW, MOST_COLUMNS, Row, Rows, Text, damaged, pick};
 use crate::fault::{Pieces, TEXT};
 use crate::{Place, Result};
 

@@ -7,7 +7,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::damaged;
+use super::rows::damaged;
 
 /// The most bytes of one event: a tag, or the text between two.
 const LONGEST: u64 = 1 << 20;

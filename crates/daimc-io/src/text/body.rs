@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::Fault;
+use super::fault_kind::FaultKind;
 use super::format::Format;
 use super::piece::Piece;
 use crate::disk::{Growing, Grown, Keep};

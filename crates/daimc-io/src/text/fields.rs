@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3, memrchr};
 
-use super::fault::FaultKind;
+use super::fault_kind::FaultKind;
 use crate::chunks::Cut;
 
 /// A quoted field of more bytes than this is taken for a quote that somebody forgot to close.

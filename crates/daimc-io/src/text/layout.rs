@@ -1,7 +1,8 @@
 //! Tables of text whose programs are known by their first lines: GCT and featureCounts.
 
 use super::fields::{self, Separator};
-use super::format::{Format, Look, Skip};
+use super::format::{Format, Skip};
+use super::look::Look;
 use crate::{Reading, Result};
 
 /// The columns of featureCounts before those of the samples.

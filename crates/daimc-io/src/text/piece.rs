@@ -1,6 +1,7 @@
 //! The numbers of a piece of text.
 
-use super::fault::{Fault, FaultKind};
+use super::fault::Fault;
+use super::fault_kind::FaultKind;
 use super::fields::{self, Separator, field};
 use super::format::{Format, Skip};
 use super::layout::empty_record;

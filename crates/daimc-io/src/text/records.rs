@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use super::fault_kind::FaultKind;
 use super::fields::{self, Separator};
-use super::format::Look;
+use super::look::Look;
 use crate::fault::TEXT;
-use crate::{Error, Place, Result};
+use crate::{Place, Result};
 
 /// One record and the line on which it starts, from 1.
 pub(crate) struct Record {
@@ -28,11 +29,8 @@ pub(crate) fn parse(path: &Path, text: &[u8], tabs: bool) -> Result<Vec<Record>>
             at = next;
             continue;
         }
-        let place = |column| Place { line: Some(line), column, ..Place::file(path) };
-        let broken = |column, kind: super::fault::FaultKind| Error::Data {
-            place: place(column),
-            reason: kind.reason("ID").into(),
-        };
+        let place = |column| Place { column, ..Place::line(path, line) };
+        let broken = |column, kind: FaultKind| place(column).fault(kind.reason("ID"));
         let (parts, next) = fields::fields(text, at, separator).map_err(|kind| broken(None, kind))?;
         let contents = parts
             .iter()
