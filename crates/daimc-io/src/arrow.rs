@@ -1,7 +1,7 @@
 //! Arrow's IPC formats: files (`.arrow`, and `.feather` from version 2 on) and streams.
 //!
-//! The messages are taken apart by the `arrow-ipc` crate, whose verifier looks at each before it is used. Buffers are decoded
-//! here, straight into the matrix: what they claim to hold is compared with what they are, and nothing panics.
+//! Messages and buffers are decoded here, straight into the matrix: every offset and length in the file is checked, so that
+//! nothing panics.
 
 mod buffers;
 mod file;
@@ -9,39 +9,22 @@ mod flatbuffer;
 mod schema;
 
 use self::buffers::{bit, integer};
-use self::file::Arrow;
-pub(crate) use self::file::{CONTINUATION, MAGIC};
+pub(crate) use self::file::{Arrow, CONTINUATION, MAGIC};
 use self::schema::{Field, Storage};
-use crate::disk::Keep;
-use crate::frame::{self, Column, ColumnType, Frame};
-use crate::input::Opened;
+use crate::frame::{Column, ColumnType, Frame};
+use crate::input::Random;
 use crate::number::{Encoding, NumberType, Target};
-use crate::text::Record;
-use crate::{Place, Precision, Reading, Result, Table};
-
-/// Reads the columns of numbers, and the IDs.
-pub fn read(file: &mut Opened, how: Reading, keep: Keep<'_>) -> Result<Table> {
-    let place = file.place.clone();
-    file.at_random(|bytes| frame::table(&Arrow::open(place, bytes)?, how, keep))
-}
-
-/// All cells as text, below the names of the columns.
-pub(crate) fn records(file: &mut Opened) -> Result<Vec<Record>> {
-    let place = file.place.clone();
-    file.at_random(|bytes| frame::records(&Arrow::open(place, bytes)?))
-}
-
-/// Rows, columns and type of a table, from the heads of its messages.
-pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
-    let place = file.place.clone();
-    file.at_random(|bytes| {
-        let file = Arrow::open(place, bytes)?;
-        let (columns, precision) = frame::shape(&file)?;
-        Ok((file.batches.iter().map(|batch| batch.rows).sum(), columns, precision))
-    })
-}
+use crate::{Place, Precision, Result};
 
 impl Frame for Arrow {
+    fn open(place: Place, bytes: Random) -> Result<Self> {
+        Self::new(place, bytes)
+    }
+
+    fn rows(&self) -> usize {
+        self.batches.iter().map(|batch| batch.rows).sum()
+    }
+
     fn place(&self) -> &Place {
         &self.place
     }
@@ -70,7 +53,7 @@ impl Frame for Arrow {
     }
 
     fn count(&self, column: &Column) -> Result<usize> {
-        // A column of nulls has as many as it says.
+        // A column of nulls has no values to count.
         let stored = |index: &usize| self.fields[*index].storage != Storage::Null;
         let Some(index) = Some(column.index).filter(stored).or_else(|| (0..self.fields.len()).find(stored))
         else {
@@ -136,7 +119,7 @@ impl Frame for Arrow {
                         visit(integer(value, kind).filter(|_| known).map(|value| value.to_string()))?;
                     }
                 }
-                // Only columns of text and of whole numbers are asked for.
+                // Only columns of text and of integers are read as text.
                 _ => (0..batch.rows).try_for_each(|_| visit(None))?,
             }
         }

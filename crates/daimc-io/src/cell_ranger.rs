@@ -1,24 +1,24 @@
-//! A folder that Cell Ranger of 10x Genomics writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv` or, of old, `genes.tsv`, each
-//! plain or compressed. Cells are in the columns of the matrix.
+//! Folders of Cell Ranger (10x Genomics): `matrix.mtx`, `barcodes.tsv` and `features.tsv` (formerly `genes.tsv`), each plain or
+//! compressed. Cells are in the columns of the matrix.
 
 use std::path::Path;
 
 use daimc::text::{list, quoted};
 
 use crate::disk::Keep;
-use crate::feature_types::{distinct, numbered, told_apart};
+use crate::feature_types::{distinct, numbered, unique_names};
 use crate::input::{self, Opened};
-use crate::matrix_market::{self, Known};
+use crate::matrix_market::{self, KnownNames};
 use crate::paths::first_existing;
 use crate::{Error, Place, Reading, Result, Table};
 
-/// Reads the cells of a folder whose matrix was opened; `kind` picks features of a type.
+/// Reads the cells of a folder whose matrix is open; `kind` picks the features of a type.
 pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let path = file.place.path.clone();
     let features = Features::read(&path)?;
     let kinds = features.kinds();
     let place = Place { variable: kind.map(String::from), ..Place::file(folder(&path)) };
-    let mut names = told_apart(features.names, &features.ids);
+    let mut names = unique_names(features.names, &features.ids);
     let only = match kind {
         None if kinds.len() > 1 => {
             let known = list(kinds.iter().map(|kind| quoted(kind)));
@@ -39,11 +39,11 @@ pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Ke
         }
     };
     let barcodes = first_existing(folder(&path), ["barcodes.tsv"]).ok_or_else(|| {
-        Error::in_file(folder(&path), "has no barcodes.tsv beside its matrix; copy it there")
+        Error::in_file(folder(&path), "has no barcodes.tsv next to its matrix; copy it there")
     })?;
     let barcodes = lines(&barcodes)?.into_iter().map(|mut fields| fields.swap_remove(0)).collect();
     let how = Reading { transpose: !how.transpose, ..how };
-    let known = Known { rows: names, columns: barcodes, only };
+    let known = KnownNames { rows: names, columns: barcodes, only };
     let mut table = matrix_market::read(&path, file.text()?, how, keep, Some(known))?;
     folder(&path).clone_into(&mut table.path);
     table.variable = kind.map(String::from);
@@ -51,7 +51,7 @@ pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Ke
     Ok(table)
 }
 
-/// The types of features, where there are several.
+/// The types of features, if there are several.
 pub(crate) fn parts(file: &Opened) -> Result<Vec<String>> {
     let kinds = Features::read(&file.place.path)?.kinds();
     Ok(if kinds.len() > 1 { kinds } else { Vec::new() })
@@ -69,7 +69,7 @@ impl Features {
         let path = first_existing(folder(matrix), ["features.tsv", "genes.tsv"]).ok_or_else(|| {
             Error::in_file(
                 folder(matrix),
-                "has neither features.tsv nor genes.tsv beside its matrix; copy it there",
+                "has neither features.tsv nor genes.tsv next to its matrix; copy it there",
             )
         })?;
         let mut found = Self { ids: Vec::new(), names: Vec::new(), kinds: Vec::new() };

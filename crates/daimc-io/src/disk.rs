@@ -1,7 +1,7 @@
-//! Tables that stay on disk: rows are read when they are asked for.
+//! Tables on disk, of which rows are read on request.
 //!
-//! A `.npy` file, and arrays that an `.npz` file holds uncompressed, are read where they lie. Everything else is written once,
-//! as plain numbers, to spool files, which have no name and are gone when the program ends, however it ends.
+//! `.npy` files and uncompressed arrays of `.npz` files are read in place. All other formats are written once, as plain numbers, to
+//! spool files, which have no name, so that the system removes them when the program ends.
 
 mod cells;
 mod compressed;

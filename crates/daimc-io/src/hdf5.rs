@@ -1,4 +1,4 @@
-//! HDF5, and what is kept in it: annotated data (`.h5ad`, `.h5mu`), the matrices of 10x Genomics, MATLAB's `.mat` from
+//! HDF5: annotated data (`.h5ad`, `.h5mu`), the matrices of 10x Genomics, MATLAB's `.mat` from
 //! level 7.3 on, and plain datasets.
 
 mod anndata;
@@ -7,7 +7,6 @@ mod chunks;
 mod column;
 mod entries;
 mod filters;
-mod listing;
 mod matlab;
 mod matrix;
 mod node;
@@ -25,15 +24,15 @@ use crate::disk::Keep;
 use crate::input::{Opened, Random};
 use crate::{Place, Reading, Result, Table};
 
-/// What an HDF5 file starts with; or what comes after a block of 512 bytes that belongs to others.
+/// The start of an HDF5 file, possibly after a user block of 512 bytes.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
-/// Who has written a file.
+/// The convention that a file follows.
 enum Flavour {
     AnnData,
     /// The group of modalities.
     MuData(Group),
-    /// Groups of matrices by name: one, or with old versions of Cell Ranger one for each genome.
+    /// Groups of matrices by name: one, or one for each genome in old versions of Cell Ranger.
     TenX(Vec<(String, Group)>),
     Matlab,
     Plain,
@@ -45,17 +44,17 @@ pub(crate) fn is_hdf5(start: &[u8]) -> bool {
     user || start.starts_with(SIGNATURE) || start.starts_with(b"MATLAB 7.3 MAT-file")
 }
 
-/// Reads the matrix that is called `variable`; without a name, the one that the file is about.
+/// Reads the matrix `variable`, or the main one of the file.
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     with(file, variable, |container, flavour| find(container, flavour, variable)?.table(how, keep))
 }
 
-/// How many instances there are, and the bytes that their values take in memory.
+/// The number of instances, and the bytes of their values in memory.
 pub fn size(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<(usize, u64)> {
     with(file, variable, |container, flavour| find(container, flavour, variable)?.matrix.size(how))
 }
 
-/// The views that a file consists of, by what picks them; none where it is one view.
+/// The names that pick the views of a file; none if it has one view.
 pub fn parts(file: &mut Opened) -> Result<Vec<String>> {
     with(file, None, |container, flavour| match flavour {
         Flavour::MuData(modalities) => anndata::modalities(container, modalities),
@@ -64,7 +63,7 @@ pub fn parts(file: &mut Opened) -> Result<Vec<String>> {
     })
 }
 
-/// The IDs of instances, and the labels in a column of `obs`.
+/// The IDs of instances, and their labels in a column of `obs`.
 pub fn labels(file: &mut Opened, column: Option<&str>) -> Result<(Vec<String>, Vec<Option<String>>)> {
     with(file, column, |container, flavour| match flavour {
         Flavour::AnnData => anndata::labels(container, &container.root(), column),

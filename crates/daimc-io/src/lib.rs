@@ -1,8 +1,9 @@
-//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), GCT, `.npy`, `.npz`, MATLAB `.mat`,
-//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
+//! Reads views from files: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), GCT, `.npy`, `.npz`, MATLAB `.mat`,
+//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files
+//! and folders of 10x Genomics.
 //!
-//! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
-//! and `f32` stays `f32`.
+//! [`read`] returns one file as a [`Table`]; [`assemble`] joins tables into [`daimc::Views`]. Sparse matrices stay sparse, and
+//! `f32` stays `f32`.
 
 mod annotate;
 mod archive;

@@ -1,5 +1,7 @@
 //! Long lists in messages, cut short.
 
+use daimc::text::plain;
+
 /// The most items that a message lists.
 pub(crate) const LISTED: usize = 30;
 
@@ -11,4 +13,10 @@ pub(crate) fn listing(shown: &[String], count: usize, none: &str) -> String {
         count if count > shown.len() => format!("{}, and {} more", shown.join(", "), count - shown.len()),
         _ => shown.join(", "),
     }
+}
+
+/// The first names, for a message.
+pub(crate) fn list_names(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| plain(name).to_string()).collect();
+    listing(&shown, names.len(), "nothing that could be one")
 }

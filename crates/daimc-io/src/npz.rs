@@ -1,4 +1,4 @@
-//! numpy's `.npz`: arrays in a zip archive; and the sparse matrices that scipy keeps in one.
+//! numpy's `.npz`: arrays in a zip archive, or a sparse matrix of scipy.
 
 mod archive;
 mod store;
@@ -28,7 +28,7 @@ pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<
     })
 }
 
-/// How many instances there are, and the bytes that their values take in memory.
+/// The number of instances, and the bytes of their values in memory.
 pub fn size(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<(usize, u64)> {
     let place = file.place.clone();
     file.at_random(|bytes| {

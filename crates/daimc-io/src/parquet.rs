@@ -1,4 +1,4 @@
-//! Apache Parquet: a column per feature, and one of IDs where there is one.
+//! Apache Parquet: a column per feature, and possibly one of IDs.
 
 mod checked;
 mod column;
@@ -8,37 +8,12 @@ mod pages;
 mod write;
 
 use self::column::Chunks;
-use self::file::Parquet;
+pub(crate) use self::file::Parquet;
 pub use self::write::{Values, write_parquet};
-use crate::disk::Keep;
-use crate::frame::{self, Column, Frame};
-use crate::input::Opened;
+use crate::frame::{Column, Frame};
+use crate::input::Random;
 use crate::number::Target;
-use crate::text::Record;
-use crate::{Place, Precision, Reading, Result, Table};
-
-/// Reads the columns of numbers, and the IDs.
-pub fn read(file: &mut Opened, how: Reading, keep: Keep<'_>) -> Result<Table> {
-    let place = file.place.clone();
-    file.at_random(|bytes| frame::table(&Parquet::open(place, bytes)?, how, keep))
-}
-
-/// All cells as text, below the names of the columns.
-pub(crate) fn records(file: &mut Opened) -> Result<Vec<Record>> {
-    let place = file.place.clone();
-    file.at_random(|bytes| frame::records(&Parquet::open(place, bytes)?))
-}
-
-/// Rows, columns and type of a table, from the description at its end.
-pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
-    let place = file.place.clone();
-    file.at_random(|bytes| {
-        let file = Parquet::open(place, bytes)?;
-        let rows = usize::try_from(file.metadata.file_metadata().num_rows()).unwrap_or(0);
-        let (columns, precision) = frame::shape(&file)?;
-        Ok((rows, columns, precision))
-    })
-}
+use crate::{Place, Result};
 
 impl Parquet {
     fn chunks(&self, index: usize) -> Result<Chunks> {
@@ -48,6 +23,14 @@ impl Parquet {
 }
 
 impl Frame for Parquet {
+    fn open(place: Place, bytes: Random) -> Result<Self> {
+        Self::new(place, bytes)
+    }
+
+    fn rows(&self) -> usize {
+        usize::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
+    }
+
     fn place(&self) -> &Place {
         &self.place
     }

@@ -1,17 +1,17 @@
-//! Names of files: endings, stems, and files that belong to others.
+//! Names of files: endings, stems, and companions of a matrix.
 
 use std::path::{Path, PathBuf};
 
-/// The path that stands for standard input.
+/// The path of standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
-/// What the names of plain and compressed files end with.
+/// The endings of plain and compressed files.
 pub(crate) const ENDINGS: [&str; 5] = ["", ".gz", ".bz2", ".xz", ".zst"];
 
 /// The name of a file without its ending and without that of a compression.
 pub(crate) fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Paths of Windows keep their meaning elsewhere.
+    // Paths of Windows work on every system.
     let name = name.rsplit('\\').next().unwrap_or_default();
     let plain = |name: &str| Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = Path::new(name).extension().unwrap_or_default().to_ascii_lowercase();

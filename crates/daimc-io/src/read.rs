@@ -3,29 +3,29 @@
 use std::path::Path;
 
 use crate::archive::Content;
+use crate::arrow::Arrow;
 use crate::disk::{Keep, store_cells};
 use crate::format::Format;
 use crate::input::{Input, Opened};
+use crate::parquet::Parquet;
 use crate::{Cells, Disk, Error, Reading, Result, Table};
-use crate::{
-    archive, arrow, cell_ranger, foreign, hdf5, input, mat, matrix_market, names, npy, npz, parquet, text,
-};
+use crate::{archive, cell_ranger, foreign, frame, hdf5, input, mat, matrix_market, names, npy, npz, text};
 
-/// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
-/// container: an array of an `.npz`, a table in a `.zip`, a sheet of an `.xlsx` or `.ods`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
-/// `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, a type of features of a 10x file. A folder is one that Cell Ranger
-/// writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
+/// Reads one table. `-` is standard input; pipes can be read as well. `variable` picks an array in a container: an array of an
+/// `.npz`, a table in a `.zip`, a sheet of an `.xlsx` or `.ods`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw`
+/// or `obsm/X_pca` of an `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, or a type of features of a 10x file. A folder must be
+/// one of Cell Ranger: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
 ///
-/// The format is told by the name of the file, or by its first bytes where the name does not tell, as that of a pipe.
+/// The format follows from the name of the file or, e.g. for a pipe, from its first bytes.
 ///
 /// # Errors
-/// When the file cannot be read or is not what its name says; the message names the file and the place in it.
+/// When the file cannot be read or does not have the format of its name; the message names the file and the place in it.
 pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
     parse(&mut Opened::new(path, false)?, variable, how, Keep::Memory)
 }
 
-/// Reads one table as [`read`] does, and returns with it the SHA-256 of the file in hexadecimal digits: that of the bytes
-/// the table was made of, which are read once.
+/// As [`read`], and also returns the SHA-256 of the file in hexadecimal digits. The file is read once: the hash is that of the
+/// bytes that were parsed.
 ///
 /// # Errors
 /// As [`read`].
@@ -35,13 +35,12 @@ pub fn read_hashed(path: &Path, variable: Option<&str>, how: Reading) -> Result<
     Ok((table, file.sha256()?))
 }
 
-/// As [`read_hashed`], but the values stay on disk: in the file itself if it is a `.npy`, or an `.npz` that is not compressed
-/// and holds a dense matrix or sorted rows (CSR); else in spool files, which have no name and are gone with the table. They
-/// are written as the file is read, so that its values are never in memory at once; but those of a symmetric
-/// `array` of Matrix Market are.
+/// As [`read_hashed`], but the values stay on disk: in the file itself if it is a `.npy`, or an uncompressed `.npz` with a dense
+/// matrix or sorted rows (CSR); otherwise in unnamed spool files, which are removed with the table. Spool files are written while
+/// the file is read, so that its values are never all in memory, except for a symmetric `array` of Matrix Market.
 ///
 /// # Errors
-/// As [`read`], when a spool file cannot be written, and when the switch of the disk is set.
+/// As [`read`], and when a spool file cannot be written or the stop flag of the disk is set.
 pub fn read_stored(
     path: &Path,
     variable: Option<&str>,
@@ -50,13 +49,13 @@ pub fn read_stored(
 ) -> Result<(Table, String)> {
     let mut file = Opened::new(path, disk.hashed)?;
     if !Format::of(&file.place.path, file.start()).is_text() {
-        file.land(disk, 0)?;
+        file.spool_stream(disk, 0)?;
     }
     store(file, variable, how, disk)
 }
 
-/// As [`read_hashed`], but values that take more than so many bytes, or that there is no memory for, stay on disk as
-/// [`read_stored`] leaves them there. What comes through a pipe is written to disk when it has turned out to be too much.
+/// As [`read_hashed`], but values that take more than `most` bytes, or more memory than is available, stay on disk as with
+/// [`read_stored`]. The bytes of a pipe are written to disk once they exceed the limit.
 ///
 /// # Errors
 /// As [`read_stored`].
@@ -70,27 +69,27 @@ pub fn read_within(
     let mut file = Opened::new(path, disk.hashed)?;
     let on_disk = file.length().is_some();
     if !on_disk && !Format::of(&file.place.path, file.start()).is_text() {
-        // Beside what came there is the table that is made of it.
-        file.land(disk, most / 2)?;
-        if !file.is_held() {
+        // The bytes and the table that is parsed from them are in memory together.
+        file.spool_stream(disk, most / 2)?;
+        if !file.is_in_memory() {
             return store(file, variable, how, disk);
         }
     }
     match parse(&mut file, variable, how, Keep::Within(disk, most)) {
         Err(Error::Memory { .. }) if on_disk => read_stored(path, variable, how, disk),
-        Err(Error::Memory { .. }) if file.is_held() => {
-            file.put_down(disk)?;
+        Err(Error::Memory { .. }) if file.is_in_memory() => {
+            file.move_to_disk(disk)?;
             store(file, variable, how, disk)
         }
         table => Ok((table?, file.sha256()?)),
     }
 }
 
-/// What picks the views of a file that holds several, in their order: the modalities of an `.h5mu` file, or the types of features of
-/// a 10x file or folder. Empty for a file that is one view, and for what can be read but once.
+/// The names that pick the views of a file with several, in their order: the modalities of an `.h5mu` file, or the types of features
+/// of a 10x file or folder. Empty for a file with one view, and for pipes.
 ///
 /// # Errors
-/// When the file is none that can be read.
+/// When the file cannot be read.
 pub fn parts(path: &Path) -> Result<Vec<String>> {
     if !std::fs::metadata(path).is_ok_and(|about| about.is_file() || about.is_dir()) {
         return Ok(Vec::new());
@@ -113,7 +112,7 @@ fn store(mut file: Opened, variable: Option<&str>, how: Reading, disk: &Disk) ->
 
 fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let mut table = parse_format(file, variable, how, keep)?;
-    let remarks = [names::told_apart(&mut table), names::numbers(&table)];
+    let remarks = [names::make_unique(&mut table), names::numbers(&table)];
     table.remarks.extend(remarks.into_iter().flatten());
     Ok(table)
 }
@@ -134,8 +133,8 @@ fn parse_format(file: &mut Opened, variable: Option<&str>, how: Reading, keep: K
             }),
         },
         Format::Mat => mat::read(file, variable, how, keep),
-        Format::Parquet => parquet::read(file, how, keep),
-        Format::Arrow => arrow::read(file, how, keep),
+        Format::Parquet => frame::read::<Parquet>(file, how, keep),
+        Format::Arrow => frame::read::<Arrow>(file, how, keep),
         Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
         Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
         Format::Text => text_or_matrix(&path, file.text()?, how, keep),

@@ -1,18 +1,18 @@
 //! Options of reading a file.
 
-/// How a file is to be read.
+/// Options of [`read`](crate::read).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading<'a> {
     /// Instances are in columns, features in rows.
     pub transpose: bool,
     /// The file has no IDs: its first column holds values like the others.
     pub no_ids: bool,
-    /// The type of the values; where `None`, that of the file (`f64` for text).
+    /// The type of the values; by default that of the file (`f64` for text).
     pub precision: Option<Precision>,
-    /// Decimals of text are written with a comma.
+    /// Text has decimal commas.
     pub decimal_comma: bool,
-    /// The names of columns that are left out, of text, spreadsheets, Parquet and Arrow: whatever they hold. Where instances are
-    /// in columns, these are columns about the features.
+    /// Columns to leave out of text, spreadsheets, Parquet and Arrow, by name. Where instances are in columns, these are columns
+    /// about the features.
     pub drop: &'a [String],
 }
 

@@ -4,17 +4,19 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::archive::{self, Content};
+use crate::arrow::Arrow;
 use crate::format::Format;
 use crate::input::{Opened, failed};
+use crate::parquet::Parquet;
 pub(crate) use crate::text::Record;
-use crate::{Result, arrow, parquet, text};
+use crate::{Result, frame, text};
 
 /// All records of a table, the header included, and the SHA-256 of its file. Where no separator is found, they have one
 /// field each.
 pub(crate) fn read(path: &Path, mut file: Opened) -> Result<(Vec<Record>, String)> {
     let records = match Format::of(path, file.start()) {
-        Format::Parquet => parquet::records(&mut file)?,
-        Format::Arrow => arrow::records(&mut file)?,
+        Format::Parquet => frame::records::<Parquet>(&mut file)?,
+        Format::Arrow => frame::records::<Arrow>(&mut file)?,
         _ => {
             let (text, tabs, sha256) = whole_text(path, file)?;
             return Ok((text::records(path, &text, tabs)?, sha256));

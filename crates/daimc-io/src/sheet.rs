@@ -1,8 +1,7 @@
 //! Spreadsheets: `.xlsx` and `.ods`.
 //!
-//! A sheet is read as the text that it would be saved as, row by row, with tabs between its cells: what holds for text (headers,
-//! IDs, words for missing values) holds for sheets. Rows are handed on as they are decompressed, so that neither a size that
-//! a file claims nor one that it unpacks to takes memory.
+//! A sheet is converted to tab-separated text row by row, so that the rules for text (headers, IDs, words for missing values) hold
+//! for sheets. Rows are parsed while they are decompressed, so that memory does not depend on sizes in the file.
 
 mod ods;
 mod rows;

@@ -1,4 +1,4 @@
-//! Buffers: their bytes, decompressed, and the texts and numbers in them.
+//! Decompresses buffers, and decodes their texts and numbers.
 
 use std::io::Read;
 
@@ -10,17 +10,17 @@ use super::schema::{Storage, TextLayout};
 use crate::number::NumberType;
 use crate::{Error, Result, memory};
 
-/// The length of a compressed buffer that is not compressed after all.
+/// The length that marks an uncompressed buffer in a compressed batch.
 const AS_IT_IS: i64 = -1;
 
-/// LZ4 makes its input at most this many times longer.
+/// The maximum compression ratio of LZ4.
 const LZ4_LIMIT: u64 = 255;
 
-/// How many letters a text has that lies in its view.
+/// The maximum length of a text inside of its view.
 const SHORT: usize = 12;
 
 impl Arrow {
-    /// The bytes of a buffer: as many as are expected, or all where that is not known.
+    /// The bytes of a buffer: as many as are expected, or all.
     pub(super) fn buffer(&self, batch: &Batch, index: usize, expected: Option<usize>) -> Result<Vec<u8>> {
         let place = &self.place;
         let short = || place.fault("has fewer values than rows; copy it again or save it anew");
@@ -55,9 +55,9 @@ impl Arrow {
         if wanted > length {
             return Err(short());
         }
-        place.ask(wanted)?;
+        place.check_memory(wanted)?;
         let mut bytes = Vec::new();
-        // Memory is taken as the bytes come: a length that the file claims may be wrong.
+        // Memory grows with the bytes that were read: the length in the file may be wrong.
         let read = reader.take(wanted).read_to_end(&mut bytes);
         let damaged = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::OutOfMemory => place.unreadable(error),
@@ -77,7 +77,7 @@ impl Arrow {
         };
         let ends = usize::from(text != TextLayout::Views);
         let places = batch.rows.saturating_add(ends).saturating_mul(width);
-        // Without rows there may be no offset at all.
+        // Without rows there may be no offsets.
         let places = if batch.rows == 0 { Vec::new() } else { self.buffer(batch, first + 1, Some(places))? };
         let mut letters = Vec::new();
         let mut taken = 0;
@@ -85,13 +85,13 @@ impl Arrow {
             let buffer = self.buffer(batch, index, None)?;
             taken += buffer.len() as u64;
             if memory::available().is_some_and(|available| taken > available) {
-                self.place.ask(taken)?;
+                self.place.check_memory(taken)?;
             }
             letters.push(buffer);
         }
         Ok(Texts { arrow: self, valid: self.valid(batch, column)?, rows: batch.rows, text, places, letters })
     }
-    /// The words that stand for the numbers of a column of categories, as they are known when a batch comes.
+    /// The texts of a dictionary column, as of a batch.
     pub(super) fn words(&self, batch: usize, id: i64, text: TextLayout) -> Result<Vec<Option<String>>> {
         let mut words = Vec::new();
         for dictionary in self.dictionaries.iter().filter(|other| other.id == id && other.before <= batch) {
@@ -106,20 +106,20 @@ impl Arrow {
         Ok(words)
     }
 
-    /// The mark of each row that has a value, where some have none.
+    /// The validity bits of the rows, if some are null.
     pub(super) fn valid(&self, batch: &Batch, column: usize) -> Result<Option<Vec<u8>>> {
         if !batch.nulls[column] {
             return Ok(None);
         }
         let first = batch.first[column];
-        // Where all have values there may be no marks.
+        // Without nulls there may be no bits.
         if batch.buffers.get(first).is_none_or(|buffer| buffer.length == 0) {
             return Ok(None);
         }
         self.buffer(batch, first, Some(batch.rows.div_ceil(8))).map(Some)
     }
 
-    /// The values of a column of numbers, or the keys of one of categories, as they are stored.
+    /// The stored values of a column of numbers, or the keys of a dictionary column.
     pub(super) fn plain(&self, batch: &Batch, column: usize) -> Result<Vec<u8>> {
         let length = match self.fields[column].storage {
             Storage::Number(kind) | Storage::Dictionary { keys: kind, .. } => {
@@ -148,14 +148,14 @@ pub(super) struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Visits them, `None` for null and for what is not UTF-8.
+    /// Calls `visit` with each text, `None` for null and invalid UTF-8.
     pub(super) fn each(&self, visit: &mut dyn FnMut(Option<String>) -> Result<()>) -> Result<()> {
         for row in 0..self.rows {
             let known = self.valid.as_ref().is_none_or(|valid| bit(valid, row));
             let bytes = match self.bytes(row) {
                 Some(bytes) => bytes,
                 None if known => {
-                    let reason = "has a text that lies outside of its buffer; copy it again or save it anew";
+                    let reason = "has a text outside of its buffer; copy it again or save it anew";
                     return Err(self.arrow.place.fault(reason));
                 }
                 None => &[],
@@ -187,12 +187,12 @@ impl Texts<'_> {
     }
 }
 
-/// A bit of a buffer of bits; those that are not there are not set.
+/// A bit of a buffer; missing bits are not set.
 pub(super) fn bit(bits: &[u8], at: usize) -> bool {
     bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
 }
 
-/// A whole number that fills these bytes, the lowest first; `None` for other types.
+/// The little-endian integer of some bytes; `None` for other types.
 pub(super) fn integer(bytes: &[u8], kind: NumberType) -> Option<i128> {
     let unsigned = bytes.iter().rev().fold(0, |number, byte| number << 8 | i128::from(*byte));
     let span = 1_i128 << (8 * bytes.len().min(8));
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_keep_their_sign_and_every_digit() {
+    fn integers_keep_their_sign_and_every_digit() {
         assert_eq!(integer(&[0xff], NumberType::I8), Some(-1));
         assert_eq!(integer(&[0xff], NumberType::U8), Some(255));
         assert_eq!(integer(&i64::MIN.to_le_bytes(), NumberType::I64), Some(i64::MIN.into()));

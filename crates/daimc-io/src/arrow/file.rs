@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::flatbuffer::{OutOfBounds, Table, i64_at};
-use super::schema::{Field, FieldError, Storage};
-use crate::fault::{Pieces, TEXT};
+use super::flatbuffer::{Table, i64_at};
+use super::schema::{Field, Storage};
+use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::input::Random;
 use crate::{Error, Place, Result};
 
@@ -15,14 +15,14 @@ pub(crate) const MAGIC: &[u8] = b"ARROW1";
 pub(crate) const CONTINUATION: &[u8] = &[0xff; 4];
 
 /// An open file or stream.
-pub(super) struct Arrow {
-    pub place: Place,
-    pub bytes: Random,
-    pub fields: Vec<Field>,
+pub(crate) struct Arrow {
+    pub(super) place: Place,
+    pub(super) bytes: Random,
+    pub(super) fields: Vec<Field>,
     /// The metadata that pandas adds, as JSON.
-    pub pandas: String,
-    pub batches: Vec<Batch>,
-    pub dictionaries: Vec<Dictionary>,
+    pub(super) pandas: String,
+    pub(super) batches: Vec<Batch>,
+    pub(super) dictionaries: Vec<Dictionary>,
 }
 
 /// A batch of rows.
@@ -63,7 +63,7 @@ pub(super) struct Dictionary {
 
 impl Arrow {
     /// Goes from message to message, and reads nothing between them.
-    pub fn open(place: Place, bytes: Random) -> Result<Self> {
+    pub(super) fn new(place: Place, bytes: Random) -> Result<Self> {
         let mut arrow = Self {
             place,
             bytes,
@@ -95,21 +95,18 @@ impl Arrow {
         }
         let footer = self.number(end - 4)?;
         let footer = self.part((end - 4).checked_sub(footer).ok_or_else(|| self.cut())?, footer)?;
-        let footer = Table::root(&footer).map_err(|_| self.damaged())?;
-        self.schema(footer.table(1).ok().flatten().ok_or_else(|| self.damaged())?)?;
+        let place = self.place.clone();
+        let footer = Table::root(&place, &footer)?;
+        self.schema(footer.table(1)?.ok_or_else(|| footer.damaged())?)?;
         for list in [2, 3] {
             // A block is the position of a message and two lengths.
-            for block in footer.structs::<24>(list).map_err(|_| self.damaged())? {
-                let at = u64::try_from(i64_at(block, 0)).map_err(|_| self.damaged())?;
-                let (start, length) = self.next(at)?.ok_or_else(|| self.damaged())?;
+            for block in footer.structs::<24>(list)? {
+                let at = u64::try_from(i64_at(block, 0)).map_err(|_| footer.damaged())?;
+                let (start, length) = self.next(at)?.ok_or_else(|| footer.damaged())?;
                 self.message(start, length)?;
             }
         }
         Ok(())
-    }
-
-    fn damaged(&self) -> Error {
-        self.place.fault("is damaged; copy it again or save it anew")
     }
 
     fn cut(&self) -> Error {
@@ -147,44 +144,39 @@ impl Arrow {
     /// Reads a message, and returns where it ends: the kind of its header (1), the header (2) and the length of the body (3).
     fn message(&mut self, start: u64, length: u64) -> Result<u64> {
         let (message, body) = (self.part(start, length)?, start + length);
-        let damaged = |_: OutOfBounds| self.damaged();
-        let message = Table::root(&message).map_err(damaged)?;
-        let length = u64::try_from(message.i64(3).map_err(damaged)?).map_err(|_| self.damaged())?;
+        let place = self.place.clone();
+        let message = Table::root(&place, &message)?;
+        let length = u64::try_from(message.i64(3)?).map_err(|_| message.damaged())?;
         if length > self.bytes.length().saturating_sub(body) {
             return Err(self.cut());
         }
-        let kind = message.u8(1).map_err(damaged)?;
-        let header = message.table(2).map_err(damaged)?.ok_or_else(|| self.damaged())?;
+        let kind = message.u8(1)?;
+        let header = message.table(2)?.ok_or_else(|| message.damaged())?;
         match (kind, self.fields.is_empty()) {
             (1, true) => self.schema(header)?,
             (2, false) => self.dictionary(header, body, length)?,
             (3, false) => self.batches.push(self.batch(header, &self.fields, body, length)?),
-            _ => return Err(self.damaged()),
+            _ => return Err(message.damaged()),
         }
         Ok(body + length)
     }
 
     /// Reads byte order (0), columns (1) and metadata (2).
     fn schema(&mut self, schema: Table<'_>) -> Result<()> {
-        let damaged = |_: OutOfBounds| self.damaged();
-        if schema.i16(0).map_err(damaged)? != 0 {
+        if schema.i16(0)? != 0 {
             return Err(self.place.fault("was written by a big-endian machine; save it anew on another"));
         }
         let mut pandas = None;
-        for entry in schema.tables(2).map_err(damaged)? {
-            let entry = entry.map_err(damaged)?;
-            if entry.text(0).map_err(damaged)? == "pandas" {
-                pandas = Some(entry.text(1).map_err(damaged)?.to_owned());
+        for entry in schema.tables(2)? {
+            let entry = entry?;
+            if entry.text(0)? == "pandas" {
+                pandas = Some(entry.text(1)?.to_owned());
             }
         }
-        let (mut fields, mut taken) = (Vec::new(), Pieces::default());
-        for field in schema.tables(1).map_err(damaged)? {
-            let field =
-                field.map_err(FieldError::from).and_then(Field::new).map_err(|error| match error {
-                    FieldError::Damaged => self.damaged(),
-                    FieldError::Unsupported(reason) => self.place.fault(reason),
-                })?;
-            taken.take(&self.place, 2 * TEXT + field.name.len())?;
+        let (mut fields, mut taken) = (Vec::new(), MemoryMeter::default());
+        for field in schema.tables(1)? {
+            let field = Field::new(&self.place, field?)?;
+            taken.take(&self.place, 2 * STRING_OVERHEAD + field.name.len())?;
             fields.push(field);
         }
         self.fields = fields;
@@ -194,15 +186,14 @@ impl Arrow {
 
     /// Reads ID (0), texts (1) and whether they are appended (2), unless no column that is read uses them.
     fn dictionary(&mut self, dictionary: Table<'_>, body: u64, length: u64) -> Result<()> {
-        let damaged = |_: OutOfBounds| self.damaged();
-        let id = dictionary.i64(0).map_err(damaged)?;
+        let id = dictionary.i64(0)?;
         let text = self.fields.iter().find_map(|field| match field.storage {
             Storage::Dictionary { id: other, text, .. } if other == id => Some(text),
             _ => None,
         });
         let Some(text) = text else { return Ok(()) };
-        let is_delta = dictionary.bool(2).map_err(damaged)?;
-        let texts = dictionary.table(1).map_err(damaged)?.ok_or_else(|| self.damaged())?;
+        let is_delta = dictionary.bool(2)?;
+        let texts = dictionary.table(1)?.ok_or_else(|| dictionary.damaged())?;
         let batch = self.batch(texts, &[Field::of_dictionary(text)], body, length)?;
         self.dictionaries.push(Dictionary { id, is_delta, before: self.batches.len(), batch });
         Ok(())
@@ -210,11 +201,10 @@ impl Arrow {
 
     /// Reads rows (0), nulls of the columns (1), buffers (2), compression (3) and the number of buffers of views (4).
     fn batch(&self, batch: Table<'_>, fields: &[Field], body: u64, length: u64) -> Result<Batch> {
-        let damaged = |_: OutOfBounds| self.damaged();
-        let stored_rows = batch.i64(0).map_err(damaged)?;
+        let stored_rows = batch.i64(0)?;
         let rows = usize::try_from(stored_rows).map_err(|_| self.contradicts())?;
         let mut buffers = Vec::new();
-        for buffer in batch.structs::<16>(2).map_err(damaged)? {
+        for buffer in batch.structs::<16>(2)? {
             let (start, size) = (u64::try_from(i64_at(buffer, 0)), u64::try_from(i64_at(buffer, 8)));
             let (Ok(start), Ok(size)) = (start, size) else { return Err(self.contradicts()) };
             if start.checked_add(size).is_none_or(|end| end > length) {
@@ -223,14 +213,13 @@ impl Arrow {
             buffers.push(Buffer { start: body + start, length: size });
         }
         let mut nulls = Vec::new();
-        for node in batch.structs::<16>(1).map_err(damaged)? {
+        for node in batch.structs::<16>(1)? {
             if i64_at(node, 0) != stored_rows {
                 return Err(self.contradicts());
             }
             nulls.push(i64_at(node, 8) != 0);
         }
-        let mut views =
-            batch.structs::<8>(4).map_err(damaged)?.iter().map(|count| i64::from_le_bytes(*count));
+        let mut views = batch.structs::<8>(4)?.iter().map(|count| i64::from_le_bytes(*count));
         let (mut first, mut next) = (Vec::new(), 0_usize);
         for field in fields {
             first.push(next);
@@ -242,12 +231,12 @@ impl Arrow {
             return Err(self.contradicts());
         }
         first.push(next);
-        let codec = batch.table(3).map_err(damaged)?.map(|compression| compression.u8(0)).transpose();
-        let codec = codec.map_err(damaged)?.map(|codec| match codec {
-            0 => Codec::Lz4,
-            1 => Codec::Zstandard,
-            _ => Codec::Unknown,
-        });
+        let codec =
+            batch.table(3)?.map(|compression| compression.u8(0)).transpose()?.map(|codec| match codec {
+                0 => Codec::Lz4,
+                1 => Codec::Zstandard,
+                _ => Codec::Unknown,
+            });
         Ok(Batch { rows, codec, buffers, first, nulls })
     }
 }

@@ -2,8 +2,9 @@
 
 use daimc::text::quoted;
 
-use super::flatbuffer::{OutOfBounds, Table};
+use super::flatbuffer::Table;
 use crate::number::NumberType;
+use crate::{Place, Result};
 
 /// How the values of a column are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,55 +44,16 @@ pub(super) struct Field {
     pub buffers: Option<usize>,
 }
 
-/// Why a column cannot be read.
-pub(super) enum FieldError {
-    Damaged,
-    /// It has no place in a table; the text says why.
-    Unsupported(String),
-}
-
-impl From<OutOfBounds> for FieldError {
-    fn from(_: OutOfBounds) -> Self {
-        Self::Damaged
-    }
-}
-
 /// The names of the types, by their number in the format.
-const TYPES: [&str; 27] = [
-    "none",
-    "null",
-    "int",
-    "floatingpoint",
-    "binary",
-    "utf8",
-    "bool",
-    "decimal",
-    "date",
-    "time",
-    "timestamp",
-    "interval",
-    "list",
-    "struct_",
-    "union",
-    "fixedsizebinary",
-    "fixedsizelist",
-    "map",
-    "duration",
-    "largebinary",
-    "largeutf8",
-    "largelist",
-    "runendencoded",
-    "binaryview",
-    "utf8view",
-    "listview",
-    "largelistview",
-];
+const TYPES: &str = "none null int floatingpoint binary utf8 bool decimal date time timestamp interval list struct_ union \
+                     fixedsizebinary fixedsizelist map duration largebinary largeutf8 largelist runendencoded binaryview \
+                     utf8view listview largelistview";
 
 impl Field {
     /// Reads a column of a schema: name (0), number of its type (2), type (3) and dictionary (4).
-    pub fn new(field: Table<'_>) -> Result<Self, FieldError> {
+    pub fn new(place: &Place, field: Table<'_>) -> Result<Self> {
         let name = field.text(0)?.to_owned();
-        let mut type_name = *TYPES.get(usize::from(field.u8(2)?)).unwrap_or(&"unknown");
+        let mut type_name = TYPES.split(' ').nth(field.u8(2)?.into()).unwrap_or("unknown");
         let about = field.table(3)?;
         let dictionary = field.table(4)?;
         let number = |kind| (Storage::Number(kind), Some(2));
@@ -114,7 +76,7 @@ impl Field {
             }
             _ if dictionary.is_some() => (Storage::Other, Some(2)),
             _ => {
-                return Err(FieldError::Unsupported(format!(
+                return Err(place.fault(format!(
                     "has a column {} of lists or records; drop it, or make a column of each part",
                     quoted(&name)
                 )));
@@ -143,16 +105,8 @@ impl Field {
 }
 
 /// The type of integers, by bits (0) and sign (1); `None` for sizes that are not read.
-fn integer(int: Table<'_>) -> Result<Option<NumberType>, OutOfBounds> {
-    Ok(Some(match (int.i32(0)?, int.bool(1)?) {
-        (8, true) => NumberType::I8,
-        (8, false) => NumberType::U8,
-        (16, true) => NumberType::I16,
-        (16, false) => NumberType::U16,
-        (32, true) => NumberType::I32,
-        (32, false) => NumberType::U32,
-        (64, true) => NumberType::I64,
-        (64, false) => NumberType::U64,
-        _ => return Ok(None),
-    }))
+fn integer(int: Table<'_>) -> Result<Option<NumberType>> {
+    let size = usize::try_from(int.i32(0)?).ok().filter(|bits| bits % 8 == 0).map(|bits| bits / 8);
+    let signed = int.bool(1)?;
+    Ok(size.and_then(|size| NumberType::integer(size, signed)))
 }

@@ -10,21 +10,20 @@ use super::origin::Origin;
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Stored, Table};
 
-/// What to do with a row in which some values are missing, but not all.
+/// Treatment of rows in which some values are missing, but not all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nan {
-    /// They stay missing: fits and models count the values that are there. In a sparse table it is an error, as is
-    /// [`Nan::Error`].
+    /// They stay missing: fits and models use the observed values. In sparse tables this is an error, like [`Nan::Error`].
     #[default]
     Model,
-    /// It is an error that names the first such value.
+    /// An error that names the first such value.
     Error,
-    /// Each is replaced by the mean of its feature over the instances that the view shows.
+    /// Each is replaced by the mean of its feature over the present instances of the view.
     Mean,
 }
 
-/// Takes rows without any value as missing, and counts, refuses or imputes the missing values of other rows. Rows that
-/// are not `present` are not looked at.
+/// Marks rows without any value as missing, and counts, refuses or imputes the missing values of other rows. Rows that are not
+/// `present` are skipped.
 pub(super) fn close(
     table: &mut Table,
     present: &mut [bool],
@@ -44,7 +43,7 @@ pub(super) fn close(
     Ok(account)
 }
 
-/// Whether a row holds no value.
+/// Whether a row has no value.
 pub(super) fn is_empty(table: &Table, row: usize) -> bool {
     fn none<T: Real>(table: &Table, values: &[T]) -> bool {
         count_missing(values) == table.columns
@@ -96,7 +95,7 @@ impl Gaps<'_> {
         Ok(ViewAccount { imputed, ..account })
     }
 
-    /// As for dense rows; what is not stored is zero and not missing.
+    /// As for dense rows; entries that are not stored are zero, not missing.
     fn sparse<T: Real>(&self, csr: &mut Csr<T>, present: &mut [bool]) -> Result<ViewAccount> {
         let Csr { offsets, columns, values } = csr;
         let range = |row: usize| offsets[row]..offsets[row + 1];
@@ -124,7 +123,7 @@ impl Gaps<'_> {
         Ok(ViewAccount { imputed, ..account })
     }
 
-    /// Values on disk are left as they are: what is missing was counted when they were written.
+    /// Values on disk are not changed; missing ones were counted when they were written.
     fn stored(&self, stored: &Stored, present: &mut [bool]) -> Result<ViewAccount> {
         let missing: Vec<usize> = stored.missing.iter().map(|count| *count as usize).collect();
         let account = self.hide_empty(&missing, present);
@@ -171,7 +170,7 @@ impl Gaps<'_> {
     }
 
     fn refuse(&self, row: usize, column: usize) -> Error {
-        // What a sparse table does not store is zero, so that it cannot lack a value.
+        // Entries that a sparse table does not store are zero: it cannot leave a value missing.
         let advice = if self.nan == Nan::Error {
             "fill it in, make the whole row NA, or leave it missing (--nan model)"
         } else {
@@ -190,13 +189,13 @@ impl Gaps<'_> {
     }
 }
 
-/// The account of a view some of whose rows lack values, so many each.
+/// The account of a view with missing values in some rows.
 fn lacking(account: ViewAccount, missing: &[usize], rows: &[usize]) -> ViewAccount {
     let cells = rows.iter().map(|&row| missing[row]).sum();
     ViewAccount { missing: cells, partial: rows.len(), ..account }
 }
 
-/// For each feature the sum of its values and their number, missing ones left out, and the number of these.
+/// For each feature the sum and the number of its observed values, and the number of its missing values.
 struct ColumnTotals {
     totals: Vec<f64>,
     counts: Vec<usize>,
@@ -211,7 +210,7 @@ impl ColumnTotals {
         Self { totals: vec![0.0; features], counts: vec![0; features], missing: vec![0; features] }
     }
 
-    /// The sums over all rows, each of which `add` adds; they do not depend on the number of threads.
+    /// The sums over all rows, which `add` adds one by one; they do not depend on the number of threads.
     fn of(features: usize, rows: usize, add: impl Fn(usize, &mut Self) + Sync) -> Self {
         let block = |block: usize| {
             let mut sums = Self::new(features);

@@ -1,4 +1,4 @@
-//! The mask: a table that says which instances each view shows.
+//! The mask: a table of the instances that are present in each view.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use crate::input::Opened;
 use crate::records::{self, Record};
 use crate::{Error, Place, Result, Table};
 
-/// What each view shows.
+/// The present instances of each view.
 pub(super) struct Mask {
     rows: Index,
-    /// For each view, whether it shows the instance of a row.
+    /// For each view, whether the instance of a row is present.
     shown: Vec<Vec<bool>>,
 }
 
 impl Mask {
-    /// Reads a mask for these tables, which must be about the same views and the same instances.
+    /// Reads a mask for these tables, which must have the same views and instances.
     pub fn read(path: &Path, tables: &[(String, Table)], matching: &Matching) -> Result<Self> {
         let refuse = |reason: String| Err(Error::in_file(path, reason));
         let (mut records, _) = records::read(path, Opened::new(path, false)?)?;
@@ -89,9 +89,9 @@ impl Mask {
         Ok(mask)
     }
 
-    /// Which rows of the table of a view are shown.
+    /// The present rows of the table of a view.
     pub fn rows(&self, view: usize, table: &Table) -> Vec<bool> {
-        // Every instance has a row: that was checked.
+        // `check_instances` ensures that every instance has a row.
         let shown = |row| self.rows.get(&table.id(row)).is_some_and(|at| self.shown[view][at]);
         (0..table.rows).map(shown).collect()
     }
@@ -132,7 +132,7 @@ impl Mask {
     }
 }
 
-/// Whether a field of a mask shows an instance, also in the words of R and pandas.
+/// The value of a field of a mask, also in the words of R and pandas.
 fn bit(field: &str) -> Option<bool> {
     match field.to_ascii_lowercase().as_str() {
         "1" | "1.0" | "true" | "t" | "yes" => Some(true),

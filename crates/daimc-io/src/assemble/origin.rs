@@ -1,4 +1,4 @@
-//! Where values come from, for messages that name the file, the line and the column.
+//! The origin of values, for messages that name the file, the line and the column.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use daimc::text::{list, plain, quoted};
 use crate::ids::near;
 use crate::{Error, Place, Result, Table};
 
-/// What is left of a table's origin when its values have become a view.
+/// The origin of a table whose values became a view.
 pub(super) struct Origin {
     name: String,
     place: Place,
@@ -45,7 +45,7 @@ impl Origin {
         Place { line: self.line(row), ..self.place.clone() }
     }
 
-    /// Says that rows `first` and `second` have the same ID.
+    /// The error that rows `first` and `second` have the same ID.
     pub fn twice(&self, id: &str, first: usize, second: usize) -> Error {
         let earlier = match self.id(first) {
             Place { line: Some(line), .. } => format!("line {line}"),
@@ -64,7 +64,7 @@ impl Origin {
     }
 }
 
-/// Says of an error of the views where in which file its cause is.
+/// Adds the place in a file to an error of the views.
 pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
     let find = |view: &str| origins.iter().find(|origin| origin.name == view);
     match &error {
@@ -85,11 +85,11 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
     }
 }
 
-/// Fails if a table lists no ID that another one lists.
+/// Fails if a table has no ID in common with another one.
 pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
     let mut lister = HashMap::new();
     let mut shares = vec![tables.len() < 2; tables.len()];
-    // Row by row through all tables: those that list the same IDs alike are soon known to.
+    // Row by row through all tables, which finds common IDs soon if tables have the same order.
     for row in 0..tables.iter().map(|(_, table)| table.rows).max().unwrap_or(0) {
         if shares.iter().all(|shares| *shares) {
             return Ok(());
@@ -114,10 +114,10 @@ pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
     Err(table.place().fault(reason))
 }
 
-/// What would make the instances of a view those of another.
+/// The options that would match the instances of a view with those of another.
 fn way_out(tables: &[(String, Table)], odd: usize) -> String {
     let ids = |v: usize| tables[v].1.ids.iter().flatten().map(String::as_str).collect::<HashSet<_>>();
-    // Of two tables of which each could be the turned one, the other way round, more titles tell.
+    // If either of two tables could be the transposed one, the number of matching titles decides.
     let turned = (0..tables.len()).filter(|&v| !tables[v].1.transposed).map(|turned| {
         let others = (0..tables.len()).filter(|&v| v != turned && (turned == odd || v == odd)).map(ids);
         let titles = || tables[turned].1.features.iter().flatten();

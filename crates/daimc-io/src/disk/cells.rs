@@ -6,7 +6,7 @@ use super::writer::Writer;
 use crate::real::Real;
 use crate::{Cells, Csr, Place, Result, Stored};
 
-/// The values of a table, which are in memory.
+/// Writes the values of a table to spool files.
 pub(crate) fn store_cells(
     disk: &Disk,
     place: &Place,

@@ -1,4 +1,4 @@
-//! Compressed rows or columns, written to spool files piece by piece.
+//! Writes compressed rows or columns to spool files in pieces.
 
 use super::options::Disk;
 use super::sort::Sorter;

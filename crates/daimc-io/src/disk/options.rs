@@ -1,4 +1,4 @@
-//! Where values are kept, and how the work on them is reported and stopped.
+//! Where values are kept, with progress and interruption.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use daimc::Stop;
 
 use crate::{Error, Result};
 
-/// Where spool files are made, who is told how far they are, who can end it, and whether files are hashed.
+/// The folder of spool files, with progress callback and stop flag, and whether files are hashed.
 #[derive(Clone)]
 pub struct Disk {
     pub(super) folder: PathBuf,
@@ -18,43 +18,43 @@ pub struct Disk {
     pub(crate) hashed: bool,
 }
 
-/// How many more bytes of a table are done.
+/// Bytes of a table that were processed since the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
-    /// They were read, and written to a spool file unless they are read where they lie.
+    /// Read, and written to a spool file unless they are read in place.
     Read(u64),
-    /// They were brought from the order of the file into that of rows, which is a second pass over what was written.
+    /// Reordered from the order of the file to that of rows, in a second pass over the spool file.
     Ordered(u64),
 }
 
 impl Disk {
-    /// Spool files are made in a folder.
+    /// Creates spool files in a folder.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), stop: Stop::new(), listener: None, hashed: true }
     }
 
-    /// Ends reading when the switch is set, with [`Error::Interrupted`].
+    /// Stops reading when the flag is set, with [`Error::Interrupted`].
     #[must_use]
     pub fn stop(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }
     }
 
-    /// Who is told how far it is, from any thread.
+    /// Sets the progress callback, which any thread may call.
     #[must_use]
     pub fn progress(self, listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..self }
     }
 
-    /// Nobody will ask for the SHA-256 of files, which is then empty. It takes longer to work out than plain numbers take to read.
+    /// Skips the SHA-256 of files, which is then empty. Hashing takes longer than reading plain numbers.
     #[must_use]
     pub fn unhashed(self) -> Self {
         Self { hashed: false, ..self }
     }
 
-    /// Tells how far it is, unless it is to end.
-    pub(crate) fn tell(&self, progress: Progress) -> Result<()> {
+    /// Reports progress; an error if the stop flag is set.
+    pub(crate) fn report(&self, progress: Progress) -> Result<()> {
         if self.stop.is_set() {
             return Err(Error::Interrupted);
         }
@@ -64,7 +64,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The disk that the spool file is on is full, or cannot be written.
+    /// The error of a spool file that cannot be written.
     pub(super) fn failed(&self, source: io::Error) -> Error {
         Error::Spool { folder: self.folder.clone(), source }
     }
@@ -76,17 +76,17 @@ impl fmt::Debug for Disk {
     }
 }
 
-/// Where values are to be.
+/// Where values are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keep<'a> {
     Memory,
-    /// In memory, up to so many bytes; on disk if there are more.
+    /// In memory up to a number of bytes, otherwise on disk.
     Within(&'a Disk, u64),
     Disk(&'a Disk),
 }
 
 impl<'a> Keep<'a> {
-    /// The disk, if they are to be there from the start.
+    /// The disk, if values are kept there from the start.
     pub fn disk(self) -> Option<&'a Disk> {
         if let Self::Disk(disk) = self { Some(disk) } else { None }
     }

@@ -10,17 +10,17 @@ use daimc::source::ReadError;
 
 use crate::positioned::read_at;
 
-/// A file that is read again and again and must not change meanwhile.
+/// A file that is read repeatedly and must not change meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     file: Arc<File>,
     path: PathBuf,
-    /// Length and time of the last change, of a file that others can change.
+    /// Length and modification time, of a file that other programs can change.
     before: Option<(u64, Option<SystemTime>)>,
 }
 
 impl Watched {
-    /// A file that belongs to others.
+    /// A file of the user.
     pub fn new(file: File, path: &Path) -> io::Result<Self> {
         let about = file.metadata()?;
         let before = Some((about.len(), about.modified().ok()));

@@ -6,9 +6,9 @@ use super::sparse::{Numbers, Sparse};
 use super::spool::Spool;
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
-use crate::{Csr, Place, Precision, Result, Stored};
+use crate::{Csr, Place, Result, Stored};
 
-/// Spool files of the rows of a sparse matrix, written one after another.
+/// Spool files of the rows of a sparse matrix.
 pub(super) struct Writer {
     columns: Spool,
     values: Spool,
@@ -17,14 +17,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// For so many rows.
+    /// Starts a matrix of `rows` rows.
     pub fn new(place: &Place, columns: Spool, values: Spool, rows: usize) -> Result<Self> {
-        let mut offsets = place.room(rows + 1)?;
+        let mut offsets = place.allocate(rows + 1)?;
         offsets.push(0);
-        Ok(Self { columns, values, offsets, missing: place.room(rows)? })
+        Ok(Self { columns, values, offsets, missing: place.allocate(rows)? })
     }
 
-    /// Appends rows, whose columns increase.
+    /// Appends rows with increasing columns.
     pub fn append<T: Real>(&mut self, rows: &Csr<T>) -> Result<()> {
         self.columns.write_columns(&rows.columns)?;
         self.values.write(&rows.values)?;
@@ -34,25 +34,21 @@ impl Writer {
         Ok(())
     }
 
-    /// The matrix.
+    /// Returns the matrix.
     pub fn finish<T: Real>(self, width: usize) -> Result<Stored> {
-        let kind = if T::PRECISION == Precision::F32 { NumberType::F32 } else { NumberType::F64 };
-        let numbers = |file, kind| {
-            let encoding = Encoding { kind, big_endian: false };
-            Numbers { file, offset: 0, encoding }
-        };
+        let indices = Encoding { kind: NumberType::U32, big_endian: false };
         let sparse = Sparse {
             width,
             offsets: self.offsets,
-            columns: numbers(self.columns.finish()?, NumberType::U32),
-            values: numbers(self.values.finish()?, kind),
+            columns: Numbers { file: self.columns.finish()?, offset: 0, encoding: indices },
+            values: Numbers { file: self.values.finish()?, offset: 0, encoding: T::ENCODING },
             precision: T::PRECISION,
         };
         Ok(Stored { rows: Arc::new(sparse), missing: Arc::new(self.missing) })
     }
 }
 
-/// How many stored values of each row are missing.
+/// The number of missing values of each row.
 pub(crate) fn missing<T: Real>(rows: &Csr<T>) -> impl Iterator<Item = u32> {
     rows.offsets.windows(2).map(|bounds| {
         rows.values[bounds[0]..bounds[1]].iter().map(|value| u32::from(value.is_missing())).sum()

@@ -1,25 +1,25 @@
-//! Annotated data: matrices `X`, `layers/…`, `raw` and `obsm/…` of instances that the table `obs` names, and files with several of
-//! them, the modalities.
+//! Annotated data: matrices `X`, `layers/…`, `raw` and `obsm/…` with the instances of the table `obs`, and files with several
+//! modalities.
 
 use daimc::text::quoted;
 use hdf5_pure::{AttrValue, Group};
 
 use super::array::Array;
 use super::column::{columns, index, values};
-use super::listing::list_names;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::{Container, Node};
 use crate::Result;
+use crate::listing::list_names;
 
 /// The table of instances of annotated data.
 pub struct Obs {
     pub ids: Vec<String>,
     pub titles: Vec<String>,
-    /// The columns, by row; `None` where there is nothing.
+    /// The values of each column; `None` for missing ones.
     pub columns: Vec<Vec<Option<String>>>,
 }
 
-/// The matrix that a part of annotated data is: `X`, `layers/NAME`, `raw` or `obsm/NAME`.
+/// The matrix of a part of annotated data: `X`, `layers/NAME`, `raw` or `obsm/NAME`.
 pub(super) fn matrix(container: &Container, group: &Group, part: &str) -> Result<Named> {
     let part = part.trim_matches('/');
     let (folder, name) = part.split_once('/').unwrap_or((part, ""));
@@ -95,7 +95,7 @@ pub(super) fn labels(
     Ok((ids, labels))
 }
 
-/// All columns of the table of instances that have a value for each.
+/// All columns of the table of instances that are as long as the table.
 pub(super) fn attributes(container: &Container) -> Result<Obs> {
     let root = container.root();
     let mut obs = Obs { ids: index(container, &root, "obs")?, titles: Vec::new(), columns: Vec::new() };
@@ -165,7 +165,7 @@ pub(super) fn dense_or_sparse(container: &Container, node: &Node, path: &str) ->
     Ok(Matrix::Sparse(Box::new(Sparse { values, indices, offsets, shape, by_row, only: None })))
 }
 
-/// There is no such part: an error that lists those that there are.
+/// The error for an unknown part, which lists the known ones.
 fn no_part(container: &Container, group: &Group, part: &str) -> Result<crate::Error> {
     let mut parts = Vec::new();
     for (path, name) in [("X", "X"), ("raw/X", "raw")] {

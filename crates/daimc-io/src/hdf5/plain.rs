@@ -1,16 +1,16 @@
-//! A file that nobody is known to have written: datasets in groups.
+//! Files of no known convention: datasets in groups.
 
 use daimc::text::quoted;
 use hdf5_pure::Group;
 
 use super::anndata::{dense_or_sparse, is_sparse};
-use super::listing::list_names;
 use super::matrix::Named;
 use super::node::{Container, Node};
 use super::source::guarded;
 use crate::Result;
+use crate::listing::list_names;
 
-/// Groups in groups, and names in all, that are looked at.
+/// The deepest nesting of groups, and the most names, that are searched.
 const DEEPEST: usize = 8;
 const MOST: usize = 1000;
 

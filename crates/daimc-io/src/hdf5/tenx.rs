@@ -1,13 +1,13 @@
-//! The matrices that Cell Ranger of 10x Genomics writes: one of all features, each of a type, or one for each genome.
+//! Matrices of Cell Ranger (10x Genomics): one matrix whose features have types, or one matrix for each genome.
 
 use daimc::text::quoted;
 use hdf5_pure::Group;
 
-use super::listing::list_names;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::Container;
 use crate::Result;
-use crate::feature_types::{distinct, numbered, told_apart};
+use crate::feature_types::{distinct, numbered, unique_names};
+use crate::listing::list_names;
 
 /// The groups of a file that are such matrices.
 pub(super) fn matrices(container: &Container, root: &Group) -> Result<Vec<(String, Group)>> {
@@ -23,7 +23,7 @@ pub(super) fn matrices(container: &Container, root: &Group) -> Result<Vec<(Strin
     Ok(found)
 }
 
-/// What picks the views of a file: genomes or types of features, where there are several.
+/// The names that pick the views of a file: genomes or types of features, if there are several.
 pub(super) fn parts(container: &Container, matrices: &[(String, Group)]) -> Result<Vec<String>> {
     let parts = match matrices {
         [(_, only)] => distinct(&types(container, only)?.unwrap_or_default()),
@@ -62,7 +62,7 @@ pub(super) fn matrix(
     let &[features, cells] = &*shape else {
         return Err(container.place.fault("has a matrix without a shape; save it anew"));
     };
-    let mut columns = told_apart(names, &ids);
+    let mut columns = unique_names(names, &ids);
     let only = match kind {
         None => None,
         Some(kind) => {
@@ -80,7 +80,7 @@ pub(super) fn matrix(
         values: container.array(group, "data")?,
         indices: container.array(group, "indices")?,
         offsets: container.array(group, "indptr")?.list()?,
-        // Columns are cells, compressed; so they are rows of the transpose.
+        // Cells are compressed columns, i.e. rows of the transpose.
         shape: [cells, only.as_ref().map_or(features, |_| columns.len())],
         by_row: true,
         only,
@@ -89,7 +89,7 @@ pub(super) fn matrix(
     Ok(Named { place: container.place.clone(), matrix, rows: Some(barcodes), columns: Some(columns) })
 }
 
-/// The types of features, where the file tells.
+/// The types of features, if the file has them.
 fn types(container: &Container, group: &Group) -> Result<Option<Vec<String>>> {
     let Some(features) = container.group(group, "features")? else { return Ok(None) };
     if container.find(&features, "feature_type")?.is_none() {

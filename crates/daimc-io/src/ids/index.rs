@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::matching::Matching;
 
-/// The rows of a table by ID, for a table that tells about instances but is not a view.
+/// The rows of a table by ID, for a table about instances that is not a view.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     rows: HashMap<String, usize>,
-    /// By what counts of the ID, where that is not all of it.
+    /// By the part of the ID that is compared, if it is not the whole ID.
     keys: HashMap<String, usize>,
     matching: Matching,
 }
@@ -18,7 +18,7 @@ impl Index {
         Self { matching: matching.clone(), ..Self::default() }
     }
 
-    /// Takes in the ID of the next row. Where an earlier row belongs to the same instance, it is returned; the earlier one stays.
+    /// Adds the ID of the next row. An earlier row of the same instance is kept and returned.
     pub fn insert(&mut self, id: &str, row: usize) -> Option<usize> {
         if let Some(&earlier) = self.rows.get(id) {
             return Some(earlier);
@@ -35,7 +35,7 @@ impl Index {
         earlier
     }
 
-    /// The row of an instance, which is told by its ID or by what counts of it.
+    /// The row of an instance, by its ID or by the part of it that is compared.
     pub fn get(&self, instance: &str) -> Option<usize> {
         let row = self.rows.get(instance).or_else(|| self.keys.get(self.matching.fold(instance).as_ref()));
         row.or_else(|| self.keys.get(self.matching.key(instance).as_ref())).copied()

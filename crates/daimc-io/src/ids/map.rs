@@ -1,4 +1,4 @@
-//! A table that says which instance each ID of a view is of.
+//! A table that maps the IDs of views to instances.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl IdMap {
         Ok(Self { path: path.to_owned(), instances })
     }
 
-    /// The instance of an ID; nothing for a view that the map does not name.
+    /// The instance of an ID; `None` for a view that the map does not list.
     pub(super) fn get(&self, view: &str, id: &str) -> Result<Option<&str>> {
         let Some(own) = self.instances.get(view) else { return Ok(None) };
         let missing = || {
@@ -73,7 +73,7 @@ impl IdMap {
         own.get(id).map(|instance| Some(instance.as_str())).ok_or_else(missing)
     }
 
-    /// Fails if the map names a view that there is not.
+    /// Fails if the map lists an unknown view.
     pub(super) fn check<'a>(&self, views: impl Iterator<Item = &'a str>) -> Result<()> {
         let views: HashSet<&str> = views.collect();
         let mut unknown: Vec<&str> =

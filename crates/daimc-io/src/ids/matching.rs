@@ -6,17 +6,17 @@ use std::str::FromStr;
 
 use super::map::IdMap;
 
-/// Characters that separate the parts of an ID, and that files write differently: R makes a `.` of a `-`.
+/// Characters that separate the parts of an ID, which files write differently: R replaces `-` by `.`.
 pub(super) const SEPARATORS: [char; 6] = ['-', '.', '_', ' ', ':', '/'];
 
-/// How the IDs of files are matched. The default is that they are compared as they are.
+/// How the IDs of files are matched. By default they are compared unchanged.
 ///
-/// An ID is looked up in the map, or else cut: by the pattern first, then to its prefix.
+/// An ID is looked up in the map, or else reduced: to the match of the pattern first, then to its prefix.
 #[derive(Clone, Debug, Default)]
 pub struct Matching {
-    /// Only so many characters at the start of an ID count.
+    /// The number of characters that are compared.
     pub prefix: Option<usize>,
-    /// What it matches in an ID counts; where it has a group, what the first group matches.
+    /// The match in an ID is compared; if the pattern has a group, that of the first group.
     pub pattern: Option<Pattern>,
     /// Upper and lower case are the same.
     pub ignore_case: bool,
@@ -24,19 +24,19 @@ pub struct Matching {
     pub ignore_separators: bool,
     /// The instance of each ID, by view.
     pub map: Option<IdMap>,
-    /// What becomes of two rows of a view that belong to the same instance.
+    /// Treatment of several rows of a view that belong to the same instance.
     pub duplicates: Duplicates,
 }
 
-/// What becomes of two rows of a view that belong to the same instance.
+/// Treatment of several rows of a view that belong to the same instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
-    /// It is an error that names both.
+    /// An error that names both.
     #[default]
     Error,
-    /// The first row counts.
+    /// The first row is kept.
     First,
-    /// The mean of the rows counts, feature by feature, over the values that are not missing.
+    /// The mean of the observed values of each feature.
     Mean,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Pattern {
 }
 
 impl Pattern {
-    /// What counts of an ID; nothing where it does not match, or matches nothing of it.
+    /// The part of an ID that is compared; `None` without a match or with an empty one.
     fn of<'a>(&self, id: &'a str) -> Option<&'a str> {
         let found = self.0.captures(id)?;
         let part = found.get(1).or_else(|| found.get(0))?.as_str();
@@ -68,7 +68,7 @@ impl Pattern {
 }
 
 impl Matching {
-    /// Whether IDs are compared as they are, and none may occur twice.
+    /// Whether IDs are compared unchanged, and duplicates are errors.
     pub(crate) fn is_exact(&self) -> bool {
         self.map.is_none() && !self.trims() && !self.folds() && self.duplicates == Duplicates::Error
     }
@@ -81,7 +81,7 @@ impl Matching {
         self.ignore_case || self.ignore_separators
     }
 
-    /// The part of an ID that counts; nothing where the pattern does not match it.
+    /// The part of an ID that is compared; `None` if the pattern does not match.
     pub(super) fn trim<'a>(&self, id: &'a str) -> Option<&'a str> {
         if !self.trims() {
             return Some(id);
@@ -95,7 +95,7 @@ impl Matching {
         Some(part[..end].trim_end_matches(SEPARATORS))
     }
 
-    /// What two IDs have in common that differ by what is ignored only.
+    /// The normal form of IDs that differ only in ignored characters.
     pub(super) fn fold<'a>(&self, id: &'a str) -> Cow<'a, str> {
         if !self.folds() {
             return id.into();
@@ -107,7 +107,7 @@ impl Matching {
         key.into()
     }
 
-    /// What names an instance in a table that is not a view: where the pattern does not match, all of the ID.
+    /// The key of an instance in a table that is not a view: the whole ID if the pattern does not match.
     pub(super) fn key<'a>(&self, id: &'a str) -> Cow<'a, str> {
         self.fold(self.trim(id).unwrap_or(id))
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_cut_by_the_pattern_and_then_to_its_prefix() {
+    fn an_id_is_reduced_by_the_pattern_and_then_to_its_prefix() {
         let prefix = Matching { prefix: Some(12), ..Matching::default() };
         assert_eq!(keyed(&prefix, "TCGA-OR-A5J1-01A-11D"), "TCGA-OR-A5J1");
         assert_eq!(keyed(&prefix, "TCGA"), "TCGA");

@@ -1,4 +1,4 @@
-//! Gives the rows of tables the IDs of their instances, and makes one of rows of the same instance.
+//! Replaces the IDs of rows by those of their instances, and merges rows of the same instance.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,7 @@ use super::matching::{Duplicates, Matching};
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Table};
 
-/// The same tables, in which an instance has one ID. Where IDs differ by what is ignored, it is that of the first table that lists
-/// the instance.
+/// The tables with one ID per instance. If IDs differ in ignored characters, the first table decides.
 pub(crate) fn instances(tables: Vec<(String, Table)>, matching: &Matching) -> Result<Vec<(String, Table)>> {
     if let Some(map) = &matching.map {
         map.check(tables.iter().map(|(name, _)| name.as_str()))?;
@@ -62,11 +61,11 @@ fn instance<'a>(
     })
 }
 
-/// Which rows are of the same instance.
+/// The rows of each instance.
 struct Groups {
     /// The first row of each instance.
     firsts: Vec<usize>,
-    /// For each row the place of its instance among those.
+    /// For each row the index of its instance in `firsts`.
     of_row: Vec<usize>,
 }
 
@@ -84,7 +83,7 @@ impl Groups {
         Self { firsts, of_row }
     }
 
-    /// Makes one row of those of an instance; `written` are the IDs as the file has them.
+    /// Merges the rows of each instance; `written` are the IDs in the file.
     fn merge(&self, table: &mut Table, written: &[String], how: Duplicates) -> Result<()> {
         if how == Duplicates::Error {
             return Err(self.twice(table, written));
@@ -104,7 +103,7 @@ impl Groups {
         };
         let first = |all: Vec<String>| self.firsts.iter().map(|&row| all[row].clone()).collect();
         table.ids = table.ids.take().map(first);
-        // Columns of the file are counted no more, lines are.
+        // Lines can be kept; columns of a transposed file cannot.
         let lines = table.lines.take().filter(|_| !table.transposed);
         table.lines = lines.map(|lines| self.firsts.iter().map(|&row| lines[row]).collect());
         table.rows = self.firsts.len();
@@ -170,7 +169,7 @@ impl Groups {
         merged
     }
 
-    /// The instances that have several rows, and these.
+    /// The instances with several rows, and these rows.
     fn several(&self) -> impl Iterator<Item = (usize, Vec<usize>)> {
         let mut rows: Vec<Vec<usize>> = vec![Vec::new(); self.firsts.len()];
         self.of_row.iter().enumerate().for_each(|(row, &group)| rows[group].push(row));

@@ -1,4 +1,4 @@
-//! The arrays of an archive, and the sparse matrix that they may be.
+//! The arrays of an archive, and the sparse matrix that they may form.
 
 use std::io::BufReader;
 use std::ops::AddAssign;
@@ -8,7 +8,6 @@ use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
 
-use crate::dense::nameless;
 use crate::input::Random;
 use crate::listing::{LISTED, listing};
 use crate::npy::Array;
@@ -16,10 +15,10 @@ use crate::number::Target;
 use crate::sparse::Shape;
 use crate::{Cells, Csr, Error, Place, Precision, Reading, Result, Table};
 
-/// Deflate makes its input at most this many times longer. What a header claims beyond it is not there.
+/// The maximum compression ratio of Deflate; a header with a larger one is wrong.
 const DEFLATE_LIMIT: u64 = 1032;
 
-/// What is asked for.
+/// The matrix to read.
 pub(super) enum Wanted {
     Array(String),
     /// The sparse matrix that fills the file.
@@ -84,8 +83,7 @@ impl Archive {
         Ok(listing(&parts, names.len(), "no arrays"))
     }
 
-    /// The name of the only matrix. Where views are in an array of objects, a lone matrix beside it is not a
-    /// view but the labels.
+    /// The name of the only matrix. In files with an array of objects, which holds the views, a single matrix holds labels.
     fn only_matrix(&mut self) -> Result<String> {
         let names = self.names();
         let mut matrices = Vec::new();
@@ -114,7 +112,7 @@ impl Archive {
             Precision::F32 => self.sparse_of(how).map(|(shape, csr)| (shape, Cells::SparseF32(csr)))?,
             Precision::F64 => self.sparse_of(how).map(|(shape, csr)| (shape, Cells::SparseF64(csr)))?,
         };
-        Ok(nameless(self.place.clone(), shape[0], shape[1], cells, how))
+        Ok(Table::new(self.place.clone(), shape[0], shape[1], cells, how))
     }
 
     /// The format and the shape of a sparse matrix.

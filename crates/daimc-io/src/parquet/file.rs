@@ -8,15 +8,15 @@ use crate::input::Random;
 use crate::quiet::caught;
 use crate::{Error, Place, Result};
 
-/// An open file whose description of itself fits its length.
-pub(super) struct Parquet {
-    pub place: Place,
-    pub bytes: Random,
-    pub metadata: ParquetMetaData,
+/// An open file whose footer was checked against its length.
+pub(crate) struct Parquet {
+    pub(super) place: Place,
+    pub(super) bytes: Random,
+    pub(super) metadata: ParquetMetaData,
 }
 
 impl Parquet {
-    pub fn open(place: Place, bytes: Random) -> Result<Self> {
+    pub(super) fn new(place: Place, bytes: Random) -> Result<Self> {
         let metadata = guarded(&place, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
         let length = bytes.length();
         let parquet = Self { place, bytes, metadata };
@@ -24,7 +24,7 @@ impl Parquet {
         Ok(parquet)
     }
 
-    /// The reader of columns takes offsets and counts on trust.
+    /// Checks offsets and counts, which the reader of columns does not.
     fn check(&self, length: u64) -> Result<()> {
         let columns = self.metadata.file_metadata().schema_descr().num_columns();
         let mut rows: i64 = 0;
@@ -50,8 +50,8 @@ impl Parquet {
     }
 }
 
-/// Calls the `parquet` crate. Its decoders panic on some damaged pages (a dictionary that is not there, a run that is
-/// too long), which cannot be seen before the page is decoded. Whatever it was working on is dropped.
+/// Calls the `parquet` crate. Its decoders panic on some damaged pages (a missing dictionary, a run that is too long), which cannot
+/// be detected before the page is decoded.
 pub(super) fn guarded<T>(
     place: &Place,
     call: impl FnOnce() -> std::result::Result<T, ParquetError>,

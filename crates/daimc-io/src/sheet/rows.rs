@@ -1,4 +1,4 @@
-//! Rows of cells, and the text that they are saved as.
+//! Rows of cells, and their conversion to text.
 
 use std::io::{self, Read};
 
@@ -7,55 +7,55 @@ use daimc::text::{list, quoted};
 use crate::listing::LISTED;
 use crate::{Error, Place, Result};
 
-/// The most rows and columns of a sheet.
+/// The maximum numbers of rows and columns of a sheet.
 pub(super) const MOST_ROWS: usize = 1 << 20;
 pub(super) const MOST_COLUMNS: usize = 1 << 14;
 
-/// The most bytes of the texts of a row.
+/// The maximum length of the texts of a row.
 pub(super) const LONGEST_ROW: usize = 1 << 24;
 
 /// The rows of a sheet, from the top.
-pub(super) trait Rows: Send {
-    /// Reads the next row that has cells; `None` after the last.
-    fn next(&mut self) -> io::Result<Option<Row<'_>>>;
+pub(super) trait RowSource: Send {
+    /// Reads the next row with cells; `None` after the last.
+    fn next(&mut self) -> io::Result<Option<SheetRow<'_>>>;
 }
 
 /// A row of a sheet.
-pub(super) struct Row<'a> {
+pub(super) struct SheetRow<'a> {
     /// From 1.
     pub number: usize,
-    /// How many rows like this follow each other.
+    /// The number of consecutive rows like this.
     pub times: usize,
     /// The cells as text, from the first column on.
     pub cells: &'a [String],
 }
 
 /// A sheet as text.
-pub(super) struct Text<R> {
+pub(super) struct SheetText<R> {
     rows: R,
     ended: bool,
-    /// How many cells the first row has.
+    /// The number of cells of the first row.
     width: Option<usize>,
-    /// How many rows were written.
+    /// The number of rows that were written.
     written: usize,
-    /// A row, and how often it is still to be read.
+    /// The current row, and the number of times that it will still be returned.
     line: Vec<u8>,
     times: usize,
-    /// How much of the line was read.
+    /// The position in the line.
     at: usize,
 }
 
-impl<R: Rows> Text<R> {
+impl<R: RowSource> SheetText<R> {
     pub fn new(rows: R) -> Self {
         Self { rows, ended: false, width: None, written: 0, line: Vec::new(), times: 0, at: 0 }
     }
 
-    /// Makes the next line; `false` after the last.
+    /// Produces the next line; `false` after the last.
     fn advance(&mut self) -> io::Result<bool> {
         self.at = 0;
         self.line.clear();
         while !self.ended {
-            let Some(Row { number, times, cells }) = self.rows.next()? else {
+            let Some(SheetRow { number, times, cells }) = self.rows.next()? else {
                 self.ended = true;
                 break;
             };
@@ -66,7 +66,7 @@ impl<R: Rows> Text<R> {
             if number <= self.written || number + times - 1 > MOST_ROWS {
                 return Err(damaged("its rows are not in order"));
             }
-            // Lines are counted as rows are.
+            // Line numbers equal row numbers.
             self.line.resize(number - 1 - self.written, b'\n');
             self.written = number + times - 1;
             let width = *self.width.get_or_insert(filled);
@@ -84,11 +84,11 @@ impl<R: Rows> Text<R> {
     }
 }
 
-impl<R: Rows> Read for Text<R> {
+impl<R: RowSource> Read for SheetText<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.line.len() {
             if self.times > 1 {
-                // Rows above it are not repeated.
+                // Empty rows above it are not repeated.
                 let start = self.line.iter().position(|byte| *byte != b'\n').unwrap_or(0);
                 self.line.drain(..start);
                 self.times -= 1;
@@ -103,7 +103,7 @@ impl<R: Rows> Read for Text<R> {
     }
 }
 
-/// A cell is one field on one line, whatever is in it.
+/// Writes a cell as one field on one line.
 fn write_field(cell: &str, line: &mut Vec<u8>) {
     let quoted = cell.starts_with('"');
     line.extend(quoted.then_some(b'"'));
@@ -117,7 +117,7 @@ fn write_field(cell: &str, line: &mut Vec<u8>) {
     line.extend(quoted.then_some(b'"'));
 }
 
-/// The sheet that is called so; or the only one, or the only one that has cells.
+/// The index of the sheet `wanted`, of the only one, or of the only one with cells.
 pub(super) fn pick(
     place: &Place,
     names: &[String],
@@ -149,7 +149,7 @@ pub(super) fn pick(
     }
 }
 
-/// The same error, at a cell of a sheet instead of a field of a line.
+/// Changes the place of an error from a field of a line to a cell of a sheet.
 pub(crate) fn in_cell(mut error: Error, sheet: &str) -> Error {
     if let Error::Data { place, .. } = &mut error {
         place.variable = Some(match (place.line.take(), place.column.take()) {
@@ -180,13 +180,13 @@ pub(super) fn damaged(reason: impl Into<String>) -> io::Error {
 mod tests {
     use super::*;
 
-    struct Given(Vec<(usize, usize, Vec<String>)>, usize);
+    struct ListedRows(Vec<(usize, usize, Vec<String>)>, usize);
 
-    impl Rows for Given {
-        fn next(&mut self) -> io::Result<Option<Row<'_>>> {
+    impl RowSource for ListedRows {
+        fn next(&mut self) -> io::Result<Option<SheetRow<'_>>> {
             self.1 += 1;
             let row = self.0.get(self.1 - 1);
-            Ok(row.map(|(number, times, cells)| Row { number: *number, times: *times, cells }))
+            Ok(row.map(|(number, times, cells)| SheetRow { number: *number, times: *times, cells }))
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
             (*number, *times, cells.iter().map(ToString::to_string).collect())
         };
         let mut text = String::new();
-        Text::new(Given(rows.iter().map(row).collect(), 0)).read_to_string(&mut text).map(|_| text)
+        SheetText::new(ListedRows(rows.iter().map(row).collect(), 0)).read_to_string(&mut text).map(|_| text)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::real::Real;
 use crate::{Csr, Place, Result};
 
-/// Entries, and lines, that are in memory at a time; a line that has more is taken whole.
+/// The most entries, and lines, of a block; a line with more entries is a block of its own.
 const BLOCK: usize = 1 << 18;
 
 /// The entries of a matrix in the order of its file.
@@ -17,8 +17,7 @@ pub(crate) trait Entries<T> {
     fn values(&mut self, count: usize, out: &mut Vec<T>) -> Result<()>;
 }
 
-/// Shows entries to `visit` in blocks of whole lines, with the numbers of these; `offsets` say where lines begin and were found
-/// to fit.
+/// Calls `visit` with blocks of whole lines and their range. The caller has checked `offsets`, the start of each line.
 pub(crate) fn blocks<T: Real>(
     place: &Place,
     offsets: &[usize],

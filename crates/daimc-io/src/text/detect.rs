@@ -13,19 +13,19 @@ use super::number::{is_number, is_number_or_comma};
 use crate::input::{self, Input};
 use crate::{Error, Reading, Result};
 
-/// Where more bytes than this hold no whole record, this is no table, or a quote is open that nobody will close.
+/// The maximum length of a record; a longer text is no table, or has an unclosed quote.
 const LONGEST_HEAD: usize = 1 << 28;
 
-/// Records from which the separator is told.
+/// Records from which the separator is detected.
 const SAMPLE: usize = 50;
 
-/// What people write above a column of IDs, in lower case.
+/// Usual titles of a column of IDs, in lower case.
 const ID_TITLES: [&str; 14] = [
     "", "id", "ids", "index", "name", "names", "sample", "samples", "instance", "gene", "feature", "barcode",
     "cell", "rownames",
 ];
 
-/// Reads the start of a text and tells its format. Also returns what was read.
+/// Reads the start of a text and detects its format. Also returns the text that was read.
 pub(super) fn detect(path: &Path, input: &mut Input<'_>, how: Reading) -> Result<(Format, Vec<u8>)> {
     let mut head = Vec::new();
     loop {
@@ -43,16 +43,16 @@ pub(super) fn detect(path: &Path, input: &mut Input<'_>, how: Reading) -> Result
 struct Sample {
     separator: Separator,
     counts: Vec<usize>,
-    /// Of the fields below the first record and after the first column, the share of numbers.
+    /// The share of numbers among the fields below the first record and after the first column.
     numeric: f64,
-    /// Whether every record but the first ends with an empty field.
+    /// Every record except the first ends with an empty field.
     trailing: bool,
-    /// Behind the last field that is filled in a record but the first.
+    /// The index after the last field that is filled in a record other than the first.
     filled: usize,
 }
 
 impl Look<'_> {
-    /// The format, or `None` if more text is needed to tell.
+    /// The format, or `None` if more text is needed.
     fn format(&self, how: Reading) -> Result<Option<Format>> {
         if let Some(has_metadata) = is_gct(self.text) {
             return self.gct(has_metadata, how)?.map(|format| self.finished(format, how)).transpose();
@@ -127,18 +127,18 @@ impl Look<'_> {
         Ok(Some(format))
     }
 
-    /// Leaves out what was asked to be, and looks for columns of text.
+    /// Leaves out columns that [`Reading::drop`] names, and looks for columns of text.
     fn finished(&self, mut format: Format, how: Reading) -> Result<Format> {
         let asked = |title: &str| how.drop.iter().any(|name| name == title);
         format.dropped = format.leave_out(Skip::Column, |_, title| asked(title));
         if format.values() == 0 && !format.dropped.is_empty() {
-            return Err(Error::in_file(self.path, "no column is left of those that were not dropped"));
+            return Err(Error::in_file(self.path, "--drop removes every column"));
         }
         format.texts = self.text_columns(&format);
         Ok(format)
     }
 
-    /// The titles of the columns in which most of the first records have neither a number nor nothing.
+    /// The titles of the columns in which most of the first records have text.
     fn text_columns(&self, format: &Format) -> Vec<String> {
         let (mut counts, mut records, mut at) = (vec![0_usize; format.fields], 0, format.start);
         while records < SAMPLE && at < self.text.len() {
@@ -159,15 +159,14 @@ impl Look<'_> {
             .collect()
     }
 
-    /// The first records, split by the separator under which they look most like a table; `None` if they are one
-    /// column under each.
+    /// The first records, split by the separator that fits best; `None` if all separators give one column.
     fn sample(&self, start: usize, comma: bool) -> Option<Sample> {
         let separators = if self.tabs { &SEPARATORS[..1] } else { &SEPARATORS };
         let separators = separators.iter().filter(|separator| !comma || **separator != Separator::Byte(b','));
         let samples = separators.map(|&separator| self.split(start, separator));
         let mut scored: Vec<(f64, Sample)> =
             samples.map(|sample| (sample.score(), sample)).filter(|(score, _)| *score > 0.0).collect();
-        // Blanks also stand within names; a separator that every record has as often does not.
+        // Names may contain blanks; prefer a separator that all records have equally often.
         let even =
             |sample: &Sample| sample.counts.len() > 1 && sample.counts.iter().all(|c| *c == sample.counts[0]);
         if scored.iter().any(|(_, sample)| sample.separator != Separator::Blanks && even(sample)) {
@@ -193,7 +192,7 @@ impl Look<'_> {
                 break;
             }
             let Ok((found, next)) = fields::fields(self.text, at, separator) else {
-                // Broken, or its end is not read yet; the former speaks against the separator.
+                // Invalid, which counts against the separator, or not read to its end.
                 if self.complete {
                     counts.push(0);
                 }
@@ -241,13 +240,13 @@ impl Sample {
         self.below().iter().filter(|&&other| other == count).count()
     }
 
-    /// How many fields most records have; of two numbers that are as frequent, that of the first record.
+    /// The most frequent number of fields; ties are resolved by the first record.
     fn usual(&self) -> usize {
         let weight = |&count: &usize| (self.times(count), count == self.counts[0], count);
         self.below().iter().copied().max_by_key(weight).unwrap_or(0)
     }
 
-    /// How much the records look like a table: by equal numbers of fields, and by numbers in them.
+    /// How well the records fit a table: by equal numbers of fields, and by the share of numbers.
     fn score(&self) -> f64 {
         let usual = self.usual();
         if usual < 2 {
@@ -259,8 +258,7 @@ impl Sample {
     }
 }
 
-/// Whether a first record is a header: one of its fields (but for the first, where that is an ID) is no number,
-/// or a word such as `id` stands above the IDs.
+/// Whether a first record is a header: a field other than the ID is not a number, or the first one is a usual title of IDs.
 fn is_header(first: &[String], how: Reading) -> bool {
     let values = if how.no_ids { first } else { &first[1..] };
     let is_number = if how.decimal_comma { is_number_or_comma } else { is_number };

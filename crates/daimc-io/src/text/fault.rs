@@ -1,4 +1,4 @@
-//! What is wrong with a text, where, and what to do.
+//! Errors in a text, with their place and advice.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use super::fault_kind::FaultKind;
 use super::format::Format;
 use crate::{Error, Place};
 
-/// How many columns of text a message lists.
+/// The most columns of text that a message lists.
 const LISTED: usize = 20;
 
-/// Something wrong in a piece of text.
+/// An error in a piece of text.
 #[derive(Debug)]
 pub(super) struct Fault {
     /// The line, from 0 at the start of the piece.
     pub line: usize,
-    /// The field, from 1; `None` where the whole record is meant.
+    /// The field, from 1; `None` for the whole record.
     pub column: Option<usize>,
-    /// The first field of the record, where records have names.
+    /// The name of the record, if records have names.
     pub name: Option<String>,
     /// What is wrong.
     pub kind: FaultKind,
@@ -43,7 +43,7 @@ impl Fault {
         place.fault(reason)
     }
 
-    /// Whose value it should be.
+    /// Instance and feature of the value.
     fn cell(&self, format: &Format) -> String {
         let header = self.column.and_then(|column| format.title(column - 1));
         let (mut instance, mut feature) = (self.name.as_ref(), header);
@@ -90,7 +90,7 @@ impl Fault {
     }
 }
 
-/// Names, as a shell takes them for one argument.
+/// Names as one argument in a shell.
 pub(crate) fn shell_list(names: &[String]) -> String {
     let names = names.join(",");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:/+%@".contains(&byte);

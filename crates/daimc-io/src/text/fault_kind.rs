@@ -1,15 +1,15 @@
-//! What can be wrong with a text.
+//! Kinds of errors in a text.
 
 /// What is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {
-    /// A record of this many fields.
+    /// A record with this wrong number of fields.
     Ragged(usize),
-    /// This text where a number should be.
+    /// This text instead of a number.
     NotNumber(String),
     /// Bytes that are not UTF-8.
     NotUtf8,
-    /// A NUL, with which a text would end for many programs.
+    /// A NUL, which ends a text for many programs.
     Nul,
     /// A carriage return before the end of the line.
     Return,
@@ -17,16 +17,16 @@ pub(super) enum FaultKind {
     NoName,
     /// A quote that is never closed.
     OpenQuote,
-    /// Something between a closing quote and the next separator.
+    /// Text between a closing quote and the next separator.
     AfterQuote,
-    /// Nothing on the line, but something below.
+    /// An empty line above others.
     EmptyLine,
-    /// A value in a column that seemed to be empty and has no title.
+    /// A value in a column that has no title and was empty above.
     Untitled,
 }
 
 impl FaultKind {
-    /// What is wrong, where it does not depend on the file's format.
+    /// The message of a kind that does not depend on the format.
     pub fn reason(&self, name: &str) -> &'static str {
         match (self, name) {
             (Self::NotUtf8, _) => "the text is not UTF-8: save the file in this encoding",

@@ -1,12 +1,12 @@
-//! What a text looks like: separator, header, names.
+//! The format of a text: separator, header, names.
 
 use super::fields::Separator;
 use crate::Reading;
 
-/// What parts of a record of a sheet are called.
+/// The name of a field in a sheet, for messages.
 pub(super) const CELL: &str = "cell";
 
-/// What a text looks like.
+/// The format of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Format {
     pub separator: Separator,
@@ -14,45 +14,45 @@ pub(super) struct Format {
     pub header: Option<Vec<String>>,
     /// Whether the first field of a record is its name.
     pub named: bool,
-    /// How many fields a record has.
+    /// The number of fields of a record.
     pub fields: usize,
     /// Whether records are features.
     pub transposed: bool,
-    /// Where the records start, in bytes.
+    /// The position of the first record in bytes.
     pub start: usize,
-    /// Where the records start, in lines from 1.
+    /// The line of the first record, from 1.
     pub line: usize,
-    /// What tells how many fields there should be.
+    /// What sets the number of fields, for messages: the header or the first row.
     pub model: &'static str,
-    /// What parts of a record are called.
+    /// The name of a field, for messages.
     pub unit: &'static str,
-    /// Which fields of a record are no values; empty where all are.
+    /// The fields of a record that are not values; empty if all are.
     pub skip: Vec<Skip>,
-    /// Whether decimals are written with a comma.
+    /// Decimals are written with a comma.
     pub comma: bool,
-    /// How many records there are, where the file says.
+    /// The number of records, if the file has it.
     pub records: Option<usize>,
-    /// The titles of columns in which the first records have text.
+    /// The titles of columns with text in the first records.
     pub texts: Vec<String>,
-    /// The titles of columns that were left out because that was asked for.
+    /// The titles of columns that [`Reading::drop`] leaves out.
     pub dropped: Vec<String>,
-    /// What people should know.
+    /// Notes for the user.
     pub remarks: Vec<String>,
 }
 
-/// What becomes of a field.
+/// How a field is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Skip {
-    /// It is a value, or the name of the record.
+    /// As a value, or as the name of the record.
     No,
     /// Its column is left out.
     Column,
-    /// Nothing is expected in it: its column has no title.
+    /// Its column has no title and must be empty.
     Untitled,
 }
 
 impl Format {
-    /// Records of so many fields, as `model` tells; nothing else is known of them.
+    /// A format with the number of fields of `model`, and defaults otherwise.
     pub fn new(
         separator: Separator,
         fields: usize,
@@ -79,7 +79,7 @@ impl Format {
         }
     }
 
-    /// How many values a record has.
+    /// The number of values of a record.
     pub fn values(&self) -> usize {
         let skipped = self.skip.iter().filter(|skip| **skip != Skip::No).count();
         self.fields - usize::from(self.named) - skipped
@@ -91,7 +91,7 @@ impl Format {
         self.header.as_ref()?.get(before.count().checked_sub(usize::from(self.named))?)
     }
 
-    /// Leaves out the fields for which this holds of their number, from 0, and their title.
+    /// Leaves out the fields that `which` selects by index and title, and returns their titles.
     pub fn leave_out(&mut self, how: Skip, mut which: impl FnMut(usize, &str) -> bool) -> Vec<String> {
         let Some(header) = self.header.take() else { return Vec::new() };
         if self.skip.is_empty() {
@@ -118,18 +118,18 @@ impl Format {
         out
     }
 
-    /// What the first fields of the records are.
+    /// What the names of records identify, for messages.
     pub fn names_are(&self) -> &'static str {
         if self.transposed { "feature" } else { "ID" }
     }
 
-    /// Says that a record has another number of fields.
+    /// The message for a record with a wrong number of fields.
     pub fn ragged(&self, found: usize) -> String {
         let (plural, expected, model) = (if found == 1 { "" } else { "s" }, self.fields, self.model);
         if self.unit == CELL {
             return format!(
                 "{found} cell{plural} where {model} has {expected}: give every column a title, and delete what is above \
-                 the header or beside the table"
+                 the header or next to the table"
             );
         }
         format!(

@@ -9,7 +9,7 @@ use super::fields::{self, Field, Separator};
 use super::format::CELL;
 use crate::{Error, Place, Result};
 
-/// Bytes from which the format is told, if they hold two records.
+/// Bytes from which the format is detected, if they hold two records.
 pub(super) const HEAD: usize = 1 << 16;
 
 /// Separators, the likeliest first.
@@ -21,23 +21,23 @@ pub(super) const SEPARATORS: [Separator; 5] = [
     Separator::Blanks,
 ];
 
-/// A look at the start of a text.
+/// The start of a text.
 pub(super) struct Look<'a> {
     pub path: &'a Path,
     pub text: &'a [u8],
-    /// Whether that is all there is.
+    /// This is the whole text.
     pub complete: bool,
-    /// Whether it is known that tabs separate fields.
+    /// Tabs are known to separate fields.
     pub tabs: bool,
 }
 
 impl Look<'_> {
-    /// What parts of a record are called.
+    /// The name of a field, for messages.
     pub fn unit(&self) -> &'static str {
         if self.tabs { CELL } else { "field" }
     }
 
-    /// Why no separator makes a whole record of so much text.
+    /// Why a long text has no whole record with any separator.
     pub fn why_no_record(&self, start: usize) -> &'static str {
         let open = |&separator: &Separator| {
             fields::fields(self.text, start, separator).is_err_and(|kind| kind == FaultKind::OpenQuote)
@@ -48,7 +48,7 @@ impl Look<'_> {
         "the line is longer than 256 MB: put each instance on a line of its own, or use a binary format"
     }
 
-    /// Where the records start, and the last of the lines before them that start with `#`.
+    /// The start of the records, and of the last line before them that starts with `#`.
     pub fn skip_comments(&self) -> Result<(usize, Option<usize>)> {
         let text = self.text;
         let utf16 = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);

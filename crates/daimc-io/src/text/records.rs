@@ -5,10 +5,10 @@ use std::path::Path;
 use super::fault_kind::FaultKind;
 use super::fields::{self, Separator};
 use super::look::Look;
-use crate::fault::TEXT;
+use crate::fault::STRING_OVERHEAD;
 use crate::{Place, Result};
 
-/// One record and the line on which it starts, from 1.
+/// One record, and its first line, from 1.
 pub(crate) struct Record {
     pub line: usize,
     pub fields: Vec<String>,
@@ -16,11 +16,11 @@ pub(crate) struct Record {
 
 /// All records of a text, the header included. Where no separator is found, they have one field each.
 pub(crate) fn parse(path: &Path, text: &[u8], tabs: bool) -> Result<Vec<Record>> {
-    // The shortest records, of a letter and a separator per field, take so much more than their text.
-    Place::file(path).ask((text.len() as u64).saturating_mul(TEXT as u64 / 2))?;
+    // The shortest fields are a letter and a separator, and take the overhead of a string each.
+    Place::file(path).check_memory((text.len() as u64).saturating_mul(STRING_OVERHEAD as u64 / 2))?;
     let look = Look { path, text, complete: true, tabs };
     let (start, _) = look.skip_comments()?;
-    // One column is taken as it is; a record separator is no part of any field.
+    // A single column has no separator: a line end is no part of any field.
     let separator = look.separator(start).unwrap_or(Separator::Byte(b'\n'));
     let (mut found, mut at, mut line) = (Vec::new(), start, look.line(start));
     while at < text.len() {
