@@ -74,15 +74,15 @@ fn a_nul_in_a_name_is_refused_with_its_place() {
 
 #[test]
 fn a_panic_of_a_decoder_is_an_error_and_is_not_printed() {
-    static TOLD: AtomicBool = AtomicBool::new(false);
-    set_hook(Box::new(|_| TOLD.store(true, Ordering::Relaxed)));
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    set_hook(Box::new(|_| REPORTED.store(true, Ordering::Relaxed)));
     let folder = Folder::new();
     let path = folder.file("a.parquet", include_bytes!("data/panic.parquet"));
     assert_eq!(refused(&path, Reading::default()), "a.parquet: is damaged; copy it again or save it anew");
-    assert!(!TOLD.load(Ordering::Relaxed));
+    assert!(!REPORTED.load(Ordering::Relaxed));
     // The hook still receives all other panics.
     assert!(catch_unwind(|| panic!("of a program")).is_err());
-    assert!(TOLD.load(Ordering::Relaxed));
+    assert!(REPORTED.load(Ordering::Relaxed));
 }
 
 #[test]
