@@ -26,7 +26,7 @@ impl From<daimc_files::Error> for Failure {
 /// Before a result is read, from its folder or from one of its files: puts in place what a process that was killed had finished.
 pub fn settle(result: &Path) -> Result<()> {
     let folder = if result.is_dir() { result } else { result.parent().unwrap_or(Path::new("")) };
-    Ok(daimc_files::settle(folder)?)
+    Ok(daimc_files::recover(folder)?)
 }
 
 /// Fails if a file that is to be written is one that is read, or is read with one.

@@ -1,4 +1,4 @@
-//! The system calls by which files appear, all in one place, so that a test can let each of them fail.
+//! The system calls of this crate in one place, so that a test can make each of them fail.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -9,17 +9,17 @@ use std::sync::Arc;
 /// A kind of system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// A folder is made.
+    /// A folder is created.
     CreateFolder,
-    /// A file is made or opened.
+    /// A file is created or opened.
     CreateFile,
     /// A file is locked.
     Lock,
     /// Bytes are written.
     Write,
-    /// A file or folder is synchronised with the disk.
+    /// A file or folder is flushed to the disk.
     Sync,
-    /// A file or folder gets another name.
+    /// A file or folder is renamed.
     Rename,
     /// A file is removed.
     RemoveFile,
@@ -27,11 +27,11 @@ pub enum Call {
     RemoveFolder,
     /// A folder is listed.
     List,
-    /// It is asked whether there is something of a name.
+    /// A path is checked for existence.
     Look,
 }
 
-/// What is asked before each call.
+/// A hook that runs before each call.
 type Before = dyn Fn(Call, &Path) -> io::Result<()> + Send + Sync;
 
 /// The file system.
@@ -41,24 +41,24 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A file system that asks before each call: an error is what the call then fails with.
-    pub fn asking(before: impl Fn(Call, &Path) -> io::Result<()> + Send + Sync + 'static) -> Self {
+    /// A file system with a hook before each call, whose errors replace the call.
+    pub fn with_hook(before: impl Fn(Call, &Path) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self { before: Some(Arc::new(before)) }
     }
 
-    fn ask(&self, call: Call, path: &Path) -> io::Result<()> {
+    fn check(&self, call: Call, path: &Path) -> io::Result<()> {
         self.before.as_ref().map_or(Ok(()), |before| before(call, path))
     }
 
-    /// Makes a folder; the result says whether it is a new one.
+    /// Creates a folder; returns whether it is new.
     pub(crate) fn create_folder(&self, path: &Path) -> io::Result<bool> {
-        self.ask(Call::CreateFolder, path)?;
+        self.check(Call::CreateFolder, path)?;
         loop {
             match fs::create_dir(path) {
                 Ok(()) => return Ok(true),
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 Err(_) if path.is_dir() => return Ok(false),
-                // Something else is there, or somebody has just removed what was there.
+                // The path is something else, or the folder was removed in the meantime.
                 Err(error) if fs::symlink_metadata(path).is_ok() => return Err(error),
                 Err(_) => {}
             }
@@ -67,37 +67,37 @@ impl Disk {
 
     /// Opens a file.
     pub(crate) fn open(&self, path: &Path, how: &OpenOptions) -> io::Result<Sink> {
-        self.ask(Call::CreateFile, path)?;
+        self.check(Call::CreateFile, path)?;
         Ok(Sink { disk: self.clone(), file: how.open(path)?, path: path.to_owned() })
     }
 
-    /// Locks a file until it is closed. `Some(false)` if another process has locked it, `None` if there are no locks.
+    /// Locks a file until it is closed. `Some(false)` if another process has locked it, `None` if locks are not supported.
     pub(crate) fn try_lock(&self, file: &Sink) -> Option<bool> {
-        self.ask(Call::Lock, &file.path).ok()?;
+        self.check(Call::Lock, &file.path).ok()?;
         match file.file.try_lock() {
             Ok(()) => Some(true),
             Err(TryLockError::WouldBlock) => Some(false),
-            // A file system without locks is no reason to lose a result.
+            // Without locks, the result is still written.
             Err(TryLockError::Error(_)) => None,
         }
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.ask(Call::Rename, from)?;
+        self.check(Call::Rename, from)?;
         fs::rename(from, to)
     }
 
     pub(crate) fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.ask(Call::RemoveFile, path)?;
+        self.check(Call::RemoveFile, path)?;
         fs::remove_file(path)
     }
 
     pub(crate) fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.ask(Call::RemoveFolder, path)?;
+        self.check(Call::RemoveFolder, path)?;
         fs::remove_dir(path)
     }
 
-    /// Removes a folder of files and of folders of files, if it is there.
+    /// Removes a folder and its contents, if it exists.
     pub(crate) fn remove_all(&self, folder: &Path) -> io::Result<()> {
         for name in self.names(folder)? {
             let path = folder.join(name);
@@ -113,9 +113,9 @@ impl Disk {
         }
     }
 
-    /// The names in a folder; none if it is not there.
+    /// The names in a folder; none if it does not exist.
     pub(crate) fn names(&self, folder: &Path) -> io::Result<Vec<OsString>> {
-        self.ask(Call::List, folder)?;
+        self.check(Call::List, folder)?;
         match fs::read_dir(folder) {
             Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -123,9 +123,9 @@ impl Disk {
         }
     }
 
-    /// Whether there is something of this name, be it a link to nowhere.
+    /// Whether a path exists, also as a dangling link.
     pub(crate) fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.ask(Call::Look, path)?;
+        self.check(Call::Look, path)?;
         match fs::symlink_metadata(path) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -133,15 +133,15 @@ impl Disk {
         }
     }
 
-    /// Makes the names in a folder safe from a loss of power.
+    /// Flushes the names in a folder to the disk.
     pub(crate) fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.ask(Call::Sync, path)?;
+        self.check(Call::Sync, path)?;
         if cfg!(not(unix)) {
             return Ok(());
         }
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         match File::open(path)?.sync_all() {
-            // Some file systems have no such call for folders.
+            // Some file systems do not support this for folders.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
             {
@@ -160,22 +160,22 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Gives the file the permissions of the one whose place it takes: what was kept from others stays so.
+    /// Copies the permissions of the file that will be replaced, so that a private file stays private.
     pub(crate) fn protect_as(&self, replaced: &Path) {
         if cfg!(unix)
             && let Ok(known) = fs::metadata(replaced)
         {
-            // Where it cannot be done, the file is as protected as any new one.
+            // If that fails, the file has the permissions of a new one.
             let _ = self.file.set_permissions(known.permissions());
         }
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.disk.ask(Call::Sync, &self.path)?;
+        self.disk.check(Call::Sync, &self.path)?;
         self.file.sync_all()
     }
 
-    /// Whether this is still the file of its name: the name may have been removed since it was opened, and made again.
+    /// Whether the path still refers to this file: it may have been removed and created again since it was opened.
     #[cfg(unix)]
     pub(crate) fn is_named(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
@@ -184,7 +184,7 @@ impl Sink {
         own.is_ok_and(|own| fs::symlink_metadata(&self.path).is_ok_and(|named| identity(named) == own))
     }
 
-    /// Whether this is still the file of its name: a file that is open keeps its name here.
+    /// Whether the path still refers to this file, which keeps its name while it is open on this system.
     #[cfg(not(unix))]
     pub(crate) fn is_named(&self) -> bool {
         self.path.exists()
@@ -197,7 +197,7 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.disk.ask(Call::Write, &self.path)?;
+        self.disk.check(Call::Write, &self.path)?;
         self.file.write(bytes)
     }
 

@@ -1,23 +1,23 @@
-//! Why files could not be made to appear.
+//! Errors of writing files.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a folder could not be written.
+/// An error of writing a folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There are files in the folder, and nobody allowed to replace them.
+    /// The folder has files, and replacing them was not allowed.
     #[error("{}: the folder is not empty", .folder.display())]
     NotEmpty {
         /// The folder.
         folder: PathBuf,
     },
 
-    /// There is something else in place of the folder.
+    /// The path is not a folder.
     #[error("{}: there is a file where a folder is needed; choose another name", .folder.display())]
     NotAFolder {
-        /// What should be a folder.
+        /// The path.
         folder: PathBuf,
     },
 
@@ -31,7 +31,7 @@ pub enum Error {
         folder: PathBuf,
     },
 
-    /// A whole result is there, but not all of its files are in their places.
+    /// A result is complete, but not all of its files could be moved into place.
     #[error(
         "{}: the new results are whole, but could not be put in their places ({source}); \
          once this is repaired, the next command that uses the folder does it",
@@ -40,16 +40,16 @@ pub enum Error {
     Unfinished {
         /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
 
-    /// The system refused.
+    /// An error of the system.
     #[error("{} cannot be written: {source}", .path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! One file.
+//! Atomic writes of one file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, Sink};
 
-/// How many links to links are followed.
+/// The maximum length of a chain of links.
 const LINKS: usize = 40;
 
-/// A file that appears whole when it is finished, or not at all.
+/// A file that replaces its target when it is finished, or never.
 pub struct OutputFile {
     disk: Disk,
-    /// Where it is written to, until it is finished.
+    /// The partial file, until it is finished.
     out: Option<Sink>,
-    /// What it then replaces; nothing where it is written through.
+    /// The file that is replaced; `None` if the path is written to directly.
     target: Option<PathBuf>,
 }
 
-/// Writes a file that appears whole or not at all.
+/// Writes a file atomically.
 ///
 /// # Errors
 /// When it cannot be written, or `content` fails.
@@ -30,22 +30,22 @@ pub fn write(path: &Path, content: impl FnOnce(&mut (dyn Write + Send)) -> io::R
 }
 
 impl OutputFile {
-    /// Begins a file, so that it is known before the work whether it can be written.
+    /// Begins a file. Errors show before the work that it cannot be written.
     ///
     /// # Errors
-    /// When it cannot.
+    /// When the file cannot be written.
     pub fn begin(path: &Path) -> io::Result<Self> {
         Self::begin_on(&Disk::default(), path)
     }
 
-    /// The same on a file system that is told.
+    /// As [`begin`](Self::begin), on the given file system.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn begin_on(disk: &Disk, path: &Path) -> io::Result<Self> {
         let disk = disk.clone();
         let Some(target) = replaceable(path)? else {
-            // To the end: a descriptor may be that of a file to which others have written before.
+            // Append: a descriptor may refer to a file with earlier output.
             let out = disk.open(path, OpenOptions::new().append(true))?;
             return Ok(Self { disk, out: Some(out), target: None });
         };
@@ -69,10 +69,10 @@ impl OutputFile {
         out.flush()
     }
 
-    /// Lets the file appear.
+    /// Replaces the target.
     ///
     /// # Errors
-    /// When that is refused; then what was there before is there still.
+    /// When the system refuses; the target is then unchanged.
     pub fn finish(mut self) -> io::Result<()> {
         let (Some(out), Some(target)) = (&self.out, &self.target) else { return Ok(()) };
         out.sync()?;
@@ -85,7 +85,7 @@ impl OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if let (Some(out), Some(_)) = (&self.out, &self.target) {
-            // What cannot be removed now, the next writer removes.
+            // If this fails, the next writer removes the file.
             let _ = self.disk.remove_file(out.path());
         }
     }
@@ -95,7 +95,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// The file that is replaced in the end, all links followed; none if it can only be written to.
+/// The file to replace, with all links followed; `None` if the path can only be written to.
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -114,7 +114,7 @@ fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("its links lead in a circle"))
 }
 
-/// What the names of the partial files of a target begin with.
+/// The prefix of the names of partial files of a target.
 fn prefix(target: &Path) -> OsString {
     let name = target.file_name().unwrap_or_default();
     // A file's name has at most 255 bytes.
@@ -125,7 +125,7 @@ fn prefix(target: &Path) -> OsString {
     prefix
 }
 
-/// A new file beside the target, locked.
+/// Creates and locks a new file next to the target.
 fn partial(disk: &Disk, target: &Path) -> io::Result<Sink> {
     let process = std::process::id();
     for attempt in 0_u32.. {
@@ -136,7 +136,7 @@ fn partial(disk: &Disk, target: &Path) -> io::Result<Sink> {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 other => other?,
             };
-        // Somebody who removes left-overs may have come between making and locking.
+        // Another writer may have removed the file before it was locked.
         if disk.try_lock(&file) != Some(false) && file.is_named() {
             return Ok(file);
         }
@@ -144,11 +144,11 @@ fn partial(disk: &Disk, target: &Path) -> io::Result<Sink> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes the partial files of processes that have died.
+/// Removes the partial files of processes that have ended.
 fn remove_left_overs(disk: &Disk, target: &Path) {
     let (folder, prefix) = (parent(target), prefix(target));
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    // What cannot be listed or removed does no harm.
+    // Left-over files that cannot be listed or removed do no harm.
     for name in disk.names(listed).unwrap_or_default() {
         if name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes())
             && let Ok(file) = disk.open(&folder.join(&name), OpenOptions::new().write(true))

@@ -1,4 +1,4 @@
-//! Several files that belong together.
+//! Atomic writes of several files.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -10,27 +10,27 @@ use crate::disk::{Disk, Sink};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
-/// The folder in which all is kept that is not a result yet.
+/// The folder of partial results.
 const HIDDEN: &str = ".daimc-partial";
 
-/// How long a reader waits for a writer that is letting files appear, which takes no longer than some renames.
+/// How long a reader waits for a writer that is moving files into place, which takes only a few renames.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A folder in which files appear all at once. Nobody else can begin to write to it while this is held.
+/// A folder whose files are replaced all at once. It is locked: no other process can begin to write to it.
 pub struct Folder {
     disk: Disk,
     target: PathBuf,
     lock: Option<Lock>,
-    /// Folders that were made for this one, the deepest last; they are removed again if nothing comes of it.
+    /// Folders that were created, the deepest last; they are removed again if no file is written.
     made: Vec<PathBuf>,
 }
 
-/// Puts in place what a process that was killed had finished but not put in place. To be called before files of a folder are
-/// read that belong together; it does nothing to a folder, or to what is none, in which there is no such thing.
+/// Completes the result of a process that was killed while it moved files into place. Call this before reading files of a folder
+/// that belong together; it has no effect on other folders and paths.
 ///
 /// # Errors
-/// When the files cannot be put in place.
-pub fn settle(folder: &Path) -> Result<()> {
+/// When the files cannot be moved into place.
+pub fn recover(folder: &Path) -> Result<()> {
     let start = Instant::now();
     while hidden(folder).join("complete").exists() {
         match Folder::open(&Disk::default(), folder) {
@@ -50,8 +50,8 @@ fn hidden(target: &Path) -> PathBuf {
 }
 
 impl Folder {
-    /// Begins to write to a folder that is new or empty, or whose files may be replaced; what others have left there unfinished
-    /// is finished or removed first.
+    /// Begins to write to a folder that is new or empty, or whose files may be replaced. Results of killed processes are completed or
+    /// removed first.
     ///
     /// # Errors
     /// When the folder is not empty and may not be replaced, when another process writes to it, or when it cannot be written to.
@@ -59,7 +59,7 @@ impl Folder {
         Self::begin_on(&Disk::default(), target, replace)
     }
 
-    /// The same on a file system that is told.
+    /// As [`begin`](Self::begin), on the given file system.
     ///
     /// # Errors
     /// As for [`Folder::begin`].
@@ -78,7 +78,7 @@ impl Folder {
             match folder.make().and_then(|()| Lock::take(disk, &folder.hidden("lock"))) {
                 Ok(None) => return Err(Error::Busy { folder: target.into() }),
                 Ok(lock) => folder.lock = lock,
-                // Who had the lock has just removed it, with its folder.
+                // The previous owner of the lock has just removed it with its folder.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < 100 => {
                     std::thread::sleep(Duration::from_millis(1));
                     continue;
@@ -101,7 +101,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the folder, those that it is in, and the hidden one.
+    /// Creates the folder, its missing parents, and the hidden one.
     fn make(&mut self) -> io::Result<()> {
         let target = self.target.clone();
         let missing: Vec<&Path> = target
@@ -115,14 +115,14 @@ impl Folder {
         }
         let hidden = hidden(&target);
         self.disk.create_folder(&hidden)?;
-        // Somebody else's link would lead what is moved and removed astray.
+        // Files would be moved and removed at the target of a link.
         if fs::symlink_metadata(&hidden)?.is_symlink() {
             return Err(io::Error::other(format!("{HIDDEN} in it is a link; remove it")));
         }
         Ok(())
     }
 
-    /// Writes a file. It is not seen before [`Folder::commit`]; one that fails never is.
+    /// Writes a file, which appears with [`Folder::commit`]; one that fails never does.
     ///
     /// # Errors
     /// When it cannot be written, or `content` fails.
@@ -143,16 +143,16 @@ impl Folder {
             self.disk.rename(&writing, &self.hidden("staged/put").join(name))
         };
         write().map_err(|error| {
-            // The room that it took may be what the next file needs.
+            // The next file may need its space on the disk.
             let _ = self.disk.remove_file(&writing);
             Error::Io { path: target, source: error }
         })
     }
 
-    /// Says that the result has no file of this name: one of an earlier result does not stay beside it.
+    /// Removes a file of an earlier result that the new one does not have.
     ///
     /// # Errors
-    /// When this cannot be noted.
+    /// When the removal cannot be recorded.
     pub fn leave_out(&mut self, name: &str) -> Result<()> {
         let note = || {
             self.stage("drop")?;
@@ -162,10 +162,10 @@ impl Folder {
         note().map_err(|source| Error::Io { path: self.target.join(name), source })
     }
 
-    /// Lets the files that were written appear, all of them or none. More can be written after it.
+    /// Moves all written files into place, or none. More files can be written afterwards.
     ///
     /// # Errors
-    /// When that is refused. Then the folder holds what it held before, unless the error is [`Error::Unfinished`].
+    /// When the system refuses. The folder is then unchanged, unless the error is [`Error::Unfinished`].
     pub fn commit(&mut self) -> Result<()> {
         let names = self.check_and_sync()?;
         let (staged, complete) = (self.hidden("staged"), self.hidden("complete"));
@@ -177,12 +177,12 @@ impl Folder {
                 Err(_) => Error::Unfinished { folder: self.target.clone(), source },
             });
         }
-        // The new files are in place: what is left now does no harm, and the next writer removes it.
+        // The new files are in place. Left-over files do no harm, and the next writer removes them.
         let _ = self.disk.remove_all(&complete).and_then(|()| self.disk.remove_all(&self.hidden("replaced")));
         Ok(())
     }
 
-    /// Lets the files appear, and ends.
+    /// Moves all written files into place and unlocks the folder.
     ///
     /// # Errors
     /// As for [`Folder::commit`].
@@ -195,14 +195,14 @@ impl Folder {
         &self.target
     }
 
-    /// Makes the folders for what is staged.
+    /// Creates the folders of staged files.
     fn stage(&self, part: &str) -> io::Result<()> {
         let staged = self.hidden("staged");
         self.disk.create_folder(&staged)?;
         self.disk.create_folder(&staged.join(part)).map(drop)
     }
 
-    /// The names of the staged files, which can all be put in place as far as can be told, and are safe from a loss of power.
+    /// Checks that the staged files can be moved into place, flushes them to the disk, and returns their names.
     fn check_and_sync(&self) -> Result<Vec<OsString>> {
         let own = |error| self.failure(error);
         self.stage("put").map_err(own)?;
@@ -219,7 +219,7 @@ impl Folder {
                 self.disk.sync_folder(&folder).map_err(own)?;
             }
         }
-        // A new folder must not be lost either, nor those that it is in.
+        // New folders and their parents must not be lost either.
         for made in &self.made {
             let parent = made.parent().unwrap_or(Path::new(""));
             self.disk.sync_folder(parent).map_err(own)?;
@@ -227,7 +227,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Puts a complete result in place. If this was begun before, only what is left to do is done.
+    /// Moves a complete result into place. Continues if this was interrupted before.
     fn put_in_place(&self) -> io::Result<()> {
         let (put, replaced) = (self.hidden("complete/put"), self.hidden("replaced"));
         let new = self.disk.names(&put)?;
@@ -244,7 +244,7 @@ impl Folder {
         self.disk.sync_folder(&self.target)
     }
 
-    /// Undoes [`Folder::put_in_place`], in reverse: at no moment is a file of either result lost.
+    /// Reverts [`Folder::put_in_place`] in reverse order, so that no file of either result is ever lost.
     fn take_back(&self, names: &[OsString]) -> io::Result<()> {
         let (put, replaced) = (self.hidden("complete/put"), self.hidden("replaced"));
         for name in names.iter().rev() {
@@ -270,7 +270,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed now, the next writer removes; what could not be put in place is still needed.
+        // The next writer removes files that cannot be removed now. An unfinished result is kept.
         let disk = &self.disk;
         if let Some(lock) = self.lock.take()
             && !disk.exists(&self.hidden("complete")).unwrap_or(true)

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use common::{Kind, New, Target, everything, replace, state};
-use daimc_files::{Call, Disk, Error, Folder, OutputFile, settle};
+use daimc_files::{Call, Disk, Error, Folder, OutputFile, recover};
 
 /// A disk whose calls number `from` to `to` fail, and the count of all calls.
 fn failing(from: usize, to: usize) -> (Disk, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
-    let disk = Disk::asking(move |call, path| {
+    let disk = Disk::with_hook(move |call, path| {
         let number = counted.fetch_add(1, SeqCst);
         if (from..to).contains(&number) {
             return Err(io::Error::other(format!("{call:?} of {} fails", path.display())));
@@ -28,7 +28,7 @@ fn failing(from: usize, to: usize) -> (Disk, Arc<AtomicUsize>) {
 const LENGTHS: [usize; 3] = [1, 2, usize::MAX / 2];
 
 #[test]
-fn whatever_call_fails_the_folder_holds_one_whole_result() {
+fn if_any_call_fails_the_folder_has_one_whole_result() {
     for kind in Kind::ALL {
         for length in LENGTHS {
             let (mut old, mut new, mut unfinished) = (0, 0, 0);
@@ -36,19 +36,23 @@ fn whatever_call_fails_the_folder_holds_one_whole_result() {
                 let target = Target::new(kind);
                 let (disk, count) = failing(number, number + length);
                 let outcome = replace(&disk, &target.path());
-                // Even before anybody repairs anything, no file of one result is beside a file of another.
+                // Even before a recovery, files of two results are not mixed.
                 target.assert_no_mixture();
                 match &outcome {
                     Ok(()) => assert_eq!(state(&target.path()), Some(New), "{kind:?}, call {number}"),
                     Err(Error::Unfinished { .. }) => {
                         unfinished += 1;
-                        settle(&target.path()).unwrap();
+                        recover(&target.path()).unwrap();
                         assert_eq!(state(&target.path()), Some(New), "{kind:?}, call {number}");
                     }
                     Err(error) => {
-                        let told = error.to_string();
-                        assert!(told.contains("fails") && !told.contains('\n'), "{told}");
-                        assert_eq!(state(&target.path()), target.before(), "{kind:?}, call {number}: {told}");
+                        let message = error.to_string();
+                        assert!(message.contains("fails") && !message.contains('\n'), "{message}");
+                        assert_eq!(
+                            state(&target.path()),
+                            target.before(),
+                            "{kind:?}, call {number}: {message}"
+                        );
                     }
                 }
                 if outcome.is_ok() {
@@ -73,7 +77,7 @@ fn whatever_call_fails_the_folder_holds_one_whole_result() {
 }
 
 #[test]
-fn a_file_is_the_old_or_the_new_one_whatever_call_fails() {
+fn if_any_call_fails_a_file_is_the_old_or_the_new_one() {
     for length in LENGTHS {
         for number in 0.. {
             let folder = common::scratch();
@@ -105,12 +109,12 @@ fn a_file_is_the_old_or_the_new_one_whatever_call_fails() {
 }
 
 #[test]
-fn what_fails_to_be_written_does_not_appear() {
+fn a_file_whose_write_fails_does_not_appear() {
     let target = Target::new(Kind::Old);
     let mut folder = Folder::begin(&target.path(), true).unwrap();
     folder.write("a", |out| io::Write::write_all(out, b"new")).unwrap();
-    let error = folder.write("b", |_| Err(io::Error::other("no more room"))).unwrap_err().to_string();
-    assert!(error.ends_with("b cannot be written: no more room"), "{error}");
+    let error = folder.write("b", |_| Err(io::Error::other("disk full"))).unwrap_err().to_string();
+    assert!(error.ends_with("b cannot be written: disk full"), "{error}");
     folder.leave_out("b").unwrap();
     folder.finish().unwrap();
     assert_eq!(everything(&target.path()), ["a", "c", "gone", "kept", "notes.txt"]);
@@ -128,13 +132,14 @@ fn a_folder_in_place_of_a_file_is_found_before_anything_is_moved() {
 }
 
 #[test]
-fn without_locks_results_are_written_all_the_same() {
+fn results_are_written_without_locks_too() {
     let target = Target::new(Kind::Old);
-    let disk = Disk::asking(
-        |call, _: &Path| {
-            if call == Call::Lock { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
-        },
-    );
+    let disk =
+        Disk::with_hook(
+            |call, _: &Path| {
+                if call == Call::Lock { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+            },
+        );
     replace(&disk, &target.path()).unwrap();
     assert_eq!(everything(&target.path()), target.expected());
 }

@@ -1,4 +1,4 @@
-//! Where files appear, and who may write.
+//! Where files are written, and by which process.
 #![cfg(unix)]
 
 mod common;
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
 use common::{everything, scratch};
-use daimc_files::{Error, Folder, OutputFile, settle, write};
+use daimc_files::{Error, Folder, OutputFile, recover, write};
 
 #[test]
 fn a_second_writer_is_refused_until_the_first_has_ended() {
@@ -27,7 +27,7 @@ fn a_second_writer_is_refused_until_the_first_has_ended() {
 }
 
 #[test]
-fn of_many_who_begin_at_once_one_writes_at_a_time() {
+fn of_many_writers_that_begin_at_once_one_writes_at_a_time() {
     let scratch = scratch();
     let out = scratch.path().join("out");
     let write = |thread: usize| {
@@ -58,7 +58,7 @@ fn of_many_who_begin_at_once_one_writes_at_a_time() {
 }
 
 #[test]
-fn a_folder_that_comes_to_nothing_is_not_left() {
+fn a_folder_without_a_result_is_removed() {
     let scratch = scratch();
     let out = scratch.path().join("not/there/yet");
     let mut folder = Folder::begin(&out, false).unwrap();
@@ -93,18 +93,18 @@ fn several_commits_follow_each_other() {
 }
 
 #[test]
-fn reading_does_nothing_to_a_folder_in_which_nothing_is_unfinished() {
+fn recovery_does_not_change_a_folder_without_an_unfinished_result() {
     let scratch = scratch();
-    settle(scratch.path()).unwrap();
-    settle(&scratch.path().join("nowhere")).unwrap();
+    recover(scratch.path()).unwrap();
+    recover(&scratch.path().join("nowhere")).unwrap();
     assert!(everything(scratch.path()).is_empty());
     // A writer at work does not disturb readers.
     let _folder = Folder::begin(scratch.path(), false).unwrap();
-    settle(scratch.path()).unwrap();
+    recover(scratch.path()).unwrap();
 }
 
 #[test]
-fn what_is_no_regular_file_is_written_to() {
+fn paths_that_are_not_regular_files_are_written_to() {
     let scratch = scratch();
     let pipe = scratch.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -129,7 +129,7 @@ fn what_is_no_regular_file_is_written_to() {
 }
 
 #[test]
-fn a_link_is_kept_and_what_it_points_at_is_replaced() {
+fn a_link_is_kept_and_its_target_is_replaced() {
     let scratch = scratch();
     let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
     fs::create_dir(&real).unwrap();
@@ -164,7 +164,7 @@ fn a_file_keeps_its_permissions() {
 }
 
 #[test]
-fn partial_files_of_the_dead_are_removed_and_those_of_the_living_are_not() {
+fn partial_files_of_ended_processes_are_removed_and_those_of_running_ones_are_not() {
     let scratch = scratch();
     let path = scratch.path().join("x.tsv");
     fs::write(scratch.path().join(".x.tsv.partial-1234567"), "dead").unwrap();

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use common::{Kind, New, Target, everything, replace, state};
-use daimc_files::{Call, Disk, Error, Folder, settle};
+use daimc_files::{Call, Disk, Error, Folder, recover};
 
-/// What the process that is killed is told: where to write, and at which call it ends.
+/// Environment variables of the process that is killed: where to write, and at which call to end.
 const TARGET: &str = "DAIMC_FILES_TEST_TARGET";
 const CALL: &str = "DAIMC_FILES_TEST_CALL";
 
@@ -33,7 +33,7 @@ fn the_process_that_is_killed() {
     let target = Path::new(&target);
     let Ok(call) = std::env::var(CALL) else { replace_for_ever(target) };
     let (call, count) = (call.parse().unwrap(), AtomicUsize::new(0));
-    let disk = Disk::asking(move |_, _| {
+    let disk = Disk::with_hook(move |_, _| {
         if count.fetch_add(1, SeqCst) == call {
             kill(std::process::id());
         }
@@ -75,7 +75,7 @@ fn a_kill_at_any_call_leaves_one_whole_result() {
     let calls = |kind| {
         let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = seen.clone();
-        let disk = Disk::asking(move |call, _| -> io::Result<()> {
+        let disk = Disk::with_hook(move |call, _| -> io::Result<()> {
             kept.lock().unwrap().push(call);
             Ok(())
         });
@@ -90,7 +90,7 @@ fn a_kill_at_any_call_leaves_one_whole_result() {
             let status = start(&target.path(), Some(number)).wait().unwrap();
             assert!(status.code().is_none(), "{kind:?}: the process lived through call {number}, {call:?}");
             target.assert_no_mixture();
-            settle(&target.path()).unwrap();
+            recover(&target.path()).unwrap();
             let found = state(&target.path());
             assert!(found == target.before() || found == Some(New), "{kind:?}, call {number}, {call:?}");
             if found == Some(New) {
@@ -140,7 +140,7 @@ fn kill_at_random(kills: u32, processes: usize) {
         let seen = texts();
         assert!(seen.iter().all(|text| *text == seen[0]), "kill {kill}: {seen:?}");
         unfinished += u32::from(target.join(".daimc-partial/complete").exists());
-        settle(&target).unwrap();
+        recover(&target).unwrap();
         let seen = texts();
         assert!(seen.is_empty() || seen.len() == NAMES.len(), "kill {kill}: {seen:?}");
         assert!(seen.iter().all(|text| *text == seen[0]), "kill {kill}: {seen:?}");

@@ -1,4 +1,4 @@
-"""How fast a large CSV is read, and in how much memory, beside pandas and polars on the same file.
+"""Time and memory to read a large CSV, compared with pandas and polars on the same file.
 
     python3 crates/daimc-io/benches/csv.py [--megabytes 1000] [--columns 1000] [--gzip] [--transpose] [--quote]
 
@@ -77,7 +77,7 @@ def main():
     interpreter = python()
     path = TARGET / ("bench.csv.gz" if options.gzip else "bench.csv")
     if shutil.disk_usage(TARGET).free < 2e6 * options.megabytes:
-        sys.exit("not enough room on the disk")
+        sys.exit("not enough space on the disk")
     try:
         write(path, options.megabytes, options.columns, options.gzip, options.quote)
         print(f"{path.stat().st_size / 1e6:.0f} MB, {os.cpu_count()} threads")

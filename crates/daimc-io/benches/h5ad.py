@@ -1,12 +1,12 @@
-"""How fast a large .h5ad is read, and in how much memory, beside anndata on the same file.
+"""Time and memory to read a large .h5ad, compared with anndata on the same file.
 
     make target/venv/ready && cargo build --release
     target/venv/bin/python -P crates/daimc-io/benches/h5ad.py [--megabytes 1000] [--program target/release/daimc]
 
 Writes dense values, and compressed rows with and without gzip, below `target`, and deletes them at the end. `daimc inspect` and
-`anndata.read_h5ad` read each file in turn, three times, in processes of their own; medians are told. Processor time stands beside
+`anndata.read_h5ad` read each file in turn, three times, in processes of their own; medians are printed, with processor time next to
 wall time, which means little on a busy machine. The times of anndata are those of reading alone, those of the program are of all that
-it does. (-P, because there is a csv.py beside this file.)
+it does. (-P, because there is a csv.py in this folder.)
 """
 
 import argparse
@@ -70,7 +70,7 @@ def run(command):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peak, ended = 0, 0
     while not ended:
-        # What wait4 tells of memory begins with that of the process which forked.
+        # The peak that wait4 returns includes the memory of the process that forked.
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         if "VmHWM:" in status:
             peak = 1024 * int(status.split("VmHWM:")[1].split()[0])

@@ -1,4 +1,4 @@
-//! Reads a table and prints what is in it, the seconds, and the peak of the memory (on Linux).
+//! Reads a table and prints its size, the seconds, and the peak of the memory (on Linux).
 //!
 //! ```text
 //! cargo run --release -p daimc-io --example read -- table.csv [--transpose] [--no-ids] [--f32] [--hash]
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// The peak of the memory, as the kernel tells it.
+/// The peak of the memory, reported by the kernel.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

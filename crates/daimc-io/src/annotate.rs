@@ -1,5 +1,4 @@
-//! Results go back into annotated data: a copy of an `.h5ad` or `.h5mu` file, with clusters among the columns of `obs` and the
-//! representation in `obsm`.
+//! Adds results to annotated data: a copy of an `.h5ad` or `.h5mu` file with clusters in `obs` and the representation in `obsm`.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,30 +10,30 @@ use crate::ids::{Duplicates, Index, Matching};
 use crate::quiet::caught;
 use crate::{Place, Result, read_attributes};
 
-/// What is known about instances after a fit.
+/// The results of a fit.
 pub struct Annotation<'a> {
-    /// The name of the column of clusters; other names begin with it.
+    /// The name of the column of clusters, and the prefix of other names.
     pub key: &'a str,
-    /// For each instance its ID.
+    /// The ID of each instance.
     pub ids: &'a Ids,
-    /// For each instance its cluster.
+    /// The cluster of each instance.
     pub labels: &'a [usize],
-    /// How many clusters there are.
+    /// The number of clusters.
     pub clusters: usize,
-    /// For each instance how sure its cluster is.
+    /// The confidence of each instance.
     pub confidence: &'a [f64],
     /// The representation.
     pub latent: &'a Matrix,
-    /// Where each instance is on the map, if there is one.
+    /// The map, if there is one.
     pub map: Option<&'a Matrix>,
 }
 
-/// Writes a copy of an `.h5ad` or `.h5mu` file to which are added the columns `KEY` and `KEY_confidence` of `obs` and the array
-/// `X_KEY` of `obsm`, with the map `X_KEY_map`. Rows are found by ID, as `matching` says; those of other instances have no cluster, and NaN. What has one of
-/// these names already is replaced. The copy is made in `folder`, in a file that is gone afterwards.
+/// Writes a copy of an `.h5ad` or `.h5mu` file with the columns `KEY` and `KEY_confidence` in `obs` and the arrays `X_KEY` and, for
+/// the map, `X_KEY_map` in `obsm`. Rows are found by ID, as `matching` says; other rows get no cluster, and NaN. Existing columns
+/// and arrays of these names are replaced. A temporary file in `folder` holds the copy.
 ///
 /// # Errors
-/// When the file is not an `.h5ad` or `.h5mu` file, is laid out in a way that cannot be added to, or cannot be copied.
+/// When the file is not an `.h5ad` or `.h5mu` file, has a layout that does not allow additions, or cannot be copied.
 pub fn annotate(
     source: &Path,
     annotation: &Annotation<'_>,
@@ -128,7 +127,7 @@ fn write(target: &Path, annotation: &Annotation<'_>, rows: &[Option<usize>]) -> 
     file.commit()
 }
 
-/// The columns of a table in their order, as its attribute tells.
+/// The columns of a table in the order of its attribute.
 fn column_order(table: &Group) -> Result<Vec<String>, hdf5_pure::Error> {
     let attributes = table.attrs()?;
     Ok(match attributes.get("column-order") {
@@ -144,7 +143,7 @@ fn encode_array(array: &mut DatasetBuilder, kind: &str) {
     });
 }
 
-/// How anndata marks what something is.
+/// Sets the attributes by which anndata recognises types.
 fn encode(kind: &str, version: &str, mut set: impl FnMut(&str, AttrValue)) {
     set("encoding-type", AttrValue::VarLenString(kind.into()));
     set("encoding-version", AttrValue::VarLenString(version.into()));

@@ -8,13 +8,11 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::input::{Input, Opened, Random, failed};
+use crate::listing::LISTED;
 use crate::sheet::{OpenDocument, Workbook, in_cell};
 use crate::{Error, Place, Result};
 
-/// How many members a message lists.
-const LISTED: usize = 30;
-
-/// A sheet has about so many times more bytes than its text.
+/// About how many times longer a sheet is than its text.
 const MARKUP: u64 = 3;
 
 /// What an archive holds.
@@ -31,13 +29,13 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Told by the names of the members.
+    /// Detects the contents by the names of the members.
     pub(crate) fn of(file: &mut Opened) -> Result<Self> {
         let ending = file.place.path.extension().unwrap_or_default().to_ascii_lowercase();
         if ending == "npz" {
             return Ok(Self::Arrays);
         }
-        let bytes = file.glance()?;
+        let bytes = file.preview()?;
         let archive = open(&file.place, &bytes)?;
         let has = |name: &str| archive.index_for_name(name).is_some();
         if has("xl/workbook.bin") {
@@ -58,7 +56,7 @@ impl Content {
     }
 }
 
-/// Hands the text of a table to `read`: of the member or the sheet that is called `wanted`, or of the only one.
+/// Calls `read` with the text of the member or sheet `wanted`, or of the only one.
 pub(crate) fn with_text<T: Send>(
     file: &mut Opened,
     content: Content,
@@ -99,9 +97,9 @@ pub(crate) fn with_text<T: Send>(
     })
 }
 
-/// About how many bytes the text of a table will be.
+/// The estimated length of the text of a table.
 pub(crate) fn length(file: &mut Opened, content: Content, wanted: Option<&str>) -> Result<u64> {
-    let (place, bytes) = (file.place.clone(), file.glance()?);
+    let (place, bytes) = (file.place.clone(), file.preview()?);
     let mut archive = open(&place, &bytes)?;
     Ok(match content {
         Content::Workbook => Workbook::open(&place, &mut archive, wanted)?.length() / MARKUP,
@@ -119,7 +117,7 @@ fn open(place: &Place, bytes: &Random) -> Result<Archive> {
     ZipArchive::new(BufReader::new(bytes.clone())).map_err(|error| damaged(place, error))
 }
 
-/// The member that is called so, or the only one. Folders, and what macOS and editors leave beside files, are none.
+/// The name of the member `wanted`, or of the only one. Folders and hidden files of macOS and editors do not count.
 fn member(place: &Place, archive: &Archive, wanted: Option<&str>) -> Result<String> {
     let base = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let hidden =

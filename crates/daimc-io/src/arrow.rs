@@ -1,77 +1,47 @@
 //! Arrow's IPC formats: files (`.arrow`, and `.feather` from version 2 on) and streams.
 //!
-//! The messages are taken apart by the `arrow-ipc` crate, whose verifier looks at each before it is used. Buffers are decoded
-//! here, straight into the matrix: what they claim to hold is compared with what they are, and nothing panics.
+//! Messages and buffers are decoded here, straight into the matrix: every offset and length in the file is checked, so that
+//! nothing panics.
 
 mod buffers;
-mod messages;
+mod file;
+mod flatbuffer;
+mod schema;
 
-use daimc::text::quoted;
-
-use self::buffers::{Text, bit, whole};
-use self::messages::{Batch, Dictionary, Field, Kind};
-use crate::disk::Keep;
-use crate::frame::{self, Column, ColumnType, Frame};
-use crate::input::{Opened, Random};
+use self::buffers::{bit, integer};
+pub(crate) use self::file::{Arrow, CONTINUATION, MAGIC};
+use self::schema::{Field, Storage};
+use crate::frame::{Column, ColumnType, Frame};
+use crate::input::Random;
 use crate::number::{Encoding, NumberType, Target};
-use crate::text::Record;
-use crate::{Place, Precision, Reading, Result, Table};
-
-/// What a file starts with.
-pub(crate) const FILE: &[u8] = b"ARROW1";
-
-/// What every message of a stream starts with; no text does.
-pub(crate) const MESSAGE: &[u8] = &[0xff; 4];
-
-/// Reads the columns of numbers, and the IDs.
-pub fn read(file: &mut Opened, how: Reading, keep: Keep<'_>) -> Result<Table> {
-    let place = file.place.clone();
-    file.at_random(|bytes| frame::table(&Arrow::open(place, bytes)?, how, keep))
-}
-
-/// All cells as text, below the names of the columns.
-pub(crate) fn records(file: &mut Opened) -> Result<Vec<Record>> {
-    let place = file.place.clone();
-    file.at_random(|bytes| frame::records(&Arrow::open(place, bytes)?))
-}
-
-/// Rows, columns and type of a table, from the heads of its messages.
-pub fn shape(file: &mut Opened) -> Result<(usize, usize, Precision)> {
-    let place = file.place.clone();
-    file.at_random(|bytes| {
-        let file = Arrow::open(place, bytes)?;
-        let (columns, precision) = frame::shape(&file)?;
-        Ok((file.batches.iter().map(|batch| batch.rows).sum(), columns, precision))
-    })
-}
-
-/// An open file or stream: where its buffers lie.
-struct Arrow {
-    place: Place,
-    bytes: Random,
-    fields: Vec<Field>,
-    /// What pandas says about the table.
-    pandas: String,
-    batches: Vec<Batch>,
-    dictionaries: Vec<Dictionary>,
-}
+use crate::{Place, Precision, Result};
 
 impl Frame for Arrow {
+    fn open(place: Place, bytes: Random) -> Result<Self> {
+        Self::new(place, bytes)
+    }
+
+    fn rows(&self) -> usize {
+        self.batches.iter().map(|batch| batch.rows).sum()
+    }
+
     fn place(&self) -> &Place {
         &self.place
     }
 
     fn columns(&self) -> Result<Vec<Column>> {
         let column = |(index, field): (usize, &Field)| {
-            let kind = match field.kind {
-                Kind::Null | Kind::Bits | Kind::Number(NumberType::F64) => ColumnType::Number(Precision::F64),
-                Kind::Number(NumberType::F16 | NumberType::F32) => ColumnType::Number(Precision::F32),
-                Kind::Number(NumberType::U8 | NumberType::U16 | NumberType::U32 | NumberType::U64) => {
+            let kind = match field.storage {
+                Storage::Null | Storage::Bits | Storage::Number(NumberType::F64) => {
+                    ColumnType::Number(Precision::F64)
+                }
+                Storage::Number(NumberType::F16 | NumberType::F32) => ColumnType::Number(Precision::F32),
+                Storage::Number(NumberType::U8 | NumberType::U16 | NumberType::U32 | NumberType::U64) => {
                     ColumnType::Whole { signed: false }
                 }
-                Kind::Number(_) => ColumnType::Whole { signed: true },
-                Kind::Text(_) | Kind::Category { .. } => ColumnType::Text,
-                Kind::Other => ColumnType::Other,
+                Storage::Number(_) => ColumnType::Whole { signed: true },
+                Storage::Text(_) | Storage::Dictionary { .. } => ColumnType::Text,
+                Storage::Other => ColumnType::Other,
             };
             Column { name: field.name.clone(), kind, type_name: field.type_name.clone(), index }
         };
@@ -83,16 +53,16 @@ impl Frame for Arrow {
     }
 
     fn count(&self, column: &Column) -> Result<usize> {
-        // A column of nulls has as many as it says.
-        let stored = |index: &usize| self.fields[*index].kind != Kind::Null;
+        // A column of nulls has no values to count.
+        let stored = |index: &usize| self.fields[*index].storage != Storage::Null;
         let Some(index) = Some(column.index).filter(stored).or_else(|| (0..self.fields.len()).find(stored))
         else {
             return Err(self.place.fault("has no column of values"));
         };
         let mut rows = 0;
         for batch in &self.batches {
-            match self.fields[index].kind {
-                Kind::Text(text) => self.text(batch, index, text)?.each(&mut |_| Ok(()))?,
+            match self.fields[index].storage {
+                Storage::Text(text) => self.text(batch, index, text)?.each(&mut |_| Ok(()))?,
                 _ => drop(self.plain(batch, index)?),
             }
             rows += batch.rows;
@@ -104,12 +74,12 @@ impl Frame for Arrow {
         let nan = T::nearest(f64::NAN);
         for batch in &self.batches {
             let before = out.len();
-            match self.fields[column.index].kind {
-                Kind::Number(kind) => {
+            match self.fields[column.index].storage {
+                Storage::Number(kind) => {
                     let bytes = self.plain(batch, column.index)?;
                     Encoding { kind, big_endian: false }.append(&bytes, out);
                 }
-                Kind::Bits => {
+                Storage::Bits => {
                     let bits = self.plain(batch, column.index)?;
                     out.extend((0..batch.rows).map(|row| T::nearest(f64::from(u8::from(bit(&bits, row))))));
                 }
@@ -128,77 +98,31 @@ impl Frame for Arrow {
 
     fn texts(&self, column: &Column, visit: &mut dyn FnMut(Option<String>) -> Result<()>) -> Result<()> {
         for (number, batch) in self.batches.iter().enumerate() {
-            match self.fields[column.index].kind {
-                Kind::Text(text) => self.text(batch, column.index, text)?.each(visit)?,
-                Kind::Category { keys, id, text } => {
+            match self.fields[column.index].storage {
+                Storage::Text(text) => self.text(batch, column.index, text)?.each(visit)?,
+                Storage::Dictionary { keys, id, text } => {
                     let words = self.words(number, id, text)?;
                     let bytes = self.plain(batch, column.index)?;
                     let valid = self.valid(batch, column.index)?;
                     for (row, key) in bytes.chunks_exact(keys.size()).enumerate() {
                         let known = valid.as_ref().is_none_or(|valid| bit(valid, row));
-                        let key = whole(key, keys).filter(|_| known);
+                        let key = integer(key, keys).filter(|_| known);
                         let key = key.and_then(|key| usize::try_from(key).ok());
                         visit(key.and_then(|key| words.get(key).cloned().flatten()))?;
                     }
                 }
-                Kind::Number(kind) => {
+                Storage::Number(kind) => {
                     let bytes = self.plain(batch, column.index)?;
                     let valid = self.valid(batch, column.index)?;
                     for (row, value) in bytes.chunks_exact(kind.size()).enumerate() {
                         let known = valid.as_ref().is_none_or(|valid| bit(valid, row));
-                        visit(whole(value, kind).filter(|_| known).map(|value| value.to_string()))?;
+                        visit(integer(value, kind).filter(|_| known).map(|value| value.to_string()))?;
                     }
                 }
-                // Only columns of text and of whole numbers are asked for.
+                // Only columns of text and of integers are read as text.
                 _ => (0..batch.rows).try_for_each(|_| visit(None))?,
             }
         }
         Ok(())
-    }
-}
-
-impl Arrow {
-    /// The words that stand for the numbers of a column of categories, as they are known when a batch comes.
-    fn words(&self, batch: usize, id: i64, text: Text) -> Result<Vec<Option<String>>> {
-        let mut words = Vec::new();
-        for dictionary in self.dictionaries.iter().filter(|other| other.id == id && other.before <= batch) {
-            if !dictionary.more {
-                words.clear();
-            }
-            self.text(&dictionary.batch, 0, text)?.each(&mut |word| {
-                words.push(word);
-                Ok(())
-            })?;
-        }
-        Ok(words)
-    }
-
-    /// The mark of each row that has a value, where some have none.
-    fn valid(&self, batch: &Batch, column: usize) -> Result<Option<Vec<u8>>> {
-        if !batch.nulls[column] {
-            return Ok(None);
-        }
-        let first = batch.first[column];
-        // Where all have values there may be no marks.
-        if batch.buffers.get(first).is_none_or(|buffer| buffer.length == 0) {
-            return Ok(None);
-        }
-        self.buffer(batch, first, Some(batch.rows.div_ceil(8))).map(Some)
-    }
-
-    /// The values of a column of numbers, or the keys of one of categories, as they are stored.
-    fn plain(&self, batch: &Batch, column: usize) -> Result<Vec<u8>> {
-        let length = match self.fields[column].kind {
-            Kind::Number(kind) | Kind::Category { keys: kind, .. } => batch.rows.saturating_mul(kind.size()),
-            Kind::Bits => batch.rows.div_ceil(8),
-            _ => 0,
-        };
-        self.buffer(batch, batch.first[column] + 1, Some(length)).map_err(|error| match error {
-            crate::Error::Data { place, reason } => crate::Error::Data {
-                place,
-                reason: format!("column {}: {reason}", quoted(&self.fields[column].name)),
-            },
-            other => other,
-        })
     }
 }

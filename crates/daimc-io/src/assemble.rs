@@ -9,45 +9,32 @@ use std::path::{Path, PathBuf};
 
 pub use account::{Account, ViewAccount};
 use daimc::{View, Views};
+pub use gaps::Nan;
 use mask::Mask;
 use origin::Origin;
 use rayon::prelude::*;
 
 use crate::ids::{self, Matching};
-use crate::{Cells, Csr, Error, Result, Table};
+use crate::{Cells, Csr, Result, Table};
 
-/// What to do with a row in which some values are missing, but not all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nan {
-    /// They stay missing: fits and models count the values that are there. In a sparse table it is an error, as is
-    /// [`Nan::Error`].
-    #[default]
-    Model,
-    /// It is an error that names the first such value.
-    Error,
-    /// Each is replaced by the mean of its feature over the instances that the view shows.
-    Mean,
-}
-
-/// How tables are put together.
+/// Options of [`assemble`].
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
-    /// What to do with a row in which some values are missing.
+    /// Treatment of rows in which some values are missing.
     pub nan: Nan,
-    /// A table that says which instances each view shows: IDs in the first column, then a column of 0 and 1 for each
-    /// view, by name. A 0 hides the instance in that view, whatever is there. A 1 shows it if the view has it: it
-    /// does not conjure up an instance that the view does not list.
+    /// A table of the instances that are present in each view: IDs in the first column, then a column of 0 and 1 for each view, by
+    /// name. A 0 hides the instance in that view. A 1 has no effect on an instance that the view does not list.
     pub mask: Option<PathBuf>,
-    /// Whether a view may have no instance in common with another, as those of new instances for a model may.
+    /// Views may have no instance in common, e.g. those of new instances for a model.
     pub apart: bool,
     /// Which IDs name the same instance.
     pub matching: Matching,
 }
 
-/// Joins tables, each with the name of its view. A row of which every value is missing is a missing instance.
+/// Joins tables, each with the name of its view. A row without any value is a missing instance.
 ///
-/// Where no table has IDs, the same row is the same instance. Else instances are told by ID, and tables without
-/// IDs have the row numbers from 0. Instances that end up in no view are dropped.
+/// If no table has IDs, equal rows are the same instance. Otherwise instances are matched by ID, and tables without IDs have the
+/// row numbers from 0. Instances that are present in no view are dropped.
 ///
 /// # Errors
 /// When the tables do not fit together, when a value is infinite, or missing where it must not be, and when the mask does
@@ -71,12 +58,12 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
         accounts.push(ViewAccount { name: name.clone(), masked, ..gaps });
         parts.push((name, table, present, accounts.last().map_or(0, |own: &ViewAccount| own.missing)));
     }
-    // The same rows need no index; but where an instance is in no view, joining drops it.
+    // Equal rows need no index, unless an instance is present in no view: joining drops it.
     let shown = |row: usize| parts.iter().any(|(_, _, present, _)| present[row]);
     let rows = parts.first().map_or(0, |(_, table, ..)| table.rows);
     let by_row = by_row && (0..rows).into_par_iter().all(shown);
     let views = parts.into_iter().map(|(name, table, present, missing)| {
-        // Whoever reads rows from disk is spared to look for what is missing in them.
+        // With the number of missing values, rows on disk need no scan for them.
         let view = view(name, table, &present, by_row)?;
         Ok(view.holes(missing))
     });
@@ -92,10 +79,10 @@ pub fn assemble(tables: Vec<(String, Table)>, how: &Assembly) -> Result<(Views<'
     Ok((views, account))
 }
 
-/// Which rows of each table show an instance: those that hold a value, and that the mask does not hide.
+/// The rows of each table with a present instance: rows with a value that the mask does not hide.
 ///
 /// # Errors
-/// When the tables have no IDs and not as many rows, and when the mask does not fit them.
+/// When tables without IDs differ in length, and when the mask does not fit them.
 pub fn shown(tables: &[(String, Table)], mask: Option<&Path>) -> Result<Vec<Vec<bool>>> {
     if tables.iter().all(|(_, table)| table.ids.is_none()) {
         check_equal_lengths(tables)?;
@@ -107,11 +94,6 @@ pub fn shown(tables: &[(String, Table)], mask: Option<&Path>) -> Result<Vec<Vec<
         rows
     };
     Ok(tables.iter().enumerate().map(shown).collect())
-}
-
-/// The ID of a row, or its number.
-fn id(table: &Table, row: usize) -> String {
-    table.ids.as_ref().map_or_else(|| row.to_string(), |ids| ids[row].clone())
 }
 
 fn view(name: String, table: Table, present: &[bool], by_row: bool) -> Result<View<'static>> {
@@ -150,5 +132,5 @@ fn check_equal_lengths(tables: &[(String, Table)]) -> Result<()> {
         first.place(),
         first.rows
     );
-    Err(Error::Data { place: other.place(), reason })
+    Err(other.place().fault(reason))
 }

@@ -1,4 +1,4 @@
-//! Tables of what else is known about instances, such as clinical ones: columns of any kind.
+//! Tables of attributes of instances, such as clinical ones: columns of any kind.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use daimc::text::{list, quoted};
 use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result, hdf5};
 
 /// A table of texts, with IDs in its first column.
 #[derive(Clone, Debug)]
 pub struct Attributes {
-    /// The titles of the columns but the first.
+    /// The titles of the columns without the IDs.
     pub titles: Vec<String>,
-    /// The columns, by row; `None` where there is nothing.
+    /// The values of each column; `None` for missing ones.
     pub columns: Vec<Vec<Option<String>>>,
     /// The IDs.
     pub ids: Vec<String>,
@@ -30,10 +30,10 @@ impl Attributes {
         self.index.get(instance)
     }
 
-    /// The place of a column, in whatever case if there is none in this one.
+    /// The index of a column; without an exact match, case is ignored.
     ///
     /// # Errors
-    /// When there is no such column; the message lists those there are.
+    /// When there is no such column; the message lists the known ones.
     pub fn column(&self, path: &Path, title: &str) -> Result<usize> {
         let exact = self.titles.iter().position(|own| own == title);
         let alike = || self.titles.iter().position(|own| own.to_lowercase() == title.to_lowercase());
@@ -48,8 +48,8 @@ impl Attributes {
 /// first column.
 ///
 /// # Errors
-/// When the file cannot be read, has no row, no column beside the IDs or rows of different length, and when two rows are of the same
-/// instance, unless `matching` takes the first.
+/// When the file cannot be read, has no rows, no column in addition to the IDs or rows of different length, and when two rows are
+/// of the same instance, unless `matching` keeps the first.
 pub fn read_attributes(path: &Path, matching: &Matching) -> Result<Attributes> {
     let mut file = Opened::new(path, true)?;
     let index = Index::new(matching);
@@ -76,7 +76,7 @@ pub fn read_attributes(path: &Path, matching: &Matching) -> Result<Attributes> {
 }
 
 fn of_text(path: &Path, file: Opened, index: Index) -> Result<Attributes> {
-    let (mut records, sha256) = records(path, file)?;
+    let (mut records, sha256) = records::read(path, file)?;
     let mut titles = records.remove(0).fields;
     let Some(width) = records.first().map(|record| record.fields.len()) else {
         return Err(Error::in_file(path, "there is a header but no row below it"));
@@ -86,7 +86,7 @@ fn of_text(path: &Path, file: Opened, index: Index) -> Result<Attributes> {
         titles.remove(0);
     }
     if titles.is_empty() {
-        return Err(Error::in_file(path, "has no column beside the IDs"));
+        return Err(Error::in_file(path, "has no column in addition to the IDs"));
     }
     let mut found = Attributes {
         columns: vec![Vec::with_capacity(records.len()); titles.len()],
@@ -98,7 +98,7 @@ fn of_text(path: &Path, file: Opened, index: Index) -> Result<Attributes> {
     for Record { line, fields } in records {
         if fields.len() != found.titles.len() + 1 {
             let (expected, count) = (found.titles.len() + 1, fields.len());
-            let place = Place { line: Some(line), ..Place::file(path) };
+            let place = Place::line(path, line);
             return Err(place.fault(format!("{count} fields where {expected} are expected")));
         }
         let mut fields = fields.into_iter();

@@ -1,28 +1,24 @@
-//! A folder that Cell Ranger of 10x Genomics writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv` or, of old, `genes.tsv`, each
-//! plain or compressed. Cells are in the columns of the matrix.
+//! Folders of Cell Ranger (10x Genomics): `matrix.mtx`, `barcodes.tsv` and `features.tsv` (formerly `genes.tsv`), each plain or
+//! compressed. Cells are in the columns of the matrix.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use daimc::text::{list, quoted};
 
 use crate::disk::Keep;
-use crate::hdf5::{distinct, numbered, told_apart};
-use crate::input::{self, ENDINGS, Opened};
-use crate::matrix_market::{self, Known};
+use crate::feature_types::{distinct, numbered, unique_names};
+use crate::input::{self, Opened};
+use crate::matrix_market::{self, KnownNames};
+use crate::paths::first_existing;
 use crate::{Error, Place, Reading, Result, Table};
 
-/// The matrix of such a folder.
-pub(crate) fn matrix_of(folder: &Path) -> Option<PathBuf> {
-    if folder.is_dir() { beside(folder, &["matrix.mtx"]) } else { None }
-}
-
-/// Reads the cells of a folder whose matrix was opened; `kind` picks features of a type.
+/// Reads the cells of a folder whose matrix is open; `kind` picks the features of a type.
 pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let path = file.place.path.clone();
     let features = Features::read(&path)?;
     let kinds = features.kinds();
     let place = Place { variable: kind.map(String::from), ..Place::file(folder(&path)) };
-    let mut names = told_apart(features.names, &features.ids);
+    let mut names = unique_names(features.names, &features.ids);
     let only = match kind {
         None if kinds.len() > 1 => {
             let known = list(kinds.iter().map(|kind| quoted(kind)));
@@ -42,12 +38,12 @@ pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Ke
             Some(only)
         }
     };
-    let barcodes = beside(folder(&path), &["barcodes.tsv"]).ok_or_else(|| {
-        Error::in_file(folder(&path), "has no barcodes.tsv beside its matrix; copy it there")
+    let barcodes = first_existing(folder(&path), ["barcodes.tsv"]).ok_or_else(|| {
+        Error::in_file(folder(&path), "has no barcodes.tsv next to its matrix; copy it there")
     })?;
     let barcodes = lines(&barcodes)?.into_iter().map(|mut fields| fields.swap_remove(0)).collect();
     let how = Reading { transpose: !how.transpose, ..how };
-    let known = Known { rows: names, columns: barcodes, only };
+    let known = KnownNames { rows: names, columns: barcodes, only };
     let mut table = matrix_market::read(&path, file.text()?, how, keep, Some(known))?;
     folder(&path).clone_into(&mut table.path);
     table.variable = kind.map(String::from);
@@ -55,7 +51,7 @@ pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Ke
     Ok(table)
 }
 
-/// The types of features, where there are several.
+/// The types of features, if there are several.
 pub(crate) fn parts(file: &Opened) -> Result<Vec<String>> {
     let kinds = Features::read(&file.place.path)?.kinds();
     Ok(if kinds.len() > 1 { kinds } else { Vec::new() })
@@ -70,10 +66,10 @@ struct Features {
 
 impl Features {
     fn read(matrix: &Path) -> Result<Self> {
-        let path = beside(folder(matrix), &["features.tsv", "genes.tsv"]).ok_or_else(|| {
+        let path = first_existing(folder(matrix), ["features.tsv", "genes.tsv"]).ok_or_else(|| {
             Error::in_file(
                 folder(matrix),
-                "has neither features.tsv nor genes.tsv beside its matrix; copy it there",
+                "has neither features.tsv nor genes.tsv next to its matrix; copy it there",
             )
         })?;
         let mut found = Self { ids: Vec::new(), names: Vec::new(), kinds: Vec::new() };
@@ -94,12 +90,6 @@ impl Features {
 
 fn folder(matrix: &Path) -> &Path {
     matrix.parent().unwrap_or(Path::new("."))
-}
-
-/// The first of these files that is there, plain or compressed.
-fn beside(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    let names = names.iter().flat_map(|name| ENDINGS.map(|ending| format!("{name}{ending}")));
-    names.map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
 /// The fields of each line.

@@ -1,4 +1,4 @@
-//! Reads a text in pieces of whole records and works on them in parallel, with results in the order of the file.
+//! Reads a text in pieces of whole records and processes them in parallel, with results in the order of the file.
 
 use std::io::{self, Read};
 
@@ -10,7 +10,7 @@ pub(crate) enum Cut {
     At(usize),
     /// No record ends here yet.
     Later,
-    /// No record will end: the text is broken, and whoever reads the piece will say how.
+    /// No record will end: the text is invalid, and parsing the piece returns the error.
     Never,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Chunks<R, F> {
 }
 
 impl<R: Read, F: Fn(&[u8]) -> Cut> Chunks<R, F> {
-    /// `cut` says where the last record of a piece ends.
+    /// `cut` finds the end of the last record of a piece.
     pub(crate) fn new(reader: R, size: usize, cut: F) -> Self {
         Self { reader, size, cut, rest: Vec::new(), finished: false }
     }
@@ -67,9 +67,8 @@ impl<R: Read, F: Fn(&[u8]) -> Cut> Iterator for Chunks<R, F> {
     }
 }
 
-/// Runs `work` on every chunk, in parallel, and hands the results to `merge` in the order of the chunks. While a
-/// few chunks are worked on, the results of those before are merged and those after are read; no more than
-/// that is in memory.
+/// Runs `work` on every chunk in parallel, and calls `merge` with the results in the order of the chunks. While a batch of chunks
+/// is processed, the results of the batch before are merged and the next one is read; no more is in memory.
 pub(crate) fn in_order<T: Send, E: Send>(
     mut chunks: impl Iterator<Item = io::Result<Vec<u8>>> + Send,
     work: impl Fn(&[u8]) -> T + Sync,
@@ -95,7 +94,7 @@ pub(crate) fn in_order<T: Send, E: Send>(
             results.drain(..).try_for_each(&mut merge)?;
             Ok(if error.is_none() { read() } else { (Vec::new(), error.take()) })
         };
-        // Each chunk is dropped as soon as its result is there.
+        // Each chunk is dropped as soon as it is processed.
         let work_on = |batch: Vec<Vec<u8>>| batch.into_par_iter().map(|chunk| work(&chunk)).collect();
         let (next, done) = rayon::join(merge_and_read, || work_on(batch));
         (batch, error) = next?;

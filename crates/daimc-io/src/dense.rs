@@ -1,4 +1,4 @@
-//! Lays a dense matrix out row by row, whichever way it lies in its file.
+//! Brings a dense matrix into row-major order, from either order in its file.
 
 use std::io::Read;
 use std::ops::Range;
@@ -6,22 +6,22 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::number::{Encoding, Target};
-use crate::{Cells, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Place, Precision, Reading, Result};
 
-/// How many lines are turned at a time: whole cache lines of the result are written, and the copy stays small.
+/// Lines that are transposed at a time: enough to write whole cache lines of the result.
 const STRIP: usize = 16;
 
-/// How a matrix lies in a file: line after line, each of the same length, where a line is a row or a column.
+/// The order of a matrix in a file: lines of equal length, which are rows or columns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lie {
+pub(crate) struct MatrixLayout {
     pub lines: usize,
     pub length: usize,
-    /// Lines are instances, the matrix having been transposed if that was asked for.
+    /// Lines are instances, after the transposition that [`Reading`] asks for.
     pub lines_are_rows: bool,
 }
 
-impl Lie {
-    /// A matrix of `rows` × `columns`, written by row or by column.
+impl MatrixLayout {
+    /// A matrix of `rows` × `columns` in row-major or column-major order.
     pub(crate) fn new(rows: usize, columns: usize, by_column: bool, how: Reading) -> Self {
         let (lines, length) = if by_column { (columns, rows) } else { (rows, columns) };
         Self { lines, length, lines_are_rows: by_column == how.transpose }
@@ -37,9 +37,9 @@ impl Lie {
         if self.lines_are_rows { self.length } else { self.lines }
     }
 
-    /// Writes the matrix by row. `fill` appends the lines of a range to a vector that has room for them.
+    /// Returns the matrix in row-major order. `fill` appends the lines of a range to a vector with the capacity for them.
     ///
-    /// The caller has made sure that the file is long enough for what it says it holds.
+    /// The caller has checked that the file is long enough for the matrix.
     pub(crate) fn lay_out<T: Target>(
         self,
         place: &Place,
@@ -48,7 +48,7 @@ impl Lie {
         self.lay_out_by(place, STRIP, fill)
     }
 
-    /// As [`lay_out`](Self::lay_out), where so many lines are best read together.
+    /// As [`lay_out`](Self::lay_out), for files of which `together` lines are best read at a time.
     pub(crate) fn lay_out_by<T: Target>(
         self,
         place: &Place,
@@ -56,12 +56,12 @@ impl Lie {
         mut fill: impl FnMut(Range<usize>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let count = self.lines.saturating_mul(self.length);
-        let mut cells = place.room(count)?;
+        let mut cells = place.allocate(count)?;
         if self.lines_are_rows {
             fill(0..self.lines, &mut cells)?;
             return Ok(cells);
         }
-        let mut strip = place.room(together.min(self.lines) * self.length)?;
+        let mut strip = place.allocate(together.min(self.lines) * self.length)?;
         cells.resize(count, T::default());
         for start in (0..self.lines).step_by(together) {
             let end = self.lines.min(start + together);
@@ -94,22 +94,5 @@ impl Lie {
         self.lay_out(place, |lines, out| {
             encoding.read(reader, lines.len() * self.length, out).map_err(|error| place.unreadable(error))
         })
-    }
-}
-
-/// A table of a format that knows neither IDs nor names of features.
-pub(crate) fn nameless(place: Place, rows: usize, columns: usize, cells: Cells, how: Reading) -> Table {
-    Table {
-        path: place.path,
-        variable: place.variable,
-        ids: None,
-        features: None,
-        rows,
-        columns,
-        cells,
-        lines: None,
-        transposed: how.transpose,
-        dropped: Vec::new(),
-        remarks: Vec::new(),
     }
 }

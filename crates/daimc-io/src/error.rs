@@ -1,4 +1,4 @@
-//! What can go wrong: one sentence that says what, where, and what to do.
+//! Errors: each message says what is wrong, where, and what to do.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct Place {
     pub variable: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
-    /// The column, from 1; of a text file its field.
+    /// The column, from 1; in text, the field.
     pub column: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is not what it should be.
+    /// The contents of the file are invalid.
     #[error("{place}: {reason}")]
     Data {
         /// Where.
@@ -66,17 +66,17 @@ pub enum Error {
     /// There is not enough memory.
     #[error("{place}: {}", too_large(*needed, *available))]
     Memory {
-        /// What is read.
+        /// The file that is read.
         place: Place,
-        /// Bytes that are needed, where that is known.
+        /// Bytes that are needed, if known.
         needed: Option<u64>,
-        /// Bytes that there are, where that is known.
+        /// Bytes that are available, if known.
         available: Option<u64>,
     },
     /// There is not enough memory for a table that cannot be kept on disk.
     #[error("{place}: {reason}")]
     OnlyInMemory {
-        /// What is read.
+        /// The file that is read.
         place: Place,
         /// Why, and what to do.
         reason: &'static str,
@@ -88,18 +88,18 @@ pub enum Error {
         folder.display()
     )]
     Spool {
-        /// Where it was to be.
+        /// The folder of spool files.
         folder: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// Whoever set the switch of a [`Disk`](crate::Disk) wanted reading to end.
+    /// The stop flag of a [`Disk`](crate::Disk) was set.
     #[error("reading was interrupted; nothing is kept of it")]
     Interrupted,
-    /// What was said about where a view is makes no sense.
+    /// A [`Location`](crate::Location) or [`Column`](crate::Column) is invalid.
     #[error("{}: {reason}", quoted(text))]
     Location {
-        /// What was said.
+        /// The text.
         text: String,
         /// What is wrong and what to do.
         reason: &'static str,
@@ -109,13 +109,13 @@ pub enum Error {
     Views(#[from] daimc::Error),
 }
 
-/// Says that memory is short, and what to do.
+/// The message that memory is short, and what to do.
 fn too_large(needed: Option<u64>, available: Option<u64>) -> String {
     let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let needed =
         needed.map_or_else(|| "more memory".into(), |bytes| format!("{} of memory", megabytes(bytes)));
     let available = available
-        .map_or_else(|| "there is not as much".into(), |bytes| format!("{} can be had", megabytes(bytes)));
+        .map_or_else(|| "not available".into(), |bytes| format!("only {} is available", megabytes(bytes)));
     format!(
         "{needed} is needed, but {available}: free or allow more (ulimit, the limit of the container, --memory), or read it \
          as --precision f32"
@@ -123,7 +123,7 @@ fn too_large(needed: Option<u64>, available: Option<u64>) -> String {
 }
 
 impl Error {
-    /// What kind of error it is. A file that cannot be read is one of the data.
+    /// The error category. A file that cannot be read is a data error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -145,7 +145,7 @@ impl Error {
         self
     }
 
-    /// Something is wrong with a file as a whole.
+    /// An error about a file as a whole.
     pub(crate) fn in_file(path: &Path, reason: impl Into<String>) -> Self {
         Self::Data { place: Place::file(path), reason: reason.into() }
     }

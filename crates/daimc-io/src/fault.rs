@@ -1,4 +1,4 @@
-//! Errors, made where a reader knows the place they belong to.
+//! Errors at a place of a file, and checks of the memory that it needs.
 
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{Error, Place, Result, memory};
 
-/// Less than this is taken without asking: there is always as much, and asking takes longer than reading a small file.
+/// Smaller allocations are not checked: the check takes longer than reading a small file.
 const SMALL: u64 = 1 << 24;
 
 impl Place {
@@ -15,12 +15,17 @@ impl Place {
         Self { variable: Some(variable.to_owned()), ..Self::file(path) }
     }
 
-    /// The file or the array is not what it should be; `reason` says how and what to do.
+    /// A line of a file, from 1.
+    pub(crate) fn line(path: &Path, line: usize) -> Self {
+        Self { line: Some(line), ..Self::file(path) }
+    }
+
+    /// An error about invalid contents; `reason` says what is wrong and what to do.
     pub(crate) fn fault(&self, reason: impl Into<String>) -> Error {
         Error::Data { place: self.clone(), reason: reason.into() }
     }
 
-    /// Reading failed: because of the data, or because of the system.
+    /// An error of reading, caused by the data or by the system.
     pub(crate) fn unreadable(&self, error: io::Error) -> Error {
         match error.kind() {
             ErrorKind::UnexpectedEof => self.fault("ends before its data do; copy it again or save it anew"),
@@ -32,7 +37,7 @@ impl Place {
         }
     }
 
-    /// Refuses what has no end, such as `/dev/zero`. A terminal has one.
+    /// Fails for devices without an end, such as `/dev/zero`; a terminal has one.
     pub(crate) fn refuse_device(&self, about: &Metadata) -> Result<()> {
         #[cfg(unix)]
         {
@@ -50,22 +55,22 @@ impl Place {
         Ok(())
     }
 
-    /// An empty vector with room for `count` values, or an error where there is not that much memory.
-    pub(crate) fn room<T>(&self, count: usize) -> Result<Vec<T>> {
-        let mut room = Vec::new();
-        self.reserve(&mut room, count)?;
-        Ok(room)
+    /// An empty vector with the capacity for `count` values, or an error if there is not enough memory.
+    pub(crate) fn allocate<T>(&self, count: usize) -> Result<Vec<T>> {
+        let mut values = Vec::new();
+        self.reserve(&mut values, count)?;
+        Ok(values)
     }
 
-    /// Makes room for `more` values, no more than that, or an error where there is not that much memory.
+    /// Reserves exactly `more` values, or fails if there is not enough memory.
     pub(crate) fn reserve<T>(&self, values: &mut Vec<T>, more: usize) -> Result<()> {
         let bytes = (more as u64).saturating_mul(size_of::<T>() as u64);
-        self.ask(bytes)?;
+        self.check_memory(bytes)?;
         values.try_reserve_exact(more).map_err(|_| self.no_memory(Some(bytes)))
     }
 
-    /// Makes room for `more` values, and for a quarter of those that are there: what a header says may be wrong, and doubling
-    /// may take twice the memory.
+    /// Reserves `more` values and at least a quarter of the length: a size in a header may be wrong, and doubling may take twice
+    /// the memory.
     pub(crate) fn reserve_by_quarters<T>(&self, values: &mut Vec<T>, more: usize) -> Result<()> {
         if values.capacity() - values.len() >= more {
             return Ok(());
@@ -73,8 +78,8 @@ impl Place {
         self.reserve(values, more.max(values.len() / 4))
     }
 
-    /// An error unless there are so many bytes of memory to take.
-    pub(crate) fn ask(&self, bytes: u64) -> Result<()> {
+    /// Fails unless that many bytes of memory are available.
+    pub(crate) fn check_memory(&self, bytes: u64) -> Result<()> {
         if bytes >= SMALL && memory::available().is_some_and(|available| bytes > available) {
             return Err(self.no_memory(Some(bytes)));
         }
@@ -86,22 +91,22 @@ impl Place {
     }
 }
 
-/// What is taken piece by piece: now and then it is asked whether there is more.
+/// Checks memory that is allocated in small pieces, now and then.
 #[derive(Default)]
-pub(crate) struct Pieces {
+pub(crate) struct MemoryMeter {
     taken: u64,
 }
 
-impl Pieces {
-    /// About to take so many bytes.
+impl MemoryMeter {
+    /// Counts bytes that are about to be allocated.
     pub(crate) fn take(&mut self, place: &Place, bytes: usize) -> Result<()> {
         self.taken = self.taken.saturating_add(bytes as u64);
         if self.taken < SMALL {
             return Ok(());
         }
-        place.ask(std::mem::take(&mut self.taken))
+        place.check_memory(std::mem::take(&mut self.taken))
     }
 }
 
-/// What a text takes beside its letters: its place in a vector, and what the allocator needs.
-pub(crate) const TEXT: usize = size_of::<String>() + 32;
+/// Bytes of a string in addition to its letters: its struct, and the overhead of the allocator.
+pub(crate) const STRING_OVERHEAD: usize = size_of::<String>() + 32;

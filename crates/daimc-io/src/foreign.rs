@@ -1,10 +1,10 @@
-//! Files that are recognised and not read: what they are, and the line that converts them.
+//! Formats that are recognised but not read, with the command that converts them.
 
 use std::path::Path;
 
 use daimc::text::plain;
 
-/// What a file starts with, what it then is, and what makes a file of it that can be read; `FILE` stands for its name.
+/// The first bytes of a format, its name, and how to convert it; `FILE` is replaced by the name of the file.
 const SIGNATURES: [(&[u8], &str, &str); 10] = [
     (b"X\n\0\0\0", "an object of R", R_OBJECT),
     (b"RDX2\n", "a workspace of R", R_WORKSPACE),
@@ -32,16 +32,16 @@ const PICKLE: &str = "in Python, pandas.read_pickle(\"FILE\").to_csv(\"FILE.csv\
 const SPREADSHEET: &str = "open it and save it as .xlsx, without a password";
 const ZARR: &str = "in Python, anndata.read_zarr(\"FILE\").write(\"FILE.h5ad\")";
 
-/// Bytes that tell all of these apart.
+/// Enough bytes to recognise all of these.
 pub(crate) const START: usize = 16;
 
-/// What is wrong with a text that starts so, once it is decompressed.
+/// The error for a text with such a start after decompression.
 pub(crate) fn text(path: &Path, start: &[u8]) -> Option<String> {
     let (_, what, how) = SIGNATURES.iter().find(|(signature, ..)| start.starts_with(signature))?;
     Some(refused(path, what, how))
 }
 
-/// What is wrong with a folder, if it is an array store.
+/// The error for a folder that is an array store.
 pub(crate) fn folder(path: &Path) -> Option<String> {
     let marks = [".zgroup", ".zarray", "zarr.json"];
     let zarr = marks.iter().any(|mark| path.join(mark).is_file());
@@ -64,7 +64,7 @@ mod tests {
     use crate::{Reading, read};
 
     #[test]
-    fn what_is_not_read_is_told_with_the_line_that_converts_it() {
+    fn unsupported_formats_are_refused_with_the_command_that_converts_them() {
         let folder = tempfile::tempdir().unwrap();
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(b"X\n\0\0\0\x03\0\x04").unwrap();
@@ -78,14 +78,14 @@ mod tests {
         for (name, bytes, expected) in files {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
-            let told = read(&path, None, Reading::default()).unwrap_err().to_string();
-            assert!(told.contains("is not read") && told.contains(expected), "{told}");
+            let error = read(&path, None, Reading::default()).unwrap_err().to_string();
+            assert!(error.contains("is not read") && error.contains(expected), "{error}");
         }
         let store = folder.path().join("a.zarr");
         std::fs::create_dir(&store).unwrap();
         std::fs::write(store.join(".zgroup"), "{}").unwrap();
-        let told = read(&store, None, Reading::default()).unwrap_err().to_string();
-        assert!(told.contains("anndata.read_zarr(\"a.zarr\")"), "{told}");
+        let error = read(&store, None, Reading::default()).unwrap_err().to_string();
+        assert!(error.contains("anndata.read_zarr(\"a.zarr\")"), "{error}");
         // A table whose first name only looks like one of these.
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "BZh9,ARROW1\na,1\nb,2\n").unwrap();

@@ -1,35 +1,35 @@
-//! Which format a file has.
+//! Detects the format of a file.
 
 use std::path::Path;
 
 use crate::arrow;
 use crate::hdf5::is_hdf5;
-use crate::input::ENDINGS;
 use crate::mat::is_level_4;
+use crate::paths::ENDINGS;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Npy,
-    /// A zip archive, whatever is in it.
+    /// A zip archive of any contents.
     Zip,
-    /// HDF5, whatever is in it.
+    /// HDF5 of any contents.
     Hdf5,
     Mat,
     Parquet,
     /// A file or a stream of Arrow.
     Arrow,
     MatrixMarket,
-    /// CSV, TSV and the like; or a matrix of Matrix Market, which its first line tells.
+    /// CSV, TSV and the like, or a Matrix Market file, which its first line identifies.
     Text,
 }
 
 impl Format {
-    /// Told by the name of the file; where that does not tell, by its first bytes, none of which a text starts with.
+    /// Detects the format by the name of the file or else by its first bytes, with which no text starts.
     pub(crate) fn of(path: &Path, start: &[u8]) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-        let told = [
+        let candidates = [
             (Self::Npy, ends(&[".npy"])),
             (Self::Zip, ends(&[".npz", ".zip"])),
             (Self::Hdf5, ends(&[".h5ad", ".h5mu", ".h5", ".hdf5"])),
@@ -42,19 +42,19 @@ impl Format {
             (Self::Zip, start.starts_with(b"PK\x03\x04")),
             (Self::Mat, is_mat(start)),
             (Self::Parquet, start.starts_with(b"PAR1\x15")),
-            (Self::Arrow, start.starts_with(arrow::FILE) && start.get(6..8) == Some(&[0, 0])),
-            (Self::Arrow, start.starts_with(arrow::MESSAGE)),
+            (Self::Arrow, start.starts_with(arrow::MAGIC) && start.get(6..8) == Some(&[0, 0])),
+            (Self::Arrow, start.starts_with(arrow::CONTINUATION)),
         ];
-        told.into_iter().find(|(_, told)| *told).map_or(Self::Text, |(format, _)| format)
+        candidates.into_iter().find(|(_, fits)| *fits).map_or(Self::Text, |(format, _)| format)
     }
 
-    /// Whether it is read from its first byte to its last, in this order.
+    /// Whether it is read sequentially.
     pub(crate) fn is_text(self) -> bool {
         matches!(self, Self::MatrixMarket | Self::Text)
     }
 }
 
-/// Level 5 by its mark, level 4 by the type of its first matrix, which has zeros that no text has.
+/// Recognises level 5 by its magic bytes, and level 4 by the type of its first matrix, which has zero bytes that no text has.
 fn is_mat(start: &[u8]) -> bool {
     is_level_4(start) || start.get(124..128).is_some_and(|mark| mark == b"\0\x01IM" || mark == b"\x01\0MI")
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_and_else_the_first_bytes_do() {
+    fn the_name_decides_or_else_the_first_bytes() {
         let of = |name: &str, start: &[u8]| Format::of(Path::new(name), start);
         assert_eq!(of("a.NPY", b"id,x"), Format::Npy);
         assert_eq!(of("a.pq", b""), Format::Parquet);

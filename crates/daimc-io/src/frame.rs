@@ -1,17 +1,18 @@
-//! Data frames: named columns, each of one type, as Parquet and Arrow keep them.
+//! Data frames: named columns of one type each, as in Parquet and Arrow.
 
 use daimc::text::{list, quoted};
 use serde_json::Value;
 
-use crate::dense::Lie;
+use crate::dense::MatrixLayout;
 use crate::disk::{Disk, Keep, Spool};
-use crate::fault::{Pieces, TEXT};
+use crate::fault::{MemoryMeter, STRING_OVERHEAD};
+use crate::input::{Opened, Random};
 use crate::number::Target;
 use crate::real::Real;
 use crate::text::{Record, shell_list};
 use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
 
-/// What a column can be used for.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     Number(Precision),
@@ -27,7 +28,7 @@ pub(crate) struct Column {
     pub kind: ColumnType,
     /// The name of the type, for a message.
     pub type_name: String,
-    /// Its number in the file.
+    /// Its index in the file.
     pub index: usize,
 }
 
@@ -42,29 +43,39 @@ impl Column {
 }
 
 /// A file of columns.
-pub(crate) trait Frame {
-    /// Where it is.
+pub(crate) trait Frame: Sized {
+    /// Opens a file.
+    fn open(place: Place, bytes: Random) -> Result<Self>;
+
+    /// The number of rows, by the header.
+    fn rows(&self) -> usize;
+
+    /// The file.
     fn place(&self) -> &Place;
 
-    /// Its columns; an error where one is of lists or records.
+    /// Its columns; an error if one is of lists or records.
     fn columns(&self) -> Result<Vec<Column>>;
 
-    /// What pandas says about the table, as JSON.
+    /// The metadata of pandas, as JSON.
     fn pandas(&self) -> &str;
 
-    /// How many rows a column really has.
+    /// The number of stored rows of a column.
     fn count(&self, column: &Column) -> Result<usize>;
 
     /// The numbers of all rows, NaN for null, appended to `out`.
     fn numbers<T: Target>(&self, column: &Column, out: &mut Vec<T>) -> Result<()>;
 
-    /// Visits the texts, or whole numbers as text, of all rows; `None` for null and for what is not UTF-8.
+    /// Calls `visit` with the text, or the integer as text, of each row; `None` for null and invalid UTF-8.
     fn texts(&self, column: &Column, visit: &mut dyn FnMut(Option<String>) -> Result<()>) -> Result<()>;
 }
 
-/// Reads the columns of numbers. IDs are in the index of pandas if the file has it, or in the first column if
-/// that holds text or whole numbers.
-pub(crate) fn table<F: Frame>(frame: &F, how: Reading, keep: Keep<'_>) -> Result<Table> {
+/// Reads the columns of numbers. IDs are in the index of pandas, if the file has one, or in a first column of text or integers.
+pub(crate) fn read<F: Frame>(file: &mut Opened, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    let place = file.place.clone();
+    file.at_random(|bytes| table(&F::open(place, bytes)?, how, keep))
+}
+
+fn table<F: Frame>(frame: &F, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let place = frame.place();
     let (dropped, mut columns): (Vec<Column>, Vec<Column>) =
         frame.columns()?.into_iter().partition(|column| how.drop.contains(&column.name));
@@ -84,48 +95,46 @@ pub(crate) fn table<F: Frame>(frame: &F, how: Reading, keep: Keep<'_>) -> Result
         Some(column) => Some(ids(frame, column)?),
         None if how.no_ids => None,
         None => {
-            place.ask((rows as u64).saturating_mul(TEXT as u64))?;
+            place.check_memory((rows as u64).saturating_mul(STRING_OVERHEAD as u64))?;
             index.counted(rows)
         }
     };
     let names = columns.iter().map(|column| column.name.clone()).collect();
 
-    let lie = Lie::new(rows, columns.len(), true, how);
+    let layout = MatrixLayout::new(rows, columns.len(), true, how);
     let cells = match (how.precision.unwrap_or(precision(&columns)), keep.disk()) {
-        (Precision::F32, None) => Cells::DenseF32(values(frame, lie, &columns)?),
-        (Precision::F64, None) => Cells::DenseF64(values(frame, lie, &columns)?),
-        (Precision::F32, Some(disk)) => Cells::Stored(spool::<f32, F>(frame, lie, &columns, disk)?),
-        (Precision::F64, Some(disk)) => Cells::Stored(spool::<f64, F>(frame, lie, &columns, disk)?),
+        (Precision::F32, None) => Cells::DenseF32(values(frame, layout, &columns)?),
+        (Precision::F64, None) => Cells::DenseF64(values(frame, layout, &columns)?),
+        (Precision::F32, Some(disk)) => Cells::Stored(spool::<f32, F>(frame, layout, &columns, disk)?),
+        (Precision::F64, Some(disk)) => Cells::Stored(spool::<f64, F>(frame, layout, &columns, disk)?),
     };
     let (ids, features) = match how {
-        // Columns are instances, and their names the only IDs that there may be.
+        // Columns are instances, and their names are the IDs.
         Reading { transpose: true, no_ids, .. } => ((!no_ids).then_some(names), lines),
         _ => (lines, Some(names)),
     };
-    Ok(Table {
-        path: place.path.clone(),
-        variable: None,
-        ids,
-        features,
-        rows: lie.rows(),
-        columns: lie.columns(),
-        cells,
-        lines: None,
-        transposed: how.transpose,
-        dropped,
-        remarks: Vec::new(),
+    let table = Table::new(place.clone(), layout.rows(), layout.columns(), cells, how);
+    Ok(Table { ids, features, dropped, ..table })
+}
+
+/// Rows, columns and type of the numbers of a table.
+pub(crate) fn shape<F: Frame>(file: &mut Opened) -> Result<(usize, usize, Precision)> {
+    let place = file.place.clone();
+    file.at_random(|bytes| {
+        let frame = F::open(place, bytes)?;
+        let mut columns = frame.columns()?;
+        columns.retain(Column::is_numeric);
+        Ok((frame.rows(), columns.len(), precision(&columns)))
     })
 }
 
-/// How many columns of numbers there are, and their type.
-pub(crate) fn shape<F: Frame>(frame: &F) -> Result<(usize, Precision)> {
-    let mut columns = frame.columns()?;
-    columns.retain(Column::is_numeric);
-    Ok((columns.len(), precision(&columns)))
+/// All cells as text, with the names of the columns first, and IDs as the first column.
+pub(crate) fn records<F: Frame>(file: &mut Opened) -> Result<Vec<Record>> {
+    let place = file.place.clone();
+    file.at_random(|bytes| records_of(&F::open(place, bytes)?))
 }
 
-/// All cells as text, below the names of the columns: the IDs first.
-pub(crate) fn records<F: Frame>(frame: &F) -> Result<Vec<Record>> {
+fn records_of<F: Frame>(frame: &F) -> Result<Vec<Record>> {
     let place = frame.place();
     let mut columns = frame.columns()?;
     if let Some(position) = Index::of(frame).column(place, &columns)? {
@@ -133,10 +142,10 @@ pub(crate) fn records<F: Frame>(frame: &F) -> Result<Vec<Record>> {
         columns.insert(0, ids);
     }
     let rows = columns.first().map_or(Ok(0), |column| frame.count(column))?;
-    place.ask((rows as u64).saturating_mul((columns.len() * TEXT) as u64))?;
+    place.check_memory((rows as u64).saturating_mul((columns.len() * STRING_OVERHEAD) as u64))?;
     let mut records: Vec<Record> =
         (0..=rows).map(|row| Record { line: row + 1, fields: Vec::with_capacity(columns.len()) }).collect();
-    let mut pieces = Pieces::default();
+    let mut pieces = MemoryMeter::default();
     for column in &columns {
         records[0].fields.push(column.name.clone());
         let mut below = records[1..].iter_mut();
@@ -149,7 +158,7 @@ pub(crate) fn records<F: Frame>(frame: &F) -> Result<Vec<Record>> {
         match column.kind {
             ColumnType::Text | ColumnType::Whole { .. } => frame.texts(column, &mut push)?,
             ColumnType::Number(_) => {
-                let mut numbers = place.room::<f64>(rows)?;
+                let mut numbers = place.allocate::<f64>(rows)?;
                 frame.numbers(column, &mut numbers)?;
                 let text = |number: f64| if number.is_nan() { None } else { Some(number.to_string()) };
                 numbers.into_iter().try_for_each(|number| push(text(number)))?;
@@ -160,7 +169,7 @@ pub(crate) fn records<F: Frame>(frame: &F) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// An error that names all columns that are no numbers.
+/// Fails with the names of all columns that are not numeric.
 fn refuse_others(place: &Place, columns: &[Column]) -> Result<()> {
     let others: Vec<&Column> = columns.iter().filter(|column| !column.is_numeric()).collect();
     let shown = |column: &&Column| format!("{} of type {}", quoted(&column.name), column.type_name);
@@ -192,8 +201,8 @@ fn ids<F: Frame>(frame: &F, column: &Column) -> Result<Vec<String>> {
         )));
     }
     let mut ids: Vec<String> = Vec::new();
-    // A long text may stand for many rows.
-    let mut pieces = Pieces::default();
+    // Many rows may share a long text.
+    let mut pieces = MemoryMeter::default();
     frame.texts(column, &mut |text| {
         let (row, name) = (ids.len() + 1, quoted(&column.name));
         let reason = || format!("has no ID in row {row}: column {name} is empty or not UTF-8");
@@ -201,7 +210,7 @@ fn ids<F: Frame>(frame: &F, column: &Column) -> Result<Vec<String>> {
         if text.contains('\0') {
             return Err(place.fault(format!("has a NUL in the ID of row {row} (column {name}): remove it")));
         }
-        pieces.take(place, TEXT + text.len())?;
+        pieces.take(place, STRING_OVERHEAD + text.len())?;
         ids.push(text);
         Ok(())
     })?;
@@ -209,25 +218,30 @@ fn ids<F: Frame>(frame: &F, column: &Column) -> Result<Vec<String>> {
 }
 
 /// Writes column after column to a spool file.
-fn spool<T: Real, F: Frame>(frame: &F, lie: Lie, columns: &[Column], disk: &Disk) -> Result<Stored> {
+fn spool<T: Real, F: Frame>(
+    frame: &F,
+    layout: MatrixLayout,
+    columns: &[Column],
+    disk: &Disk,
+) -> Result<Stored> {
     let mut spool = Spool::new(disk)?;
-    let mut values: Vec<T> = frame.place().room(lie.length)?;
+    let mut values: Vec<T> = frame.place().allocate(layout.length)?;
     for column in columns {
         values.clear();
         frame.numbers(column, &mut values)?;
         spool.write(&values)?;
     }
     drop(values);
-    spool.dense::<T>(lie.rows(), lie.columns(), !lie.lines_are_rows)
+    spool.dense::<T>(layout.rows(), layout.columns(), !layout.lines_are_rows)
 }
 
-fn values<T: Target, F: Frame>(frame: &F, lie: Lie, columns: &[Column]) -> Result<Vec<T>> {
-    lie.lay_out(frame.place(), |lines, out| {
+fn values<T: Target, F: Frame>(frame: &F, layout: MatrixLayout, columns: &[Column]) -> Result<Vec<T>> {
+    layout.lay_out(frame.place(), |lines, out| {
         columns[lines].iter().try_for_each(|column| frame.numbers(column, out))
     })
 }
 
-/// What pandas says about the index of a table.
+/// The metadata of pandas on the index of a table.
 struct Index(Value);
 
 impl Index {
@@ -235,7 +249,7 @@ impl Index {
         Self(serde_json::from_str(frame.pandas()).unwrap_or_default())
     }
 
-    /// Which column holds the IDs.
+    /// The position of the column of IDs.
     fn column(&self, place: &Place, columns: &[Column]) -> Result<Option<usize>> {
         let names: Vec<&str> =
             self.0["index_columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -249,7 +263,7 @@ impl Index {
         Ok(stored.or_else(|| columns.first().filter(|column| column.may_be_id()).map(|_| 0)))
     }
 
-    /// An index that only counts, where it does not count from 0 in steps of 1: it tells rows apart, but is not stored.
+    /// The IDs of a range index, which is not stored; `None` for the default one from 0 in steps of 1.
     fn counted(&self, rows: usize) -> Option<Vec<String>> {
         let range = self.0["index_columns"].as_array()?.iter().find(|index| index["kind"] == "range")?;
         let (start, step) = (range["start"].as_i64()?, range["step"].as_i64()?);

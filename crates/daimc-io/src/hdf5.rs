@@ -1,4 +1,4 @@
-//! HDF5, and what is kept in it: annotated data (`.h5ad`, `.h5mu`), the matrices of 10x Genomics, MATLAB's `.mat` from
+//! HDF5: annotated data (`.h5ad`, `.h5mu`), the matrices of 10x Genomics, MATLAB's `.mat` from
 //! level 7.3 on, and plain datasets.
 
 mod anndata;
@@ -15,27 +15,24 @@ mod source;
 mod strings;
 mod tenx;
 
+pub use anndata::Obs;
 use hdf5_pure::Group;
 use matrix::Named;
 use node::Container;
-pub(crate) use tenx::{distinct, numbered, told_apart};
 
 use crate::disk::Keep;
 use crate::input::{Opened, Random};
 use crate::{Place, Reading, Result, Table};
 
-/// What an HDF5 file starts with; or what comes after a block of 512 bytes that belongs to others.
+/// The start of an HDF5 file, possibly after a user block of 512 bytes.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
-/// How many parts of a file a message lists.
-const LISTED: usize = 30;
-
-/// Who has written a file.
+/// The convention that a file follows.
 enum Flavour {
     AnnData,
     /// The group of modalities.
     MuData(Group),
-    /// Groups of matrices by name: one, or with old versions of Cell Ranger one for each genome.
+    /// Groups of matrices by name: one, or one for each genome in old versions of Cell Ranger.
     TenX(Vec<(String, Group)>),
     Matlab,
     Plain,
@@ -47,17 +44,17 @@ pub(crate) fn is_hdf5(start: &[u8]) -> bool {
     user || start.starts_with(SIGNATURE) || start.starts_with(b"MATLAB 7.3 MAT-file")
 }
 
-/// Reads the matrix that is called `variable`; without a name, the one that the file is about.
+/// Reads the matrix `variable`, or the main one of the file.
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     with(file, variable, |container, flavour| find(container, flavour, variable)?.table(how, keep))
 }
 
-/// How many instances there are, and the bytes that their values take in memory.
+/// The number of instances, and the bytes of their values in memory.
 pub fn size(file: &mut Opened, variable: Option<&str>, how: Reading) -> Result<(usize, u64)> {
     with(file, variable, |container, flavour| find(container, flavour, variable)?.matrix.size(how))
 }
 
-/// The views that a file consists of, by what picks them; none where it is one view.
+/// The names that pick the views of a file; none if it has one view.
 pub fn parts(file: &mut Opened) -> Result<Vec<String>> {
     with(file, None, |container, flavour| match flavour {
         Flavour::MuData(modalities) => anndata::modalities(container, modalities),
@@ -66,7 +63,7 @@ pub fn parts(file: &mut Opened) -> Result<Vec<String>> {
     })
 }
 
-/// The IDs of instances, and the labels in a column of `obs`.
+/// The IDs of instances, and their labels in a column of `obs`.
 pub fn labels(file: &mut Opened, column: Option<&str>) -> Result<(Vec<String>, Vec<Option<String>>)> {
     with(file, column, |container, flavour| match flavour {
         Flavour::AnnData => anndata::labels(container, &container.root(), column),
@@ -75,14 +72,6 @@ pub fn labels(file: &mut Opened, column: Option<&str>) -> Result<(Vec<String>, V
             .place
             .fault("has no table obs of which a column could be labels; name an .h5ad or .h5mu file")),
     })
-}
-
-/// The table of instances of annotated data.
-pub struct Obs {
-    pub ids: Vec<String>,
-    pub titles: Vec<String>,
-    /// The columns, by row; `None` where there is nothing.
-    pub columns: Vec<Vec<Option<String>>>,
 }
 
 /// All of `obs`.
@@ -131,15 +120,4 @@ fn flavour(container: &Container, matlab: bool) -> Result<Flavour> {
     }
     let matrices = tenx::matrices(container, &root)?;
     Ok(if matrices.is_empty() { Flavour::Plain } else { Flavour::TenX(matrices) })
-}
-
-/// Names for a message.
-fn list(names: &[String]) -> String {
-    let shown =
-        names.iter().take(LISTED).map(|name| daimc::text::plain(name).to_string()).collect::<Vec<_>>();
-    match names.len() {
-        0 => "nothing that could be one".into(),
-        count if count > LISTED => format!("{}, and {} more", shown.join(", "), count - LISTED),
-        _ => shown.join(", "),
-    }
 }

@@ -1,5 +1,4 @@
-//! Opens a file, once: what is parsed and what is hashed are the same bytes, whether they lie on a disk or come through
-//! a pipe.
+//! Opens a file or a pipe once: the bytes that are parsed are the bytes that are hashed.
 
 mod digest;
 mod packed;
@@ -12,52 +11,50 @@ use std::path::Path;
 use bytes::Bytes;
 use digest::Digest;
 pub use digest::sha256;
-pub(crate) use packed::{ENDINGS, is_packed};
-pub(crate) use random::{Random, read_at, write_at};
+pub(crate) use packed::is_packed;
+pub(crate) use random::Random;
 
 use crate::disk::{Disk, Spool, Watched};
-use crate::{Error, Place, Result, cell_ranger, foreign};
+use crate::paths::{STANDARD_INPUT, cell_ranger_matrix};
+use crate::{Error, Place, Result, foreign};
 
-/// The path that stands for standard input.
-pub(crate) const STANDARD_INPUT: &str = "-";
-
-/// How many bytes are looked at to tell a format: the header of a `.mat` file ends here.
+/// Bytes from which a format is detected: at least the header of a `.mat` file.
 const START: u64 = 1 << 10;
 
-/// How many bytes of a pipe that is kept whole are read at first, and how many are read while as many are hashed.
+/// Bytes of a pipe that are read at first, and bytes that are read while as many are hashed.
 const PIECE: usize = 1 << 20;
 
 const EMPTY: &str = "is empty; copy it again or save it anew";
 
-/// A file that was opened. Reading it reads its bytes as they are, in their order.
+/// An open file. `Read` returns its bytes unchanged and in order.
 pub(crate) struct Opened {
     /// The file.
     pub place: Place,
-    /// It is the matrix of a folder, which was named instead.
+    /// The path was a folder, and this is its matrix.
     pub of_folder: bool,
-    /// The first bytes, which are read a second time by whoever reads.
+    /// The first bytes. `Read` returns them again.
     start: Vec<u8>,
-    /// How many of the first bytes were read a second time.
+    /// The number of first bytes that were returned again.
     taken: usize,
     source: Source,
     digest: Option<Digest>,
-    /// The SHA-256, once all bytes have passed.
+    /// The SHA-256, once all bytes were read.
     hash: Option<String>,
 }
 
 enum Source {
-    /// A file on a disk, and what was known about it when it was opened.
+    /// A file on a disk, and its metadata when it was opened.
     Disk(File, Metadata),
-    /// A pipe, a device, or a file that the system makes up as it is read.
+    /// A pipe, a device, or a file that the system generates.
     Stream(Box<dyn Read + Send>),
-    /// What came through a pipe, all of it.
-    Held(Cursor<Bytes>),
+    /// All bytes of a pipe.
+    Memory(Cursor<Bytes>),
 }
 
 impl Opened {
-    /// Opens a file; `hashed` if its [SHA-256](Self::sha256) will be asked for.
+    /// Opens a file; `hashed` computes its [SHA-256](Self::sha256).
     pub(crate) fn new(path: &Path, hashed: bool) -> Result<Self> {
-        let matrix = cell_ranger::matrix_of(path);
+        let matrix = cell_ranger_matrix(path);
         let of_folder = matrix.is_some();
         let path = matrix.as_deref().unwrap_or(path);
         let place = Place::file(path);
@@ -89,7 +86,7 @@ impl Opened {
         })
     }
 
-    /// The file as it is read again and again, if it is on a disk.
+    /// The file for repeated reads, if it is on a disk.
     pub(crate) fn watched(&self) -> Result<Option<Watched>> {
         let Source::Disk(file, about) = &self.source else { return Ok(None) };
         if about.len() == 0 {
@@ -99,9 +96,9 @@ impl Opened {
         watched.map(Some).map_err(|error| self.place.unreadable(error))
     }
 
-    /// Takes all that comes through a pipe, so that any part of it can be read again: into memory, if it is no more than so
-    /// many bytes, else into a spool file.
-    pub(crate) fn land(&mut self, disk: &Disk, most: u64) -> Result<()> {
+    /// Reads all bytes of a pipe, so that any part of them can be read again: into memory if there are at most `most`, otherwise
+    /// into a spool file.
+    pub(crate) fn spool_stream(&mut self, disk: &Disk, most: u64) -> Result<()> {
         if self.length().is_some() {
             return Ok(());
         }
@@ -133,20 +130,20 @@ impl Opened {
         if let Some(spool) = spool {
             return self.on_disk(spool);
         }
-        self.source = Source::Held(Cursor::new(bytes.into()));
+        self.source = Source::Memory(Cursor::new(bytes.into()));
         self.rewind()
     }
 
-    /// Whether what came through a pipe lies in memory.
-    pub(crate) fn is_held(&self) -> bool {
-        matches!(self.source, Source::Held(_))
+    /// Whether the bytes of a pipe are in memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.source, Source::Memory(_))
     }
 
-    /// Puts what lies in memory on a disk.
-    pub(crate) fn put_down(&mut self, disk: &Disk) -> Result<()> {
-        let Source::Held(held) = &self.source else { return Ok(()) };
+    /// Moves the bytes of a pipe from memory to a spool file.
+    pub(crate) fn move_to_disk(&mut self, disk: &Disk) -> Result<()> {
+        let Source::Memory(bytes) = &self.source else { return Ok(()) };
         let mut spool = Spool::new(disk)?;
-        spool.write_bytes(held.get_ref())?;
+        spool.write_bytes(bytes.get_ref())?;
         self.on_disk(spool)
     }
 
@@ -157,12 +154,12 @@ impl Opened {
         self.rewind()
     }
 
-    /// The next bytes that are read are the first.
+    /// Starts again at the first byte.
     fn rewind(&mut self) -> Result<()> {
         let start = self.start.len() as u64;
         let found = match &mut self.source {
             Source::Disk(file, _) => file.seek(SeekFrom::Start(start)),
-            Source::Held(held) => held.seek(SeekFrom::Start(start)),
+            Source::Memory(bytes) => bytes.seek(SeekFrom::Start(start)),
             Source::Stream(_) => Ok(0),
         };
         self.taken = 0;
@@ -174,12 +171,12 @@ impl Opened {
         &self.start
     }
 
-    /// The text of the file, decompressed. What it is compressed with is told by its first bytes and not by its name,
-    /// because programs that fetch files often decompress them and leave the name.
+    /// The text of the file, decompressed. The first bytes decide the compression and not the name, because browsers often
+    /// decompress files and keep the name.
     pub(crate) fn text(&mut self) -> Result<Input<'_>> {
         let size = self.length();
         let path = self.place.path.clone();
-        self.hash_beside();
+        self.hash_in_thread();
         let opened = || {
             let mut file = BufReader::with_capacity(1 << 16, self);
             let packed = is_packed(file.fill_buf()?);
@@ -200,7 +197,7 @@ impl Opened {
         Ok((text, self.sha256()?))
     }
 
-    /// The bytes of a file in their order, and how many there are, which bounds what its headers may claim.
+    /// The bytes of a file in order, and their number, which bounds the sizes in its headers.
     pub(crate) fn in_order(&mut self) -> Result<(Box<dyn Read + Send + '_>, u64)> {
         if let Some(length) = self.length() {
             return Ok((Box::new(self), length));
@@ -209,33 +206,33 @@ impl Opened {
         Ok((Box::new(Cursor::new(bytes.clone())), bytes.len() as u64))
     }
 
-    /// Any part of the file, for a look at it before it is read. What comes through a pipe is kept whole for that.
-    pub(crate) fn glance(&mut self) -> Result<Random> {
+    /// Random access before the file is read; the bytes of a pipe are kept in memory for that.
+    pub(crate) fn preview(&mut self) -> Result<Random> {
         match &self.source {
             Source::Disk(file, about) if about.len() > 0 => {
                 let file = file.try_clone().map_err(|error| self.place.unreadable(error))?;
                 return Ok(Random::on_disk(file, about.len()));
             }
-            Source::Held(held) => return Ok(Random::in_memory(held.get_ref().clone())),
+            Source::Memory(bytes) => return Ok(Random::in_memory(bytes.get_ref().clone())),
             Source::Disk(..) | Source::Stream(_) => {}
         }
         let bytes = self.whole()?;
         self.hash = self.digest.take().map(Digest::finish);
-        self.source = Source::Held(Cursor::new(bytes.clone()));
+        self.source = Source::Memory(Cursor::new(bytes.clone()));
         self.rewind()?;
         Ok(Random::in_memory(bytes))
     }
 
-    /// Hands the file to whoever needs any part of it at any time. What comes through a pipe is kept whole for that; a
-    /// file on a disk is hashed beside its reader, from the same handle, and must not change meanwhile.
+    /// Calls `read` with random access to the file. The bytes of a pipe are kept in memory for that; a file on a disk is hashed at the
+    /// same time, from the same handle, and must not change meanwhile.
     pub(crate) fn at_random<T: Send>(&mut self, read: impl FnOnce(Random) -> Result<T> + Send) -> Result<T> {
-        // Whoever asks for the rest of the bytes finds that all were read.
+        // Later reads find the end of the file.
         let (file, before) = match std::mem::replace(&mut self.source, Source::Stream(Box::new(io::empty())))
         {
             Source::Disk(file, about) if about.len() > 0 => (file, about),
-            Source::Held(held) => {
-                let bytes = held.get_ref().clone();
-                self.source = Source::Held(held);
+            Source::Memory(cursor) => {
+                let bytes = cursor.get_ref().clone();
+                self.source = Source::Memory(cursor);
                 return read(Random::in_memory(bytes));
             }
             other => {
@@ -263,8 +260,8 @@ impl Opened {
         Ok(found)
     }
 
-    /// The SHA-256 of the file in hexadecimal digits: of all bytes that were read, and those that nobody asked for.
-    /// Empty unless it was said that it would be asked for.
+    /// The SHA-256 of the whole file in hexadecimal digits; bytes that were not read yet are read for it. Empty unless the file
+    /// was opened with `hashed`.
     pub(crate) fn sha256(mut self) -> Result<String> {
         if let Some(hash) = self.hash {
             return Ok(hash);
@@ -274,25 +271,25 @@ impl Opened {
         Ok(self.digest.map(Digest::finish).unwrap_or_default())
     }
 
-    /// How long a file on a disk is. Files that the system makes up say 0.
+    /// The length of a file on a disk. The system reports 0 for files that it generates.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Disk(_, about) => Some(about.len()).filter(|length| *length > 0),
-            Source::Held(held) => Some(held.get_ref().len() as u64).filter(|length| *length > 0),
+            Source::Memory(bytes) => Some(bytes.get_ref().len() as u64).filter(|length| *length > 0),
             Source::Stream(_) => None,
         }
     }
 
-    /// All bytes of a file that has no length.
+    /// All bytes of a file of unknown length.
     fn whole(&mut self) -> Result<Bytes> {
         let mut bytes = Vec::new();
         loop {
-            // Whoever writes into a pipe does not say how much.
+            // The length of a pipe is not known.
             let place = self.place.clone();
             let more = bytes.len().max(PIECE);
             place.reserve(&mut bytes, more)?;
-            let room = (bytes.capacity() - bytes.len()) as u64;
-            let read = self.by_ref().take(room).read_to_end(&mut bytes);
+            let capacity = (bytes.capacity() - bytes.len()) as u64;
+            let read = self.by_ref().take(capacity).read_to_end(&mut bytes);
             if read.map_err(|error| place.unreadable(error))? == 0 {
                 break;
             }
@@ -303,9 +300,9 @@ impl Opened {
         Ok(bytes.into())
     }
 
-    /// Hashes what is read from now on in a thread beside the reader.
-    fn hash_beside(&mut self) {
-        self.digest = self.digest.take().map(Digest::beside);
+    /// Hashes the following bytes in another thread.
+    fn hash_in_thread(&mut self) {
+        self.digest = self.digest.take().map(Digest::in_thread);
     }
 }
 
@@ -320,7 +317,7 @@ impl Read for Opened {
         Ok(count)
     }
 
-    /// Long buffers are filled piece by piece, and each piece is hashed where it lies while the next one is read.
+    /// Fills long buffers in pieces, and hashes each piece in place while the next one is read.
     fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let Self { start, taken, source, digest, .. } = self;
         let (first, rest) = buffer.split_at_mut(buffer.len().min(start.len() - *taken));
@@ -350,7 +347,7 @@ impl Read for Source {
         match self {
             Self::Disk(file, _) => file.read(buffer),
             Self::Stream(stream) => stream.read(buffer),
-            Self::Held(held) => held.read(buffer),
+            Self::Memory(bytes) => bytes.read(buffer),
         }
     }
 }
@@ -358,14 +355,14 @@ impl Read for Source {
 /// The text of a file, decompressed.
 pub(crate) struct Input<'a> {
     reader: Box<dyn Read + Send + 'a>,
-    /// How many bytes of text there are, where that is known: of a plain file.
+    /// The length of the text, if known: that of a plain file.
     pub size: Option<u64>,
-    /// Whether it is known that tabs separate its fields.
+    /// Tabs are known to separate its fields.
     pub tabs: bool,
 }
 
 impl<'a> Input<'a> {
-    /// What comes out of a reader, decompressed.
+    /// The decompressed text of a reader.
     pub(crate) fn new(reader: impl Read + Send + 'a) -> io::Result<Self> {
         let reader = BufReader::with_capacity(1 << 16, reader);
         Ok(Self { reader: packed::unpacked(Box::new(reader))?, size: None, tabs: false })
@@ -376,7 +373,7 @@ impl<'a> Input<'a> {
         Self { reader: Box::new(text), size: None, tabs: true }
     }
 
-    /// Up to so many bytes that the text starts with; they stay to be read.
+    /// Up to `count` bytes from the start of the text, which `Read` returns again.
     pub(crate) fn start(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
         self.by_ref().take(count as u64).read_to_end(&mut start)?;
@@ -397,7 +394,7 @@ pub(crate) fn text(path: &Path) -> Result<Vec<u8>> {
     Opened::new(path, false)?.whole_text().map(|(text, _)| text)
 }
 
-/// What an error of reading means to whoever has the file.
+/// The error of a failed read, for the user.
 pub(crate) fn failed(path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::OutOfMemory {
         return Place::file(path).unreadable(error);
@@ -405,7 +402,7 @@ pub(crate) fn failed(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::Io { path: path.to_owned(), source: error };
     }
-    // All others come from a decompressor.
+    // All other errors are those of decompressors.
     let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
         "the compressed data end too early: the file was cut off, copy or download it again".into()
     } else {

@@ -1,4 +1,4 @@
-//! Labels of instances: true classes, or the clusters that a fit has found.
+//! Labels of instances: true classes, or the clusters of a fit.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use daimc::text::{list, quoted};
 use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result, hdf5};
 
 /// The titles of `labels.tsv` of a fit.
@@ -20,15 +20,15 @@ const TITLES: [&str; 10] =
 /// Titles of a column of IDs.
 const ID_TITLES: [&str; 7] = ["", "id", "ids", "index", "name", "sample", "instance"];
 
-/// Words for a label that is not known.
+/// Words for an unknown label.
 const UNKNOWN: [&str; 5] = ["", "NA", "N/A", "NaN", "null"];
 
 /// The labels of instances, in the order of their file.
 #[derive(Clone, Debug)]
 pub struct Labels {
-    /// The IDs; row numbers from 0 where the file has no IDs.
+    /// The IDs; row numbers from 0 in a file without IDs.
     pub ids: Vec<String>,
-    /// For each ID its label; `None` where it is not known (an empty label, `NA`, `NaN`, `null`).
+    /// The label of each ID; `None` if unknown (an empty label, `NA`, `NaN`, `null`).
     pub labels: Vec<Option<String>>,
     /// The SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
@@ -36,18 +36,17 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The place of an instance in the lists, if the file has it.
+    /// The index of an instance, if the file has it.
     pub fn position(&self, id: &str) -> Option<usize> {
         self.index.get(id)
     }
 
-    /// The label of an instance, if the file has the instance and its label is known.
+    /// The label of an instance, if known.
     pub fn get(&self, id: &str) -> Option<&str> {
         self.labels[self.position(id)?].as_deref()
     }
 
-    /// What is wrong with an ID of an instance that an earlier row is of: the same ID twice is, and so are two labels, unless the
-    /// first is to count.
+    /// The error for a second row of an instance: duplicate IDs are an error, and so are two labels, unless the first is kept.
     fn twice(&self, id: &str, label: Option<&str>, earlier: usize, matching: &Matching) -> Option<String> {
         let first = &self.ids[earlier];
         if first == id {
@@ -67,12 +66,12 @@ impl Labels {
         })
     }
 
-    /// How many instances there are.
+    /// The number of instances.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Never true: a file without labels is refused.
+    /// Always false: a file without labels is an error.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -81,25 +80,24 @@ impl Labels {
 /// Reads labels from a table (CSV, TSV, …; plain, `.gz` or `.zst`). IDs are in its first column. Of an `.h5ad` or `.h5mu` file
 /// the table is `obs`, and `column` is `obs/NAME` or `NAME`.
 ///
-/// Labels are in the column of which `column` is the title. Without one they are in the second, which must be the last; or,
-/// in a file that [a fit](https://docs.rs/daimc) has left, in that of its clusters. A table of but one column holds labels,
-/// and the IDs are row numbers from 0. `matching` says which IDs are looked up as which.
+/// Labels are in the column with the title `column`. By default they are in the second column, which must be the last, or, in
+/// the `labels.tsv` of [a fit](https://docs.rs/daimc), in that of the clusters. A table of one column holds labels, and the IDs
+/// are row numbers from 0. `matching` says how IDs are looked up.
 ///
 /// # Errors
-/// When the file cannot be read, has no row, rows of different length, an empty ID or the same ID twice; when it has no
+/// When the file cannot be read, has no rows, rows of different length, an empty ID or the same ID twice; when it has no
 /// such column, or several and none was named.
 pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Result<Labels> {
     let file = Opened::new(path, true)?;
     if Format::of(path, file.start()) == Format::Hdf5 {
         return of_obs(path, file, column, matching);
     }
-    let (mut records, sha256) = records(path, file)?;
-    let wrong = |line: usize, column: Option<usize>, reason: String| Error::Data {
-        place: Place { line: Some(line), column, ..Place::file(path) },
-        reason,
+    let (mut records, sha256) = records::read(path, file)?;
+    let wrong = |line: usize, column: Option<usize>, reason: String| {
+        Place { column, ..Place::line(path, line) }.fault(reason)
     };
     let width = records.last().map_or(0, |record| record.fields.len());
-    // Of several columns, somebody has to say which; the first record says how they are called.
+    // Several columns must have titles, in the first record, to choose one.
     let header = (column.is_some() || width > 2 || is_header(&records)).then(|| records.remove(0));
     if records.is_empty() {
         return Err(Error::in_file(path, "there is a header but no label below it"));
@@ -116,7 +114,7 @@ pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Re
         None if titles == OURS => 1,
         None if width > 2 => {
             let reason = format!(
-                "has {} columns beside the IDs: {}; pick the one of the labels with ::COLUMN after the path",
+                "has {} columns in addition to the IDs: {}; pick the one of the labels with ::COLUMN after the path",
                 width - 1,
                 columns(&titles, shift)
             );
@@ -124,7 +122,7 @@ pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Re
         }
         None => label_column(&titles).map_or(usize::from(width > 1), |place| place + shift),
     };
-    // A column of labels alone leaves no place for IDs.
+    // A single column holds labels.
     let has_ids = width > 1;
     if has_ids && place == 0 {
         return Err(wrong(1, Some(1), "the labels are in the first column: put the IDs there".into()));
@@ -174,7 +172,7 @@ fn of_obs(path: &Path, mut file: Opened, column: Option<&str>, matching: &Matchi
     Ok(found)
 }
 
-/// Whether the first record names columns: it has a known title, or it alone has no number in the last column.
+/// Whether the first record is a header: it has a known title, or only its last field is not a number.
 fn is_header(records: &[Record]) -> bool {
     let first = &records[0].fields;
     let titled = |titles: &[&str], field: &String| titles.contains(&field.to_lowercase().as_str());
@@ -185,13 +183,13 @@ fn is_header(records: &[Record]) -> bool {
     records.len() > 1 && !number(&records[0]) && records[1..].iter().all(number)
 }
 
-/// The column of which this is the title, in whatever case if there is none in this one.
+/// The column with a title; without an exact match, case is ignored.
 fn named(titles: &[String], column: &str) -> Option<usize> {
     let exact = titles.iter().position(|title| title == column);
     exact.or_else(|| titles.iter().position(|title| title.to_lowercase() == column.to_lowercase()))
 }
 
-/// The titles of all columns but that of the IDs, for a message.
+/// The titles of all columns except that of the IDs, for a message.
 fn columns(titles: &[String], shift: usize) -> String {
     list(titles.iter().skip(usize::from(shift == 0 && titles.len() > 1)).map(|title| quoted(title)))
 }

@@ -1,8 +1,9 @@
-//! Reads views from the files people have: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), GCT, `.npy`, `.npz`, MATLAB `.mat`,
-//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files and folders of 10x Genomics.
+//! Reads views from files: CSV and TSV (plain, `.gz`, `.bz2`, `.xz`, `.zst`, or in a `.zip`), GCT, `.npy`, `.npz`, MATLAB `.mat`,
+//! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files
+//! and folders of 10x Genomics.
 //!
-//! [`read`] makes a [`Table`] of one file; [`assemble`] joins tables into [`daimc::Views`]. Sparse stays sparse
-//! and `f32` stays `f32`.
+//! [`read`] returns one file as a [`Table`]; [`assemble`] joins tables into [`daimc::Views`]. Sparse matrices stay sparse, and
+//! `f32` stays `f32`.
 
 mod annotate;
 mod archive;
@@ -15,6 +16,7 @@ mod dense;
 mod disk;
 mod error;
 mod fault;
+mod feature_types;
 mod foreign;
 mod format;
 mod frame;
@@ -22,6 +24,7 @@ mod hdf5;
 mod ids;
 mod input;
 mod labels;
+mod listing;
 mod location;
 mod mat;
 mod matrix_market;
@@ -31,8 +34,13 @@ mod npy;
 mod npz;
 mod number;
 mod parquet;
+mod paths;
+mod positioned;
 mod quiet;
+mod read;
+mod reading;
 mod real;
+mod records;
 mod sheet;
 mod size;
 mod sparse;
@@ -40,17 +48,10 @@ mod table;
 mod text;
 mod transpose;
 
-use std::path::Path;
-
-use archive::Content;
-use disk::Keep;
-use format::Format;
-use input::{Input, Opened};
-
 pub use annotate::{Annotation, annotate};
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
 pub use attributes::{Attributes, read_attributes};
-pub use disk::{Disk, Progress, Stored};
+pub use disk::{Disk, Progress};
 pub use error::{Error, Place, Result};
 pub use ids::{Duplicates, IdMap, Matching, Near, Pattern, near};
 pub use input::sha256;
@@ -58,173 +59,7 @@ pub use labels::{Labels, read_labels};
 pub use location::{Column, Location};
 pub use matrix_market::companions;
 pub use parquet::{Values, write_parquet};
+pub use read::{parts, read, read_hashed, read_stored, read_within};
+pub use reading::{Precision, Reading};
 pub use size::{Size, expected};
-pub use table::{Cells, Csr, Table};
-
-/// How a file is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading<'a> {
-    /// Instances are in columns, features in rows.
-    pub transpose: bool,
-    /// The file has no IDs: its first column holds values like the others.
-    pub no_ids: bool,
-    /// The type of the values; where `None`, that of the file (`f64` for text).
-    pub precision: Option<Precision>,
-    /// Decimals of text are written with a comma.
-    pub decimal_comma: bool,
-    /// The names of columns that are left out, of text, spreadsheets, Parquet and Arrow: whatever they hold. Where instances are
-    /// in columns, these are columns about the features.
-    pub drop: &'a [String],
-}
-
-/// The type of the values of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precision {
-    /// 32 bits.
-    F32,
-    /// 64 bits.
-    F64,
-}
-
-/// Reads one table. `-` is standard input, and pipes and devices are read as files are. `variable` picks an array in a
-/// container: an array of an `.npz`, a table in a `.zip`, a sheet of an `.xlsx` or `.ods`, a variable of a `.mat` (`X{2}` for a cell), `layers/counts`, `raw` or `obsm/X_pca` of an
-/// `.h5ad`, `rna` or `rna/layers/counts` of an `.h5mu`, a type of features of a 10x file. A folder is one that Cell Ranger
-/// writes: `matrix.mtx`, `barcodes.tsv` and `features.tsv`.
-///
-/// The format is told by the name of the file, or by its first bytes where the name does not tell, as that of a pipe.
-///
-/// # Errors
-/// When the file cannot be read or is not what its name says; the message names the file and the place in it.
-pub fn read(path: &Path, variable: Option<&str>, how: Reading) -> Result<Table> {
-    parse(&mut Opened::new(path, false)?, variable, how, Keep::Memory)
-}
-
-/// Reads one table as [`read`] does, and returns with it the SHA-256 of the file in hexadecimal digits: that of the bytes
-/// the table was made of, which are read once.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_hashed(path: &Path, variable: Option<&str>, how: Reading) -> Result<(Table, String)> {
-    let mut file = Opened::new(path, true)?;
-    let table = parse(&mut file, variable, how, Keep::Memory)?;
-    Ok((table, file.sha256()?))
-}
-
-/// As [`read_hashed`], but the values stay on disk: in the file itself if it is a `.npy`, or an `.npz` that is not compressed
-/// and holds a dense matrix or sorted rows (CSR); else in spool files, which have no name and are gone with the table. They
-/// are written as the file is read, so that its values are never in memory at once; but those of a symmetric
-/// `array` of Matrix Market are.
-///
-/// # Errors
-/// As [`read`], when a spool file cannot be written, and when the switch of the disk is set.
-pub fn read_stored(
-    path: &Path,
-    variable: Option<&str>,
-    how: Reading,
-    disk: &Disk,
-) -> Result<(Table, String)> {
-    let mut file = Opened::new(path, disk.hashed)?;
-    if !Format::of(&file.place.path, file.start()).is_text() {
-        file.land(disk, 0)?;
-    }
-    store(file, variable, how, disk)
-}
-
-/// As [`read_hashed`], but values that take more than so many bytes, or that there is no memory for, stay on disk as
-/// [`read_stored`] leaves them there. What comes through a pipe is written to disk when it has turned out to be too much.
-///
-/// # Errors
-/// As [`read_stored`].
-pub fn read_within(
-    path: &Path,
-    variable: Option<&str>,
-    how: Reading,
-    disk: &Disk,
-    most: u64,
-) -> Result<(Table, String)> {
-    let mut file = Opened::new(path, disk.hashed)?;
-    let on_disk = file.length().is_some();
-    if !on_disk && !Format::of(&file.place.path, file.start()).is_text() {
-        // Beside what came there is the table that is made of it.
-        file.land(disk, most / 2)?;
-        if !file.is_held() {
-            return store(file, variable, how, disk);
-        }
-    }
-    match parse(&mut file, variable, how, Keep::Within(disk, most)) {
-        Err(Error::Memory { .. }) if on_disk => read_stored(path, variable, how, disk),
-        Err(Error::Memory { .. }) if file.is_held() => {
-            file.put_down(disk)?;
-            store(file, variable, how, disk)
-        }
-        table => Ok((table?, file.sha256()?)),
-    }
-}
-
-/// What picks the views of a file that holds several, in their order: the modalities of an `.h5mu` file, or the types of features of
-/// a 10x file or folder. Empty for a file that is one view, and for what can be read but once.
-///
-/// # Errors
-/// When the file is none that can be read.
-pub fn parts(path: &Path) -> Result<Vec<String>> {
-    if !std::fs::metadata(path).is_ok_and(|about| about.is_file() || about.is_dir()) {
-        return Ok(Vec::new());
-    }
-    let mut file = Opened::new(path, false)?;
-    match Format::of(&file.place.path, file.start()) {
-        Format::Hdf5 => hdf5::parts(&mut file),
-        Format::MatrixMarket if file.of_folder => cell_ranger::parts(&file),
-        _ => Ok(Vec::new()),
-    }
-}
-
-fn store(mut file: Opened, variable: Option<&str>, how: Reading, disk: &Disk) -> Result<(Table, String)> {
-    let mut table = parse(&mut file, variable, how, Keep::Disk(disk))?;
-    let cells = std::mem::replace(&mut table.cells, Cells::DenseF32(Vec::new()));
-    let stored = disk::Spool::cells(disk, &table.place(), table.rows, table.columns, cells)?;
-    table.cells = Cells::Stored(stored);
-    Ok((table, file.sha256()?))
-}
-
-fn parse(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
-    let mut table = parse_format(file, variable, how, keep)?;
-    let remarks = [names::told_apart(&mut table), names::numbers(&table)];
-    table.remarks.extend(remarks.into_iter().flatten());
-    Ok(table)
-}
-
-fn parse_format(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
-    let path = file.place.path.clone();
-    match Format::of(&path, file.start()) {
-        Format::Npy => match keep.disk() {
-            Some(disk) => npy::store(file, how, disk),
-            None => npy::read(file, how),
-        },
-        Format::Hdf5 => hdf5::read(file, variable, how, keep),
-        Format::Zip => match Content::of(file)? {
-            Content::Arrays => npz::read(file, variable, how, keep),
-            content => archive::with_text(file, content, variable, |name, input| {
-                let table = text_or_matrix(&path, input, how, keep)?;
-                Ok(Table { variable: variable.or(Some(name)).map(String::from), ..table })
-            }),
-        },
-        Format::Mat => mat::read(file, variable, how, keep),
-        Format::Parquet => parquet::read(file, how, keep),
-        Format::Arrow => arrow::read(file, how, keep),
-        Format::MatrixMarket if file.of_folder => cell_ranger::read(file, variable, how, keep),
-        Format::MatrixMarket => matrix_market::read(&path, file.text()?, how, keep, None),
-        Format::Text => text_or_matrix(&path, file.text()?, how, keep),
-    }
-}
-
-fn text_or_matrix(path: &Path, mut input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
-    let start = input.start(foreign::START).map_err(|error| input::failed(path, error))?;
-    if let Some(reason) = foreign::text(path, &start) {
-        return Err(Error::in_file(path, reason));
-    }
-    if start.starts_with(b"%%MatrixMarket") {
-        matrix_market::read(path, input, how, keep, None)
-    } else {
-        text::read(path, input, how, keep)
-    }
-}
+pub use table::{Cells, Csr, Stored, Table};

@@ -1,12 +1,12 @@
-//! Where a view is, `NAME=PATH[::VARIABLE]`, and where labels are, `PATH[::COLUMN]`.
+//! Locations of views, `NAME=PATH[::VARIABLE]`, and of labels, `PATH[::COLUMN]`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::Error;
-use crate::input::STANDARD_INPUT;
+use crate::paths::{STANDARD_INPUT, stem};
 
-/// A view's name, its file, and the array in it, where the file holds several.
+/// A view's name, its file, and the array in it, if the file has several.
 ///
 /// ```
 /// use daimc_io::Location;
@@ -21,7 +21,7 @@ use crate::input::STANDARD_INPUT;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The view's name. Where none was given, the variable, or else the file's name without endings.
+    /// The view's name; by default the variable, or else the file's name without endings.
     pub name: String,
     /// The file.
     pub path: PathBuf,
@@ -30,7 +30,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// Whether the name is the one that the path gives.
+    /// Whether the name is the default for the path.
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.variable.is_none() && self.name == stem(&self.path)
@@ -40,8 +40,8 @@ impl Location {
 impl FromStr for Location {
     type Err = Error;
 
-    /// The first `=` ends the name, unless it comes after a `/` or `\`: then it is part of the path. So a file
-    /// `a=b.csv` is `./a=b.csv`. The last `::` starts the variable.
+    /// The first `=` ends the name, unless it follows a `/` or `\`: then it is part of the path, so that a file `a=b.csv` can be
+    /// written as `./a=b.csv`. The last `::` starts the variable.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |reason| Error::Location { text: text.into(), reason };
         let (name, place) = match text.split_once('=') {
@@ -69,7 +69,7 @@ impl FromStr for Location {
     }
 }
 
-/// A table and the column of it that holds labels, where the table has several.
+/// A table and its column of labels, if it has several columns.
 ///
 /// ```
 /// use daimc_io::Column;
@@ -103,23 +103,9 @@ impl FromStr for Column {
     }
 }
 
-/// A path, and what the last `::` picks of the file.
+/// A path, and the part of the file after the last `::`.
 fn split(text: &str) -> (&str, Option<&str>) {
     text.rsplit_once("::").map_or((text, None), |(path, part)| (path, Some(part)))
-}
-
-/// The name of a file without its ending and without that of a compression.
-pub(crate) fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Paths of Windows keep their meaning elsewhere.
-    let name = name.rsplit('\\').next().unwrap_or_default();
-    let plain = |name: &str| Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = Path::new(name).extension().unwrap_or_default().to_ascii_lowercase();
-    if ["gz", "bz2", "xz", "zst", "zip"].iter().any(|packed| ending == *packed) {
-        plain(&plain(name))
-    } else {
-        plain(name)
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! MATLAB's `.mat`, levels 4 and 5 (what `save` writes up to `-v7`): named matrices, dense or sparse, and cell arrays
-//! of them. It knows neither IDs nor names of features.
+//! MATLAB's `.mat`, versions 4 and 5 (written by `save` up to `-v7`): named matrices, dense or sparse, and cell arrays of them,
+//! without IDs and feature names.
 
 mod array;
 mod container;
@@ -15,10 +15,8 @@ pub(crate) use selector::{Selector, position};
 
 use crate::disk::Keep;
 use crate::input::Opened;
+use crate::listing::{LISTED, listing};
 use crate::{Place, Reading, Result, Table};
-
-/// How many variables or cells a message lists.
-const LISTED: usize = 30;
 
 /// Reads the matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
@@ -30,7 +28,7 @@ pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<
     file.at_random(|bytes| pick(Container::new(place, bytes, &start)?, variable, how, keep))
 }
 
-/// The matrix that is asked for.
+/// Reads the matrix `variable`, or the only one.
 fn pick(mut container: Container, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let file = container.place.clone();
     let name = match variable {
@@ -75,8 +73,7 @@ fn descend(
     found.ok_or(outside)
 }
 
-/// The name of the only matrix of numbers. Where views are in cells or structures, a lone matrix beside them is
-/// not a view but the labels.
+/// The name of the only matrix of numbers. In files with cells or structures, which hold the views, a single matrix holds labels.
 fn only_matrix(container: &mut Container) -> Result<String> {
     let mut names = Vec::new();
     let mut alone = true;
@@ -98,27 +95,22 @@ fn only_matrix(container: &mut Container) -> Result<String> {
     }
 }
 
-/// What a file holds, for a message.
+/// The contents of a file, for a message.
 fn list(container: &mut Container) -> Result<String> {
     let place = container.place.clone();
     let mut parts = Vec::new();
-    let mut more = 0;
+    let mut count = 0;
     container.find(|array| {
-        if parts.len() == LISTED {
-            more += 1;
-        } else {
+        count += 1;
+        if count <= LISTED {
             parts.push(describe(&place, array)?);
         }
         Ok(None::<()>)
     })?;
-    Ok(match (parts.is_empty(), more) {
-        (true, _) => "no variables".into(),
-        (false, 0) => parts.join(", "),
-        (false, _) => format!("{}, and {more} more", parts.join(", ")),
-    })
+    Ok(listing(&parts, count, "no variables"))
 }
 
-/// A variable; of a cell array also what is in it.
+/// A variable and, for a cell array, its cells.
 fn describe(place: &Place, array: Array<'_>) -> Result<String> {
     let (name, kind) = (plain(&array.name).to_string(), array.kind());
     if !array.is_cell() {

@@ -1,4 +1,4 @@
-//! Matrix Market: `.mtx`, plain or compressed, with names in files beside it.
+//! Matrix Market: `.mtx`, plain or compressed, with names in companion files.
 
 mod build;
 mod entries;
@@ -18,21 +18,21 @@ use crate::sparse::Shape;
 use crate::transpose::transpose;
 use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
 use build::Coordinates;
-use entries::{Parse, Parsed};
+use entries::{Fault, coordinates, number, parse};
 use header::{Header, Storage, Symmetry};
 pub use names::companions;
 
 /// Bytes that are parsed at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Reads a matrix: coordinates become sparse rows, arrays dense ones. Rows are instances, unless
-/// `how.transpose` says that columns are. Names of instances and features are taken from files beside it.
+/// Reads a matrix: sparse from coordinates, dense from an array. Rows are instances, or columns with `how.transpose`. Names of
+/// instances and features are read from companion files.
 pub(crate) fn read(
     path: &Path,
     input: Input<'_>,
     how: Reading,
     keep: Keep<'_>,
-    known: Option<Known>,
+    known: Option<KnownNames>,
 ) -> Result<Table> {
     match how.precision {
         Some(Precision::F32) => read_as::<f32>(path, input, how, keep, known),
@@ -40,13 +40,13 @@ pub(crate) fn read(
     }
 }
 
-/// What is known of a sparse matrix from elsewhere.
-pub(crate) struct Known {
+/// Names for a sparse matrix from other files.
+pub(crate) struct KnownNames {
     /// Names of the rows of the file.
     pub rows: Vec<String>,
     /// Names of its columns.
     pub columns: Vec<String>,
-    /// Where only some rows are wanted, the new number of each; `u32::MAX` for others.
+    /// If only some rows are read, the new number of each; `u32::MAX` for the others.
     pub only: Option<Vec<u32>>,
 }
 
@@ -55,14 +55,14 @@ fn read_as<T: Real>(
     mut input: Input<'_>,
     how: Reading,
     keep: Keep<'_>,
-    known: Option<Known>,
+    known: Option<KnownNames>,
 ) -> Result<Table> {
     let size = input.size;
     let (header, head) = header::read(path, &mut input)?;
     if let Some(size) = size {
         header.check_size(path, size.saturating_sub(header.start as u64))?;
     }
-    // Also before much memory is taken.
+    // Before much memory is allocated.
     let (mut rows, mut columns) = (header.rows, header.columns);
     if how.transpose {
         std::mem::swap(&mut rows, &mut columns);
@@ -78,7 +78,7 @@ fn read_as<T: Real>(
             {
                 return Err(Error::in_file(
                     path,
-                    "is not the matrix of the names beside it; copy the folder again",
+                    "does not match the names next to it; copy the folder again",
                 ));
             }
             only = known.only;
@@ -96,22 +96,28 @@ fn read_as<T: Real>(
     let cells = match header.storage {
         Storage::Coordinate => {
             let mut entries = Coordinates::new(path, &header, Shape { rows, columns }, how, keep)?;
-            each(path, text, &header, |mut part: Parsed<(u32, u32, T)>| {
-                if let Some(only) = &only {
-                    part.found.iter_mut().for_each(|entry| entry.0 = only[entry.0 as usize]);
-                    part.found.retain(|entry| entry.0 != u32::MAX);
-                }
-                entries.add(&part.found)
-            })?;
+            each(
+                path,
+                text,
+                &header,
+                |line| coordinates::<T>(line, &header),
+                |mut found| {
+                    if let Some(only) = &only {
+                        found.iter_mut().for_each(|entry| entry.0 = only[entry.0 as usize]);
+                        found.retain(|entry| entry.0 != u32::MAX);
+                    }
+                    entries.add(&found)
+                },
+            )?;
             entries.finish()?
         }
         Storage::Array if header.symmetry == Symmetry::General => {
             let mut values = Growing::new(keep)?;
-            each(path, text, &header, |part: Parsed<T>| {
-                values.append(&part.found, |values| place.reserve_by_quarters(values, part.found.len()))
+            each(path, text, &header, number::<T>, |found| {
+                values.append(&found, |values| place.reserve_by_quarters(values, found.len()))
             })?;
             match values.finish() {
-                // Columns come one after another.
+                // Arrays are in column-major order.
                 Grown::Disk(spool) => Cells::Stored(spool.dense::<T>(rows, columns, !how.transpose)?),
                 Grown::Memory(mut values) => {
                     if !how.transpose {
@@ -122,11 +128,11 @@ fn read_as<T: Real>(
             }
         }
         Storage::Array => {
-            build::room(path, &header, size_of::<T>())?;
+            build::check_memory(path, &header, size_of::<T>())?;
             let mut values = Vec::new();
-            each(path, text, &header, |mut part: Parsed<T>| {
-                place.reserve_by_quarters(&mut values, part.found.len())?;
-                values.append(&mut part.found);
+            each(path, text, &header, number::<T>, |mut found| {
+                place.reserve_by_quarters(&mut values, found.len())?;
+                values.append(&mut found);
                 Ok(())
             })?;
             let mut values = build::full(path, values, &header)?;
@@ -136,44 +142,28 @@ fn read_as<T: Real>(
             T::dense(values)
         }
     };
-    let (path, transposed) = (path.to_owned(), how.transpose);
-    let (dropped, remarks) = (Vec::new(), Vec::new());
-    Ok(Table {
-        path,
-        variable: None,
-        ids,
-        features,
-        rows,
-        columns,
-        cells,
-        lines: None,
-        transposed,
-        dropped,
-        remarks,
-    })
+    Ok(Table { ids, features, ..Table::new(place, rows, columns, cells, how) })
 }
 
-/// Shows all entries to `add`, in the order of the file. There must be as many as the header says.
+/// Calls `add` with all entries in the order of the file; an error if their number differs from the header.
 fn each<E: Send>(
     path: &Path,
     text: impl Read + Send,
     header: &Header,
-    mut add: impl FnMut(Parsed<E>) -> Result<()> + Send,
-) -> Result<()>
-where
-    Parsed<E>: Parse,
-{
+    entry: impl Fn(&[u8]) -> Result<E, String> + Sync,
+    mut add: impl FnMut(Vec<E>) -> Result<()> + Send,
+) -> Result<()> {
     let lines = |text: &[u8]| memrchr(b'\n', text).map_or(Cut::Later, |newline| Cut::At(newline + 1));
     let mut line = header.line;
     let mut count = 0;
     in_order(
         Chunks::new(text, CHUNK, lines),
-        |text| Parsed::parse(text, header),
-        |part: Result<(Parsed<E>, usize), entries::Fault>| {
-            let (part, newlines) = part.map_err(|fault| fault.error(path, line))?;
+        |text| parse(text, &entry),
+        |part: Result<(Vec<E>, usize), Fault>| {
+            let (found, newlines) = part.map_err(|fault| fault.error(path, line))?;
             line += newlines;
-            count += part.found.len();
-            if count > header.stored { Err(header.wrong_count(path, "more")) } else { add(part) }
+            count += found.len();
+            if count > header.stored { Err(header.wrong_count(path, "more")) } else { add(found) }
         },
         |error| input::failed(path, error),
     )?;
@@ -183,7 +173,7 @@ where
     Ok(())
 }
 
-/// How many instances there are, and about how many bytes their values take in memory, from the first lines.
+/// The number of instances, and the estimated bytes of their values in memory, from the header.
 pub(crate) fn size(path: &Path, mut input: Input<'_>, how: Reading) -> Result<(usize, u64)> {
     let (header, _) = header::read(path, &mut input)?;
     let value = if how.precision == Some(Precision::F32) { 4 } else { 8 };
@@ -196,8 +186,4 @@ pub(crate) fn size(path: &Path, mut input: Input<'_>, how: Reading) -> Result<(u
         }
     };
     Ok((rows, bytes))
-}
-
-fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> Error {
-    Error::Data { place: Place { line: Some(line), ..Place::file(path) }, reason: reason.into() }
 }

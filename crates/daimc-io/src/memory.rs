@@ -1,6 +1,6 @@
-//! How much memory there is to take, and what is taken of it where a file decides.
+//! The available memory.
 //!
-//! An allocation that fails ends the program without a word, and on most systems it does not even fail: the process is
-//! killed when it uses what it was promised. So what a file asks for is compared with what there is beforehand.
+//! A failed allocation aborts the program, and on most systems it does not even fail: the process is killed when it uses the
+//! memory. Sizes in files are therefore compared with the available memory before anything is allocated.
 
 pub use daimc::internal::memory::{addresses, available, limit};

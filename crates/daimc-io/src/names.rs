@@ -1,4 +1,4 @@
-//! Names of features and of instances, once a table is read.
+//! Checks of feature names and IDs of a table that was read.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use daimc::text::{list, quoted};
 
 use crate::Table;
 
-/// How many names a remark lists.
+/// The most names that a remark lists.
 const LISTED: usize = 5;
 
-/// Makes the names of features differ: of several that are called `x`, the second becomes `x.1`. The remark says so.
-pub(crate) fn told_apart(table: &mut Table) -> Option<String> {
+/// Makes feature names unique: the second `x` becomes `x.1`. Returns a remark about them.
+pub(crate) fn make_unique(table: &mut Table) -> Option<String> {
     let features = table.features.as_mut()?;
     let mut known = HashSet::with_capacity(features.len());
     let repeated: Vec<usize> =
@@ -20,7 +20,7 @@ pub(crate) fn told_apart(table: &mut Table) -> Option<String> {
     }
     let mut known: HashSet<String> = known.into_iter().map(String::from).collect();
     let mut shown: Vec<String> = Vec::new();
-    // The next number of a name: without it, many of one name would each try all numbers.
+    // The next number of a name: without it, n equal names would try n² / 2 numbers.
     let mut numbers = std::collections::HashMap::new();
     let count = repeated.len();
     for at in repeated {
@@ -39,13 +39,13 @@ pub(crate) fn told_apart(table: &mut Table) -> Option<String> {
     }
     let more = if count > shown.len() { " …" } else { "" };
     Some(format!(
-        "has {count} features whose names occur before ({}{more}); they are told apart as in {}",
+        "has {count} features whose names occur before ({}{more}); they get numbers, as in {}",
         list(shown.iter().map(|name| quoted(name))),
         quoted(&format!("{}.1", shown[0]))
     ))
 }
 
-/// A remark where IDs look like values: they are numbers with decimals.
+/// A remark if IDs look like values: numbers with decimals.
 pub(crate) fn numbers(table: &Table) -> Option<String> {
     let ids = table.ids.as_ref().filter(|_| !table.transposed && table.lines.is_some())?;
     let mut decimal = None;

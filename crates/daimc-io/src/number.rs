@@ -1,4 +1,4 @@
-//! Numbers as they are written in binary files.
+//! Numbers in binary files.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use half::f16;
 use rayon::prelude::*;
 
-use crate::Precision;
+use crate::{Place, Precision, Result};
 
 /// The type of a number in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,57 +25,55 @@ pub(crate) enum NumberType {
     F64,
 }
 
-/// The type of a number and the order of its bytes.
+/// The type and byte order of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encoding {
     pub kind: NumberType,
     pub big_endian: bool,
 }
 
-/// What numbers are read into.
+/// A type that numbers are converted to.
 pub(crate) trait Target: Copy + Default + Send + Sync + Pod {
-    /// The numbers of files that have the same bits, but for their order.
+    /// The type of numbers in files with the same bits, except for byte order.
     const KIND: Option<NumberType>;
 
-    /// The nearest value of this type. An index that cannot be one becomes the largest value there is, which
-    /// no matrix is large enough for, so that the check of its range finds it.
+    /// The nearest value of this type. An invalid index becomes the largest value, which every check of a range refuses.
     fn nearest(value: f64) -> Self;
 }
 
-impl Target for f64 {
-    const KIND: Option<NumberType> = Some(NumberType::F64);
+macro_rules! target {
+    ($type:ty, $kind:expr, $nearest:expr) => {
+        impl Target for $type {
+            const KIND: Option<NumberType> = $kind;
 
-    fn nearest(value: f64) -> Self {
-        value
-    }
+            fn nearest(value: f64) -> Self {
+                $nearest(value)
+            }
+        }
+    };
 }
-
-impl Target for f32 {
-    const KIND: Option<NumberType> = Some(NumberType::F32);
-
-    fn nearest(value: f64) -> Self {
-        value as Self
-    }
-}
-
-impl Target for u32 {
-    const KIND: Option<NumberType> = Some(NumberType::U32);
-
-    fn nearest(value: f64) -> Self {
-        if value >= 0.0 { value as Self } else { Self::MAX }
-    }
-}
-
-impl Target for usize {
-    const KIND: Option<NumberType> = None;
-
-    fn nearest(value: f64) -> Self {
-        if value >= 0.0 { value as Self } else { Self::MAX }
-    }
-}
+target!(f64, Some(NumberType::F64), |value| value);
+target!(f32, Some(NumberType::F32), |value| value as Self);
+target!(u32, Some(NumberType::U32), |value| if value >= 0.0 { value as Self } else { Self::MAX });
+target!(usize, None, |value| if value >= 0.0 { value as Self } else { Self::MAX });
 
 impl NumberType {
-    /// How many bytes a number takes.
+    /// The integer of a size in bytes; `None` for other sizes.
+    pub(crate) fn integer(size: usize, signed: bool) -> Option<Self> {
+        Some(match (size, signed) {
+            (1, true) => Self::I8,
+            (1, false) => Self::U8,
+            (2, true) => Self::I16,
+            (2, false) => Self::U16,
+            (4, true) => Self::I32,
+            (4, false) => Self::U32,
+            (8, true) => Self::I64,
+            (8, false) => Self::U64,
+            _ => return None,
+        })
+    }
+
+    /// The size in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
@@ -85,20 +83,23 @@ impl NumberType {
         }
     }
 
-    /// The narrowest type that holds what was measured: whole numbers are counts and get 64 bits.
+    /// The narrowest type for measured values: integers are counts and need 64 bits.
     pub(crate) fn precision(self) -> Precision {
         if matches!(self, Self::F16 | Self::F32) { Precision::F32 } else { Precision::F64 }
     }
 }
 
-/// Bytes that are read at a time, so that what was not read yet takes no memory.
+/// Bytes that are read at a time: memory grows with what was read, not with what a header claims.
 const PIECE: usize = 1 << 23;
+
+/// Numbers that are in memory at a time, of an array on disk.
+const VISITED: usize = 1 << 16;
 
 /// Numbers that a thread converts at a time.
 const PART: usize = 1 << 15;
 
 impl Encoding {
-    /// Appends `count` numbers to `out`, which has room for them.
+    /// Appends `count` numbers to `out`, which has the capacity for them.
     pub(crate) fn read<T: Target>(
         self,
         reader: &mut impl Read,
@@ -116,7 +117,25 @@ impl Encoding {
         Ok(())
     }
 
-    /// Reads as many numbers as there is room for.
+    /// Reads `count` numbers in pieces, and calls `visit` with each.
+    pub(crate) fn pieces<T: Target>(
+        self,
+        place: &Place,
+        reader: &mut impl Read,
+        count: usize,
+        mut visit: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        let mut numbers = Vec::new();
+        for at in (0..count).step_by(VISITED) {
+            numbers.clear();
+            let read = self.read(reader, VISITED.min(count - at), &mut numbers);
+            read.map_err(|error| place.unreadable(error))?;
+            visit(&numbers)?;
+        }
+        Ok(())
+    }
+
+    /// Fills `out` with numbers.
     pub(crate) fn fill<T: Target>(self, reader: &mut impl Read, out: &mut [T]) -> io::Result<()> {
         if T::KIND == Some(self.kind) && self.big_endian == cfg!(target_endian = "big") {
             return reader.read_exact(bytemuck::cast_slice_mut(out));
@@ -132,14 +151,14 @@ impl Encoding {
         Ok(())
     }
 
-    /// Appends as many numbers as the bytes are.
+    /// Appends the numbers of some bytes.
     pub(crate) fn append<T: Target>(self, bytes: &[u8], out: &mut Vec<T>) {
         let before = out.len();
         out.resize(before + bytes.len() / self.kind.size(), T::default());
         self.convert(bytes, &mut out[before..]);
     }
 
-    /// Turns bytes into as many numbers as there are.
+    /// Converts bytes to numbers.
     pub(crate) fn convert<T: Target>(self, bytes: &[u8], out: &mut [T]) {
         if T::KIND == Some(self.kind) && self.big_endian == cfg!(target_endian = "big") {
             let out: &mut [u8] = bytemuck::cast_slice_mut(out);

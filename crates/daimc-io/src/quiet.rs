@@ -1,25 +1,24 @@
-//! Panics of other people's code: caught, and not printed.
+//! Catches panics of dependencies without printing them.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is about to be caught.
+    /// Whether a panic of this thread will be caught.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls something that may panic; `None` if it did. What it was working on must not be used again.
+/// Calls a function that may panic; `None` if it did. The values that it worked on must not be used again.
 ///
-/// Whoever is told of panics (by default they are printed) is told of all others as before, those of other threads at the
-/// same time included.
+/// The panic hook (by default it prints the panic) still receives all other panics, also those of other threads at the same time.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let told = take_hook();
+        let previous = take_hook();
         set_hook(Box::new(move |panic| {
             if !CAUGHT.get() {
-                told(panic);
+                previous(panic);
             }
         }));
     });

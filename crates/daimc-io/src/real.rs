@@ -1,20 +1,23 @@
-//! The two types of values.
+//! The types of values.
 
 use std::ops::AddAssign;
 
 use daimc::source::Buffer;
 use fast_float2::FastFloat;
 
-use crate::number::Target;
+use crate::number::{Encoding, NumberType, Target};
 use crate::{Cells, Csr, Precision};
 
 /// `f32` or `f64`.
 pub(crate) trait Real: Target + FastFloat + AddAssign + Send + Sync + 'static {
-    /// Stands for a missing value.
+    /// A missing value.
     const MISSING: Self;
 
     /// Its type.
     const PRECISION: Precision;
+
+    /// Its little-endian encoding.
+    const ENCODING: Encoding;
 
     /// The values of a dense table.
     fn dense(values: Vec<Self>) -> Cells;
@@ -24,11 +27,11 @@ pub(crate) trait Real: Target + FastFloat + AddAssign + Send + Sync + 'static {
     fn wide(self) -> f64;
     /// Whether it is missing.
     fn is_missing(self) -> bool;
-    /// Appends its bytes, the lowest first.
+    /// Appends its little-endian bytes.
     fn append_le(self, bytes: &mut Vec<u8>);
-    /// The value of bytes that [`append_le`](Self::append_le) has written.
+    /// The value of little-endian bytes.
     fn from_le(bytes: &[u8]) -> Self;
-    /// The values that were read into a buffer.
+    /// The values in a buffer.
     fn of(buffer: &Buffer) -> &[Self];
 }
 
@@ -37,6 +40,7 @@ macro_rules! real {
         impl Real for $type {
             const MISSING: Self = $type::NAN;
             const PRECISION: Precision = Precision::$precision;
+            const ENCODING: Encoding = Encoding { kind: NumberType::$precision, big_endian: false };
 
             fn dense(values: Vec<Self>) -> Cells {
                 Cells::$dense(values)

@@ -1,32 +1,33 @@
-//! How much memory a table will take, before it is read.
+//! Estimates the memory of a table before it is read.
 
 use std::path::Path;
 
 use crate::archive::{self, Content};
+use crate::arrow::Arrow;
 use crate::format::Format;
 use crate::input::{Opened, is_packed};
-use crate::{Precision, Reading, Result, arrow, hdf5, matrix_market, npy, npz, parquet};
+use crate::parquet::Parquet;
+use crate::{Precision, Reading, Result, frame, hdf5, matrix_market, npy, npz};
 
-/// What can be told of a table from the first bytes of its file, and from its length.
+/// The size of a table, by the first bytes and the length of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Bytes that its values take in memory: as the header says, or else a guess by the length of the file. Zero for a pipe, of
-    /// which nothing is known.
+    /// Bytes of its values in memory: from the header, or else an estimate from the length of the file. Zero for a pipe.
     pub bytes: u64,
-    /// How many instances there are, if the header says.
+    /// The number of instances, if the header has it.
     pub rows: Option<usize>,
 }
 
-/// Text has about so many bytes for a number; what is compressed, about so many times fewer.
-const TEXT: u64 = 9;
+/// About how many bytes of text a number takes, and how many times smaller compressed text is.
+const BYTES_PER_NUMBER: u64 = 9;
 const COMPRESSED: u64 = 4;
 
-/// How much memory a table will take.
+/// The expected memory of a table.
 ///
 /// # Errors
 /// When the file cannot be opened, or its header cannot be read.
 pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Size> {
-    // What comes through a pipe can be read but once, and not here.
+    // A pipe can be read only once.
     if !std::fs::metadata(path).is_ok_and(|about| about.is_file() || about.is_dir()) {
         return Ok(Size::default());
     }
@@ -41,25 +42,25 @@ pub fn expected(path: &Path, variable: Option<&str>, how: Reading) -> Result<Siz
         }
     };
     let guess = |values: u64| Size { bytes: values.saturating_mul(value(Precision::F64)), rows: None };
-    let told = |(rows, bytes): (usize, u64)| Size { bytes, rows: Some(rows) };
+    let known = |(rows, bytes): (usize, u64)| Size { bytes, rows: Some(rows) };
     let path = file.place.path.clone();
     Ok(match Format::of(&path, file.start()) {
         Format::Npy => matrix(npy::shape(&mut file)?),
-        Format::Parquet => matrix(parquet::shape(&mut file)?),
-        Format::Arrow => matrix(arrow::shape(&mut file)?),
-        Format::Hdf5 => told(hdf5::size(&mut file, variable, how)?),
+        Format::Parquet => matrix(frame::shape::<Parquet>(&mut file)?),
+        Format::Arrow => matrix(frame::shape::<Arrow>(&mut file)?),
+        Format::Hdf5 => known(hdf5::size(&mut file, variable, how)?),
         Format::Zip => match Content::of(&mut file)? {
-            Content::Arrays => told(npz::size(&mut file, variable, how)?),
-            content => guess(archive::length(&mut file, content, variable)? / TEXT),
+            Content::Arrays => known(npz::size(&mut file, variable, how)?),
+            content => guess(archive::length(&mut file, content, variable)? / BYTES_PER_NUMBER),
         },
-        // What is stored takes as much in memory, but for compression.
+        // The file is as large as the values, except for compression.
         Format::Mat => Size { bytes: length.saturating_mul(2), rows: None },
         Format::MatrixMarket => {
             let how = Reading { transpose: how.transpose != file.of_folder, ..how };
-            told(matrix_market::size(&path, file.text()?, how)?)
+            known(matrix_market::size(&path, file.text()?, how)?)
         }
-        Format::Text => {
-            guess(length.saturating_mul(if is_packed(file.start()) { COMPRESSED } else { 1 }) / TEXT)
-        }
+        Format::Text => guess(
+            length.saturating_mul(if is_packed(file.start()) { COMPRESSED } else { 1 }) / BYTES_PER_NUMBER,
+        ),
     })
 }

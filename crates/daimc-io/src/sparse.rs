@@ -1,20 +1,23 @@
-//! Makes compressed rows of the sparse matrices that files hold.
+//! Converts sparse matrices to compressed rows.
+
+mod blocks;
 
 use std::ops::AddAssign;
 
-use crate::disk::{Entries, blocks};
+pub(crate) use blocks::{Entries, blocks};
+
 use crate::number::Target;
 use crate::real::Real;
 use crate::{Csr, Place, Result};
 
-/// Rows and columns without entries take memory that nothing in the file stands for. This many per entry, and
-/// a million in any case, are believed.
+/// The most rows or columns per entry, above a million of them. Empty ones take memory without any data in the file, so that a
+/// wrong shape could exhaust it.
 const EMPTY_PER_ENTRY: usize = 1000;
 
-/// Entries that are counted together.
+/// Entries that are counted at a time.
 const PIECE: usize = 1 << 16;
 
-/// The shape of a sparse matrix, once it was found to be possible.
+/// A checked shape of a sparse matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub rows: usize,
@@ -39,7 +42,7 @@ impl Shape {
         Ok(Self { rows, columns })
     }
 
-    /// From entries in any order: row, column and value. Entries for the same place are added up.
+    /// From entries in any order: row, column and value. Duplicate entries are summed.
     pub(crate) fn rows_of_entries<T: Target + AddAssign>(
         self,
         place: &Place,
@@ -51,7 +54,7 @@ impl Shape {
         self.rows_in_order(place, rows)
     }
 
-    /// As [`Shape::rows_of_entries`], from entries whose rows, columns and values stand apart.
+    /// As [`Shape::rows_of_entries`], from separate lists of rows, columns and values.
     pub(crate) fn rows_of_triplets<T: Target + AddAssign>(
         self,
         place: &Place,
@@ -65,7 +68,7 @@ impl Shape {
         self.rows_of_columns(place, columns)
     }
 
-    /// From compressed columns in any order within a column.
+    /// From compressed columns, whose entries may be unsorted.
     pub(crate) fn rows_of_columns<T: Target + AddAssign>(
         self,
         place: &Place,
@@ -78,15 +81,15 @@ impl Shape {
         Ok(rows)
     }
 
-    /// As [`Shape::rows_of_columns`], from columns whose entries come twice, piece by piece, and are never all in memory beside
-    /// the rows; `offsets` were found to fit.
+    /// As [`Shape::rows_of_columns`], from columns whose entries are read twice in pieces, so that columns and rows are not in memory
+    /// together. The caller has checked `offsets`.
     pub(crate) fn rows_of_lines<T: Real, E: Entries<T>>(
         self,
         place: &Place,
         offsets: &[usize],
         entries: impl Fn() -> Result<E>,
     ) -> Result<Csr<T>> {
-        let mut next: Vec<usize> = place.room(self.rows + 1)?;
+        let mut next: Vec<usize> = place.allocate(self.rows + 1)?;
         next.resize(self.rows + 1, 0);
         let count = offsets.last().copied().unwrap_or(0);
         let (mut counted, mut piece) = (entries()?, Vec::new());
@@ -101,9 +104,9 @@ impl Shape {
             next[row + 1] += next[row];
         }
         let mut rows = Csr {
-            offsets: place.room(self.rows + 1)?,
-            columns: place.room(count)?,
-            values: place.room(count)?,
+            offsets: place.allocate(self.rows + 1)?,
+            columns: place.allocate(count)?,
+            values: place.allocate(count)?,
         };
         rows.offsets.extend_from_slice(&next);
         rows.columns.resize(count, 0);
@@ -111,7 +114,7 @@ impl Shape {
         blocks(place, offsets, &mut entries()?, |lines, block| {
             for (line, bounds) in lines.zip(block.offsets.windows(2)) {
                 for at in bounds[0]..bounds[1] {
-                    // The same entries come a second time, unless the file changes meanwhile.
+                    // The second pass reads the same entries, unless the file changes meanwhile.
                     let next = next.get_mut(block.columns[at] as usize).filter(|next| **next < count);
                     let next = next.ok_or_else(|| out_of_range(place))?;
                     (rows.columns[*next], rows.values[*next]) = (line as u32, block.values[at]);
@@ -124,7 +127,7 @@ impl Shape {
         Ok(rows)
     }
 
-    /// From compressed rows in any order within a row.
+    /// From compressed rows, whose entries may be unsorted.
     pub(crate) fn rows_in_order<T: Target + AddAssign>(
         self,
         place: &Place,
@@ -137,14 +140,14 @@ impl Shape {
 }
 
 impl<T> Csr<T> {
-    /// Whether columns increase in every row, as they are to.
+    /// Whether columns increase in every row.
     pub(crate) fn is_sorted(&self) -> bool {
         self.offsets.windows(2).all(|w| self.columns[w[0]..w[1]].is_sorted_by(|a, b| a < b))
     }
 }
 
 impl<T: Copy + AddAssign> Csr<T> {
-    /// Sorts rows by column and adds up what stands at one place.
+    /// Sorts rows by column and sums duplicate entries.
     pub(crate) fn put_in_order(&mut self) {
         if !self.is_sorted() {
             self.sort();
@@ -152,7 +155,7 @@ impl<T: Copy + AddAssign> Csr<T> {
         }
     }
 
-    /// Sorts each row by column. What stands at one place keeps its order, so that sums depend on the file alone.
+    /// Sorts each row by column. Duplicates keep their order, so that sums depend on the file alone.
     fn sort(&mut self) {
         let mut row = Vec::new();
         for range in self.offsets.windows(2).map(|ends| ends[0]..ends[1]) {
@@ -166,7 +169,7 @@ impl<T: Copy + AddAssign> Csr<T> {
         }
     }
 
-    /// Adds up neighbours that stand for the same place.
+    /// Sums adjacent duplicate entries.
     fn add_up(&mut self) {
         let mut end = 0;
         let mut start = 0;
@@ -196,7 +199,7 @@ fn check<T>(place: &Place, shape: Shape, rows: &Csr<T>) -> Result<()> {
     check_columns(place, shape.columns, &rows.columns)
 }
 
-/// Refuses offsets that do not go from the first to the last of so many column numbers and values.
+/// Fails unless the offsets increase from 0 to the number of columns and values.
 pub(crate) fn check_offsets(
     place: &Place,
     rows: usize,
@@ -214,7 +217,7 @@ pub(crate) fn check_offsets(
     Ok(())
 }
 
-/// Refuses columns that a matrix of this width does not have.
+/// Fails if a column is outside of a matrix of this width.
 pub(crate) fn check_columns(place: &Place, width: usize, columns: &[u32]) -> Result<()> {
     match columns.iter().find(|&&column| column as usize >= width) {
         Some(_) => Err(out_of_range(place)),
@@ -226,7 +229,7 @@ pub(crate) fn out_of_range(place: &Place) -> crate::Error {
     place.fault("has an entry outside of its shape; save it anew")
 }
 
-/// Rows of a matrix as its columns: a stable counting sort, so that indices come out in order.
+/// Converts rows to columns by a stable counting sort, so that indices are sorted.
 fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T>> {
     let mut row = 0;
     group(place, rows.columns.iter().copied(), columns, |k| {
@@ -237,27 +240,27 @@ fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T
     })
 }
 
-/// Groups entries by `keys`, in the order in which they come; `entry` is asked for one after the other.
+/// Groups entries by `keys`, keeping their order. `entry` is called once for each, in order.
 fn group<T: Target>(
     place: &Place,
     keys: impl ExactSizeIterator<Item = u32> + Clone,
     groups: usize,
     mut entry: impl FnMut(usize) -> (u32, T),
 ) -> Result<Csr<T>> {
-    let mut offsets = place.room(groups + 1)?;
+    let mut offsets = place.allocate(groups + 1)?;
     offsets.resize(groups + 1, 0);
     for key in keys.clone() {
-        // The last offset is the end of the last group: counts start one further.
+        // Counts start at index 1: the last offset is the end of the last group.
         *offsets.get_mut(key as usize + 1).ok_or_else(|| out_of_range(place))? += 1;
     }
     for i in 0..groups {
         offsets[i + 1] += offsets[i];
     }
     let count = keys.len();
-    let (mut indices, mut values) = (place.room(count)?, place.room(count)?);
+    let (mut indices, mut values) = (place.allocate(count)?, place.allocate(count)?);
     indices.resize(count, 0);
     values.resize(count, T::default());
-    let mut next: Vec<usize> = place.room(offsets.len())?;
+    let mut next: Vec<usize> = place.allocate(offsets.len())?;
     next.extend_from_slice(&offsets);
     for (k, key) in keys.enumerate() {
         let position = &mut next[key as usize];

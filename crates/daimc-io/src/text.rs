@@ -4,10 +4,13 @@
 //! in the order of the file.
 
 mod body;
+mod detect;
 mod fault;
+mod fault_kind;
 mod fields;
 mod format;
 mod layout;
+mod look;
 mod number;
 mod piece;
 mod records;
@@ -18,7 +21,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 pub(crate) use fault::shell_list;
-pub(crate) use records::{Record, records};
+pub(crate) use records::{Record, parse as records};
 
 use crate::chunks::{Chunks, in_order};
 use crate::disk::Keep;
@@ -26,20 +29,18 @@ use crate::input::{self, Input};
 use crate::real::Real;
 use crate::{Precision, Reading, Result, Table};
 
-/// Bytes that are parsed at a time. Large enough that nothing but parsing takes time, small enough that a few
-/// for each thread do not count beside the matrix.
+/// Bytes that are parsed at a time: large enough that the overhead of pieces is negligible, and small compared with the matrix.
 const CHUNK: usize = 1 << 20;
 
-/// Reads a table. See [`Reading`] for what can be said about it; all else is told from the text itself:
+/// Reads a table. Everything that [`Reading`] does not specify is detected from the text:
 ///
-/// - The separator is a tab, comma, semicolon, `|`, or blanks, whichever makes the first records look most like a
-///   table.
-/// - The first record is a header if one of its fields (but the first, which is an ID) is not a number, or if
-///   the first is a word like `id` or empty, or if it is one field shorter than the rows, as R writes it. A
-///   transposed table with IDs always has a header, since the IDs are there.
-/// - Lines at the top that start with `#` are skipped; the last of them is the header where it fits the rows.
-/// - Columns at the end without titles and values, and lines of separators alone at the end, are left out.
-/// - GCT files and the tables of featureCounts have features in rows; what they say about these beside names is left out.
+/// - The separator is the one of tab, comma, semicolon, `|` and blanks that fits the first records best.
+/// - The first record is a header if one of its fields except the first, the ID, is not a number, if the first is empty or
+///   a word like `id`, or if it is one field shorter than the rows, as R writes it. A transposed table with IDs always has a
+///   header, which has the IDs.
+/// - Lines at the top that start with `#` are skipped; the last of them is the header if it fits the rows.
+/// - Trailing columns without titles and values, and trailing lines of separators, are ignored.
+/// - GCT files and the tables of featureCounts have features in rows; their columns about features are ignored.
 /// - An empty field, `NA`, `NaN`, `N/A`, `#N/A`, `<NA>`, `null`, `none`, `-`, `.` and `?` are missing values.
 pub(crate) fn read(path: &Path, input: Input<'_>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     match how.precision {
@@ -56,7 +57,7 @@ fn read_as<T: Real>(
     keep: Keep<'_>,
 ) -> Result<Table> {
     let size = input.size;
-    let (format, head) = format::detect(path, &mut input, how)?;
+    let (format, head) = detect::detect(path, &mut input, how)?;
     let mut body =
         body::Body::<T>::new(path, &format, size.map(|size| size.saturating_sub(format.start as u64)), keep)?;
     let mut head = Cursor::new(head);

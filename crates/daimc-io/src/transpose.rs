@@ -1,14 +1,14 @@
-//! Transposes a dense matrix where it lies.
+//! Transposes a dense matrix in place.
 //!
-//! This is for what was parsed from text. What can be read line by line is turned while it is read (`dense`), in a tenth
-//! of the time; that takes no second matrix either.
+//! Needed for parsed text. Formats that can be read line by line are transposed while they are read (`dense`), in a tenth of the
+//! time and without a second matrix either.
 
 use rayon::prelude::*;
 
-/// Columns that are moved together: as many `f64` as fill two cache lines.
+/// Columns that are moved together: 16 `f64` fill two cache lines.
 const TOGETHER: usize = 16;
 
-/// Turns `values`, `m` rows of `n`, into `n` rows of `m`, without a second matrix.
+/// Transposes `values`, an `m` × `n` matrix in row-major order, in place.
 ///
 /// This is the C2R decomposition of Catanzaro, Keller and Garland (A decomposition for in-place matrix
 /// transposition, `PPoPP` 2014): rotate the columns, permute each row, permute each column. With c = gcd(m, n),
@@ -39,7 +39,7 @@ pub(crate) fn transpose<T: Copy + Send + Sync>(values: &mut [T], m: usize, n: us
     gather_columns(values, m, n, |i, j| (j + i * n - i / a) % m);
 }
 
-/// A[i, j] ← A[from(i, j), j], a few columns at a time.
+/// A[i, j] ← A[from(i, j), j], [`TOGETHER`] columns at a time.
 fn gather_columns<T: Copy>(values: &mut [T], m: usize, n: usize, from: impl Fn(usize, usize) -> usize) {
     let mut after = Vec::with_capacity(m * TOGETHER);
     for start in (0..n).step_by(TOGETHER) {

@@ -1,4 +1,4 @@
-//! Files that were made to do harm, or that are none. The panic hook is one of the process: nothing else is tested here.
+//! Malicious files, and paths that are not files. The panic hook is global: no other tests belong here.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Folder, refused};
 use daimc_io::{Matching, Reading, read_labels};
 
 #[test]
-fn sizes_that_nothing_in_a_matrix_market_file_stands_for_are_refused() {
+fn sizes_without_data_in_a_matrix_market_file_are_refused() {
     let folder = Folder::new();
     for (text, reason) in [
         (
@@ -29,13 +29,13 @@ fn sizes_that_nothing_in_a_matrix_market_file_stands_for_are_refused() {
     ] {
         let path = folder.file("a.mtx", text);
         for transpose in [false, true] {
-            let told = refused(&path, Reading { transpose, ..Reading::default() });
+            let error = refused(&path, Reading { transpose, ..Reading::default() });
             let other = if transpose { reason.replace("instances", "features") } else { reason.into() };
             assert!(
-                told.contains(reason) || told.contains(&other) || told.contains("instances, but"),
-                "{told}"
+                error.contains(reason) || error.contains(&other) || error.contains("instances, but"),
+                "{error}"
             );
-            assert!(told.starts_with("a.mtx, line 2: "), "{told}");
+            assert!(error.starts_with("a.mtx, line 2: "), "{error}");
         }
     }
 }
@@ -47,42 +47,42 @@ fn devices_which_have_no_end_are_refused() {
     for name in ["a.csv", "a.npy", "a.npz", "a.mat", "a.mtx", "a.parquet"] {
         let path = folder.path().join(name);
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
-        let told = refused(&path, Reading::default());
-        assert_eq!(told, format!("{name}: is a device; name a file or a pipe"));
+        let error = refused(&path, Reading::default());
+        assert_eq!(error, format!("{name}: is a device; name a file or a pipe"));
     }
-    let told = read_labels("/dev/urandom".as_ref(), None, &Matching::default()).unwrap_err().to_string();
-    assert!(told.contains("is a device"), "{told}");
+    let error = read_labels("/dev/urandom".as_ref(), None, &Matching::default()).unwrap_err().to_string();
+    assert!(error.contains("is a device"), "{error}");
 }
 
 #[test]
 fn a_nul_in_a_name_is_refused_with_its_place() {
     let folder = Folder::new();
-    // Further on than what is looked at to tell text from other files.
+    // After the bytes from which the format is detected.
     let row = |i: usize| if i == 15_000 { "s\0,1,2\n".into() } else { format!("s{i},1,2\n") };
     let text: String = std::iter::once("id,a,b\n".into()).chain((0..20_000).map(row)).collect();
     let path = folder.file("a.csv", &text);
-    let told = refused(&path, Reading::default());
-    assert_eq!(told, "a.csv, line 15002, column 1: there is a NUL in the text: remove it");
+    let error = refused(&path, Reading::default());
+    assert_eq!(error, "a.csv, line 15002, column 1: there is a NUL in the text: remove it");
     let labels = read_labels(&path, None, &Matching::default()).unwrap_err().to_string();
     assert!(labels.ends_with("line 15002, column 1: there is a NUL in the text: remove it"), "{labels}");
 
     let path = folder.file("b.mtx", "%%MatrixMarket matrix coordinate real general\n2 1 1\n1 1 1\n");
     folder.file("b.ids", "x\ny\0z\n");
-    let told = refused(&path, Reading::default());
-    assert_eq!(told, "b.ids, line 2: there is a NUL in the name: remove it");
+    let error = refused(&path, Reading::default());
+    assert_eq!(error, "b.ids, line 2: there is a NUL in the name: remove it");
 }
 
 #[test]
-fn a_panic_of_a_decoder_is_an_error_and_is_told_to_nobody() {
-    static TOLD: AtomicBool = AtomicBool::new(false);
-    set_hook(Box::new(|_| TOLD.store(true, Ordering::Relaxed)));
+fn a_panic_of_a_decoder_is_an_error_and_is_not_printed() {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    set_hook(Box::new(|_| REPORTED.store(true, Ordering::Relaxed)));
     let folder = Folder::new();
     let path = folder.file("a.parquet", include_bytes!("data/panic.parquet"));
     assert_eq!(refused(&path, Reading::default()), "a.parquet: is damaged; copy it again or save it anew");
-    assert!(!TOLD.load(Ordering::Relaxed));
-    // All others are told as before.
+    assert!(!REPORTED.load(Ordering::Relaxed));
+    // The hook still receives all other panics.
     assert!(catch_unwind(|| panic!("of a program")).is_err());
-    assert!(TOLD.load(Ordering::Relaxed));
+    assert!(REPORTED.load(Ordering::Relaxed));
 }
 
 #[test]

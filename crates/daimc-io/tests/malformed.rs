@@ -1,4 +1,4 @@
-//! Damaged files give an error or a table, never a panic, and never take memory that they cannot stand for.
+//! Damaged files give an error or a table, never a panic, and never take memory out of proportion to their length.
 
 mod common;
 
@@ -16,17 +16,17 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Memory is counted for the whole process: one at a time.
+/// Memory is counted for the whole process, so that tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What a reader may take beyond ten times the length of the file.
+/// The memory that a reader may take in addition to ten times the length of the file.
 const BUFFERS: usize = 8 << 20;
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Reads `bytes` as a file called `name`, and says how much memory that took at most.
+/// Reads `bytes` as a file called `name`, and returns the peak of the memory.
 fn read_bytes(
     folder: &Path,
     name: &str,
@@ -35,7 +35,7 @@ fn read_bytes(
 ) -> (Result<Table, String>, usize) {
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
-    // Printing where a decoder panicked takes more memory than any reader here.
+    // Printing a backtrace takes more memory than any reader here.
     let hook = take_hook();
     set_hook(Box::new(|_| ()));
     let before = MEMORY.current_usage();
@@ -67,7 +67,7 @@ fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A `.mat` file of one variable with that class, shape and data, each as it is claimed to be.
+/// A `.mat` file of one variable with this class, shape and data.
 fn mat(class: u32, shape: [i32; 2], tag: [u32; 2], data: &[u8]) -> Vec<u8> {
     let mut body: Vec<u8> = [6, 8, class, 0, 5, 8].into_iter().flat_map(u32::to_le_bytes).collect();
     body.extend(shape.into_iter().flat_map(i32::to_le_bytes));
@@ -83,7 +83,7 @@ fn mat(class: u32, shape: [i32; 2], tag: [u32; 2], data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn made_files_are_whole() {
+fn generated_files_are_valid() {
     let _alone = alone();
     let data: Vec<u8> = (0..6).flat_map(|i| f64::from(i).to_le_bytes()).collect();
     for (name, bytes) in [("a.npy", npy("<f8", "(2, 3)", &data)), ("a.mat", mat(6, [2, 3], [9, 48], &data))] {
@@ -94,7 +94,7 @@ fn made_files_are_whole() {
 }
 
 #[test]
-fn lying_headers_are_refused() {
+fn headers_with_wrong_sizes_are_refused() {
     let _alone = alone();
     let data = [0; 48];
     refused("a.npy", &npy("<f8", "(1000000, 1000000)", &data), &["1000000 × 1000000", "48 bytes"]);
@@ -110,7 +110,7 @@ fn lying_headers_are_refused() {
 }
 
 #[test]
-fn what_is_no_such_file_is_refused() {
+fn files_of_another_format_are_refused() {
     let _alone = alone();
     let noise: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for name in ["a.npy", "a.npz", "a.mat", "a.parquet"] {
@@ -137,7 +137,7 @@ fn pages_that_claim_more_values_than_rows_are_refused() {
 }
 
 #[test]
-fn lying_pages_are_refused() {
+fn pages_with_wrong_sizes_are_refused() {
     let Some(formats) = Formats::make() else { return };
     let _alone = alone();
     for name in ["lying_snappy.parquet", "lying_lz4.parquet"] {
@@ -146,7 +146,7 @@ fn lying_pages_are_refused() {
 }
 
 #[test]
-fn any_byte_may_be_wrong_and_any_end_missing() {
+fn any_byte_may_be_wrong_and_any_tail_missing() {
     let Some(formats) = Formats::make() else { return };
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn any_byte_may_be_wrong_and_any_end_missing() {
     }
 }
 
-/// What happens to a file on its way.
+/// Damage to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Cut(prop::sample::Index),

@@ -1,4 +1,4 @@
-//! What a file takes is compared with what there is. The limit is one of the process: nothing else is tested here.
+//! The memory of a table is compared with the available memory. The limit is global: no other tests belong here.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use daimc_io::{Disk, Error, Matching, Reading, memory, read, read_labels, read_stored};
 
-/// What this process may hold.
+/// The memory limit of this process.
 const LIMIT: u64 = 100_000_000;
 
 fn short_of_memory<T>(result: Result<T, Error>) {
@@ -17,7 +17,7 @@ fn short_of_memory<T>(result: Result<T, Error>) {
     }
 }
 
-/// A file of `start` and so many times `row`, compressed.
+/// A compressed file of `start` and `times` copies of `row`.
 fn compressed(path: &Path, start: &str, row: &str, rows: usize) {
     let mut out = zstd::Encoder::new(File::create(path).unwrap(), 1).unwrap();
     out.write_all(start.as_bytes()).unwrap();
@@ -31,7 +31,7 @@ fn compressed(path: &Path, start: &str, row: &str, rows: usize) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_takes_more_than_there_is_is_refused_before_it_is_taken() {
+fn tables_larger_than_the_available_memory_are_refused_before_allocation() {
     memory::limit(LIMIT);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -40,7 +40,7 @@ fn what_takes_more_than_there_is_is_refused_before_it_is_taken() {
     compressed(&table, "id,a,b,c,d\n", "i,1,2,3,4\n", 12_000_000);
     short_of_memory(read(&table, None, Reading::default()));
     let error = read(&table, None, Reading::default()).unwrap_err().to_string();
-    assert!(error.contains("MB can be had") && error.contains("--memory"), "{error}");
+    assert!(error.contains("MB is available") && error.contains("--memory"), "{error}");
 
     let names = path("names.csv.zst");
     compressed(&names, "id,a\n", "a long name of an instance,1\n", 3_000_000);
@@ -59,18 +59,18 @@ fn what_takes_more_than_there_is_is_refused_before_it_is_taken() {
     );
     short_of_memory(read(&matrix, None, Reading::default()));
 
-    // Found out by the first lines, of which there are no others.
+    // The header is enough, and the whole file.
     let triangle = path("triangle.mtx.zst");
     compressed(&triangle, "%%MatrixMarket matrix array real symmetric\n5000 5000\n", "1\n", 1000);
     let on_disk = read_stored(&triangle, None, Reading::default(), &Disk::new(folder.path()));
     for error in [on_disk.map(|_| ()), read(&triangle, None, Reading::default()).map(|_| ())] {
         let error = error.unwrap_err();
         assert_eq!(error.kind(), daimc::ErrorKind::Failed);
-        let told = error.to_string();
-        assert!(told.contains("triangle.mtx.zst") && told.contains("as .npy or .npz"), "{told}");
+        let message = error.to_string();
+        assert!(message.contains("triangle.mtx.zst") && message.contains("as .npy or .npz"), "{message}");
     }
 
-    // A file that is as long as it says, though nothing was ever written to most of it.
+    // A sparse file of the right length.
     let array = path("array.npy");
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (50000000, 1), }";
     let mut file = File::create(&array).unwrap();

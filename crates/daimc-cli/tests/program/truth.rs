@@ -27,7 +27,7 @@ fn a_table_of_several_columns_is_refused_until_one_is_named() {
     ] {
         let told = folder.bad(3, arguments);
         assert!(
-            told.starts_with("clinical.csv: has 3 columns beside the IDs: 'age', 'stage', 'note'"),
+            told.starts_with("clinical.csv: has 3 columns in addition to the IDs: 'age', 'stage', 'note'"),
             "{told}"
         );
         assert!(told.contains("::COLUMN"), "{told}");

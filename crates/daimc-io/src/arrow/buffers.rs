@@ -1,37 +1,26 @@
-//! Buffers: their bytes, decompressed, and the texts and numbers in them.
+//! Decompresses buffers, and decodes their texts and numbers.
 
 use std::io::Read;
 
-use arrow_ipc::CompressionType;
+use daimc::text::quoted;
 use lz4_flex::frame::FrameDecoder;
 
-use super::Arrow;
-use super::messages::Batch;
+use super::file::{Arrow, Batch, Codec};
+use super::schema::{Storage, TextLayout};
 use crate::number::NumberType;
-use crate::{Result, memory};
+use crate::{Error, Result, memory};
 
-/// How texts are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Text {
-    /// One after another, and where each starts in 32 bits.
-    Narrow,
-    /// One after another, and where each starts in 64 bits.
-    Wide,
-    /// Short ones in place, others by the buffer in which they lie.
-    Views,
-}
-
-/// The length of a compressed buffer that is not compressed after all.
+/// The length that marks an uncompressed buffer in a compressed batch.
 const AS_IT_IS: i64 = -1;
 
-/// LZ4 makes its input at most this many times longer.
+/// The maximum compression ratio of LZ4.
 const LZ4_LIMIT: u64 = 255;
 
-/// How many letters a text has that lies in its view.
+/// The maximum length of a text inside of its view.
 const SHORT: usize = 12;
 
 impl Arrow {
-    /// The bytes of a buffer: as many as are expected, or all where that is not known.
+    /// The bytes of a buffer: as many as are expected, or all.
     pub(super) fn buffer(&self, batch: &Batch, index: usize, expected: Option<usize>) -> Result<Vec<u8>> {
         let place = &self.place;
         let short = || place.fault("has fewer values than rows; copy it again or save it anew");
@@ -48,17 +37,17 @@ impl Arrow {
         }
         let (reader, length): (Box<dyn Read>, u64) = match (compressed, u64::try_from(claimed)) {
             (None, _) | (Some(_), Err(_)) => (Box::new(stored), length),
-            (Some(CompressionType::LZ4_FRAME), Ok(claimed)) => {
+            (Some(Codec::Lz4), Ok(claimed)) => {
                 if claimed > length.saturating_add(64).saturating_mul(LZ4_LIMIT) {
                     return Err(place.fault("claims more than it can hold; copy it again or save it anew"));
                 }
                 (Box::new(FrameDecoder::new(stored)), claimed)
             }
-            (Some(CompressionType::ZSTD), Ok(claimed)) => {
+            (Some(Codec::Zstandard), Ok(claimed)) => {
                 let decoder = zstd::Decoder::new(stored).map_err(|error| place.unreadable(error))?;
                 (Box::new(decoder), claimed)
             }
-            (Some(_), Ok(_)) => {
+            (Some(Codec::Unknown), Ok(_)) => {
                 return Err(place.fault("is compressed in a way that is not known; save it with LZ4 or ZSTD"));
             }
         };
@@ -66,9 +55,9 @@ impl Arrow {
         if wanted > length {
             return Err(short());
         }
-        place.ask(wanted)?;
+        place.check_memory(wanted)?;
         let mut bytes = Vec::new();
-        // Memory is taken as the bytes come: a length that the file claims may be wrong.
+        // Memory grows with the bytes that were read: the length in the file may be wrong.
         let read = reader.take(wanted).read_to_end(&mut bytes);
         let damaged = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::OutOfMemory => place.unreadable(error),
@@ -79,16 +68,16 @@ impl Arrow {
     }
 
     /// The texts of a column in a batch.
-    pub(super) fn text(&self, batch: &Batch, column: usize, text: Text) -> Result<Texts<'_>> {
+    pub(super) fn text(&self, batch: &Batch, column: usize, text: TextLayout) -> Result<Texts<'_>> {
         let first = batch.first[column];
         let width = match text {
-            Text::Narrow => 4,
-            Text::Wide => 8,
-            Text::Views => 16,
+            TextLayout::Narrow => 4,
+            TextLayout::Wide => 8,
+            TextLayout::Views => 16,
         };
-        let ends = usize::from(text != Text::Views);
+        let ends = usize::from(text != TextLayout::Views);
         let places = batch.rows.saturating_add(ends).saturating_mul(width);
-        // Without rows there may be no offset at all.
+        // Without rows there may be no offsets.
         let places = if batch.rows == 0 { Vec::new() } else { self.buffer(batch, first + 1, Some(places))? };
         let mut letters = Vec::new();
         let mut taken = 0;
@@ -96,11 +85,55 @@ impl Arrow {
             let buffer = self.buffer(batch, index, None)?;
             taken += buffer.len() as u64;
             if memory::available().is_some_and(|available| taken > available) {
-                self.place.ask(taken)?;
+                self.place.check_memory(taken)?;
             }
             letters.push(buffer);
         }
         Ok(Texts { arrow: self, valid: self.valid(batch, column)?, rows: batch.rows, text, places, letters })
+    }
+    /// The texts of a dictionary column, as of a batch.
+    pub(super) fn words(&self, batch: usize, id: i64, text: TextLayout) -> Result<Vec<Option<String>>> {
+        let mut words = Vec::new();
+        for dictionary in self.dictionaries.iter().filter(|other| other.id == id && other.before <= batch) {
+            if !dictionary.is_delta {
+                words.clear();
+            }
+            self.text(&dictionary.batch, 0, text)?.each(&mut |word| {
+                words.push(word);
+                Ok(())
+            })?;
+        }
+        Ok(words)
+    }
+
+    /// The validity bits of the rows, if some are null.
+    pub(super) fn valid(&self, batch: &Batch, column: usize) -> Result<Option<Vec<u8>>> {
+        if !batch.nulls[column] {
+            return Ok(None);
+        }
+        let first = batch.first[column];
+        // Without nulls there may be no bits.
+        if batch.buffers.get(first).is_none_or(|buffer| buffer.length == 0) {
+            return Ok(None);
+        }
+        self.buffer(batch, first, Some(batch.rows.div_ceil(8))).map(Some)
+    }
+
+    /// The stored values of a column of numbers, or the keys of a dictionary column.
+    pub(super) fn plain(&self, batch: &Batch, column: usize) -> Result<Vec<u8>> {
+        let length = match self.fields[column].storage {
+            Storage::Number(kind) | Storage::Dictionary { keys: kind, .. } => {
+                batch.rows.saturating_mul(kind.size())
+            }
+            Storage::Bits => batch.rows.div_ceil(8),
+            _ => 0,
+        };
+        self.buffer(batch, batch.first[column] + 1, Some(length)).map_err(|error| match error {
+            Error::Data { place, reason } => {
+                place.fault(format!("column {}: {reason}", quoted(&self.fields[column].name)))
+            }
+            other => other,
+        })
     }
 }
 
@@ -109,20 +142,20 @@ pub(super) struct Texts<'a> {
     arrow: &'a Arrow,
     valid: Option<Vec<u8>>,
     rows: usize,
-    text: Text,
+    text: TextLayout,
     places: Vec<u8>,
     letters: Vec<Vec<u8>>,
 }
 
 impl Texts<'_> {
-    /// Visits them, `None` for null and for what is not UTF-8.
+    /// Calls `visit` with each text, `None` for null and invalid UTF-8.
     pub(super) fn each(&self, visit: &mut dyn FnMut(Option<String>) -> Result<()>) -> Result<()> {
         for row in 0..self.rows {
             let known = self.valid.as_ref().is_none_or(|valid| bit(valid, row));
             let bytes = match self.bytes(row) {
                 Some(bytes) => bytes,
                 None if known => {
-                    let reason = "has a text that lies outside of its buffer; copy it again or save it anew";
+                    let reason = "has a text outside of its buffer; copy it again or save it anew";
                     return Err(self.arrow.place.fault(reason));
                 }
                 None => &[],
@@ -138,9 +171,9 @@ impl Texts<'_> {
         let narrow =
             |at: usize| usize::try_from(i32::from_le_bytes(*self.places.get(at..)?.first_chunk()?)).ok();
         let (start, end) = match self.text {
-            Text::Narrow => (narrow(4 * row)?, narrow(4 * row + 4)?),
-            Text::Wide => (wide(8 * row)?, wide(8 * row + 8)?),
-            Text::Views => {
+            TextLayout::Narrow => (narrow(4 * row)?, narrow(4 * row + 4)?),
+            TextLayout::Wide => (wide(8 * row)?, wide(8 * row + 8)?),
+            TextLayout::Views => {
                 let at = 16 * row;
                 let length = narrow(at)?;
                 if length <= SHORT {
@@ -154,13 +187,13 @@ impl Texts<'_> {
     }
 }
 
-/// A bit of a buffer of bits; those that are not there are not set.
+/// A bit of a buffer; missing bits are not set.
 pub(super) fn bit(bits: &[u8], at: usize) -> bool {
     bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
 }
 
-/// A whole number that fills these bytes, the lowest first; `None` for other types.
-pub(super) fn whole(bytes: &[u8], kind: NumberType) -> Option<i128> {
+/// The little-endian integer of some bytes; `None` for other types.
+pub(super) fn integer(bytes: &[u8], kind: NumberType) -> Option<i128> {
     let unsigned = bytes.iter().rev().fold(0, |number, byte| number << 8 | i128::from(*byte));
     let span = 1_i128 << (8 * bytes.len().min(8));
     match kind {
@@ -177,11 +210,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_keep_their_sign_and_every_digit() {
-        assert_eq!(whole(&[0xff], NumberType::I8), Some(-1));
-        assert_eq!(whole(&[0xff], NumberType::U8), Some(255));
-        assert_eq!(whole(&i64::MIN.to_le_bytes(), NumberType::I64), Some(i64::MIN.into()));
-        assert_eq!(whole(&u64::MAX.to_le_bytes(), NumberType::U64), Some(u64::MAX.into()));
-        assert_eq!(whole(&[0; 4], NumberType::F32), None);
+    fn integers_keep_their_sign_and_every_digit() {
+        assert_eq!(integer(&[0xff], NumberType::I8), Some(-1));
+        assert_eq!(integer(&[0xff], NumberType::U8), Some(255));
+        assert_eq!(integer(&i64::MIN.to_le_bytes(), NumberType::I64), Some(i64::MIN.into()));
+        assert_eq!(integer(&u64::MAX.to_le_bytes(), NumberType::U64), Some(u64::MAX.into()));
+        assert_eq!(integer(&[0; 4], NumberType::F32), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What came together.
+//! A summary of joined views.
 
 use std::fmt;
 
@@ -8,46 +8,46 @@ use rayon::prelude::*;
 
 use crate::ids::near;
 
-/// What a join found. `Display` writes it as a few lines for people.
+/// A summary of joined views. `Display` writes it as a few lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Account {
-    /// Instances in all.
+    /// The number of instances.
     pub instances: usize,
-    /// Instances that every view shows.
+    /// Instances that are present in every view.
     pub in_every_view: usize,
-    /// One for each view.
+    /// The summary of each view.
     pub views: Vec<ViewAccount>,
-    /// The IDs of instances that were dropped because no view shows them.
+    /// The IDs of instances that are present in no view and were dropped.
     pub dropped: Vec<String>,
-    /// What is odd about the data, though they can be worked with: a sentence each.
+    /// Warnings about the data.
     pub remarks: Vec<String>,
 }
 
-/// What became of one view.
+/// A summary of one view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ViewAccount {
     /// Its name.
     pub name: String,
-    /// Instances that it shows.
+    /// Instances that are present.
     pub present: usize,
-    /// Instances that it alone shows.
+    /// Instances that are present in this view only.
     pub alone: usize,
     /// Rows that the mask hides.
     pub masked: usize,
-    /// Other rows that are missing because they hold no value.
+    /// Other rows that are missing because they have no value.
     pub empty: usize,
     /// Values that were replaced by the mean of their feature.
     pub imputed: usize,
-    /// Values that are missing inside rows that hold others.
+    /// Missing values in rows with other values.
     pub missing: usize,
-    /// The rows that lack them.
+    /// The number of these rows.
     pub partial: usize,
 }
 
 impl Account {
-    /// `apart`: views need have nothing in common.
+    /// With `apart`, views may have nothing in common.
     pub(super) fn of(
         views: &Views<'_>,
         mut accounts: Vec<ViewAccount>,
@@ -55,7 +55,7 @@ impl Account {
         apart: bool,
     ) -> Self {
         let (instances, count) = (views.instances(), views.len());
-        // Instances that every view shows, and for each view those that it shows and those that it alone shows.
+        // Instances that are present in every view, in each view, and in each view only.
         let none = || (0, vec![(0, 0); count]);
         let (in_every_view, shown) = (0..instances)
             .into_par_iter()
@@ -94,7 +94,7 @@ impl fmt::Display for Account {
                 (view.masked, "hidden by the mask", true),
                 (view.empty, "without any value", true),
             ];
-            for (count, what, _) in notes.iter().filter(|(count, _, told)| *count > 0 && *told) {
+            for (count, what, _) in notes.iter().filter(|(count, _, shown)| *count > 0 && *shown) {
                 write!(f, ", {count} {what}")?;
             }
             if view.imputed > 0 {
@@ -118,12 +118,12 @@ impl fmt::Display for Account {
     }
 }
 
-/// A view shares few instances where it has fewer in common with the others than this share of what it could have.
+/// A view shares few instances if it has less than this share of the possible ones in common with the others.
 const FEW: f64 = 0.2;
-/// IDs that are told as examples.
+/// IDs that are listed as examples.
 const EXAMPLES: usize = 2;
 
-/// Says that a view has few instances in common with the others, if one has.
+/// The warning that a view has few instances in common with the others.
 fn few_shared(views: &Views<'_>, accounts: &[ViewAccount]) -> Option<String> {
     let shares_few = |own: &ViewAccount| {
         let shared = own.present - own.alone;
@@ -143,7 +143,7 @@ fn few_shared(views: &Views<'_>, accounts: &[ViewAccount]) -> Option<String> {
     let near = near(&lists.collect::<Vec<Vec<String>>>()).filter(|near| near.shared[odd] > 2 * shared);
     let hint = near.map_or_else(String::new, |near| format!("; with {near} there are {}", near.shared[odd]));
     Some(format!(
-        "view {} has only {shared} of its {} instances in common with others: {} are there alone, {} elsewhere{hint}",
+        "view {} has only {shared} of its {} instances in common with others: it alone has {}, others have {}{hint}",
         quoted(&own.name),
         own.present,
         list(here.iter().map(|id| quoted(id))),

@@ -5,13 +5,25 @@ use daimc::source::Buffer;
 use daimc::text::quoted;
 use rayon::prelude::*;
 
+use super::account::ViewAccount;
 use super::origin::Origin;
-use super::{Nan, ViewAccount, id};
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Stored, Table};
 
-/// Takes rows without any value as missing, and counts, refuses or imputes the missing values of other rows. Rows that
-/// are not `present` are not looked at.
+/// Treatment of rows in which some values are missing, but not all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nan {
+    /// They stay missing: fits and models use the observed values. In sparse tables this is an error, like [`Nan::Error`].
+    #[default]
+    Model,
+    /// An error that names the first such value.
+    Error,
+    /// Each is replaced by the mean of its feature over the present instances of the view.
+    Mean,
+}
+
+/// Marks rows without any value as missing, and counts, refuses or imputes the missing values of other rows. Rows that are not
+/// `present` are skipped.
 pub(super) fn close(
     table: &mut Table,
     present: &mut [bool],
@@ -31,7 +43,7 @@ pub(super) fn close(
     Ok(account)
 }
 
-/// Whether a row holds no value.
+/// Whether a row has no value.
 pub(super) fn is_empty(table: &Table, row: usize) -> bool {
     fn none<T: Real>(table: &Table, values: &[T]) -> bool {
         count_missing(values) == table.columns
@@ -83,7 +95,7 @@ impl Gaps<'_> {
         Ok(ViewAccount { imputed, ..account })
     }
 
-    /// As for dense rows; what is not stored is zero and not missing.
+    /// As for dense rows; entries that are not stored are zero, not missing.
     fn sparse<T: Real>(&self, csr: &mut Csr<T>, present: &mut [bool]) -> Result<ViewAccount> {
         let Csr { offsets, columns, values } = csr;
         let range = |row: usize| offsets[row]..offsets[row + 1];
@@ -111,7 +123,7 @@ impl Gaps<'_> {
         Ok(ViewAccount { imputed, ..account })
     }
 
-    /// Values on disk are left as they are: what is missing was counted when they were written.
+    /// Values on disk are not changed; missing ones were counted when they were written.
     fn stored(&self, stored: &Stored, present: &mut [bool]) -> Result<ViewAccount> {
         let missing: Vec<usize> = stored.missing.iter().map(|count| *count as usize).collect();
         let account = self.hide_empty(&missing, present);
@@ -123,11 +135,11 @@ impl Gaps<'_> {
         if self.nan == Nan::Mean {
             let reason = "values are missing within rows, and the data do not fit into memory, where they could be filled in: \
                           fill them in, allow more memory (--memory), or leave them missing (--nan model)";
-            return Err(Error::Data { place: self.table.place(), reason: reason.into() });
+            return Err(self.table.place().fault(reason));
         }
         let mut buffer = Buffer::default();
         let read = stored.rows.read(first..first + 1, &mut buffer);
-        read.map_err(|error| Error::Data { place: self.table.place(), reason: error.to_string() })?;
+        read.map_err(|error| self.table.place().fault(error.to_string()))?;
         let at = match stored.layout() {
             Layout::DenseF32 | Layout::SparseF32 => first_missing(&buffer.f32),
             Layout::DenseF64 | Layout::SparseF64 => first_missing(&buffer.f64),
@@ -154,11 +166,11 @@ impl Gaps<'_> {
             "feature {} has no value in any instance that the view shows, so it has no mean: leave it out",
             quoted(&self.feature(column))
         );
-        Err(Error::Data { place: self.table.place(), reason })
+        Err(self.table.place().fault(reason))
     }
 
     fn refuse(&self, row: usize, column: usize) -> Error {
-        // What a sparse table does not store is zero, so that it cannot lack a value.
+        // Entries that a sparse table does not store are zero: it cannot leave a value missing.
         let advice = if self.nan == Nan::Error {
             "fill it in, make the whole row NA, or leave it missing (--nan model)"
         } else {
@@ -167,9 +179,9 @@ impl Gaps<'_> {
         let reason = format!(
             "feature {} of instance {} is missing, but others of that row are not: {advice}",
             quoted(&self.feature(column)),
-            quoted(&id(self.table, row))
+            quoted(&self.table.id(row))
         );
-        Error::Data { place: self.origin.cell(row, column), reason }
+        self.origin.cell(row, column).fault(reason)
     }
 
     fn feature(&self, column: usize) -> String {
@@ -177,13 +189,13 @@ impl Gaps<'_> {
     }
 }
 
-/// The account of a view some of whose rows lack values, so many each.
+/// The account of a view with missing values in some rows.
 fn lacking(account: ViewAccount, missing: &[usize], rows: &[usize]) -> ViewAccount {
     let cells = rows.iter().map(|&row| missing[row]).sum();
     ViewAccount { missing: cells, partial: rows.len(), ..account }
 }
 
-/// For each feature the sum of its values and their number, missing ones left out, and the number of these.
+/// For each feature the sum and the number of its observed values, and the number of its missing values.
 struct ColumnTotals {
     totals: Vec<f64>,
     counts: Vec<usize>,
@@ -198,7 +210,7 @@ impl ColumnTotals {
         Self { totals: vec![0.0; features], counts: vec![0; features], missing: vec![0; features] }
     }
 
-    /// The sums over all rows, each of which `add` adds; they do not depend on the number of threads.
+    /// The sums over all rows, which `add` adds one by one; they do not depend on the number of threads.
     fn of(features: usize, rows: usize, add: impl Fn(usize, &mut Self) + Sync) -> Self {
         let block = |block: usize| {
             let mut sums = Self::new(features);

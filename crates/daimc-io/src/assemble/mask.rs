@@ -1,27 +1,26 @@
-//! The mask: a table that says which instances each view shows.
+//! The mask: a table of the instances that are present in each view.
 
 use std::path::Path;
 
 use daimc::text::{list, quoted};
 
-use super::id;
 use crate::ids::{Index, Matching};
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result, Table};
 
-/// What each view shows.
+/// The present instances of each view.
 pub(super) struct Mask {
     rows: Index,
-    /// For each view, whether it shows the instance of a row.
+    /// For each view, whether the instance of a row is present.
     shown: Vec<Vec<bool>>,
 }
 
 impl Mask {
-    /// Reads a mask for these tables, which must be about the same views and the same instances.
+    /// Reads a mask for these tables, which must have the same views and instances.
     pub fn read(path: &Path, tables: &[(String, Table)], matching: &Matching) -> Result<Self> {
         let refuse = |reason: String| Err(Error::in_file(path, reason));
-        let (mut records, _) = records(path, Opened::new(path, false)?)?;
+        let (mut records, _) = records::read(path, Opened::new(path, false)?)?;
         let header = records.remove(0).fields;
         if records.is_empty() {
             return refuse("the mask has a header but no row: an ID, and 0 or 1 for each view".into());
@@ -46,12 +45,12 @@ impl Mask {
         }
         let (mut ids, mut lines, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for Record { line, fields } in records {
-            let place = |column| Place { line: Some(line), column, ..Place::file(path) };
+            let place = |column| Place { column, ..Place::line(path, line) };
             if fields.len() != columns.len() + 1 {
                 let (found, expected) = (fields.len(), columns.len() + 1);
                 let reason =
                     format!("{found} fields where {expected} are expected: an ID, and 0 or 1 for each view");
-                return Err(Error::Data { place: place(None), reason });
+                return Err(place(None).fault(reason));
             }
             for (at, (value, view)) in fields[1..].iter().zip(columns).enumerate() {
                 let Some(shown) = bit(value) else {
@@ -61,7 +60,7 @@ impl Mask {
                         quoted(view),
                         quoted(&fields[0])
                     );
-                    return Err(Error::Data { place: place(Some(at + 2)), reason });
+                    return Err(place(Some(at + 2)).fault(reason));
                 };
                 values.push(shown);
             }
@@ -76,13 +75,13 @@ impl Mask {
             };
             shown.push(values.iter().skip(column).step_by(columns.len()).copied().collect());
         }
-        let at = |row: usize| Place { line: Some(lines[row]), column: Some(1), ..Place::file(path) };
+        let at = |row: usize| Place { column: Some(1), ..Place::line(path, lines[row]) };
         let mut rows = Index::new(matching);
         for (row, id) in ids.iter().enumerate() {
             if let Some(first) = rows.insert(id, row) {
                 let (id, earlier) = (quoted(id), lines[first]);
                 let reason = format!("the ID {id} is also that of line {earlier}: delete one of the two");
-                return Err(Error::Data { place: at(row), reason });
+                return Err(at(row).fault(reason));
             }
         }
         let mask = Self { rows, shown };
@@ -90,10 +89,10 @@ impl Mask {
         Ok(mask)
     }
 
-    /// Which rows of the table of a view are shown.
+    /// The present rows of the table of a view.
     pub fn rows(&self, view: usize, table: &Table) -> Vec<bool> {
-        // Every instance has a row: that was checked.
-        let shown = |row| self.rows.get(&id(table, row)).is_some_and(|at| self.shown[view][at]);
+        // `check_instances` ensures that every instance has a row.
+        let shown = |row| self.rows.get(&table.id(row)).is_some_and(|at| self.shown[view][at]);
         (0..table.rows).map(shown).collect()
     }
 
@@ -107,7 +106,7 @@ impl Mask {
         let mut known = vec![false; ids.len()];
         let (mut absent, mut count) = (None, 0);
         for (name, table) in tables {
-            for id in (0..table.rows).map(|row| id(table, row)) {
+            for id in (0..table.rows).map(|row| table.id(row)) {
                 if let Some(row) = self.rows.get(&id) {
                     known[row] = true;
                 } else {
@@ -129,11 +128,11 @@ impl Mask {
             "the instance {} is in no view: delete its row from the mask, or check the IDs",
             quoted(&ids[row])
         );
-        Err(Error::Data { place: at(row), reason })
+        Err(at(row).fault(reason))
     }
 }
 
-/// Whether a field of a mask shows an instance, also in the words of R and pandas.
+/// The value of a field of a mask, also in the words of R and pandas.
 fn bit(field: &str) -> Option<bool> {
     match field.to_ascii_lowercase().as_str() {
         "1" | "1.0" | "true" | "t" | "yes" => Some(true),

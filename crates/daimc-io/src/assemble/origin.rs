@@ -1,14 +1,13 @@
-//! Where values come from, for messages that name the file, the line and the column.
+//! The origin of values, for messages that name the file, the line and the column.
 
 use std::collections::{HashMap, HashSet};
 
 use daimc::text::{list, plain, quoted};
 
-use super::id;
 use crate::ids::near;
 use crate::{Error, Place, Result, Table};
 
-/// What is left of a table's origin when its values have become a view.
+/// The origin of a table whose values became a view.
 pub(super) struct Origin {
     name: String,
     place: Place,
@@ -46,7 +45,7 @@ impl Origin {
         Place { line: self.line(row), ..self.place.clone() }
     }
 
-    /// Says that rows `first` and `second` have the same ID.
+    /// The error that rows `first` and `second` have the same ID.
     pub fn twice(&self, id: &str, first: usize, second: usize) -> Error {
         let earlier = match self.id(first) {
             Place { line: Some(line), .. } => format!("line {line}"),
@@ -57,7 +56,7 @@ impl Origin {
             "the ID {} is also that of {earlier}: an instance has one row in a view, so rename or delete one of the two",
             quoted(id)
         );
-        Error::Data { place: self.id(second), reason }
+        self.id(second).fault(reason)
     }
 
     fn line(&self, record: usize) -> Option<usize> {
@@ -65,20 +64,17 @@ impl Origin {
     }
 }
 
-/// Says of an error of the views where in which file its cause is.
+/// Adds the place in a file to an error of the views.
 pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
     let find = |view: &str| origins.iter().find(|origin| origin.name == view);
     match &error {
         daimc::Error::NotFinite { view, row, id, column, feature, value } => match find(view) {
-            Some(origin) => Error::Data {
-                place: origin.cell(*row, *column),
-                reason: format!(
+            Some(origin) => origin.cell(*row, *column).fault(format!(
                     "the value of feature {} of instance {} is {value}: write NA in the whole row if the instance is \
                      missing, or a finite value",
                     quoted(feature),
                     quoted(id)
-                ),
-            },
+            )),
             None => error.into(),
         },
         daimc::Error::DuplicateId { view, id, first, second } => match find(view) {
@@ -89,17 +85,17 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
     }
 }
 
-/// Fails if a table lists no ID that another one lists.
+/// Fails if a table has no ID in common with another one.
 pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
     let mut lister = HashMap::new();
     let mut shares = vec![tables.len() < 2; tables.len()];
-    // Row by row through all tables: those that list the same IDs alike are soon known to.
+    // Row by row through all tables, which finds common IDs soon if tables have the same order.
     for row in 0..tables.iter().map(|(_, table)| table.rows).max().unwrap_or(0) {
         if shares.iter().all(|shares| *shares) {
             return Ok(());
         }
         for (v, (_, table)) in tables.iter().enumerate().filter(|(_, (_, table))| row < table.rows) {
-            let first = *lister.entry(id(table, row)).or_insert(v);
+            let first = *lister.entry(table.id(row)).or_insert(v);
             if first != v {
                 (shares[first], shares[v]) = (true, true);
             }
@@ -115,13 +111,13 @@ pub(super) fn refuse_disjoint(tables: &[(String, Table)]) -> Result<()> {
         examples(other),
         way_out(tables, odd)
     );
-    Err(Error::Data { place: table.place(), reason })
+    Err(table.place().fault(reason))
 }
 
-/// What would make the instances of a view those of another.
+/// The options that would match the instances of a view with those of another.
 fn way_out(tables: &[(String, Table)], odd: usize) -> String {
     let ids = |v: usize| tables[v].1.ids.iter().flatten().map(String::as_str).collect::<HashSet<_>>();
-    // Of two tables of which each could be the turned one, the other way round, more titles tell.
+    // If either of two tables could be the transposed one, the number of matching titles decides.
     let turned = (0..tables.len()).filter(|&v| !tables[v].1.transposed).map(|turned| {
         let others = (0..tables.len()).filter(|&v| v != turned && (turned == odd || v == odd)).map(ids);
         let titles = || tables[turned].1.features.iter().flatten();
@@ -149,5 +145,5 @@ fn way_out(tables: &[(String, Table)], odd: usize) -> String {
 }
 
 fn examples(table: &Table) -> String {
-    list((0..table.rows.min(3)).map(|row| quoted(&id(table, row)).to_string()))
+    list((0..table.rows.min(3)).map(|row| quoted(&table.id(row)).to_string()))
 }

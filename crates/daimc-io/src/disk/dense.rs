@@ -5,15 +5,15 @@ use std::ops::Range;
 use daimc::Layout;
 use daimc::source::{Buffer, ReadError, RowStore};
 
-use super::Watched;
+use super::watched::Watched;
 use crate::Precision;
 use crate::number::{Encoding, Target};
 
-/// Numbers one after the other: row by row, or column by column.
+/// Consecutive numbers in row-major or column-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct Dense {
     pub file: Watched,
-    /// Where the first number is.
+    /// The position of the first number.
     pub offset: u64,
     pub rows: usize,
     pub columns: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Dense {
     pub precision: Precision,
 }
 
-/// Bytes of columns that are turned into rows at a time, at most.
+/// The most bytes of columns that are transposed at a time.
 const STRIP: usize = 1 << 22;
 
 impl Dense {
@@ -79,7 +79,7 @@ impl Dense {
         if !self.by_column {
             let mut rest = rows;
             while let Some(&first) = rest.first() {
-                // Rows that follow each other are read at once.
+                // Consecutive rows are read at once.
                 let run = rest.iter().zip(first..).take_while(|(row, expected)| *row == expected).count();
                 self.numbers(first as usize * self.columns, run * self.columns, bytes, out)?;
                 rest = &rest[run..];

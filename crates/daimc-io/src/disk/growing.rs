@@ -1,10 +1,11 @@
-//! Values that come in the order in which they are kept.
+//! Values that are appended in their final order.
 
-use super::{Keep, Spool};
+use super::options::Keep;
+use super::spool::Spool;
 use crate::real::Real;
 use crate::{Error, Result};
 
-/// Values in memory as long as they may be there, then in a spool file.
+/// Values in memory up to the limit, then in a spool file.
 pub(crate) struct Growing<'a, T> {
     keep: Keep<'a>,
     values: Vec<T>,
@@ -22,7 +23,7 @@ impl<'a, T: Real> Growing<'a, T> {
         Ok(Self { keep, values: Vec::new(), spool: keep.disk().map(Spool::new).transpose()? })
     }
 
-    /// Appends values. Where they stay in memory, `reserve` makes room for them.
+    /// Appends values. `reserve` is called to reserve memory, if they stay there.
     pub fn append(&mut self, more: &[T], reserve: impl FnOnce(&mut Vec<T>) -> Result<()>) -> Result<()> {
         if self.spool.is_none() {
             let bytes = size_of_val(&*self.values) + size_of_val(more);

@@ -1,36 +1,38 @@
-//! Brings the entries of a sparse matrix, which come in any order, into rows, with little memory.
+//! Sorts the entries of a sparse matrix by row, with little memory.
 //!
-//! All entries are written to a spool file and counted by row. Rows are then taken together in buckets that fit into memory;
-//! the entries are scattered to them in a second file, in which the counts tell where each bucket is; and each bucket is read
-//! and sorted. No step changes the order of entries of one place, so that sums are those of a reader in memory.
+//! All entries are written to a spool file and counted by row. Consecutive rows form buckets that fit into memory. The entries are
+//! scattered to the buckets in a second file, whose positions follow from the counts; then each bucket is read and sorted. Every
+//! step keeps the order of duplicate entries, so that their sums equal those of a sort in memory.
 
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 
-use super::compressed::Writer;
-use super::{Disk, Progress, Spool, Stored, Watched};
-use crate::input::write_at;
+use super::options::{Disk, Progress};
+use super::spool::Spool;
+use super::watched::Watched;
+use super::writer::Writer;
+use crate::positioned::write_at;
 use crate::real::Real;
 use crate::sparse::{Shape, out_of_range};
-use crate::{Csr, Place, Result};
+use crate::{Csr, Place, Result, Stored};
 
-/// Entries, and rows, of a bucket, unless there would be too many buckets.
+/// Entries, and rows, of a bucket, and the most buckets, beyond which buckets are larger.
 const BUCKET: usize = 1 << 20;
 const BUCKETS: usize = 1 << 10;
 
-/// Bytes that wait to be written to the file, and to each bucket.
+/// Bytes that are buffered for the file, and for each bucket.
 const WAITING: usize = 1 << 16;
 const WAITING_IN_BUCKET: usize = 1 << 14;
 
-/// Entries to be brought into rows.
+/// Entries in any order, to be sorted by row.
 pub(crate) struct Sorter<T> {
     disk: Disk,
     place: Place,
     shape: Shape,
     out: Spool,
     waiting: Vec<u8>,
-    /// One further than the row, how many entries it has.
+    /// The number of entries of row i, at i + 1.
     counts: Vec<usize>,
     last: u32,
     in_order: bool,
@@ -42,7 +44,7 @@ impl<T: Real> Sorter<T> {
     const ENTRY: usize = 8 + size_of::<T>();
 
     pub fn new(disk: &Disk, place: &Place, shape: Shape) -> Result<Self> {
-        let mut counts = place.room(shape.rows + 1)?;
+        let mut counts = place.allocate(shape.rows + 1)?;
         counts.resize(shape.rows + 1, 0);
         Ok(Self {
             disk: disk.clone(),
@@ -75,7 +77,7 @@ impl<T: Real> Sorter<T> {
         Ok(())
     }
 
-    /// The matrix. Entries of the same place are added up.
+    /// Returns the matrix. Duplicate entries are summed.
     pub fn finish(self) -> Result<Stored> {
         let Self { disk, place, shape, mut out, waiting, counts: mut offsets, in_order, .. } = self;
         out.write_bytes(&waiting)?;
@@ -93,7 +95,7 @@ impl<T: Real> Sorter<T> {
             let offsets = &offsets[bounds[0]..=bounds[1]];
             let start = offsets[0];
             let count = offsets[offsets.len() - 1] - start;
-            place.ask((count as u64).saturating_mul(2 * Self::ENTRY as u64))?;
+            place.check_memory((count as u64).saturating_mul(2 * Self::ENTRY as u64))?;
             bytes.resize(count * Self::ENTRY, 0);
             read(&disk, &file, &mut bytes, (start * Self::ENTRY) as u64)?;
             let mut rows = Csr {
@@ -138,7 +140,7 @@ impl<T: Real> Sorter<T> {
                     flush(bucket, &mut waiting[bucket])?;
                 }
             }
-            disk.tell(Progress::Ordered(bytes.len() as u64))?;
+            disk.report(Progress::Ordered(bytes.len() as u64))?;
         }
         for (bucket, bytes) in waiting.iter_mut().enumerate() {
             flush(bucket, bytes)?;
@@ -158,7 +160,7 @@ fn buckets(offsets: &[usize]) -> Vec<usize> {
     let mut buckets = vec![0];
     let mut first = 0;
     while first < rows {
-        // A row that is larger is a bucket of its own.
+        // A larger row is a bucket of its own.
         let fit = offsets[first + 1..=(first + BUCKET).min(rows)]
             .partition_point(|end| end - offsets[first] <= most);
         first += fit.max(1);
@@ -193,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn many_buckets_give_what_memory_gives() {
+    fn buckets_give_the_same_matrix_as_a_sort_in_memory() {
         let shape = Shape { rows: 5000, columns: 700 };
         let mut state = 1_u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        // Some places come more than once, and their sums depend on the order.
+        // Some entries are duplicates, whose sums depend on the order.
         let entries: Vec<(u32, u32, f64)> = (0..3_000_000)
             .map(|_| (draw(5000) as u32, draw(700) as u32, 1.0 / (1.0 + draw(1000) as f64)))
             .collect();
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_larger_than_a_bucket_is_one() {
+    fn a_large_row_is_a_bucket_of_its_own() {
         assert_eq!(buckets(&[0, 3 * BUCKET, 3 * BUCKET, 3 * BUCKET + 5]), [0, 1, 3]);
         assert_eq!(buckets(&[0, 0, 0, 0]), [0, 3]);
     }

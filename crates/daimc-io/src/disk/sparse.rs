@@ -1,19 +1,19 @@
-//! A sparse matrix in files: the columns of all entries, and their values. Where rows begin is kept in memory.
+//! A sparse matrix whose columns and values are in files, and whose row offsets are in memory.
 
 use std::ops::Range;
 
 use daimc::Layout;
 use daimc::source::{Buffer, ReadError, RowStore};
 
-use super::Watched;
+use super::watched::Watched;
 use crate::Precision;
 use crate::number::{Encoding, Target};
 
-/// Numbers one after the other in a file.
+/// Consecutive numbers in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub file: Watched,
-    /// Where the first number is.
+    /// The position of the first number.
     pub offset: u64,
     pub encoding: Encoding,
 }

@@ -1,4 +1,4 @@
-//! Writes a table to a file of plain numbers.
+//! Spool files of plain numbers.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use daimc::source::{Buffer, RowStore};
 
-use super::compressed::Writer;
-use super::{Dense, Disk, Progress, Stored, Watched};
-use crate::number::{Encoding, NumberType};
+use super::dense::Dense;
+use super::options::{Disk, Progress};
+use super::watched::Watched;
 use crate::real::Real;
-use crate::{Cells, Csr, Place, Precision, Result, memory};
+use crate::{Result, Stored, memory};
 
-/// A spool file that is written, from its start to its end.
+/// A spool file that is written sequentially.
 #[derive(Debug)]
 pub(crate) struct Spool {
     disk: Disk,
     out: BufWriter<File>,
     bytes: Vec<u8>,
     written: u64,
-    /// The longest that a file may be.
+    /// The maximum length of a file.
     longest: u64,
     stage: fn(u64) -> Progress,
 }
 
-/// Bytes of rows that are turned at a time, at least and at most: the more, the longer are the parts of columns that are read.
+/// The least and the most bytes of rows that are transposed at a time: more bytes mean longer reads of each column.
 const TURNED: [u64; 2] = [16 << 20, 1 << 30];
 
 impl Spool {
-    /// A new file, for what is read.
+    /// A new file for values that are read.
     pub fn new(disk: &Disk) -> Result<Self> {
         let file = tempfile::tempfile_in(&disk.folder).map_err(|source| disk.failed(source))?;
         let out = BufWriter::with_capacity(1 << 20, file);
@@ -36,7 +36,7 @@ impl Spool {
         Ok(Self { disk: disk.clone(), out, bytes: Vec::new(), written: 0, longest: longest(), stage })
     }
 
-    /// A new file, for what is brought into order.
+    /// A new file for values that are reordered.
     pub fn ordered(disk: &Disk) -> Result<Self> {
         Ok(Self { stage: Progress::Ordered, ..Self::new(disk)? })
     }
@@ -44,7 +44,7 @@ impl Spool {
     /// A new file of this length, to be written in any order.
     pub fn of_length(disk: &Disk, length: u64) -> Result<File> {
         let file = Self::new(disk)?;
-        // Past the limit of the process the system would not refuse to write, but end the process.
+        // Beyond the limit of the process, writing would end the process instead of failing.
         if length > file.longest {
             return Err(disk.failed(io::ErrorKind::FileTooLarge.into()));
         }
@@ -82,10 +82,10 @@ impl Spool {
             self.out.write_all(bytes)
         };
         written.map_err(|source| self.disk.failed(source))?;
-        self.disk.tell((self.stage)(count))
+        self.disk.report((self.stage)(count))
     }
 
-    /// The file that was written, at its start.
+    /// The file, at its start.
     pub fn into_file(self) -> Result<File> {
         let Self { disk, out, .. } = self;
         let mut file = out.into_inner().map_err(|error| disk.failed(error.into_error()))?;
@@ -93,20 +93,19 @@ impl Spool {
         Ok(file)
     }
 
-    /// What was written, to be read.
+    /// The file, for reading.
     pub fn finish(self) -> Result<Watched> {
         let folder = self.disk.folder.clone();
         Ok(Watched::own(self.into_file()?, &folder))
     }
 
-    /// The numbers that were written, as a matrix: row by row, or column by column. Columns are turned into rows, in another
-    /// file, since they are read often.
+    /// The numbers as a matrix in row-major or column-major order. Columns are transposed into another file, since rows are read
+    /// often.
     pub fn dense<T: Real>(self, rows: usize, columns: usize, by_column: bool) -> Result<Stored> {
         let disk = self.disk.clone();
         let file = self.finish()?;
-        let kind = if T::PRECISION == Precision::F32 { NumberType::F32 } else { NumberType::F64 };
-        let encoding = Encoding { kind, big_endian: false };
-        let dense = Dense { file, offset: 0, rows, columns, by_column, encoding, precision: T::PRECISION };
+        let (encoding, precision) = (T::ENCODING, T::PRECISION);
+        let dense = Dense { file, offset: 0, rows, columns, by_column, encoding, precision };
         let mut missing = vec![0; rows];
         let mut buffer = Buffer::default();
         let mut turned = by_column.then(|| Self::ordered(&disk)).transpose()?;
@@ -121,7 +120,7 @@ impl Spool {
             }
             match &mut turned {
                 Some(turned) => turned.write(values)?,
-                None => disk.tell(Progress::Ordered(0))?,
+                None => disk.report(Progress::Ordered(0))?,
             }
         }
         let stored = match turned {
@@ -130,33 +129,9 @@ impl Spool {
         };
         Ok(Stored { rows: Arc::new(stored), missing: Arc::new(missing) })
     }
-
-    /// The values of a table, which are in memory.
-    pub fn cells(disk: &Disk, place: &Place, rows: usize, columns: usize, cells: Cells) -> Result<Stored> {
-        match cells {
-            Cells::DenseF32(values) => Self::values(disk, rows, columns, values),
-            Cells::DenseF64(values) => Self::values(disk, rows, columns, values),
-            Cells::SparseF32(csr) => Self::csr(disk, place, columns, &csr),
-            Cells::SparseF64(csr) => Self::csr(disk, place, columns, &csr),
-            Cells::Stored(stored) => Ok(stored),
-        }
-    }
-
-    fn values<T: Real>(disk: &Disk, rows: usize, columns: usize, values: Vec<T>) -> Result<Stored> {
-        let mut spool = Self::new(disk)?;
-        spool.write(&values)?;
-        drop(values);
-        spool.dense::<T>(rows, columns, false)
-    }
-
-    fn csr<T: Real>(disk: &Disk, place: &Place, columns: usize, csr: &Csr<T>) -> Result<Stored> {
-        let mut writer = Writer::new(place, Self::new(disk)?, Self::new(disk)?, csr.offsets.len() - 1)?;
-        writer.append(csr)?;
-        writer.finish::<T>(columns)
-    }
 }
 
-/// The longest that a file of this process may be: where more is written, the system ends the process with a signal.
+/// The maximum length of a file of this process. Writing more ends the process with a signal.
 #[cfg(unix)]
 fn longest() -> u64 {
     use rustix::process::{Resource, getrlimit};

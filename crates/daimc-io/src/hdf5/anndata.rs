@@ -1,16 +1,25 @@
-//! Annotated data: matrices `X`, `layers/…`, `raw` and `obsm/…` of instances that the table `obs` names, and files with several of
-//! them, the modalities.
+//! Annotated data: matrices `X`, `layers/…`, `raw` and `obsm/…` with the instances of the table `obs`, and files with several
+//! modalities.
 
 use daimc::text::quoted;
 use hdf5_pure::{AttrValue, Group};
 
-use super::Obs;
+use super::array::Array;
 use super::column::{columns, index, values};
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::{Container, Node};
 use crate::Result;
+use crate::listing::list_names;
 
-/// The matrix that a part of annotated data is: `X`, `layers/NAME`, `raw` or `obsm/NAME`.
+/// The table of instances of annotated data.
+pub struct Obs {
+    pub ids: Vec<String>,
+    pub titles: Vec<String>,
+    /// The values of each column; `None` for missing ones.
+    pub columns: Vec<Vec<Option<String>>>,
+}
+
+/// The matrix of a part of annotated data: `X`, `layers/NAME`, `raw` or `obsm/NAME`.
 pub(super) fn matrix(container: &Container, group: &Group, part: &str) -> Result<Named> {
     let part = part.trim_matches('/');
     let (folder, name) = part.split_once('/').unwrap_or((part, ""));
@@ -37,7 +46,7 @@ pub(super) fn modality(container: &Container, modalities: &Group, part: Option<&
         (Some(part), _) => part.trim_matches('/'),
         (None, [only]) => only,
         (None, _) => {
-            let reason = format!("holds the modalities {}; pick one with ::NAME", super::list(&names));
+            let reason = format!("holds the modalities {}; pick one with ::NAME", list_names(&names));
             return Err(container.place.fault(reason));
         }
     };
@@ -47,7 +56,7 @@ pub(super) fn modality(container: &Container, modalities: &Group, part: Option<&
     let part = part.strip_prefix("mod/").unwrap_or(part);
     let (name, rest) = part.split_once('/').unwrap_or((part, "X"));
     let Some(group) = container.group(modalities, name)? else {
-        let reason = format!("has no modality {}; it holds {}", quoted(name), super::list(&names));
+        let reason = format!("has no modality {}; it holds {}", quoted(name), list_names(&names));
         return Err(container.place.fault(reason));
     };
     matrix(container, &group, rest)
@@ -71,12 +80,12 @@ pub(super) fn labels(
     let names = columns(container, group, "obs")?;
     let Some(column) = column else {
         let reason =
-            format!("has the columns {}; pick the one of the labels with ::obs/COLUMN", super::list(&names));
+            format!("has the columns {}; pick the one of the labels with ::obs/COLUMN", list_names(&names));
         return Err(container.place.fault(reason));
     };
     let name = column.strip_prefix("obs/").unwrap_or(column);
     let Some(labels) = values(container, group, "obs", name)? else {
-        let reason = format!("has no column {} in obs; it has {}", quoted(name), super::list(&names));
+        let reason = format!("has no column {} in obs; it has {}", quoted(name), list_names(&names));
         return Err(container.place.fault(reason));
     };
     let ids = index(container, group, "obs")?;
@@ -86,7 +95,7 @@ pub(super) fn labels(
     Ok((ids, labels))
 }
 
-/// All columns of the table of instances that have a value for each.
+/// All columns of the table of instances that are as long as the table.
 pub(super) fn attributes(container: &Container) -> Result<Obs> {
     let root = container.root();
     let mut obs = Obs { ids: index(container, &root, "obs")?, titles: Vec::new(), columns: Vec::new() };
@@ -125,7 +134,7 @@ pub(super) fn is_sparse(container: &Container, group: &Group) -> Result<bool> {
 pub(super) fn dense_or_sparse(container: &Container, node: &Node, path: &str) -> Result<Matrix> {
     let group = match node {
         Node::Dataset(dataset) => {
-            let array = super::array::Array::open(&container.place, dataset, &container.bytes)?;
+            let array = Array::open(&container.place, dataset, &container.bytes)?;
             return Ok(Matrix::Dense { array: Box::new(array), by_column: false });
         }
         Node::Group(group) => group,
@@ -156,7 +165,7 @@ pub(super) fn dense_or_sparse(container: &Container, node: &Node, path: &str) ->
     Ok(Matrix::Sparse(Box::new(Sparse { values, indices, offsets, shape, by_row, only: None })))
 }
 
-/// There is no such part: an error that lists those that there are.
+/// The error for an unknown part, which lists the known ones.
 fn no_part(container: &Container, group: &Group, part: &str) -> Result<crate::Error> {
     let mut parts = Vec::new();
     for (path, name) in [("X", "X"), ("raw/X", "raw")] {
@@ -169,6 +178,6 @@ fn no_part(container: &Container, group: &Group, part: &str) -> Result<crate::Er
             parts.extend(container.names(&group)?.into_iter().map(|name| format!("{folder}/{name}")));
         }
     }
-    let reason = format!("has no matrix {}; it holds {}", quoted(part), super::list(&parts));
+    let reason = format!("has no matrix {}; it holds {}", quoted(part), list_names(&parts));
     Ok(container.place.fault(reason))
 }

@@ -1,4 +1,4 @@
-//! A dataset of one or two dimensions whose elements all have the same size.
+//! A dataset of one or two dimensions with elements of fixed size.
 
 use std::io::Read;
 use std::ops::Range;
@@ -13,29 +13,29 @@ use crate::input::Random;
 use crate::number::{Encoding, NumberType, Target};
 use crate::{Place, Result};
 
-/// Elements that are read at a time where there are no chunks, or small ones.
+/// Elements that are read at a time, if chunks are not larger.
 const PIECE: usize = 1 << 21;
 
-/// An array whose claims fit the file.
+/// An array whose size was checked against the file.
 pub(crate) struct Array {
     pub place: Place,
     /// One or two dimensions.
     pub shape: Vec<usize>,
-    /// What its elements are.
+    /// The type of its elements.
     pub kind: Datatype,
     /// Bytes of an element.
     size: usize,
     bytes: Random,
-    lies: Lies,
+    storage: ElementStorage,
 }
 
-/// Where the elements are.
-enum Lies {
+/// The storage of the elements.
+enum ElementStorage {
     Inline(Vec<u8>),
-    Run(u64),
+    Contiguous(u64),
     Chunks(Chunks),
-    /// Nothing was ever written.
-    Nowhere,
+    /// No element was written.
+    Unwritten,
 }
 
 impl Array {
@@ -54,17 +54,17 @@ impl Array {
         let too_long =
             || place.fault("should be longer than the file can hold; copy it again or save it anew");
         let total = total.ok_or_else(too_long)? as u64;
-        let lies = match guarded(place, || dataset.layout())? {
+        let storage = match guarded(place, || dataset.layout())? {
             Layout::Compact { size } if size >= total && size <= bytes.length() => {
-                Lies::Inline(guarded(place, || dataset.read_raw())?)
+                ElementStorage::Inline(guarded(place, || dataset.read_raw())?)
             }
             Layout::Contiguous { address: Some(address), .. }
                 if address.checked_add(total).is_some_and(|end| end <= bytes.length()) =>
             {
-                Lies::Run(address)
+                ElementStorage::Contiguous(address)
             }
-            Layout::Contiguous { address: None, .. } if total <= bytes.length() => Lies::Nowhere,
-            Layout::Chunked { chunk_shape, .. } => Lies::Chunks(Chunks::open(
+            Layout::Contiguous { address: None, .. } if total <= bytes.length() => ElementStorage::Unwritten,
+            Layout::Chunked { chunk_shape, .. } => ElementStorage::Chunks(Chunks::open(
                 place,
                 dataset,
                 bytes,
@@ -77,7 +77,7 @@ impl Array {
             }
             _ => return Err(too_long()),
         };
-        Ok(Self { place: place.clone(), shape, kind, size, bytes: bytes.clone(), lies })
+        Ok(Self { place: place.clone(), shape, kind, size, bytes: bytes.clone(), storage })
     }
 
     /// Lines: rows of two dimensions, elements of one.
@@ -90,14 +90,14 @@ impl Array {
         self.shape.get(1).copied().unwrap_or(1)
     }
 
-    /// How many lines are best read together: whole chunks.
+    /// The number of lines to read at a time: whole chunks.
     pub fn step(&self) -> usize {
-        let height = if let Lies::Chunks(chunks) = &self.lies { chunks.height() } else { 1 };
+        let height = if let ElementStorage::Chunks(chunks) = &self.storage { chunks.height() } else { 1 };
         let lines = (PIECE / self.length().max(1)).max(1);
         lines.next_multiple_of(height).max(height)
     }
 
-    /// How numbers are written; an error where there are none.
+    /// The encoding of the numbers; an error for other types.
     pub fn encoding(&self) -> Result<Encoding> {
         encoding(&self.kind).ok_or_else(|| {
             self.place.fault(format!(
@@ -115,7 +115,7 @@ impl Array {
         Ok(numbers)
     }
 
-    /// An error unless it has one dimension.
+    /// Fails unless the array has one dimension.
     pub fn flat(&self) -> Result<()> {
         if self.shape.len() == 1 || self.length() == 1 {
             return Ok(());
@@ -123,10 +123,10 @@ impl Array {
         Err(self.place.fault("is a matrix where a list is needed; save it anew"))
     }
 
-    /// Room for so many numbers.
+    /// `count` zeros.
     pub fn zeroed<T: Pod>(&self, count: usize) -> Result<Vec<T>> {
         let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-        self.place.ask(bytes)?;
+        self.place.check_memory(bytes)?;
         bytemuck::try_zeroed_vec(count)
             .map_err(|()| self.place.unreadable(std::io::ErrorKind::OutOfMemory.into()))
     }
@@ -134,7 +134,7 @@ impl Array {
     /// Reads the numbers of some lines.
     pub fn numbers<T: Target>(&self, lines: Range<usize>, out: &mut [T]) -> Result<()> {
         let encoding = self.encoding()?;
-        if let Lies::Run(address) = self.lies {
+        if let ElementStorage::Contiguous(address) = self.storage {
             let first = address + self.before(lines.start) as u64;
             let parts = out.par_chunks_mut(PIECE).enumerate();
             let read = parts.map(|(at, out)| {
@@ -148,7 +148,7 @@ impl Array {
     /// The bytes of some lines.
     pub fn raw(&self, lines: Range<usize>) -> Result<Vec<u8>> {
         let mut out = self.zeroed(lines.len() * self.length() * self.size)?;
-        if let Lies::Run(address) = self.lies {
+        if let ElementStorage::Contiguous(address) = self.storage {
             let mut bytes = self.bytes.at(address + self.before(lines.start) as u64);
             bytes.read_exact(&mut out).map_err(|error| self.place.unreadable(error))?;
             return Ok(out);
@@ -162,7 +162,7 @@ impl Array {
         line * self.length() * self.size
     }
 
-    /// Fills the lines, which have `unit` numbers for each element; `put` makes these of bytes.
+    /// Fills the lines, which have `unit` numbers for each element; `put` converts bytes to them.
     fn fill<T: Pod + Send>(
         &self,
         lines: Range<usize>,
@@ -170,13 +170,13 @@ impl Array {
         out: &mut [T],
         put: impl Fn(&[u8], &mut [T]) + Sync,
     ) -> Result<()> {
-        let chunks = match &self.lies {
-            Lies::Chunks(chunks) => chunks,
-            Lies::Inline(bytes) => {
+        let chunks = match &self.storage {
+            ElementStorage::Chunks(chunks) => chunks,
+            ElementStorage::Inline(bytes) => {
                 put(&bytes[self.before(lines.start)..self.before(lines.end)], out);
                 return Ok(());
             }
-            Lies::Run(_) | Lies::Nowhere => return Ok(()),
+            ElementStorage::Contiguous(_) | ElementStorage::Unwritten => return Ok(()),
         };
         let width = self.length() * unit;
         let mut bands = Vec::new();
@@ -232,24 +232,13 @@ impl Array {
     }
 }
 
-/// How numbers of a type are written; `None` where it is no type of real numbers. Booleans are an enumeration.
+/// The encoding of a type of real numbers; `None` for other types. Booleans are an enumeration.
 fn encoding(kind: &Datatype) -> Option<Encoding> {
     let (kind, order) = match kind {
         Datatype::FixedPoint { size, byte_order, layout }
             if layout.bit_offset == 0 && u32::from(layout.bit_precision) == size * 8 =>
         {
-            let kind = match (size, layout.signed) {
-                (1, true) => NumberType::I8,
-                (1, false) => NumberType::U8,
-                (2, true) => NumberType::I16,
-                (2, false) => NumberType::U16,
-                (4, true) => NumberType::I32,
-                (4, false) => NumberType::U32,
-                (8, true) => NumberType::I64,
-                (8, false) => NumberType::U64,
-                _ => return None,
-            };
-            (kind, byte_order)
+            (NumberType::integer(*size as usize, layout.signed)?, byte_order)
         }
         Datatype::FloatingPoint { size, byte_order, layout } => {
             let half = layout.exponent_size == 5 && layout.mantissa_size == 10 && layout.exponent_bias == 15;

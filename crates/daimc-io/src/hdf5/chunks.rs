@@ -1,4 +1,4 @@
-//! The chunks of a dataset: where each lies in the file, and what it holds.
+//! The chunks of a dataset: their positions in the file and their contents.
 
 use std::io::Read;
 use std::ops::Range;
@@ -12,16 +12,16 @@ use crate::number::{Encoding, NumberType};
 use crate::quiet::caught;
 use crate::{Place, Result};
 
-/// A chunk that is compressed without a limit may be so long, and as much may be missing where chunks were never written.
+/// The most bytes of a chunk whose compression has no limit, and of chunks that were never written.
 const BELIEVED: u64 = 1 << 26;
 
-/// Chunks whose claims fit the file, in the order of their places.
+/// Chunks in order, whose sizes were checked against the file.
 pub(super) struct Chunks {
-    /// Lines and elements of a line that a chunk has.
+    /// The lines of a chunk, and the elements of each.
     shape: [usize; 2],
-    /// How many chunks stand side by side.
+    /// The number of chunks across a line.
     across: usize,
-    /// Bytes of a chunk that was decoded.
+    /// Bytes of a decoded chunk.
     length: usize,
     filters: Vec<Filter>,
     stored: Vec<Chunk>,
@@ -37,7 +37,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The chunk that was last decoded.
+    /// The last decoded chunk.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -79,7 +79,7 @@ impl Chunks {
                 && side(0) < shape[0] as u64
                 && side(1) < width as u64
         };
-        // Chunks beyond the end are left when an array was made smaller.
+        // Chunks beyond the end remain when an array is shrunk.
         stored.retain(in_place);
         stored.dedup_by(|a, b| a.offset == b.offset);
         let limit = filters.iter().map(|filter| filter.limit()).fold(1, u64::saturating_mul);
@@ -111,7 +111,7 @@ impl Chunks {
         self.shape[1]
     }
 
-    /// The chunks that have a line.
+    /// The chunks that contain a line.
     pub fn band(&self, line: usize) -> Range<usize> {
         let first = (line / self.height() * self.height()) as u64;
         let start = self.stored.partition_point(|chunk| chunk.offset[0] < first);
@@ -119,13 +119,13 @@ impl Chunks {
         start..start + count
     }
 
-    /// The first line of a chunk, and its first element there.
+    /// The first line of a chunk, and the first element of its lines.
     pub fn offset(&self, at: usize) -> [usize; 2] {
         let offset = &self.stored[at].offset;
         [offset[0] as usize, offset.get(1).copied().unwrap_or(0) as usize]
     }
 
-    /// Fills lines of which only so many chunks were written with the value that stands for what was not.
+    /// Fills lines with the fill value, unless all of their chunks were written.
     pub fn fill_holes<T>(&self, stored: usize, out: &mut [T], put: impl Fn(&[u8], &mut [T]), unit: usize) {
         if stored < self.across {
             out.chunks_exact_mut(unit).for_each(|out| put(&self.fill, out));
@@ -156,7 +156,7 @@ impl Chunks {
     }
 }
 
-/// The bytes of a number that was never written: zero, unless the file says otherwise.
+/// The bytes of a number that was never written, by default zero.
 fn fill_value(dataset: &Dataset, encoding: Option<Encoding>, size: usize) -> Vec<u8> {
     macro_rules! bytes {
         ($type:ty, $big_endian:expr) => {

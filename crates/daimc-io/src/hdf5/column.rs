@@ -4,12 +4,11 @@ use hdf5_pure::{Datatype, Group};
 
 use super::array::Array;
 use super::node::{Container, Node};
-use super::strings;
 use crate::Result;
-use crate::fault::{Pieces, TEXT};
+use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::number::NumberType;
 
-/// The values of a column by row; `None` where one is missing.
+/// The values of a column; `None` for missing ones.
 type Values = Vec<Option<String>>;
 
 /// The names of the rows of a table.
@@ -52,7 +51,7 @@ pub(super) fn values(
         None => Ok(None),
         Some(Node::Dataset(dataset)) => {
             let array = Array::open(&container.place, &dataset, &container.bytes)?;
-            // Before anndata 0.7 the categories of all columns stood together.
+            // Before anndata 0.7 the categories of all columns were in one group.
             if let Some(old) = container.group(&table, "__categories")?
                 && let Some(Node::Dataset(categories)) = container.find(&old, name)?
             {
@@ -67,7 +66,7 @@ pub(super) fn values(
                     (container.array(&column, "codes")?, container.array(&column, "categories"));
                 let categories = match categories {
                     Ok(categories) => plain(container, &categories)?,
-                    // Categories may be missing values and texts themselves.
+                    // Categories may be an array with a mask.
                     Err(_) => masked(container, &column, "categories")?,
                 };
                 return chosen(container, &codes, &categories).map(Some);
@@ -81,10 +80,10 @@ fn categorical(container: &Container, codes: &Array, categories: &Array) -> Resu
     chosen(container, codes, &plain(container, categories)?)
 }
 
-/// The categories of codes, of which −1 stands for none.
+/// The categories of codes; −1 is a missing value.
 fn chosen(container: &Container, codes: &Array, categories: &Values) -> Result<Values> {
     let codes: Vec<f64> = codes.list()?;
-    let mut taken = Pieces::default();
+    let mut taken = MemoryMeter::default();
     let values = codes.into_iter().map(|code| {
         if code < 0.0 {
             return Ok(None);
@@ -92,13 +91,13 @@ fn chosen(container: &Container, codes: &Array, categories: &Values) -> Result<V
         let category = categories.get(code as usize).ok_or_else(|| {
             container.place.fault("has a code that is no category; copy it again or save it anew")
         })?;
-        taken.take(&container.place, TEXT + category.as_ref().map_or(0, String::len))?;
+        taken.take(&container.place, STRING_OVERHEAD + category.as_ref().map_or(0, String::len))?;
         Ok(category.clone())
     });
     values.collect()
 }
 
-/// Values beside a mask of those that are missing.
+/// Values with a mask of the missing ones.
 fn masked(container: &Container, table: &Group, name: &str) -> Result<Values> {
     let Some(column) = container.group(table, name)? else { return Ok(Vec::new()) };
     let mut values = plain(container, &container.array(&column, "values")?)?;
@@ -112,7 +111,7 @@ fn masked(container: &Container, table: &Group, name: &str) -> Result<Values> {
 /// The values of an array as texts.
 fn plain(container: &Container, array: &Array) -> Result<Values> {
     let Ok(encoding) = array.encoding() else {
-        return Ok(strings::read(array, container)?.into_iter().map(Some).collect());
+        return Ok(container.strings(array)?.into_iter().map(Some).collect());
     };
     if let Datatype::Enumeration { .. } = array.kind {
         let values: Vec<f32> = array.list()?;

@@ -1,16 +1,16 @@
-//! The entries of compressed rows or columns, piece by piece.
+//! Reads the entries of compressed rows or columns in pieces.
 
 use super::array::Array;
-use crate::disk::Entries;
 use crate::number::Target;
 use crate::real::Real;
+use crate::sparse::Entries;
 use crate::{Csr, Result};
 
-/// The numbers of an array of one dimension in their order, some decoded ahead.
+/// Reads the numbers of an array of one dimension in order, whole chunks at a time.
 struct List<'a, T> {
     array: &'a Array,
     ahead: Vec<T>,
-    /// How many of those ahead were taken, and how many were decoded in all.
+    /// The number of decoded elements that were returned, and of all that were decoded.
     taken: usize,
     decoded: usize,
 }
@@ -65,7 +65,7 @@ impl<T: Target> Entries<T> for Lists<'_, T> {
     }
 }
 
-/// Entries that are looked at together.
+/// Entries that are filtered at a time.
 const PIECE: usize = 1 << 16;
 
 /// The entries of some columns of compressed rows.
@@ -75,7 +75,7 @@ pub(super) struct Filtered<'a, T> {
     only: &'a [u32],
     lists: Lists<'a, T>,
     left: usize,
-    /// Columns and values that were found and not asked for yet.
+    /// Columns and values that were found but not returned yet.
     columns: Vec<u32>,
     values: Vec<T>,
     buffers: (Vec<u32>, Vec<T>),
@@ -94,10 +94,10 @@ impl<'a, T: Real> Filtered<'a, T> {
         }
     }
 
-    /// Where rows begin when other columns are left out, by offsets that were found to fit.
+    /// The offsets of rows without the other columns, from checked offsets with them.
     pub fn offsets(&self, offsets: &[usize]) -> Result<Vec<usize>> {
         let [indices, values] = self.arrays;
-        let mut found = indices.place.room(offsets.len())?;
+        let mut found = indices.place.allocate(offsets.len())?;
         found.push(0);
         let mut list = List::new(indices);
         let (mut piece, mut kept) = (Vec::new(), 0);
@@ -117,11 +117,11 @@ impl<'a, T: Real> Filtered<'a, T> {
         Ok(found)
     }
 
-    /// All entries, of rows that begin at these offsets.
+    /// All entries of rows with these offsets.
     pub fn all(mut self, offsets: Vec<usize>) -> Result<Csr<T>> {
         let count = offsets.last().copied().unwrap_or(0);
         let place = self.arrays[0].place.clone();
-        let (mut columns, mut values) = (place.room(count)?, place.room(count)?);
+        let (mut columns, mut values) = (place.allocate(count)?, place.allocate(count)?);
         let mut left = count;
         while left > 0 {
             let some = left.min(PIECE);

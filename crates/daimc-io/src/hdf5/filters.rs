@@ -1,12 +1,12 @@
-//! What chunks were put through when they were written, undone.
+//! Reverses the filters of chunks.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// A filter, by the number under which it is registered.
+/// A filter, by its registered number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
     Deflate,
-    /// Bytes of elements of this size stand apart: all first ones, all second ones.
+    /// The bytes of elements of this size are grouped: all first bytes, all second ones.
     Shuffle(usize),
     Fletcher32,
     Lzf,
@@ -14,7 +14,7 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    /// The filter of a number; an error names it.
+    /// The filter with a number; the error is its name.
     pub fn new(id: u16, size: usize) -> Result<Self, String> {
         let name = match id {
             1 => return Ok(Self::Deflate),
@@ -33,18 +33,18 @@ impl Filter {
         Err(name.into())
     }
 
-    /// How many times longer than its chunk in the file an array can be; zero where there is no limit.
+    /// The maximum compression ratio; zero if there is no limit.
     pub fn limit(self) -> u64 {
         match self {
             Self::Deflate => 1032,
-            // Three bytes stand for at most 264.
+            // Three bytes encode at most 264.
             Self::Lzf => 88,
             Self::Shuffle(_) | Self::Fletcher32 => 1,
             Self::Zstandard => 0,
         }
     }
 
-    /// Undoes the filter: `from` becomes `to`, of at most `most` bytes. `None` where the bytes are damaged.
+    /// Reverses the filter: decodes `from` to at most `most` bytes of `to`. `None` if the bytes are damaged.
     pub fn undo(self, from: &[u8], to: &mut Vec<u8>, most: usize) -> Option<()> {
         to.clear();
         match self {
@@ -74,7 +74,7 @@ impl Filter {
             Self::Fletcher32 => {
                 let (bytes, sum) = from.split_last_chunk::<4>()?;
                 let found = fletcher32(bytes);
-                // Writers of old wrote the sum of swapped bytes.
+                // Old writers stored the sum of swapped bytes.
                 let swapped = (found & 0x00ff_00ff) << 8 | (found & 0xff00_ff00) >> 8;
                 let sum = u32::from_le_bytes(*sum);
                 to.extend_from_slice(bytes);
@@ -108,7 +108,7 @@ fn join_any(from: &[u8], to: &mut [u8], size: usize) {
     to[whole..].copy_from_slice(&from[whole..]);
 }
 
-/// Marc Lehmann's LZF: runs of bytes, and copies of what came before.
+/// Marc Lehmann's LZF: literal bytes, and copies of earlier ones.
 fn lzf(from: &[u8], to: &mut Vec<u8>, most: usize) -> Option<()> {
     let mut bytes = from.iter();
     while let Some(&control) = bytes.next() {
@@ -124,7 +124,7 @@ fn lzf(from: &[u8], to: &mut Vec<u8>, most: usize) -> Option<()> {
             }
             let back = ((control & 31) << 8 | usize::from(*bytes.next()?)) + 1;
             let start = to.len().checked_sub(back)?;
-            // What is copied may reach into what is being written.
+            // The source of a copy may overlap its destination.
             for at in start..start + length + 2 {
                 to.push(to[at]);
             }
@@ -136,7 +136,7 @@ fn lzf(from: &[u8], to: &mut Vec<u8>, most: usize) -> Option<()> {
     Some(())
 }
 
-/// Two sums over 16-bit words, of which the first byte is the higher.
+/// Two sums over big-endian 16-bit words.
 fn fletcher32(bytes: &[u8]) -> u32 {
     let (mut first, mut second) = (0_u32, 0_u32);
     let (words, rest) = bytes.as_chunks::<2>();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn lzf_copies_what_came_before() {
+    fn lzf_copies_earlier_bytes() {
         // "ab", then five bytes from two before.
         assert_eq!(undone(Filter::Lzf, &[1, b'a', b'b', 3 << 5, 1], 9).as_deref(), Some(&b"abababa"[..]));
         assert_eq!(undone(Filter::Lzf, &[1, b'a', b'b', 3 << 5, 1], 6), None);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_sum_is_seen() {
+    fn a_wrong_checksum_is_detected() {
         let sum = fletcher32(b"abcde").to_le_bytes();
         let whole = [b"abcde", &sum[..]].concat();
         assert_eq!(undone(Filter::Fletcher32, &whole, 5).unwrap(), b"abcde");

@@ -1,4 +1,4 @@
-//! MATLAB's `.mat` from level 7.3 on. Columns come one after another, so that a matrix lies in the file as its transpose.
+//! MATLAB's `.mat` from version 7.3 on. Matrices are in column-major order, so that a dataset is the transpose.
 
 use daimc::text::{plain, quoted};
 use hdf5_pure::{AttrValue, Dataset, Group};
@@ -7,14 +7,12 @@ use super::array::Array;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::{Container, Node};
 use super::source::guarded;
+use crate::listing::{LISTED, listing};
 use crate::mat::{Selector, position};
 use crate::{Place, Result};
 
 const NUMERIC: [&str; 11] =
     ["double", "single", "logical", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"];
-
-/// Cells that are described at most.
-const LISTED: usize = 30;
 
 /// The matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
 pub(super) fn matrix(container: &Container, variable: Option<&str>) -> Result<Named> {
@@ -53,7 +51,7 @@ fn read(container: &Container, place: &Place, node: &Node) -> Result<Matrix> {
     if let Node::Dataset(dataset) = node
         && NUMERIC.contains(&class(container, node)?.as_str())
     {
-        // What is wrong with an array of numbers says more than that it is no matrix.
+        // The error of opening an array is more specific than that it is no matrix.
         Array::open(place, dataset, &container.bytes)?;
     }
     if !is_numeric(container, node)? {
@@ -89,7 +87,7 @@ fn class(container: &Container, node: &Node) -> Result<String> {
     Ok(container.text_attribute(node, "MATLAB_class")?.unwrap_or_default())
 }
 
-/// How many rows a sparse matrix has; `None` where it is none.
+/// The number of rows of a sparse matrix; `None` for other variables.
 fn sparse_rows(container: &Container, node: &Node) -> Result<Option<usize>> {
     let rows = container.attributes(node)?.get("MATLAB_sparse").and_then(AttrValue::as_u64);
     Ok(rows.and_then(|rows| usize::try_from(rows).ok()))
@@ -110,7 +108,7 @@ fn is_numeric(container: &Container, node: &Node) -> Result<bool> {
         })
 }
 
-/// The sizes of an array as MATLAB has them.
+/// The shape of an array in the order of MATLAB.
 fn shape(container: &Container, dataset: &Dataset) -> Result<Vec<usize>> {
     let shape = guarded(&container.place, || dataset.shape())?;
     Ok(shape.into_iter().rev().map(|size| usize::try_from(size).unwrap_or(usize::MAX)).collect())
@@ -132,7 +130,7 @@ fn kind(container: &Container, node: &Node) -> Result<String> {
     })
 }
 
-/// The variables; what belongs to MATLAB itself is in groups called `#refs#` and the like.
+/// The variables, without MATLAB's own groups such as `#refs#`.
 fn variables(container: &Container, root: &Group) -> Result<Vec<(String, Node)>> {
     let mut found = Vec::new();
     for name in container.names(root)?.into_iter().filter(|name| !name.starts_with('#')) {
@@ -143,8 +141,7 @@ fn variables(container: &Container, root: &Group) -> Result<Vec<(String, Node)>>
     Ok(found)
 }
 
-/// The name of the only matrix of numbers. Where views are in cells or structures, a lone matrix beside them is not a view but
-/// the labels.
+/// The name of the only matrix of numbers. In files with cells or structures, which hold the views, a single matrix holds labels.
 fn only_matrix(container: &Container, root: &Group) -> Result<String> {
     let mut names = Vec::new();
     let mut alone = true;
@@ -164,16 +161,12 @@ fn only_matrix(container: &Container, root: &Group) -> Result<String> {
     }
 }
 
-/// What a file holds, for a message.
+/// The contents of a file, for a message.
 fn list(container: &Container, root: &Group) -> Result<String> {
     let variables = variables(container, root)?;
     let mut parts = Vec::new();
     for (name, node) in variables.iter().take(LISTED) {
         parts.push(format!("{} ({})", plain(name), kind(container, node)?));
     }
-    Ok(match variables.len() {
-        0 => "no variables".into(),
-        count if count > LISTED => format!("{}, and {} more", parts.join(", "), count - LISTED),
-        _ => parts.join(", "),
-    })
+    Ok(listing(&parts, variables.len(), "no variables"))
 }

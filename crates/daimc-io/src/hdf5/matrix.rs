@@ -1,16 +1,16 @@
-//! A matrix: one array, or three that are compressed rows or columns.
+//! A matrix: one array, or three arrays of compressed rows or columns.
 
 use super::array::Array;
 use super::entries::{Filtered, Lists};
-use crate::dense::Lie;
-use crate::disk::{Disk, Keep, Spool, Stored, store};
+use crate::dense::MatrixLayout;
+use crate::disk::{Disk, Keep, Spool, store};
 use crate::real::Real;
 use crate::sparse::{Shape, check_offsets};
-use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Csr, Place, Precision, Reading, Result, Stored, Table};
 
-/// A matrix whose rows are instances, unless a reading says otherwise.
+/// A matrix whose rows are instances, unless it is read transposed.
 pub(crate) enum Matrix {
-    /// Line by line; where `by_column`, lines are columns.
+    /// In row-major order, or column-major if `by_column`.
     Dense {
         array: Box<Array>,
         by_column: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Sparse {
     /// Rows and columns.
     pub shape: [usize; 2],
     pub by_row: bool,
-    /// Where only some columns of compressed rows are wanted, the new number of each; `u32::MAX` for others.
+    /// If only some columns of compressed rows are read, the new number of each; `u32::MAX` for the others.
     pub only: Option<Vec<u32>>,
 }
 
@@ -48,7 +48,7 @@ impl Matrix {
         }
     }
 
-    /// How many instances there are, and the bytes that their values take in memory.
+    /// The number of instances, and the bytes of their values in memory.
     pub fn size(&self, how: Reading) -> Result<(usize, u64)> {
         let [rows, columns] = self.shape();
         let instances = if how.transpose { columns } else { rows };
@@ -77,10 +77,10 @@ impl Matrix {
         }
         match (self, keep.disk()) {
             (Self::Dense { array, by_column }, disk) => {
-                let lie = Lie::new(rows, columns, *by_column, how);
+                let layout = MatrixLayout::new(rows, columns, *by_column, how);
                 match disk {
-                    Some(disk) => dense_on_disk::<T>(array, lie, disk).map(Cells::Stored),
-                    None => dense::<T>(array, lie).map(T::dense),
+                    Some(disk) => dense_on_disk::<T>(array, layout, disk).map(Cells::Stored),
+                    None => dense::<T>(array, layout).map(T::dense),
                 }
             }
             (Self::Sparse(sparse), None) => sparse.csr::<T>(place, how).map(T::sparse),
@@ -89,35 +89,35 @@ impl Matrix {
     }
 }
 
-fn dense<T: Real>(array: &Array, lie: Lie) -> Result<Vec<T>> {
-    if lie.lines_are_rows {
-        let mut cells = array.zeroed(lie.lines.saturating_mul(lie.length))?;
-        array.numbers(0..lie.lines, &mut cells)?;
+fn dense<T: Real>(array: &Array, layout: MatrixLayout) -> Result<Vec<T>> {
+    if layout.lines_are_rows {
+        let mut cells = array.zeroed(layout.lines.saturating_mul(layout.length))?;
+        array.numbers(0..layout.lines, &mut cells)?;
         return Ok(cells);
     }
-    lie.lay_out_by(&array.place, array.step(), |lines, out| {
+    layout.lay_out_by(&array.place, array.step(), |lines, out| {
         let before = out.len();
-        out.resize(before + lines.len() * lie.length, T::default());
+        out.resize(before + lines.len() * layout.length, T::default());
         array.numbers(lines, &mut out[before..])
     })
 }
 
-fn dense_on_disk<T: Real>(array: &Array, lie: Lie, disk: &Disk) -> Result<Stored> {
+fn dense_on_disk<T: Real>(array: &Array, layout: MatrixLayout, disk: &Disk) -> Result<Stored> {
     let mut spool = Spool::new(disk)?;
-    let step = array.step().min(lie.lines);
-    let mut values: Vec<T> = array.zeroed(step.saturating_mul(lie.length))?;
-    for first in (0..lie.lines).step_by(step) {
-        let lines = first..(first + step).min(lie.lines);
-        let out = &mut values[..lines.len() * lie.length];
+    let step = array.step().min(layout.lines);
+    let mut values: Vec<T> = array.zeroed(step.saturating_mul(layout.length))?;
+    for first in (0..layout.lines).step_by(step) {
+        let lines = first..(first + step).min(layout.lines);
+        let out = &mut values[..lines.len() * layout.length];
         array.numbers(lines, out)?;
         spool.write(out)?;
     }
     drop(values);
-    spool.dense::<T>(lie.rows(), lie.columns(), !lie.lines_are_rows)
+    spool.dense::<T>(layout.rows(), layout.columns(), !layout.lines_are_rows)
 }
 
 impl Sparse {
-    /// Its shape when it is read so, and whether entries then come row by row.
+    /// The shape after a transposition, and whether entries are then in the order of rows.
     fn shape(&self, place: &Place, how: Reading) -> Result<(Shape, bool)> {
         let [mut rows, mut columns] = self.shape;
         self.values.flat()?;
@@ -143,7 +143,7 @@ impl Sparse {
             };
         }
         if by_row {
-            let mut offsets = place.room(self.offsets.len())?;
+            let mut offsets = place.allocate(self.offsets.len())?;
             offsets.extend_from_slice(&self.offsets);
             let rows = Csr { offsets, columns: self.indices.list()?, values: self.values.list()? };
             return shape.rows_in_order(place, rows);
@@ -184,18 +184,7 @@ impl Named {
         let (ids, features) =
             if how.transpose { (self.columns, self.rows) } else { (self.rows, self.columns) };
         let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
-        Ok(Table {
-            path: self.place.path,
-            variable: self.place.variable,
-            ids: ids.filter(|_| !how.no_ids),
-            features,
-            rows,
-            columns,
-            cells,
-            lines: None,
-            transposed: how.transpose,
-            dropped: Vec::new(),
-            remarks: Vec::new(),
-        })
+        let table = Table::new(self.place, rows, columns, cells, how);
+        Ok(Table { ids: ids.filter(|_| !how.no_ids), features, ..table })
     }
 }

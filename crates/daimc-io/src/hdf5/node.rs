@@ -1,4 +1,4 @@
-//! Groups and datasets, found by their names.
+//! Finds groups and datasets by name.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::{Place, Result};
 pub(crate) struct Container {
     pub place: Place,
     pub bytes: Random,
-    /// Where addresses in the file count from.
-    pub base: u64,
+    /// The offset of all addresses in the file.
+    base: u64,
     file: File,
 }
 
@@ -40,7 +40,7 @@ impl Container {
         self.file.root()
     }
 
-    /// What is called so in a group; `None` where nothing is.
+    /// The member of a group with a name, if there is one.
     pub fn find(&self, group: &Group, name: &str) -> Result<Option<Node>> {
         let missing = |error: &Error| {
             matches!(
@@ -62,7 +62,7 @@ impl Container {
         Ok(found)
     }
 
-    /// The group of this name; `None` where there is none.
+    /// The group with a name, if there is one.
     pub fn group(&self, group: &Group, name: &str) -> Result<Option<Group>> {
         Ok(match self.find(group, name)? {
             Some(Node::Group(found)) => Some(found),
@@ -82,7 +82,12 @@ impl Container {
 
     /// The texts of this name.
     pub fn texts(&self, group: &Group, name: &str) -> Result<Vec<String>> {
-        strings::read(&self.array(group, name)?, self)
+        self.strings(&self.array(group, name)?)
+    }
+
+    /// The texts of an array.
+    pub fn strings(&self, array: &Array) -> Result<Vec<String>> {
+        strings::read(array, &self.bytes, self.base)
     }
 
     /// The names in a group, of groups and of datasets.
@@ -93,7 +98,7 @@ impl Container {
         Ok(names)
     }
 
-    /// What the elements of a dataset refer to.
+    /// The objects that the elements of a dataset refer to.
     pub fn referred(&self, dataset: &Dataset) -> Result<Vec<Node>> {
         let objects = guarded(&self.place, || dataset.dereference())?;
         let nodes = objects.into_iter().filter_map(|object| match object {

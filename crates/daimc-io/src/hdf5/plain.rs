@@ -1,15 +1,16 @@
-//! A file that nobody is known to have written: datasets in groups.
+//! Files of no known convention: datasets in groups.
 
 use daimc::text::quoted;
 use hdf5_pure::Group;
 
-use super::anndata::dense_or_sparse;
+use super::anndata::{dense_or_sparse, is_sparse};
 use super::matrix::Named;
 use super::node::{Container, Node};
 use super::source::guarded;
 use crate::Result;
+use crate::listing::list_names;
 
-/// Groups in groups, and names in all, that are looked at.
+/// The deepest nesting of groups, and the most names, that are searched.
 const DEEPEST: usize = 8;
 const MOST: usize = 1000;
 
@@ -21,14 +22,14 @@ pub(super) fn matrix(container: &Container, path: Option<&str>) -> Result<Named>
     } else {
         matrices(container, &container.root(), "", 0, &mut names)?;
         let [name] = &*names else {
-            let reason = format!("holds {}; pick a matrix with ::PATH", super::list(&names));
+            let reason = format!("holds {}; pick a matrix with ::PATH", list_names(&names));
             return Err(container.place.fault(reason));
         };
         name.clone()
     };
     let Some(node) = container.find(&container.root(), &path)? else {
         matrices(container, &container.root(), "", 0, &mut names)?;
-        let reason = format!("has no dataset {}; it holds {}", quoted(&path), super::list(&names));
+        let reason = format!("has no dataset {}; it holds {}", quoted(&path), list_names(&names));
         return Err(container.place.fault(reason));
     };
     let matrix = dense_or_sparse(container, &node, &path)?;
@@ -50,7 +51,7 @@ fn matrices(
                 out.push(path);
             }
             Some(Node::Group(group)) if depth < DEEPEST => {
-                if super::anndata::is_sparse(container, &group)? {
+                if is_sparse(container, &group)? {
                     out.push(path);
                 } else {
                     matrices(container, &group, &format!("{path}/"), depth + 1, out)?;

@@ -1,4 +1,4 @@
-//! The file as the `hdf5-pure` crate reads it.
+//! The file as a source of the `hdf5-pure` crate.
 
 use std::io::{self, Read};
 
@@ -8,7 +8,7 @@ use crate::input::Random;
 use crate::quiet::caught;
 use crate::{Place, Result};
 
-/// Structure is read in many small pieces.
+/// Reads the structure of the file in many small pieces.
 pub(super) struct Bytes(pub Random);
 
 impl Source for Bytes {
@@ -27,7 +27,7 @@ impl Source for Bytes {
     }
 }
 
-/// Calls the `hdf5-pure` crate, of which nobody can say that it never panics on a damaged file.
+/// Calls the `hdf5-pure` crate, which might panic on a damaged file.
 pub(super) fn guarded<T>(place: &Place, call: impl FnOnce() -> std::result::Result<T, Error>) -> Result<T> {
     match caught(call) {
         Some(Ok(found)) => Ok(found),

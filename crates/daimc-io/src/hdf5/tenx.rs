@@ -1,6 +1,4 @@
-//! The matrices that Cell Ranger of 10x Genomics writes: one of all features, each of a type, or one for each genome.
-
-use std::collections::HashMap;
+//! Matrices of Cell Ranger (10x Genomics): one matrix whose features have types, or one matrix for each genome.
 
 use daimc::text::quoted;
 use hdf5_pure::Group;
@@ -8,44 +6,8 @@ use hdf5_pure::Group;
 use super::matrix::{Matrix, Named, Sparse};
 use super::node::Container;
 use crate::Result;
-
-/// Names of features, by which they are told apart: where two have one name, their IDs are taken.
-pub(crate) fn told_apart(names: Vec<String>, ids: &[String]) -> Vec<String> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    names.iter().for_each(|name| *counts.entry(name).or_default() += 1);
-    let told: Vec<String> = names
-        .iter()
-        .zip(ids)
-        .map(|(name, id)| if counts.get(name.as_str()).is_some_and(|count| *count > 1) { id } else { name })
-        .cloned()
-        .collect();
-    if told.len() == names.len() { told } else { names }
-}
-
-/// The new numbers of those of a type, and `u32::MAX` for others; and how many there are.
-pub(crate) fn numbered(types: &[String], wanted: &str) -> (Vec<u32>, usize) {
-    let mut count = 0;
-    let numbers = types.iter().map(|kind| {
-        if kind == wanted {
-            count += 1;
-            count - 1
-        } else {
-            u32::MAX
-        }
-    });
-    (numbers.collect(), count as usize)
-}
-
-/// Different ones, in the order in which they come.
-pub(crate) fn distinct(types: &[String]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for kind in types {
-        if !found.contains(kind) {
-            found.push(kind.clone());
-        }
-    }
-    found
-}
+use crate::feature_types::{distinct, numbered, unique_names};
+use crate::listing::list_names;
 
 /// The groups of a file that are such matrices.
 pub(super) fn matrices(container: &Container, root: &Group) -> Result<Vec<(String, Group)>> {
@@ -61,7 +23,7 @@ pub(super) fn matrices(container: &Container, root: &Group) -> Result<Vec<(Strin
     Ok(found)
 }
 
-/// What picks the views of a file: genomes or types of features, where there are several.
+/// The names that pick the views of a file: genomes or types of features, if there are several.
 pub(super) fn parts(container: &Container, matrices: &[(String, Group)]) -> Result<Vec<String>> {
     let parts = match matrices {
         [(_, only)] => distinct(&types(container, only)?.unwrap_or_default()),
@@ -78,7 +40,7 @@ pub(super) fn matrix(
 ) -> Result<Named> {
     let parts = parts(container, matrices)?;
     let unknown = |part: &str, known: &[String]| {
-        container.place.fault(format!("has no part {}; it holds {}", quoted(part), super::list(known)))
+        container.place.fault(format!("has no part {}; it holds {}", quoted(part), list_names(known)))
     };
     let genome = part.and_then(|part| matrices.iter().find(|(name, _)| name == part));
     let (group, kind) = match (genome, part, matrices) {
@@ -88,7 +50,7 @@ pub(super) fn matrix(
         (None, None, _) => (&matrices[0].1, None),
     };
     if part.is_none() && parts.len() > 1 {
-        let reason = format!("holds {}; pick one with ::NAME", super::list(&parts));
+        let reason = format!("holds {}; pick one with ::NAME", list_names(&parts));
         return Err(container.place.fault(reason));
     }
     let barcodes = container.texts(group, "barcodes")?;
@@ -100,7 +62,7 @@ pub(super) fn matrix(
     let &[features, cells] = &*shape else {
         return Err(container.place.fault("has a matrix without a shape; save it anew"));
     };
-    let mut columns = told_apart(names, &ids);
+    let mut columns = unique_names(names, &ids);
     let only = match kind {
         None => None,
         Some(kind) => {
@@ -118,7 +80,7 @@ pub(super) fn matrix(
         values: container.array(group, "data")?,
         indices: container.array(group, "indices")?,
         offsets: container.array(group, "indptr")?.list()?,
-        // Columns are cells, compressed; so they are rows of the transpose.
+        // Cells are compressed columns, i.e. rows of the transpose.
         shape: [cells, only.as_ref().map_or(features, |_| columns.len())],
         by_row: true,
         only,
@@ -127,7 +89,7 @@ pub(super) fn matrix(
     Ok(Named { place: container.place.clone(), matrix, rows: Some(barcodes), columns: Some(columns) })
 }
 
-/// The types of features, where the file tells.
+/// The types of features, if the file has them.
 fn types(container: &Container, group: &Group) -> Result<Option<Vec<String>>> {
     let Some(features) = container.group(group, "features")? else { return Ok(None) };
     if container.find(&features, "feature_type")?.is_none() {

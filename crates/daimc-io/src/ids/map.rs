@@ -1,4 +1,4 @@
-//! A table that says which instance each ID of a view is of.
+//! A table that maps the IDs of views to instances.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use daimc::text::{list, quoted};
 
 use crate::input::Opened;
-use crate::text::{Record, records};
+use crate::records::{self, Record};
 use crate::{Error, Place, Result};
 
 /// The columns of the table.
@@ -26,7 +26,7 @@ impl IdMap {
     /// # Errors
     /// When the file cannot be read, lacks one of the columns, or has an ID of a view twice.
     pub fn read(path: &Path) -> Result<Self> {
-        let (mut records, _) = records(path, Opened::new(path, false)?)?;
+        let (mut records, _) = records::read(path, Opened::new(path, false)?)?;
         let titles = records.remove(0).fields;
         let place = |title: &str| titles.iter().position(|own| own.trim().eq_ignore_ascii_case(title));
         let [Some(view), Some(id), Some(instance)] = TITLES.map(place) else {
@@ -38,7 +38,7 @@ impl IdMap {
         };
         let mut instances: HashMap<String, HashMap<String, String>> = HashMap::new();
         for Record { line, mut fields } in records {
-            let place = Place { line: Some(line), ..Place::file(path) };
+            let place = Place::line(path, line);
             if fields.len() != titles.len() {
                 return Err(place.fault(format!(
                     "{} fields where {} are expected",
@@ -61,7 +61,7 @@ impl IdMap {
         Ok(Self { path: path.to_owned(), instances })
     }
 
-    /// The instance of an ID; nothing for a view that the map does not name.
+    /// The instance of an ID; `None` for a view that the map does not list.
     pub(super) fn get(&self, view: &str, id: &str) -> Result<Option<&str>> {
         let Some(own) = self.instances.get(view) else { return Ok(None) };
         let missing = || {
@@ -73,7 +73,7 @@ impl IdMap {
         own.get(id).map(|instance| Some(instance.as_str())).ok_or_else(missing)
     }
 
-    /// Fails if the map names a view that there is not.
+    /// Fails if the map lists an unknown view.
     pub(super) fn check<'a>(&self, views: impl Iterator<Item = &'a str>) -> Result<()> {
         let views: HashSet<&str> = views.collect();
         let mut unknown: Vec<&str> =

@@ -1,15 +1,14 @@
-//! Gives the rows of tables the IDs of their instances, and makes one of rows of the same instance.
+//! Replaces the IDs of rows by those of their instances, and merges rows of the same instance.
 
 use std::collections::HashMap;
 
 use daimc::text::quoted;
 
-use super::{Duplicates, Matching};
+use super::matching::{Duplicates, Matching};
 use crate::real::Real;
 use crate::{Cells, Csr, Error, Result, Table};
 
-/// The same tables, in which an instance has one ID. Where IDs differ by what is ignored, it is that of the first table that lists
-/// the instance.
+/// The tables with one ID per instance. If IDs differ in ignored characters, the first table decides.
 pub(crate) fn instances(tables: Vec<(String, Table)>, matching: &Matching) -> Result<Vec<(String, Table)>> {
     if let Some(map) = &matching.map {
         map.check(tables.iter().map(|(name, _)| name.as_str()))?;
@@ -54,20 +53,19 @@ fn instance<'a>(
         return Ok(instance);
     }
     let part = matching.trim(id).filter(|part| !part.is_empty());
-    part.ok_or_else(|| Error::Data {
-        place: table.place_of_id(row),
-        reason: format!(
+    part.ok_or_else(|| {
+        table.place_of_id(row).fault(format!(
             "--id-regex matches nothing in the ID {}: write a pattern that matches in every view, or name instances with --ids",
             quoted(id)
-        ),
+        ))
     })
 }
 
-/// Which rows are of the same instance.
+/// The rows of each instance.
 struct Groups {
     /// The first row of each instance.
     firsts: Vec<usize>,
-    /// For each row the place of its instance among those.
+    /// For each row the index of its instance in `firsts`.
     of_row: Vec<usize>,
 }
 
@@ -85,7 +83,7 @@ impl Groups {
         Self { firsts, of_row }
     }
 
-    /// Makes one row of those of an instance; `written` are the IDs as the file has them.
+    /// Merges the rows of each instance; `written` are the IDs in the file.
     fn merge(&self, table: &mut Table, written: &[String], how: Duplicates) -> Result<()> {
         if how == Duplicates::Error {
             return Err(self.twice(table, written));
@@ -105,7 +103,7 @@ impl Groups {
         };
         let first = |all: Vec<String>| self.firsts.iter().map(|&row| all[row].clone()).collect();
         table.ids = table.ids.take().map(first);
-        // Columns of the file are counted no more, lines are.
+        // Lines can be kept; columns of a transposed file cannot.
         let lines = table.lines.take().filter(|_| !table.transposed);
         table.lines = lines.map(|lines| self.firsts.iter().map(|&row| lines[row]).collect());
         table.rows = self.firsts.len();
@@ -120,16 +118,13 @@ impl Groups {
         let count = self.of_row.len() - self.firsts.len();
         let instance = table.ids.as_ref().map_or(String::new(), |ids| ids[first].clone());
         let more = if count > 1 { format!(" ({count} such rows in all)") } else { String::new() };
-        Error::Data {
-            place: table.place_of_id(second),
-            reason: format!(
+        table.place_of_id(second).fault(format!(
                 "the IDs {} and {} are both of the instance {}{more}: keep more of the IDs, or choose one row with --duplicates \
                  first, or their mean with --duplicates mean",
                 quoted(&written[first]),
                 quoted(&written[second]),
                 quoted(&instance)
-            ),
-        }
+        ))
     }
 
     fn dense<T: Real>(&self, values: &[T], columns: usize, mean: bool) -> Vec<T> {
@@ -174,7 +169,7 @@ impl Groups {
         merged
     }
 
-    /// The instances that have several rows, and these.
+    /// The instances with several rows, and these rows.
     fn several(&self) -> impl Iterator<Item = (usize, Vec<usize>)> {
         let mut rows: Vec<Vec<usize>> = vec![Vec::new(); self.firsts.len()];
         self.of_row.iter().enumerate().for_each(|(row, &group)| rows[group].push(row));

@@ -1,22 +1,22 @@
-//! IDs that nearly match: which option would join them.
+//! Options that would match IDs which almost agree.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Matching, Pattern, SEPARATORS};
+use super::matching::{Matching, Pattern, SEPARATORS};
 
-/// IDs that are compared, at most; beyond, those of some of the instances.
+/// The most IDs that are compared; longer lists are sampled.
 const MOST: usize = 100_000;
-/// Parts of an ID that are tried as its beginning.
+/// The most leading parts of an ID that are tried.
 const PARTS: usize = 6;
 
-/// Options with which instances would have more IDs in common.
+/// Options with which lists of IDs would have more instances in common.
 #[derive(Clone, Debug)]
 pub struct Near {
-    /// What would match them.
+    /// The options.
     pub matching: Matching,
-    /// For each list, about how many of its instances another one would have.
+    /// For each list, the approximate number of its instances that another list would have.
     pub shared: Vec<usize>,
 }
 
@@ -34,8 +34,8 @@ impl fmt::Display for Near {
     }
 }
 
-/// The matching with which the lists have most instances in common, if that is more than they have as they are: IDs that differ in
-/// case or separators, in what comes after their first parts, or in a beginning or an end that all IDs of a list have.
+/// The options with which the lists have most instances in common, if these are more than without options. Tried are options for IDs
+/// that differ in case or separators, after their first parts, or in a prefix or suffix that all IDs of a list share.
 pub fn near<S: AsRef<str>>(lists: &[Vec<S>]) -> Option<Near> {
     let all = || lists.iter().flatten().map(AsRef::as_ref);
     let mut trims = vec![Matching::default()];
@@ -45,7 +45,7 @@ pub fn near<S: AsRef<str>>(lists: &[Vec<S>]) -> Option<Near> {
     let candidates = folds.into_iter().flat_map(|(ignore_case, ignore_separators)| {
         trims.iter().map(move |trim| Matching { ignore_case, ignore_separators, ..trim.clone() })
     });
-    // Of two that join as many, the simpler is the better.
+    // Ties are resolved in favour of the simpler options.
     let mut candidates: Vec<Matching> = candidates.collect();
     candidates.sort_by_key(|own| {
         let cut = 2 * u8::from(own.prefix.is_some()) + 4 * u8::from(own.pattern.is_some());
@@ -64,7 +64,7 @@ pub fn near<S: AsRef<str>>(lists: &[Vec<S>]) -> Option<Near> {
             best = Some((matching, own));
         }
     }
-    // Two of a hundred that are alike by accident are no sign.
+    // A few matches by chance are no evidence.
     let least = lists.iter().map(Vec::len).filter(|count| *count > 0).min().unwrap_or(0) / 10;
     let (matching, Score { shared, .. }) = best?;
     let shared: Vec<usize> = shared.into_iter().map(|count| count * one_in as usize).collect();
@@ -73,14 +73,14 @@ pub fn near<S: AsRef<str>>(lists: &[Vec<S>]) -> Option<Near> {
 
 /// How well lists of IDs are joined.
 struct Score {
-    /// For each list, how many of its instances another one has.
+    /// For each list, the number of its instances that another list has.
     shared: Vec<usize>,
-    /// IDs of an instance that their list has already.
+    /// IDs of an instance that their list already has.
     repeated: usize,
 }
 
 impl Score {
-    /// One instance in so many is looked at, the same ones in every list.
+    /// Compares one of `one_in` instances, the same ones in every list.
     fn of<S: AsRef<str>>(lists: &[Vec<S>], matching: &Matching, one_in: u64) -> Self {
         let mut listers: HashMap<String, BTreeSet<usize>> = HashMap::new();
         let mut repeated = 0;
@@ -109,7 +109,7 @@ impl Score {
     }
 }
 
-/// What leaves the first parts of every ID: a number of characters where that is the same for all, else a pattern.
+/// The options that keep the first parts of every ID: a prefix if its length is the same for all, otherwise a pattern.
 fn first_parts<'a>(ids: impl Iterator<Item = &'a str>, parts: usize) -> Option<Matching> {
     let mut lengths = BTreeSet::new();
     let mut cut = false;
@@ -129,7 +129,7 @@ fn first_parts<'a>(ids: impl Iterator<Item = &'a str>, parts: usize) -> Option<M
     pattern(&format!("^{part}{more}"))
 }
 
-/// What cuts off the beginning or the end that all IDs of a list have, as `rna_` or `.bam`.
+/// The options that remove a prefix or suffix which all IDs of a list share, such as `rna_` or `.bam`.
 fn common_ends<S: AsRef<str>>(lists: &[Vec<S>]) -> Vec<Matching> {
     let (mut starts, mut ends) = (BTreeSet::new(), BTreeSet::new());
     for ids in lists.iter().filter(|ids| ids.len() > 1) {
@@ -139,7 +139,7 @@ fn common_ends<S: AsRef<str>>(lists: &[Vec<S>]) -> Vec<Matching> {
         let end = ids
             .iter()
             .fold(first.len(), |least, id| least.min(common(first.chars().rev(), id.as_ref().chars().rev())));
-        // Digits and letters beside them may belong to what tells IDs apart.
+        // Adjacent digits and letters may belong to the distinctive part.
         if let Some(at) = first[..start].rfind(SEPARATORS) {
             starts.insert(first[..=at].to_owned());
         }
@@ -162,7 +162,7 @@ fn common_ends<S: AsRef<str>>(lists: &[Vec<S>]) -> Vec<Matching> {
     found
 }
 
-/// The bytes of the characters that two texts begin with.
+/// The length of the common prefix in bytes.
 fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
     one.zip(other).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
 }
@@ -175,7 +175,7 @@ fn pattern(text: &str) -> Option<Matching> {
 mod tests {
     use super::*;
 
-    fn told(lists: &[&[&str]]) -> (String, Vec<usize>) {
+    fn suggested(lists: &[&[&str]]) -> (String, Vec<usize>) {
         let lists: Vec<Vec<&str>> = lists.iter().map(|ids| ids.to_vec()).collect();
         near(&lists).map_or_else(Default::default, |near| (near.to_string(), near.shared))
     }
@@ -188,13 +188,13 @@ mod tests {
     fn barcodes_of_different_platforms_agree_in_their_first_characters() {
         let rna = ["TCGA-OR-A5J1-01A-11R-A29S-07", "TCGA-OR-A5J2-01A-11R-A29S-07"];
         let rppa = ["TCGA-OR-A5J2-01A-21-A39K-20", "TCGA-OR-A5J3-01A-21-A39K-20"];
-        assert_eq!(told(&[&rna, &rppa]), joined("--id-prefix 12", &[1, 1]));
-        // A tumour and a normal sample of the same patient are told apart by a longer one.
+        assert_eq!(suggested(&[&rna, &rppa]), joined("--id-prefix 12", &[1, 1]));
+        // A longer prefix distinguishes a tumour from a normal sample of the same patient.
         let both = ["TCGA-OR-A5J1-01A-11R", "TCGA-OR-A5J1-11A-11R", "TCGA-OR-A5J2-01A-11R"];
         let other = ["TCGA-OR-A5J1-01A-21X", "TCGA-OR-A5J1-11A-21X", "TCGA-OR-A5J2-01A-21X"];
-        assert_eq!(told(&[&both, &other]), joined("--id-prefix 16", &[3, 3]));
+        assert_eq!(suggested(&[&both, &other]), joined("--id-prefix 16", &[3, 3]));
         assert_eq!(
-            told(&[
+            suggested(&[
                 &["TCGA.A1.A0SH.01A", "TCGA.A1.A0SJ.01A"],
                 &["TCGA-A1-A0SH-01A-11R", "TCGA-A1-A0SJ-01A-11R"]
             ]),
@@ -204,29 +204,29 @@ mod tests {
 
     #[test]
     fn case_separators_and_ends_are_found() {
-        assert_eq!(told(&[&["S1", "S2"], &["s1", "s2"]]), joined("--ignore-case", &[2, 2]));
-        assert_eq!(told(&[&["S-1", "S-2"], &["S.1", "S.2"]]), joined("--ignore-separators", &[2, 2]));
+        assert_eq!(suggested(&[&["S1", "S2"], &["s1", "s2"]]), joined("--ignore-case", &[2, 2]));
+        assert_eq!(suggested(&[&["S-1", "S-2"], &["S.1", "S.2"]]), joined("--ignore-separators", &[2, 2]));
         assert_eq!(
-            told(&[&["S1_rna", "S10_rna"], &["S1_prot", "S10_prot"]]),
+            suggested(&[&["S1_rna", "S10_rna"], &["S1_prot", "S10_prot"]]),
             joined("--id-regex '^[^-._ :/]+'", &[2, 2])
         );
         let (named, bare) = (["my_sample_1.bam", "my_sample_10.bam"], ["my_sample_1", "my_sample_10"]);
-        let (options, shared) = told(&[&named, &bare]);
+        let (options, shared) = suggested(&[&named, &bare]);
         assert!(
             options == "--id-regex '^[^-._ :/]+(?:[-._ :/][^-._ :/]+){0,2}'" && shared == [2, 2],
             "{options}"
         );
         assert_eq!(
-            told(&[&["rna_S1", "rna_T10"], &["S1", "T10"]]),
+            suggested(&[&["rna_S1", "rna_T10"], &["S1", "T10"]]),
             joined("--id-regex '^(?:rna_)?(.+)$'", &[2, 2])
         );
     }
 
     #[test]
-    fn ids_that_match_or_that_have_nothing_in_common_are_left_alone() {
-        assert_eq!(told(&[&["a", "b"], &["b", "a"]]), joined("", &[]));
-        assert_eq!(told(&[&["a", "b"], &["x", "y"]]), joined("", &[]));
-        assert_eq!(told(&[&[], &["x", "y"]]), joined("", &[]));
+    fn nothing_is_suggested_for_ids_that_match_or_have_nothing_in_common() {
+        assert_eq!(suggested(&[&["a", "b"], &["b", "a"]]), joined("", &[]));
+        assert_eq!(suggested(&[&["a", "b"], &["x", "y"]]), joined("", &[]));
+        assert_eq!(suggested(&[&[], &["x", "y"]]), joined("", &[]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! SHA-256 of what is read.
+//! SHA-256 of the bytes that are read.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 
 use sha2::{Digest as _, Sha256};
 
-/// How many pieces may wait for the thread that hashes them.
+/// The most pieces that wait for the hashing thread.
 const WAITING: usize = 16;
 
 /// Bytes that are hashed at a time.
@@ -17,13 +17,13 @@ pub fn sha256(bytes: &[u8]) -> String {
     digits(Sha256::new_with_prefix(bytes))
 }
 
-/// The SHA-256 of what has passed so far.
+/// The SHA-256 of the bytes so far.
 pub(super) enum Digest {
-    /// It is computed by whoever reads.
-    Here(Sha256),
-    /// It is computed by a thread of its own, since parsers are as fast as it is.
-    Beside {
-        /// What has passed and was not sent yet.
+    /// Computed by the thread that reads.
+    Inline(Sha256),
+    /// Computed by a thread of its own, since parsers are about as fast.
+    Threaded {
+        /// Bytes that were not sent yet.
         piece: Vec<u8>,
         pieces: SyncSender<Vec<u8>>,
         thread: JoinHandle<Sha256>,
@@ -32,14 +32,14 @@ pub(super) enum Digest {
 
 impl Default for Digest {
     fn default() -> Self {
-        Self::Here(Sha256::new())
+        Self::Inline(Sha256::new())
     }
 }
 
 impl Digest {
-    /// Goes on in a thread of its own, or here where none can be started.
-    pub(super) fn beside(self) -> Self {
-        let Self::Here(mut hash) = self else { return self };
+    /// Continues in a thread of its own, or in this one if none can be started.
+    pub(super) fn in_thread(self) -> Self {
+        let Self::Inline(mut hash) = self else { return self };
         let before = hash.clone();
         let (pieces, received) = sync_channel::<Vec<u8>>(WAITING);
         let thread = Builder::new().name("hash".into()).spawn(move || {
@@ -47,25 +47,25 @@ impl Digest {
             hash
         });
         match thread {
-            Ok(thread) => Self::Beside { piece: Vec::new(), pieces, thread },
-            Err(_) => Self::Here(before),
+            Ok(thread) => Self::Threaded { piece: Vec::new(), pieces, thread },
+            Err(_) => Self::Inline(before),
         }
     }
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
-            Self::Here(hash) => hash.update(bytes),
-            Self::Beside { piece, pieces, .. } => {
+            Self::Inline(hash) => hash.update(bytes),
+            Self::Threaded { piece, pieces, .. } => {
                 piece.extend_from_slice(bytes);
                 if piece.len() >= PIECE {
-                    // The thread takes pieces as long as there is somebody who sends them.
+                    // The thread receives pieces as long as the sender exists.
                     let _ = pieces.send(std::mem::take(piece));
                 }
             }
         }
     }
 
-    /// Takes all that there is to be read.
+    /// Hashes all bytes of a reader.
     pub(super) fn update_from(&mut self, reader: impl Read) -> io::Result<()> {
         let mut reader = BufReader::with_capacity(PIECE, reader);
         loop {
@@ -82,8 +82,8 @@ impl Digest {
     /// The hexadecimal digits.
     pub(super) fn finish(self) -> String {
         match self {
-            Self::Here(hash) => digits(hash),
-            Self::Beside { piece, pieces, thread } => {
+            Self::Inline(hash) => digits(hash),
+            Self::Threaded { piece, pieces, thread } => {
                 let _ = pieces.send(piece);
                 drop(pieces);
                 thread.join().map(digits).unwrap_or_default()
@@ -102,11 +102,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_does_not_depend_on_who_computes_it_or_in_which_pieces() {
+    fn a_hash_does_not_depend_on_threads_or_pieces() {
         let bytes: Vec<u8> = (0..1_000_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
         let expected = sha256(&bytes);
         for size in [1000, 300_000, 2_000_000] {
-            for mut digest in [Digest::default(), Digest::default().beside()] {
+            for mut digest in [Digest::default(), Digest::default().in_thread()] {
                 bytes.chunks(size).for_each(|chunk| digest.update(chunk));
                 assert_eq!(digest.finish(), expected, "{size}");
             }

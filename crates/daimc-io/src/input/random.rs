@@ -1,4 +1,4 @@
-//! A file of which any part can be read at any time.
+//! Random access to a file or to bytes in memory.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,30 +6,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// The bytes of a file and a position among them; copies have positions of their own.
+use crate::positioned::read_at;
+
+/// The bytes of a file and a position; copies have positions of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
-    bytes: Held,
+    bytes: Backing,
     length: u64,
     position: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Held {
+enum Backing {
     Disk(Arc<File>),
     Memory(Bytes),
 }
 
 impl Random {
     pub(super) fn on_disk(file: File, length: u64) -> Self {
-        Self { bytes: Held::Disk(Arc::new(file)), length, position: 0 }
+        Self { bytes: Backing::Disk(Arc::new(file)), length, position: 0 }
     }
 
     pub(super) fn in_memory(bytes: Bytes) -> Self {
-        Self { length: bytes.len() as u64, bytes: Held::Memory(bytes), position: 0 }
+        Self { length: bytes.len() as u64, bytes: Backing::Memory(bytes), position: 0 }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -39,11 +41,11 @@ impl Random {
         Self { position, ..self.clone() }
     }
 
-    /// What the system says about a file on a disk.
+    /// The metadata of a file on a disk.
     pub(super) fn metadata(&self) -> io::Result<Option<Metadata>> {
         match &self.bytes {
-            Held::Disk(file) => file.metadata().map(Some),
-            Held::Memory(_) => Ok(None),
+            Backing::Disk(file) => file.metadata().map(Some),
+            Backing::Memory(_) => Ok(None),
         }
     }
 }
@@ -51,8 +53,8 @@ impl Random {
 impl Read for Random {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match &self.bytes {
-            Held::Disk(file) => read_at(file, buffer, self.position)?,
-            Held::Memory(bytes) => {
+            Backing::Disk(file) => read_at(file, buffer, self.position)?,
+            Backing::Memory(bytes) => {
                 let start = bytes.len().min(usize::try_from(self.position).unwrap_or(usize::MAX));
                 (&bytes[start..]).read(buffer)?
             }
@@ -72,29 +74,4 @@ impl Seek for Random {
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)
     }
-}
-
-#[cfg(unix)]
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, position)
-}
-
-#[cfg(windows)]
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, position)
-}
-
-#[cfg(unix)]
-pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, position)
-}
-
-#[cfg(windows)]
-pub(crate) fn write_at(file: &File, mut bytes: &[u8], mut position: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let count = std::os::windows::fs::FileExt::seek_write(file, bytes, position)?;
-        bytes = &bytes[count..];
-        position += count as u64;
-    }
-    Ok(())
 }

@@ -1,17 +1,14 @@
-//! A variable or a cell: flags, shape and name, then what it holds.
+//! A variable or a cell: flags, shape and name, followed by its contents.
 
 use std::io;
 
 use super::element::{MATRIX, Stream, Tag, invalid};
-use crate::dense::{Lie, nameless};
-use crate::disk::{Disk, Entries, Keep, Numbers, Spool, Stored, store};
+use crate::dense::MatrixLayout;
+use crate::disk::{Disk, Keep, Numbers, Spool, store};
 use crate::number::{Encoding, NumberType, Target};
 use crate::real::Real;
-use crate::sparse::{Shape, check_offsets};
-use crate::{Cells, Csr, Place, Precision, Reading, Result, Table};
-
-/// Numbers that are in memory at a time, of a matrix that is not.
-const PIECE: usize = 1 << 16;
+use crate::sparse::{Entries, Shape, check_offsets};
+use crate::{Cells, Csr, Place, Precision, Reading, Result, Stored, Table};
 
 const CELL: u8 = 1;
 const CHAR: u8 = 4;
@@ -21,7 +18,7 @@ const SINGLE: u8 = 7;
 const UINT64: u8 = 15;
 const OPAQUE: u8 = 17;
 
-/// An array, of which all but the contents was read.
+/// An array whose contents were not read yet.
 pub(super) struct Array<'a> {
     pub name: String,
     pub shape: Vec<usize>,
@@ -32,9 +29,9 @@ pub(super) struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// Reads the start of a matrix.
+    /// Reads flags, shape and name.
     pub(super) fn open(mut stream: Stream<'a>) -> io::Result<Self> {
-        // An empty cell may be no more than its tag.
+        // An empty cell may consist of its tag only.
         if stream.left == 0 {
             let shape = vec![0, 0];
             return Ok(Self {
@@ -87,7 +84,7 @@ impl<'a> Array<'a> {
         format!("{complex}{class} {}", self.shape()).trim_end().to_owned()
     }
 
-    /// Shows the cells to `visit` until it returns something.
+    /// Calls `visit` with each cell until it returns a value.
     pub(super) fn each_cell<B>(
         mut self,
         place: &Place,
@@ -142,7 +139,7 @@ impl<'a> Array<'a> {
             (_, Precision::F64) => self.dense::<f64>(place, rows, columns, how, keep)?,
         };
         let (rows, columns) = if how.transpose { (columns, rows) } else { (rows, columns) };
-        Ok(nameless(place.clone(), rows, columns, cells, how))
+        Ok(Table::new(place.clone(), rows, columns, cells, how))
     }
 
     fn dense<T: Real>(
@@ -161,13 +158,13 @@ impl<'a> Array<'a> {
                 "should be {rows} × {columns} but holds {count} numbers; copy the file again or save it anew"
             )));
         }
-        let lie = Lie::new(rows, columns, true, how);
+        let layout = MatrixLayout::new(rows, columns, true, how);
         let Some(disk) = keep.disk() else {
-            return lie.read(place, encoding, T::PRECISION, &mut self.stream);
+            return layout.read(place, encoding, T::PRECISION, &mut self.stream);
         };
         let mut spool = Spool::new(disk)?;
-        self.pieces(place, encoding, count, |values: &[T]| spool.write(values))?;
-        Ok(Cells::Stored(spool.dense::<T>(lie.rows(), lie.columns(), !lie.lines_are_rows)?))
+        encoding.pieces(place, &mut self.stream, count, |values: &[T]| spool.write(values))?;
+        Ok(Cells::Stored(spool.dense::<T>(layout.rows(), layout.columns(), !layout.lines_are_rows)?))
     }
 
     fn sparse<T: Real>(
@@ -183,7 +180,7 @@ impl<'a> Array<'a> {
         }
         let mut indices = self.list(place)?;
         let offsets: Vec<usize> = self.list(place)?;
-        // There may be room for more entries than there are.
+        // MATLAB may allocate more entries than the matrix has.
         let entries = offsets.last().copied().unwrap_or_default();
         let mut values = self.list_of(place, entries)?;
         indices.truncate(entries);
@@ -196,7 +193,7 @@ impl<'a> Array<'a> {
         }))
     }
 
-    /// Indices come first: they wait in a spool file for their values.
+    /// Indices precede offsets and values, and are kept in a spool file until these are read.
     fn store_sparse<T: Real>(
         mut self,
         place: &Place,
@@ -210,12 +207,12 @@ impl<'a> Array<'a> {
         let end = self.stream.end(tag);
         let (encoding, indices) = tag.numbers(self.stream.big_endian).map_err(io)?;
         let mut spool = Spool::new(disk)?;
-        self.pieces(place, encoding, indices, |indices: &[u32]| spool.write_columns(indices))?;
+        encoding.pieces(place, &mut self.stream, indices, |indices: &[u32]| spool.write_columns(indices))?;
         self.stream.go_to(end).map_err(io)?;
         let offsets: Vec<usize> = self.list(place)?;
         let tag = self.stream.tag().map_err(io)?;
         let end = self.stream.end(tag);
-        // There may be room for more entries than there are.
+        // MATLAB may allocate more entries than the matrix has.
         let entries = offsets.last().copied().unwrap_or_default();
         let (encoding, values) = self.numbers(tag, entries).map_err(io)?;
         check_offsets(place, columns, &offsets, [indices.min(entries), values.min(entries)])?;
@@ -226,32 +223,14 @@ impl<'a> Array<'a> {
             offset: 0,
             encoding: Encoding { kind: NumberType::U32, big_endian: false },
         };
-        let mut pieces = Pieces { place, indices, taken: 0, values: &mut self.stream, encoding };
+        let mut pieces = SpooledEntries { place, indices, taken: 0, values: &mut self.stream, encoding };
         let stored = store::<T>(disk, place, shape, how.transpose, &offsets, &mut pieces)?;
         self.stream.go_to(end).map_err(io)?;
         Ok(stored)
     }
 
-    /// Shows so many numbers to `visit`, some at a time.
-    fn pieces<T: Target>(
-        &mut self,
-        place: &Place,
-        encoding: Encoding,
-        count: usize,
-        mut visit: impl FnMut(&[T]) -> Result<()>,
-    ) -> Result<()> {
-        let mut numbers = Vec::new();
-        for at in (0..count).step_by(PIECE) {
-            numbers.clear();
-            let read = encoding.read(&mut self.stream, PIECE.min(count - at), &mut numbers);
-            read.map_err(|error| place.unreadable(error))?;
-            visit(&numbers)?;
-        }
-        Ok(())
-    }
-
-    /// How so many numbers of an element are written. MATLAB writes truth values of sparse matrices as bytes, under a tag that says
-    /// that they are doubles.
+    /// Encoding and number of the values of an element. MATLAB stores logical sparse matrices as bytes, although the tag says
+    /// doubles.
     fn numbers(&self, tag: Tag, entries: usize) -> io::Result<(Encoding, usize)> {
         let (encoding, count) = tag.numbers(self.stream.big_endian)?;
         if self.logical && count < entries && tag.bytes >= entries as u64 {
@@ -265,21 +244,21 @@ impl<'a> Array<'a> {
         self.list_of(place, 0)
     }
 
-    /// As [`list`](Self::list), of an element that should have so many.
+    /// As [`list`](Self::list), of an element that should have `entries` numbers.
     fn list_of<T: Target>(&mut self, place: &Place, entries: usize) -> Result<Vec<T>> {
         let io = |error| place.unreadable(error);
         let tag = self.stream.tag().map_err(io)?;
         let end = self.stream.end(tag);
         let (encoding, count) = self.numbers(tag, entries).map_err(io)?;
-        let mut list = place.room(count)?;
+        let mut list = place.allocate(count)?;
         encoding.read(&mut self.stream, count, &mut list).map_err(io)?;
         self.stream.go_to(end).map_err(io)?;
         Ok(list)
     }
 }
 
-/// The entries of a sparse matrix: indices that were written to a spool file, and values as they come.
-struct Pieces<'a, 'b> {
+/// The entries of a sparse matrix: indices in a spool file, and values that are read in order.
+struct SpooledEntries<'a, 'b> {
     place: &'a Place,
     indices: Numbers,
     taken: usize,
@@ -287,7 +266,7 @@ struct Pieces<'a, 'b> {
     encoding: Encoding,
 }
 
-impl<T: Target> Entries<T> for Pieces<'_, '_> {
+impl<T: Target> Entries<T> for SpooledEntries<'_, '_> {
     fn columns(&mut self, count: usize, out: &mut Vec<u32>) -> Result<()> {
         let read = self.indices.append(&(self.taken..self.taken + count), &mut Vec::new(), out);
         self.taken += count;

@@ -1,4 +1,4 @@
-//! The file: a header and, one after another, variables.
+//! The file: a header and variables.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
@@ -12,7 +12,7 @@ use crate::{Place, Result};
 /// The header's length.
 const HEADER: u64 = 128;
 
-/// Deflate makes its input at most this many times longer. What an element claims beyond it is not there.
+/// The maximum compression ratio of Deflate; an element with a larger one is damaged.
 const DEFLATE_LIMIT: u64 = 1032;
 
 /// An open file.
@@ -24,13 +24,13 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// A file of level 5, told by its first bytes; an error says what the others are.
+    /// Opens a file of version 5; an error describes other files.
     pub(super) fn new(place: Place, bytes: Random, start: &[u8]) -> Result<Self> {
         let big_endian = byte_order(start).map_err(|reason| place.fault(reason))?;
         Ok(Self { place, length: bytes.length(), file: BufReader::new(bytes), big_endian })
     }
 
-    /// Shows the variables to `visit` until it returns something.
+    /// Calls `visit` with each variable until it returns a value.
     pub(super) fn find<B>(
         &mut self,
         mut visit: impl FnMut(Array<'_>) -> Result<Option<B>>,
@@ -46,7 +46,7 @@ impl Container {
         Ok(None)
     }
 
-    /// Visits the element at a position, and says where the next one starts.
+    /// Visits the element at a position, and returns where the next one starts.
     fn visit<B>(
         &mut self,
         position: u64,
@@ -70,7 +70,7 @@ impl Container {
                 let array = named(stream.child(inner.bytes)).map_err(io)?;
                 let found = array.map(visit).transpose()?.flatten();
                 if found.is_some() {
-                    // The sum that tells whether all this was right comes last.
+                    // The checksum is at the end.
                     io::copy(&mut inflated, &mut io::sink()).map_err(io)?;
                 }
                 found
@@ -81,13 +81,13 @@ impl Container {
     }
 }
 
-/// The matrix, unless it is one that MATLAB writes for itself, which has no name.
+/// The matrix, unless it is internal to MATLAB and has no name.
 fn named(stream: Stream<'_>) -> io::Result<Option<Array<'_>>> {
     let array = Array::open(stream)?;
     Ok((!array.name.is_empty()).then_some(array))
 }
 
-/// Whether the numbers of a file are big-endian; an error says what the file is instead.
+/// Whether the numbers of a file are big-endian; the error describes a file of another kind.
 fn byte_order(start: &[u8]) -> std::result::Result<bool, &'static str> {
     if start.starts_with(b"# ") {
         return Err("is a text file of Octave, which is not read; save it with save -v7");

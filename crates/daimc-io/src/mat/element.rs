@@ -1,4 +1,4 @@
-//! Data elements: a tag with a type and a length, and that many bytes, padded.
+//! Data elements: a tag with type and length, and that many bytes with padding.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -9,14 +9,14 @@ pub(super) const MATRIX: u32 = 14;
 /// An element that is compressed.
 pub(super) const COMPRESSED: u32 = 15;
 
-/// The bytes of an element. No more than `left` can be read, and no element in it can claim to be longer.
+/// The bytes of an element. At most `left` bytes can be read, and no inner element can be longer.
 pub(super) struct Stream<'a> {
     reader: &'a mut dyn Read,
     pub left: u64,
     pub big_endian: bool,
 }
 
-/// What precedes an element.
+/// The tag of an element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
     pub kind: u32,
@@ -38,10 +38,10 @@ impl<'a> Stream<'a> {
         Self { reader, left, big_endian }
     }
 
-    /// Reads a tag, and makes sure that the element is not longer than what is left.
+    /// Reads a tag; an error if its element is longer than the rest.
     pub(super) fn tag(&mut self) -> io::Result<Tag> {
         let first = self.u32()?;
-        // Four bytes or less may follow their tag in the same eight bytes; the length is then in its upper half.
+        // Up to four bytes may share eight bytes with their tag, whose upper half is then the length.
         let tag = match first >> 16 {
             0 => {
                 let bytes = u64::from(self.u32()?);
@@ -65,12 +65,12 @@ impl<'a> Stream<'a> {
         Stream { left: bytes, big_endian: self.big_endian, reader: self }
     }
 
-    /// Where this stream will stand when the element of `tag`, which was just read, is over.
+    /// The position, as [`left`](Self::left), after the element of a tag that was just read.
     pub(super) fn end(&self, tag: Tag) -> u64 {
         self.left.saturating_sub(tag.bytes + tag.padding)
     }
 
-    /// Goes to a place that [`end`](Self::end) told.
+    /// Skips to a position that [`end`](Self::end) returned.
     pub(super) fn go_to(&mut self, end: u64) -> io::Result<()> {
         let skipped = self.left - end;
         if io::copy(&mut self.take(skipped), &mut io::sink())? < skipped {
@@ -110,7 +110,7 @@ impl<'a> Stream<'a> {
 }
 
 impl Tag {
-    /// The numbers of an element: how they are written, and how many there are.
+    /// Encoding and number of the values of an element.
     pub(super) fn numbers(self, big_endian: bool) -> io::Result<(Encoding, usize)> {
         let kind = match self.kind {
             1 => NumberType::I8,

@@ -1,12 +1,12 @@
-//! Level 4 (what `save -v4` writes): matrices one after another, each with a header of 20 bytes and its name.
+//! Version 4 (written by `save -v4`): matrices, each with a header of 20 bytes and its name.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use daimc::text::{plain, quoted};
 
-use super::LISTED;
-use crate::dense::{Lie, nameless};
+use crate::dense::MatrixLayout;
 use crate::input::Random;
+use crate::listing::{LISTED, listing};
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
 use crate::sparse::Shape;
@@ -17,7 +17,7 @@ const HEADER: u64 = 20;
 const FULL: u32 = 0;
 const SPARSE: u32 = 2;
 
-/// A matrix, whose numbers are in the file.
+/// A matrix whose numbers were not read yet.
 struct Variable {
     name: String,
     rows: usize,
@@ -25,12 +25,12 @@ struct Variable {
     encoding: Encoding,
     kind: u32,
     complex: bool,
-    /// Where the numbers start.
+    /// The position of the numbers.
     start: u64,
 }
 
-/// Whether a file is of level 4. It has no header of its own: the first matrix starts with its type, a number below 5000 whose
-/// digits are few.
+/// Whether a file is of version 4. Such files have no header: the first matrix starts with its type, a number below 5000 with few
+/// valid digits.
 pub(crate) fn is_level_4(start: &[u8]) -> bool {
     start.len() >= HEADER as usize && byte_order(start).is_some()
 }
@@ -39,12 +39,8 @@ pub(crate) fn is_level_4(start: &[u8]) -> bool {
 pub(super) fn read(place: &Place, bytes: &Random, variable: Option<&str>, how: Reading) -> Result<Table> {
     let variables = variables(place, bytes)?;
     let list = || {
-        let shown = variables.iter().take(LISTED).map(Variable::describe).collect::<Vec<_>>().join(", ");
-        if variables.len() > LISTED {
-            format!("{shown}, and {} more", variables.len() - LISTED)
-        } else {
-            shown
-        }
+        let shown: Vec<String> = variables.iter().take(LISTED).map(Variable::describe).collect();
+        listing(&shown, variables.len(), "no variables")
     };
     let found = if let Some(name) = variable {
         let found = variables.iter().find(|variable| variable.name == name);
@@ -135,30 +131,30 @@ impl Variable {
         let precision = how.precision.unwrap_or(self.encoding.kind.precision());
         let mut reader = BufReader::new(bytes.at(self.start));
         if self.kind == FULL {
-            let lie = Lie::new(self.rows, self.columns, true, how);
-            let cells = lie.read(place, self.encoding, precision, &mut reader)?;
-            return Ok(nameless(place.clone(), lie.rows(), lie.columns(), cells, how));
+            let layout = MatrixLayout::new(self.rows, self.columns, true, how);
+            let cells = layout.read(place, self.encoding, precision, &mut reader)?;
+            return Ok(Table::new(place.clone(), layout.rows(), layout.columns(), cells, how));
         }
         let (shape, cells) = match precision {
             Precision::F32 => self.sparse::<f32>(place, &mut reader, how)?,
             Precision::F64 => self.sparse::<f64>(place, &mut reader, how)?,
         };
-        Ok(nameless(place.clone(), shape.rows, shape.columns, cells, how))
+        Ok(Table::new(place.clone(), shape.rows, shape.columns, cells, how))
     }
 
-    /// Three columns: rows and columns from 1, and values. The last row has the shape.
+    /// Reads three columns: rows and columns from 1, and values. The last row is the shape.
     fn sparse<T: Real>(&self, place: &Place, reader: &mut impl Read, how: Reading) -> Result<(Shape, Cells)> {
         let mut numbers = |last: &mut f64| -> Result<Vec<u32>> {
-            let mut list: Vec<f64> = place.room(self.rows)?;
+            let mut list: Vec<f64> = place.allocate(self.rows)?;
             self.encoding.read(reader, self.rows, &mut list).map_err(|error| place.unreadable(error))?;
             *last = list.pop().unwrap_or(0.0);
-            // What is no number from 1 on is outside of any shape.
+            // Other numbers are outside of any shape.
             let index = |number: f64| if number >= 1.0 { (number - 1.0) as u32 } else { u32::MAX };
             Ok(list.into_iter().map(index).collect())
         };
         let (mut rows, mut columns) = (0.0, 0.0);
         let mut places = [numbers(&mut rows)?, numbers(&mut columns)?];
-        let mut values: Vec<T> = place.room(self.rows)?;
+        let mut values: Vec<T> = place.allocate(self.rows)?;
         self.encoding.read(reader, self.rows, &mut values).map_err(|error| place.unreadable(error))?;
         values.pop();
         let mut sizes = [rows, columns].map(|size| size as usize);

@@ -1,15 +1,15 @@
-//! The name of a variable, and the way into its cells: `X`, `X{2}`, `X{1,2}`, `X{1}{2}`.
+//! Selectors of variables and their cells: `X`, `X{2}`, `X{1,2}`, `X{1}{2}`.
 
-/// What was asked for.
+/// A parsed selector.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Selector<'a> {
     pub name: &'a str,
-    /// Subscripts from 1, as they were written.
+    /// Subscripts from 1.
     pub cells: Vec<Vec<usize>>,
 }
 
 impl<'a> Selector<'a> {
-    /// Understands a name; `None` where it cannot be one.
+    /// Parses a selector; `None` if it is invalid.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (name, mut rest) = text.split_at(text.find('{').unwrap_or(text.len()));
         let mut cells = Vec::new();
@@ -23,7 +23,7 @@ impl<'a> Selector<'a> {
     }
 }
 
-/// The position of a cell in the file, from 0: columns come one after another.
+/// The index of a cell in the file, from 0, in column-major order.
 pub(crate) fn position(subscripts: &[usize], shape: &[usize]) -> Option<usize> {
     if let [linear] = subscripts {
         return Some(linear - 1);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_into_cells() {
+    fn selectors_are_parsed() {
         let cells = |text| Selector::parse(text).map(|selector| selector.cells);
         assert_eq!(cells("X"), Some(vec![]));
         assert_eq!(cells("X{2}"), Some(vec![vec![2]]));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_come_one_after_another() {
+    fn cells_are_in_column_major_order() {
         assert_eq!(position(&[4], &[2, 3]), Some(3));
         assert_eq!(position(&[2, 3], &[2, 3]), Some(5));
         assert_eq!(position(&[1, 2], &[2, 3]), Some(2));

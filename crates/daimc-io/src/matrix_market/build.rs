@@ -1,4 +1,4 @@
-//! From the entries that are stored to all of them.
+//! Expands the stored entries of symmetric matrices to all entries.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{Cells, Error, Place, Reading, Result};
 /// An entry of a sparse matrix: row, column, value.
 type Entry<T> = (u32, u32, T);
 
-/// All entries of a sparse matrix, or of its transpose, from those that are stored.
+/// All entries of a sparse matrix or its transpose.
 pub(super) struct Coordinates<'a, T> {
     place: Place,
     header: &'a Header,
@@ -27,7 +27,7 @@ enum Kept<T> {
 }
 
 impl<'a, T: Real> Coordinates<'a, T> {
-    /// Of a matrix of this shape, the matrix having been transposed if that was asked for.
+    /// Entries of a matrix whose `shape` is that after a transposition.
     pub fn new(
         path: &Path,
         header: &'a Header,
@@ -43,7 +43,7 @@ impl<'a, T: Real> Coordinates<'a, T> {
         Ok(Self { place, header, shape, how, keep, kept })
     }
 
-    /// Adds the stored entries of the next piece, and those of the other triangle that they stand for.
+    /// Adds the stored entries of the next piece, and their counterparts in the other triangle.
     pub fn add(&mut self, stored: &[Entry<T>]) -> Result<()> {
         let Self { place, header, shape, how, keep, kept } = self;
         let times = if header.symmetry == Symmetry::General { 1 } else { 2 };
@@ -52,7 +52,7 @@ impl<'a, T: Real> Coordinates<'a, T> {
                 Err(Error::Memory { .. }) => false,
                 grown => grown.map(|()| true)?,
             };
-            // Rows are made of them beside them.
+            // Entries and rows are in memory together.
             let count = entries.len() + times * stored.len();
             if !grown || (2 * count * size_of::<Entry<T>>()) as u64 > most {
                 let mut sorter = Sorter::new(disk, place, *shape)?;
@@ -75,7 +75,7 @@ impl<'a, T: Real> Coordinates<'a, T> {
         }
     }
 
-    /// The matrix.
+    /// Returns the matrix.
     pub fn finish(self) -> Result<Cells> {
         match self.kept {
             Kept::Memory(entries) => Ok(T::sparse(self.shape.rows_of_entries(&self.place, entries)?)),
@@ -101,11 +101,11 @@ fn every<T: Real>(
     Ok(())
 }
 
-/// Fails before a symmetric array is read that does not fit into memory: its other triangle is made there.
-pub(super) fn room(path: &Path, header: &Header, value: usize) -> Result<()> {
+/// Fails early if a symmetric array does not fit into memory, in which its other triangle is computed.
+pub(super) fn check_memory(path: &Path, header: &Header, value: usize) -> Result<()> {
     let needed = (header.rows as u64).saturating_mul(header.rows as u64).saturating_mul(value as u64);
     let needed = needed.saturating_add((header.stored as u64).saturating_mul(value as u64));
-    match Place::file(path).ask(needed) {
+    match Place::file(path).check_memory(needed) {
         Err(Error::Memory { .. }) => {
             let reason = "the other triangle of a symmetric array is made in memory, where it does not fit: save the matrix \
                           in full, as .npy or .npz";
@@ -115,13 +115,13 @@ pub(super) fn room(path: &Path, header: &Header, value: usize) -> Result<()> {
     }
 }
 
-/// All values of an array, column by column, from those that are stored.
+/// All values of an array in column-major order.
 pub(super) fn full<T: Real>(path: &Path, stored: Vec<T>, header: &Header) -> Result<Vec<T>> {
     if header.symmetry == Symmetry::General {
         return Ok(stored);
     }
     let n = header.rows;
-    let mut values = Place::file(path).room(n * n)?;
+    let mut values = Place::file(path).allocate(n * n)?;
     values.resize(n * n, T::default());
     let mut next = stored.into_iter();
     let skew = header.symmetry == Symmetry::Skew;

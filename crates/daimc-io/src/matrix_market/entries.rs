@@ -1,4 +1,4 @@
-//! The entries of a piece of text.
+//! Parses the entries of a piece of text.
 
 use std::path::Path;
 
@@ -6,11 +6,10 @@ use daimc::text::quoted;
 use memchr::memchr;
 
 use super::header::{Header, Symmetry};
-use super::wrong;
 use crate::real::Real;
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 
-/// Something wrong with an entry.
+/// An invalid entry.
 pub(super) struct Fault {
     /// The line, from 0 at the start of the piece.
     line: usize,
@@ -21,34 +20,15 @@ pub(super) struct Fault {
 impl Fault {
     /// The error, for a piece that starts at `line` of the file.
     pub fn error(self, path: &Path, line: usize) -> Error {
-        wrong(path, line + self.line, format!("{}: {}", quoted(&self.text), self.reason))
+        Place::line(path, line + self.line).fault(format!("{}: {}", quoted(&self.text), self.reason))
     }
 }
 
-/// The entries of a piece of text: row and column from 0 with a value, or values alone.
-pub(super) struct Parsed<E> {
-    pub found: Vec<E>,
-}
-
-/// Entries of either kind.
-pub(super) trait Parse: Sized {
-    /// Parses whole lines; also returns how many there are.
-    fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault>;
-}
-
-impl<T: Real> Parse for Parsed<(u32, u32, T)> {
-    fn parse(text: &[u8], header: &Header) -> Result<(Self, usize), Fault> {
-        parse(text, |line| coordinates(line, header))
-    }
-}
-
-impl<T: Real> Parse for Parsed<T> {
-    fn parse(text: &[u8], _: &Header) -> Result<(Self, usize), Fault> {
-        parse(text, number)
-    }
-}
-
-fn parse<E>(text: &[u8], entry: impl Fn(&[u8]) -> Result<E, String>) -> Result<(Parsed<E>, usize), Fault> {
+/// Parses the entries of whole lines, and also returns the number of lines.
+pub(super) fn parse<E>(
+    text: &[u8],
+    entry: impl Fn(&[u8]) -> Result<E, String>,
+) -> Result<(Vec<E>, usize), Fault> {
     let mut found = Vec::new();
     let (mut rest, mut lines) = (text, 0);
     while !rest.is_empty() {
@@ -63,10 +43,11 @@ fn parse<E>(text: &[u8], entry: impl Fn(&[u8]) -> Result<E, String>) -> Result<(
         lines += 1;
         rest = &rest[(end + 1).min(rest.len())..];
     }
-    Ok((Parsed { found }, lines))
+    Ok((found, lines))
 }
 
-fn coordinates<T: Real>(line: &[u8], header: &Header) -> Result<(u32, u32, T), String> {
+/// Parses row and column, from 0, and value.
+pub(super) fn coordinates<T: Real>(line: &[u8], header: &Header) -> Result<(u32, u32, T), String> {
     let wanted = if header.pattern { 2 } else { 3 };
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let (Some(row), Some(column), value) = (words.next(), words.next(), words.next()) else {
@@ -107,6 +88,7 @@ fn index(word: &[u8], count: usize, what: &str) -> Result<u32, String> {
     Ok(number as u32 - 1)
 }
 
-fn number<T: Real>(word: &[u8]) -> Result<T, String> {
+/// Parses a value.
+pub(super) fn number<T: Real>(word: &[u8]) -> Result<T, String> {
     fast_float2::parse(word).map_err(|_| "the value should be a number".into())
 }

@@ -1,4 +1,4 @@
-//! The first lines: what kind of matrix follows, and its size.
+//! The header: kind and size of the matrix.
 
 use std::io::Read;
 use std::path::Path;
@@ -6,11 +6,10 @@ use std::path::Path;
 use daimc::text::quoted;
 use memchr::memchr;
 
-use super::wrong;
 use crate::input::{self, Input};
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 
-/// How entries are written.
+/// The format of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
     /// Row, column, value.
@@ -19,7 +18,7 @@ pub(super) enum Storage {
     Array,
 }
 
-/// Which entries are written.
+/// Which entries are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symmetry {
     General,
@@ -29,7 +28,7 @@ pub(super) enum Symmetry {
     Skew,
 }
 
-/// What the first lines say.
+/// The contents of the header.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub storage: Storage,
@@ -38,15 +37,15 @@ pub(super) struct Header {
     pub pattern: bool,
     pub rows: usize,
     pub columns: usize,
-    /// How many entries follow.
+    /// The number of stored entries.
     pub stored: usize,
-    /// Where the entries start, in bytes.
+    /// The position of the entries in bytes.
     pub start: usize,
-    /// Where the entries start, in lines from 1.
+    /// The first line of the entries, from 1.
     pub line: usize,
 }
 
-/// Reads the first lines. Also returns all that was read.
+/// Reads the header. Also returns all text that was read.
 pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<(Header, Vec<u8>)> {
     let mut head = Vec::new();
     loop {
@@ -82,7 +81,8 @@ fn parse(path: &Path, head: &[u8], complete: bool) -> Result<Option<Header>> {
                 let expected =
                     if storage == Storage::Array { "rows columns" } else { "rows columns entries" };
                 return header.map(Some).ok_or_else(|| {
-                    wrong(path, line - 1, format!("the size of the matrix should be here: {expected}"))
+                    Place::line(path, line - 1)
+                        .fault(format!("the size of the matrix should be here: {expected}"))
                 });
             }
         }
@@ -90,7 +90,7 @@ fn parse(path: &Path, head: &[u8], complete: bool) -> Result<Option<Header>> {
 }
 
 fn parse_banner(path: &Path, words: &[&str]) -> Result<(Storage, Symmetry, bool)> {
-    let refused = |reason: String| Err(wrong(path, 1, reason));
+    let refused = |reason: String| Err(Place::line(path, 1).fault(reason));
     let &["%%matrixmarket", "matrix", storage, field, symmetry] = words else {
         return refused("'%%MatrixMarket matrix …' should be here: this is not a Matrix Market file".into());
     };
@@ -143,7 +143,7 @@ fn parse_size(
 }
 
 impl Header {
-    /// Refuses a size for which the file is too short, before memory is taken for it.
+    /// Fails if the file is too short for the size, before memory is allocated.
     pub fn check_size(&self, path: &Path, bytes: u64) -> Result<()> {
         // "1 1\n", "1 1 1\n", "1\n"; the last may have no end of line.
         let shortest = match self.storage {
@@ -157,15 +157,15 @@ impl Header {
         Ok(())
     }
 
-    /// Refuses a shape that so few entries cannot describe: memory is taken for each row and each column, whether or not
-    /// there is anything in it. Where a file names them, there are as many.
+    /// Fails if the shape is too large for the number of entries: empty rows and columns take memory, too. Rows or columns with
+    /// names exist.
     pub fn check_shape(
         &self,
         path: &Path,
         (rows, ids): (usize, bool),
         (columns, features): (usize, bool),
     ) -> Result<()> {
-        let refused = |reason: String| Err(wrong(path, self.line - 1, reason));
+        let refused = |reason: String| Err(Place::line(path, self.line - 1).fault(reason));
         if rows == 0 || columns == 0 {
             return refused(format!("the matrix is empty: its size is {} × {}", self.rows, self.columns));
         }
@@ -182,12 +182,12 @@ impl Header {
         Ok(())
     }
 
-    /// Says that there are another number of entries.
+    /// The error for a wrong number of entries.
     pub fn wrong_count(&self, path: &Path, found: &str) -> Error {
         let reason = format!(
             "the header says {} entries, but there are {found}: the file was cut off or its header is wrong",
             self.stored
         );
-        wrong(path, self.line - 1, reason)
+        Place::line(path, self.line - 1).fault(reason)
     }
 }

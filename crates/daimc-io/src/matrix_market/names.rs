@@ -1,12 +1,11 @@
-//! Names of instances and features, in files beside the matrix.
+//! Names of instances and features in companion files of a matrix.
 //!
-//! Beside `x.mtx` or `x.mtx.gz` they are `x.ids`, `x.terms` and the like, also with `.txt` or `.tsv` and compressed.
-//! Beside `…matrix.mtx`, as single-cell software writes it, also `…barcodes.tsv` and `…features.tsv`.
+//! Those of `x.mtx` or `x.mtx.gz` are `x.ids`, `x.terms` and the like, also with `.txt` or `.tsv` and compressed.
+//! Those of `…matrix.mtx`, which single-cell software writes, can also be `…barcodes.tsv` and `…features.tsv`.
 
 use std::path::{Path, PathBuf};
 
-use crate::input::ENDINGS;
-use crate::location::stem;
+use crate::paths::{ENDINGS, first_existing, stem};
 use crate::{Error, Place, Reading, Result, input};
 
 const INSTANCES: [&str; 7] = ["ids", "docs", "barcodes", "cells", "samples", "instances", "obs"];
@@ -14,21 +13,21 @@ const FEATURES: [&str; 6] = ["features", "terms", "genes", "vocab", "words", "va
 const ROWS: [&str; 2] = ["rows", "rownames"];
 const COLUMNS: [&str; 3] = ["cols", "columns", "colnames"];
 
-/// The names of instances and of features, where there are any.
+/// The names of instances and of features, if there are any.
 type Names = (Option<Vec<String>>, Option<Vec<String>>);
 
 /// Looks for names of `rows` instances and `columns` features.
 pub(super) fn find(path: &Path, how: Reading, rows: usize, columns: usize) -> Result<Names> {
     let (by_row, by_column) =
         if how.transpose { (&COLUMNS[..], &ROWS[..]) } else { (&ROWS[..], &COLUMNS[..]) };
-    let instances = if how.no_ids { None } else { beside(path, &[&INSTANCES, by_row]) };
-    let features = beside(path, &[&FEATURES, by_column]);
+    let instances = if how.no_ids { None } else { companion(path, &[&INSTANCES, by_row]) };
+    let features = companion(path, &[&FEATURES, by_column]);
     let ids = instances.map(|names| read(path, &names, rows, "instances")).transpose()?;
     let features = features.map(|names| read(path, &names, columns, "features")).transpose()?;
     Ok((ids, features))
 }
 
-/// The files beside a Matrix Market file from which the names of its rows and columns may be taken.
+/// The existing companion files of a Matrix Market file, which may have the names of its rows and columns.
 pub fn companions(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     if !ENDINGS.iter().any(|ending| name.ends_with(&format!(".mtx{ending}"))) {
@@ -36,23 +35,21 @@ pub fn companions(path: &Path) -> Vec<PathBuf> {
     }
     let kinds: [[&[&str]; 2]; 4] =
         [[&INSTANCES, &ROWS], [&INSTANCES, &COLUMNS], [&FEATURES, &COLUMNS], [&FEATURES, &ROWS]];
-    kinds.iter().filter_map(|kinds| beside(path, kinds)).collect()
+    kinds.iter().filter_map(|kinds| companion(path, kinds)).collect()
 }
 
-/// The first file of names that is there.
-fn beside(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
+/// The first companion file that exists.
+fn companion(path: &Path, kinds: &[&[&str]]) -> Option<PathBuf> {
     let stem = stem(path);
     let prefix = stem.strip_suffix("matrix");
     let own = |kind: &&str| ["", ".txt", ".tsv"].map(|ending| format!("{stem}.{kind}{ending}"));
     let shared = |kind: &&str| prefix.map(|prefix| format!("{prefix}{kind}.tsv"));
     let kinds = || kinds.iter().copied().flatten();
     let names = kinds().flat_map(own).chain(kinds().filter_map(shared));
-    names
-        .flat_map(|name| ENDINGS.map(|ending| path.with_file_name(format!("{name}{ending}"))))
-        .find(|path| path.is_file())
+    first_existing(path.parent().unwrap_or(Path::new("")), names)
 }
 
-/// One name per line; of several fields with tabs between them, the first.
+/// Reads one name per line: its first field.
 fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
     let text = input::text(path)?;
     let text = String::from_utf8(text)
@@ -64,14 +61,14 @@ fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<Stri
         .map(|line| line.split('\t').next().unwrap_or_default().trim().into())
         .collect();
     if let Some(at) = names.iter().position(|name| name.contains('\0')) {
-        let place = Place { line: Some(at + 1), ..Place::file(path) };
-        return Err(Error::Data { place, reason: "there is a NUL in the name: remove it".into() });
+        let place = Place::line(path, at + 1);
+        return Err(place.fault("there is a NUL in the name: remove it"));
     }
     if names.len() == count {
         return Ok(names);
     }
     let reason = format!(
-        "{} names, but {} has {count} {what}: rename the file if it belongs elsewhere, or say whether instances \
+        "{} names, but {} has {count} {what}: rename the file if it belongs to another matrix, or say whether instances \
          are in columns (--transpose)",
         names.len(),
         matrix.display()

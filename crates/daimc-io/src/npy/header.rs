@@ -9,10 +9,10 @@ use crate::{Place, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// No array of numbers needs a longer one.
+/// The maximum length; arrays of numbers have shorter headers.
 const LONGEST: u32 = 1 << 20;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The type as numpy writes it, such as `<f8`; the list of fields, if it is structured.
@@ -22,7 +22,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads a header, and says how many bytes it took of the `length` that there are.
+    /// Reads a header of a file of `length` bytes, and returns its length as well.
     pub(super) fn read(place: &Place, reader: &mut impl Read, length: u64) -> Result<(Self, u64)> {
         let io = |error| place.unreadable(error);
         let mut start = [0; 8];
@@ -46,27 +46,22 @@ impl Header {
         })
     }
 
-    /// How the numbers are written, if they are numbers.
+    /// The encoding of numbers; `None` for other types.
     pub(crate) fn encoding(&self) -> Option<Encoding> {
         let kind = match self.descr.get(1..)? {
             "b1" => NumberType::Bool,
-            "i1" => NumberType::I8,
-            "u1" => NumberType::U8,
-            "i2" => NumberType::I16,
-            "u2" => NumberType::U16,
-            "i4" => NumberType::I32,
-            "u4" => NumberType::U32,
-            "i8" => NumberType::I64,
-            "u8" => NumberType::U64,
             "f2" => NumberType::F16,
             "f4" => NumberType::F32,
             "f8" => NumberType::F64,
-            _ => return None,
+            integer => {
+                let size = integer.strip_prefix(['i', 'u'])?;
+                NumberType::integer(size.parse().ok()?, integer.starts_with('i'))?
+            }
         };
         Some(Encoding { kind, big_endian: self.descr.starts_with('>') })
     }
 
-    /// The name of the type, as numpy's users know it.
+    /// The name of the type in numpy.
     pub(crate) fn type_name(&self) -> String {
         if self.descr.starts_with('[') {
             return "structured".into();
@@ -114,7 +109,7 @@ fn parse(text: &str) -> Option<Header> {
     Some(Header { descr: descr?, fortran_order: fortran_order?, shape: shape? })
 }
 
-/// Splits after the first value: a string, a word, or a bracket with all that is in it.
+/// Splits after the first value: a string, a word, or a bracket with its contents.
 fn value(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     let mut quote = None;
@@ -162,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_told_apart() {
+    fn headers_are_parsed() {
         let plain = parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }   \n").unwrap();
         assert_eq!(plain, Header { descr: "<f8".into(), fortran_order: false, shape: vec![3, 2] });
         let odd =

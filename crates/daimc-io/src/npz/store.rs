@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use zip::CompressionMethod;
 
-use super::{Archive, Entry, damaged};
-use crate::dense::nameless;
-use crate::disk::{
-    Disk, Entries, Numbers, Progress, Sorter, Sparse, Stored, Watched, blocks, missing, store,
-};
+use super::archive::{Archive, Entry, damaged};
+use crate::disk::{Disk, Numbers, Progress, Sorter, Sparse, Watched, missing, store};
 use crate::npy::List;
 use crate::real::Real;
-use crate::sparse::{Shape, check_columns, check_offsets};
-use crate::{Cells, Place, Precision, Reading, Result, Table};
+use crate::sparse::{Entries, Shape, blocks, check_columns, check_offsets};
+use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
 
 /// Entries of coordinates that are in memory at a time.
 const PIECE: usize = 1 << 16;
 
 impl Archive {
-    /// An array, which stays where it lies if it is not compressed.
+    /// An array, which is read in place if it is not compressed.
     pub(super) fn store(
         &mut self,
         name: &str,
@@ -26,11 +23,11 @@ impl Archive {
         disk: &Disk,
         file: Option<Watched>,
     ) -> Result<Table> {
-        let lies = self.position(name)?;
-        self.array(name)?.store(how, disk, file.zip(lies))
+        let in_file = self.position(name)?;
+        self.array(name)?.store(how, disk, file.zip(in_file))
     }
 
-    /// The sparse matrix that fills the file. Sorted rows that are not compressed stay where they lie.
+    /// The sparse matrix that fills the file. Sorted, uncompressed rows are read in place.
     pub(super) fn store_sparse(&mut self, how: Reading, disk: &Disk, file: Option<Watched>) -> Result<Table> {
         let encoding = self.array("data")?.header.encoding();
         let own = encoding.map_or(Precision::F64, |encoding| encoding.kind.precision());
@@ -38,7 +35,7 @@ impl Archive {
             Precision::F32 => self.store_sparse_of::<f32>(how, disk, file)?,
             Precision::F64 => self.store_sparse_of::<f64>(how, disk, file)?,
         };
-        Ok(nameless(self.place.clone(), shape.rows, shape.columns, Cells::Stored(stored), how))
+        Ok(Table::new(self.place.clone(), shape.rows, shape.columns, Cells::Stored(stored), how))
     }
 
     fn store_sparse_of<T: Real>(
@@ -65,14 +62,14 @@ impl Archive {
                 (self.position("indices")?, self.position("data")?)
         {
             let mut values = self.again()?;
-            let mut pieces = Pieces::open(self, &mut values)?;
-            let (mut sorted, mut gaps) = (true, place.room(rows)?);
+            let mut pieces = ArrayEntries::open(self, &mut values)?;
+            let (mut sorted, mut gaps) = (true, place.allocate(rows)?);
             blocks(&place, &offsets, &mut pieces, |_, block| {
                 check_columns(&place, columns, &block.columns)?;
                 sorted &= block.is_sorted();
                 gaps.extend(missing::<T>(block));
                 let bytes = size_of_val(&*block.columns) + size_of_val(&*block.values);
-                disk.tell(Progress::Read(bytes as u64))
+                disk.report(Progress::Read(bytes as u64))
             })?;
             pieces.finish()?;
             if sorted {
@@ -89,7 +86,7 @@ impl Archive {
             }
         }
         let mut values = self.again()?;
-        let mut pieces = Pieces::open(self, &mut values)?;
+        let mut pieces = ArrayEntries::open(self, &mut values)?;
         let stored = store::<T>(disk, &place, shape, by_row, &offsets, &mut pieces)?;
         pieces.finish()?;
         Ok((shape, stored))
@@ -125,12 +122,12 @@ impl Archive {
         sorter.finish()
     }
 
-    /// The same archive once more, since an archive reads one array at a time.
+    /// A second handle, since an archive reads one array at a time.
     fn again(&self) -> Result<Self> {
         Self::open(self.place.clone(), self.bytes.clone())
     }
 
-    /// Where an array starts in the file, unless it is compressed.
+    /// The position of an uncompressed array in the file.
     fn position(&mut self, name: &str) -> Result<Option<u64>> {
         let place = Place::array(&self.place.path, name);
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|error| damaged(&place, error))?;
@@ -142,25 +139,25 @@ impl Archive {
 }
 
 /// Indices and values of compressed rows or columns.
-struct Pieces<'a> {
+struct ArrayEntries<'a> {
     columns: List<Entry<'a>>,
     values: List<Entry<'a>>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> ArrayEntries<'a> {
     fn open(indices: &'a mut Archive, data: &'a mut Archive) -> Result<Self> {
         let columns = indices.array("indices")?.pieces_of_list()?;
         Ok(Self { columns, values: data.array("data")?.pieces_of_list()? })
     }
 
-    /// All were read.
+    /// Reads to the end, which verifies the checksums.
     fn finish(&mut self) -> Result<()> {
         self.columns.finish()?;
         self.values.finish()
     }
 }
 
-impl<T: Real> Entries<T> for Pieces<'_> {
+impl<T: Real> Entries<T> for ArrayEntries<'_> {
     fn columns(&mut self, count: usize, out: &mut Vec<u32>) -> Result<()> {
         self.columns.take(count, out)
     }

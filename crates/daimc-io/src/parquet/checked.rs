@@ -1,4 +1,4 @@
-//! Pages whose counts and lengths are compared with their bytes, before a decoder takes memory for them.
+//! Checks counts and lengths of pages before a decoder allocates memory for them.
 
 use ::parquet::basic::Encoding;
 use ::parquet::column::page::{Page, PageMetadata, PageReader};
@@ -6,15 +6,15 @@ use ::parquet::errors::{ParquetError, Result};
 
 use crate::memory;
 
-/// Texts of a page that take no more than this together are decoded without asking.
+/// Smaller texts of a page are decoded without a check of the available memory.
 const SMALL: u64 = 1 << 24;
 
 /// The pages of a column.
 pub(super) struct Checked<P> {
     pages: P,
-    /// Whether the column may have nulls, so that levels come before the values.
+    /// The column may have nulls, so that levels precede the values.
     optional: bool,
-    /// The rows of the group: no page has more.
+    /// The rows of the group, the maximum of a page.
     rows: usize,
 }
 
@@ -23,10 +23,10 @@ impl<P: PageReader> Checked<P> {
         Self { pages, optional, rows }
     }
 
-    /// Whether what the page claims can be true; `None` where it ends too early.
+    /// Whether the sizes of a page are possible; `None` if it ends too early.
     fn possible(&self, page: &Page) -> Option<bool> {
         let (buf, count, encoding, start) = match page {
-            // Every entry takes a byte at least.
+            // Every entry takes at least a byte.
             Page::DictionaryPage { buf, num_values, .. } => return Some(*num_values as usize <= buf.len()),
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
                 let levels = match def_level_encoding {
@@ -88,8 +88,8 @@ impl<P: PageReader> Iterator for Checked<P> {
     }
 }
 
-/// Whether texts can be made of as many letters of the text before (`prefixes`) and further ones (`suffixes`), of which
-/// there are so many `letters`; and whether there is memory for them.
+/// Whether texts can consist of a prefix of the previous text and a suffix out of `letters` bytes, and whether there is memory for
+/// them.
 fn fit(prefixes: &[i32], suffixes: &[i32], letters: usize) -> bool {
     let (mut before, mut used, mut whole) = (0_u64, 0_u64, 0_u64);
     for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
@@ -101,17 +101,17 @@ fn fit(prefixes: &[i32], suffixes: &[i32], letters: usize) -> bool {
         before = prefix + suffix;
         whole += before;
     }
-    let room = whole < SMALL || memory::available().is_none_or(|available| whole < available);
-    prefixes.len() == suffixes.len() && room
+    let fits = whole < SMALL || memory::available().is_none_or(|available| whole < available);
+    prefixes.len() == suffixes.len() && fits
 }
 
-/// Whole numbers, written as differences (`DELTA_BINARY_PACKED`).
+/// Integers, stored as differences (`DELTA_BINARY_PACKED`).
 struct Deltas<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Deltas<'a> {
-    /// The next list, of at most so many numbers; `None` where it is longer or ends too early.
+    /// The next list of at most `most` numbers; `None` if it is longer or ends too early.
     fn read(&mut self, most: usize) -> Option<Vec<i32>> {
         let size = usize::try_from(self.varint()?).ok()?;
         let parts = usize::try_from(self.varint()?).ok()?;
@@ -171,7 +171,7 @@ impl<'a> Deltas<'a> {
     }
 }
 
-/// The `width` bits from bit `start` on, the lowest first.
+/// The `width` bits from bit `start` on, least significant first.
 fn bits(bytes: &[u8], start: usize, width: usize) -> Option<u64> {
     let mut value = 0;
     for (k, bit) in (start..start + width).enumerate() {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_made_of_letters_that_are_there() {
+    fn texts_need_as_many_letters_as_the_page_has() {
         assert!(fit(&[0, 2], &[3, 1], 4));
         assert!(!fit(&[0, 4], &[3, 1], 4));
         assert!(!fit(&[0, 2], &[3, 2], 4));

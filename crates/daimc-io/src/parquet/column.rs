@@ -1,4 +1,4 @@
-//! A column: what it may be used for, and its values over all row groups.
+//! A column: its type, and its values over all row groups.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use daimc::text::quoted;
 use half::f16;
 
 use super::checked::Checked;
+use super::file::{Parquet, guarded};
 use super::pages::Pages;
-use super::{Parquet, guarded};
 use crate::frame::{Column, ColumnType};
 use crate::number::Target;
 use crate::{Precision, Result};
 
-/// How many values are decoded at a time.
+/// Values that are decoded at a time.
 const BATCH: usize = 1 << 13;
 
 /// A column in all row groups.
@@ -31,7 +31,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// A column of the file; the error says why it cannot be one of a table.
+    /// A column of the file; the error says why it is not supported.
     pub(super) fn new(index: usize, description: ColumnDescPtr) -> std::result::Result<Self, String> {
         let path = description.path().parts();
         let name = path.first().cloned().unwrap_or_default();
@@ -97,14 +97,14 @@ impl Chunks {
             Type::INT32 => self.each::<Int32Type>(file, |v| push(v.map(|&v| (v as u32).to_string()))),
             Type::INT64 if signed => self.each::<Int64Type>(file, |v| push(v.map(ToString::to_string))),
             Type::INT64 => self.each::<Int64Type>(file, |v| push(v.map(|&v| (v as u64).to_string()))),
-            // Only columns of text and of whole numbers are asked for.
+            // Only columns of text and of integers are read as text.
             _ => self.each::<ByteArrayType>(file, |v| {
                 push(v.and_then(|v| std::str::from_utf8(v.data()).ok()).map(String::from))
             }),
         }
     }
 
-    /// Counts the rows that there really are.
+    /// Counts the stored rows.
     pub(super) fn count(&self, file: &Parquet, rows: &mut usize) -> Result<()> {
         macro_rules! count {
             ($type:ty) => {

@@ -1,5 +1,5 @@
-//! What row groups say of their columns. The `parquet` crate reads all of them by the schema of the file, so that a group with
-//! other columns would be read as something that it is not.
+//! The columns of row groups. The `parquet` crate reads them by the schema of the file, so that a group with other columns would be
+//! misread.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use ::parquet::schema::types::SchemaDescriptor;
 
 use crate::input::Random;
 
-/// Whether a row group says that it has other columns than the file. What cannot be followed is left to the crate.
+/// Whether a row group has other columns than the file. Footers that cannot be parsed here are left to the crate.
 pub(super) fn differ(file: &Random, schema: &SchemaDescriptor) -> bool {
     let Some(footer) = footer(file) else { return false };
     let mut differ = false;
@@ -25,7 +25,7 @@ pub(super) fn differ(file: &Random, schema: &SchemaDescriptor) -> bool {
     differ
 }
 
-/// The description at the end of the file.
+/// The footer of the file.
 fn footer(file: &Random) -> Option<Vec<u8>> {
     let end = file.length().checked_sub(8)?;
     let mut length = [0; 4];
@@ -36,7 +36,7 @@ fn footer(file: &Random) -> Option<Vec<u8>> {
     Some(footer)
 }
 
-/// Shows the columns of all row groups: their number in the group, physical type and path.
+/// Calls `visit` with the columns of all row groups: their index in the group, physical type and path.
 fn walk<'a>(
     footer: &'a [u8],
     mut visit: impl FnMut(usize, Option<i64>, Option<Vec<&'a [u8]>>),
@@ -103,7 +103,7 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
-/// How deep values may lie in each other.
+/// The deepest nesting of values.
 const DEEPEST: usize = 16;
 
 /// The compact protocol of Thrift.
@@ -130,7 +130,7 @@ impl<'a> Compact<'a> {
         None
     }
 
-    /// A whole number with its sign in the lowest bit.
+    /// An integer with its sign in the lowest bit.
     fn number(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
@@ -143,7 +143,7 @@ impl<'a> Compact<'a> {
         Some(binary)
     }
 
-    /// Shows the fields of a structure, by number and type, to `visit`, which reads each.
+    /// Calls `visit` with ID and type of each field of a structure, to read it.
     fn fields(&mut self, mut visit: impl FnMut(&mut Self, i64, u8) -> Option<()>) -> Option<()> {
         let mut id = 0;
         loop {
@@ -156,7 +156,7 @@ impl<'a> Compact<'a> {
         }
     }
 
-    /// Shows the elements of a list, by number and type, to `visit`, which reads each.
+    /// Calls `visit` with index and type of each element of a list, to read it.
     fn list(&mut self, mut visit: impl FnMut(&mut Self, usize, u8) -> Option<()>) -> Option<()> {
         let head = self.byte()?;
         let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
@@ -171,7 +171,7 @@ impl<'a> Compact<'a> {
             return None;
         }
         match kind {
-            // A field that is a truth has it in its type.
+            // The type of a boolean field is its value.
             1 | 2 => Some(()),
             BYTE => self.byte().map(drop),
             4..=6 => self.varint().map(drop),

@@ -1,4 +1,4 @@
-//! The pages of a column, whose headers are looked at before memory is taken for what they claim.
+//! The pages of a column, whose headers are checked before memory is allocated.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -10,10 +10,10 @@ use bytes::Bytes;
 use crate::input::Random;
 use crate::memory;
 
-/// Pages from this many bytes on are compared with the memory that there is.
+/// Larger pages are compared with the available memory.
 const LARGE: u64 = 1 << 24;
 
-/// A file that is asked for one page after another, from the header of each.
+/// A file that is read page by page, each from its header on.
 pub(super) struct Pages {
     file: Random,
     growth: u64,
@@ -21,8 +21,7 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn new(file: &Random, codec: Compression) -> Self {
-        // Both of these are given all the memory that a header claims, whatever is in the page. The others are
-        // given it as they fill it.
+        // These decoders allocate the size in the header at once, the others as they fill it.
         let growth = match codec {
             Compression::SNAPPY => 22,
             Compression::LZ4 | Compression::LZ4_RAW => 255,
@@ -45,14 +44,14 @@ impl ChunkReader for Pages {
         let mut reader = self.file.get_read(start)?;
         let (claimed, stored) =
             sizes(reader.fill_buf()?).ok_or_else(|| ParquetError::General("a page has no header".into()))?;
-        // A page that is almost empty has some bytes beside its values.
+        // An almost empty page has some bytes in addition to its values.
         if claimed > stored.saturating_add(64).saturating_mul(self.growth) {
             return Err(ParquetError::General("a page claims more than it can hold".into()));
         }
         if claimed >= LARGE && memory::available().is_some_and(|available| claimed > available) {
             let size = claimed as f64 / 1e6;
             return Err(ParquetError::General(format!(
-                "a page needs {size:.0} MB of memory, which there are not"
+                "a page needs {size:.0} MB of memory, more than is available"
             )));
         }
         Ok(reader)
@@ -78,7 +77,7 @@ impl ChunkReader for Random {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let mut bytes = Vec::new();
-        // Memory is taken as the bytes come: a length that the file claims may be beyond its end.
+        // Memory grows with the bytes that were read: the length may be beyond the end of the file.
         self.at(start).take(length as u64).read_to_end(&mut bytes)?;
         if bytes.len() < length {
             return Err(ParquetError::EOF(format!("{length} bytes at {start} are not there")));
@@ -87,7 +86,7 @@ impl ChunkReader for Random {
     }
 }
 
-/// How long a page is and how long it is in the file: the second and the third number of its header.
+/// Uncompressed and compressed size of a page: the second and the third number of its header.
 fn sizes(mut header: &[u8]) -> Option<(u64, u64)> {
     let mut number = || {
         // The next field, and it is an i32.
@@ -107,7 +106,7 @@ mod tests {
     use super::sizes;
 
     #[test]
-    fn headers_tell_their_sizes() {
+    fn sizes_of_headers_are_parsed() {
         assert_eq!(sizes(&[0x15, 0x04, 0x15, 0x80, 0x01, 0x15, 0x06, 0x4c]), Some((64, 3)));
         assert_eq!(sizes(&[0x15, 0x04, 0x15, 0x81, 0x01, 0x15, 0x06]), None);
         assert_eq!(sizes(&[0x15, 0x04, 0x15, 0x80]), None);

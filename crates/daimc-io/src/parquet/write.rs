@@ -1,4 +1,4 @@
-//! Tables of results as Parquet.
+//! Writes tables as Parquet.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,11 +15,11 @@ use ::parquet::schema::types::Type;
 /// Rows of a row group, of which one column at a time is in memory.
 const ROWS: usize = 1 << 17;
 
-/// A column of a table that is written: what stands in each row, `None` for nothing.
+/// A column of a table that is written: its value in each row, `None` for a missing one.
 pub enum Values<'a> {
-    /// Text, which is never nothing.
+    /// Text, never missing.
     Text(Box<dyn Fn(usize) -> Cow<'a, str> + 'a>),
-    /// Whole numbers.
+    /// Integers.
     Integer(Box<dyn Fn(usize) -> Option<i32> + 'a>),
     /// Numbers of 32 bits.
     Single(Box<dyn Fn(usize) -> Option<f32> + 'a>),
@@ -27,7 +27,7 @@ pub enum Values<'a> {
     Double(Box<dyn Fn(usize) -> Option<f64> + 'a>),
 }
 
-/// Writes a table of so many rows as Parquet, compressed with Zstandard. Columns have a title and values.
+/// Writes a table of `rows` rows as Parquet, compressed with Zstandard. Columns have a title and values.
 ///
 /// # Errors
 /// When `out` cannot be written.

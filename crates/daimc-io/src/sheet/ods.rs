@@ -1,4 +1,4 @@
-//! Spreadsheets of `OpenDocument`: one document with all sheets.
+//! `OpenDocument` spreadsheets: one document with all sheets.
 
 use std::io::{self, Read, Seek};
 
@@ -7,13 +7,13 @@ use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
 
+use super::rows::{LONGEST_ROW, MOST_COLUMNS, MOST_ROWS, RowSource, SheetRow, SheetText, damaged, pick};
 use super::xml::{Xml, append, attribute, ended};
-use super::{LONGEST_ROW, MOST_COLUMNS, MOST_ROWS, Row, Rows, Text, damaged, pick};
 use crate::{Place, Result};
 
 const CONTENT: &str = "content.xml";
 
-/// A document, and the sheet of it that is read.
+/// A document and its sheet that is read.
 pub(crate) struct OpenDocument<'a, R> {
     archive: &'a mut ZipArchive<R>,
     /// The sheet.
@@ -23,7 +23,7 @@ pub(crate) struct OpenDocument<'a, R> {
 }
 
 impl<'a, R: Read + Seek + Send> OpenDocument<'a, R> {
-    /// Opens the sheet that is called `wanted`, or the only one.
+    /// Opens the sheet `wanted`, or the only one.
     pub(crate) fn open(place: &Place, archive: &'a mut ZipArchive<R>, wanted: Option<&str>) -> Result<Self> {
         let (names, filled) = sheets(archive).map_err(|error| place.unreadable(error))?;
         let sheet = pick(place, &names, wanted, |index| Ok(filled[index]))?;
@@ -36,10 +36,10 @@ impl<'a, R: Read + Seek + Send> OpenDocument<'a, R> {
         for _ in 0..=self.sheet {
             cells.table()?.ok_or_else(ended)?;
         }
-        Ok(Text::new(cells))
+        Ok(SheetText::new(cells))
     }
 
-    /// How long the document is, before it was compressed.
+    /// The uncompressed length of the document.
     pub(crate) fn length(&mut self) -> u64 {
         self.archive.by_name(CONTENT).map_or(0, |part| part.size())
     }
@@ -70,7 +70,7 @@ fn sheets<R: Read + Seek + Send>(archive: &mut ZipArchive<R>) -> io::Result<(Vec
 /// The rows of one sheet after another.
 struct SheetRows<R> {
     xml: Xml<R>,
-    /// How many rows came before.
+    /// The number of rows before.
     rows: usize,
     cells: Vec<String>,
 }
@@ -80,7 +80,7 @@ impl<R: Read> SheetRows<R> {
         Self { xml, rows: 0, cells: Vec::new() }
     }
 
-    /// Goes to the next sheet, and tells its name; `None` after the last.
+    /// Goes to the next sheet and returns its name; `None` after the last.
     fn table(&mut self) -> io::Result<Option<String>> {
         self.rows = 0;
         loop {
@@ -97,7 +97,7 @@ impl<R: Read> SheetRows<R> {
     /// The cells of a row that was opened.
     fn row(&mut self) -> io::Result<()> {
         self.cells.clear();
-        // Empty cells count when another follows.
+        // Empty cells count only before others.
         let (mut empty, mut taken) = (0_usize, 0_usize);
         loop {
             let (value, times) = match self.xml.next()? {
@@ -115,7 +115,7 @@ impl<R: Read> SheetRows<R> {
             let mut text = String::new();
             self.paragraphs(&mut text)?;
             let text = match value {
-                Value::Given(value) => value,
+                Value::Attribute(value) => value,
                 Value::Text => text,
                 Value::Error => "NA".into(),
             };
@@ -137,7 +137,7 @@ impl<R: Read> SheetRows<R> {
         }
     }
 
-    /// The paragraphs of a cell that was opened. What is beside them is a note or a picture.
+    /// The paragraphs of an opened cell, without notes and pictures.
     fn paragraphs(&mut self, text: &mut String) -> io::Result<()> {
         loop {
             match self.xml.next()? {
@@ -174,14 +174,14 @@ impl<R: Read> SheetRows<R> {
     }
 }
 
-impl<R: Read + Send> Rows for SheetRows<R> {
-    fn next(&mut self) -> io::Result<Option<Row<'_>>> {
+impl<R: Read + Send> RowSource for SheetRows<R> {
+    fn next(&mut self) -> io::Result<Option<SheetRow<'_>>> {
         let times = loop {
             match self.xml.next()? {
                 Event::Start(element) if element.name().as_ref() == "table:table-row" => {
                     break repeated(&element, "table:number-rows-repeated")?;
                 }
-                // Pictures that lie on the sheet may have tables of their own.
+                // Pictures on the sheet may have tables of their own.
                 Event::Start(element) if element.name().as_ref() == "table:shapes" => self.xml.skip()?,
                 Event::End(element) if element.name().as_ref() == "table:table" => return Ok(None),
                 Event::Eof => return Err(ended()),
@@ -195,21 +195,21 @@ impl<R: Read + Send> Rows for SheetRows<R> {
             return Err(damaged("a sheet has more than 1048576 rows"));
         }
         self.rows = self.rows.min(MOST_ROWS);
-        Ok(Some(Row { number, times, cells: &self.cells }))
+        Ok(Some(SheetRow { number, times, cells: &self.cells }))
     }
 }
 
-/// How often a row or a cell is there.
+/// The number of times that a row or a cell is repeated.
 fn repeated(element: &BytesStart<'_>, name: &str) -> io::Result<usize> {
     let times = attribute(element, name)?;
     let times = times.map_or(Ok(1), |times| times.trim().parse());
     times.ok().filter(|times| *times > 0).ok_or_else(|| damaged("a row or a cell is repeated so often"))
 }
 
-/// What a cell holds.
+/// The contents of a cell.
 enum Value {
-    /// What an attribute says.
-    Given(String),
+    /// The value of an attribute.
+    Attribute(String),
     /// Its paragraphs.
     Text,
     Error,
@@ -229,6 +229,6 @@ impl Value {
             return Ok(Self::Error);
         }
         let given = if name.is_empty() { None } else { attribute(element, name)? };
-        Ok(given.map_or(Self::Text, |value| Self::Given(value.into_owned())))
+        Ok(given.map_or(Self::Text, |value| Self::Attribute(value.into_owned())))
     }
 }

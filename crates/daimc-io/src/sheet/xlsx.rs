@@ -1,4 +1,4 @@
-//! Workbooks of Excel: parts in an archive, of which some say where the others are.
+//! Excel workbooks: parts in an archive, some of which list the others.
 
 use std::io::{self, Read, Seek};
 
@@ -7,15 +7,15 @@ use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
 
+use super::rows::{LONGEST_ROW, MOST_COLUMNS, RowSource, SheetRow, SheetText, damaged, pick};
 use super::xml::{Xml, append, attribute, ended};
-use super::{LONGEST_ROW, MOST_COLUMNS, Row, Rows, Text, damaged, pick};
-use crate::fault::{Pieces, TEXT};
+use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::{Place, Result};
 
-/// Where the workbook is, unless the archive says otherwise.
+/// The default path of the workbook in the archive.
 const WORKBOOK: &str = "xl/workbook.xml";
 
-/// A workbook, and the sheet of it that is read.
+/// A workbook and its sheet that is read.
 pub(crate) struct Workbook<'a, R> {
     archive: &'a mut ZipArchive<R>,
     /// The sheet.
@@ -25,7 +25,7 @@ pub(crate) struct Workbook<'a, R> {
     dates: Dates,
 }
 
-/// Which styles of cells make a date of a number.
+/// The styles of cells that show numbers as dates.
 #[derive(Default)]
 struct Dates {
     styles: Vec<bool>,
@@ -33,14 +33,14 @@ struct Dates {
     from_1904: bool,
 }
 
-/// A sheet, and the part of the archive that it is.
+/// A sheet and its part of the archive.
 struct Sheet {
     name: String,
     part: String,
 }
 
 impl<'a, R: Read + Seek + Send> Workbook<'a, R> {
-    /// Opens the sheet that is called `wanted`, or the only one.
+    /// Opens the sheet `wanted`, or the only one.
     pub(crate) fn open(place: &Place, archive: &'a mut ZipArchive<R>, wanted: Option<&str>) -> Result<Self> {
         let unreadable = |error| place.unreadable(error);
         let root = relations(archive, "_rels/.rels").map_err(unreadable)?;
@@ -62,10 +62,10 @@ impl<'a, R: Read + Seek + Send> Workbook<'a, R> {
     /// The text of the sheet.
     pub(crate) fn text(&mut self) -> io::Result<impl Read + Send + '_> {
         let part = part(self.archive, &self.part)?.ok_or_else(|| damaged("a sheet is not in the archive"))?;
-        Ok(Text::new(SheetRows::new(Xml::new(part), &self.strings, &self.dates)))
+        Ok(SheetText::new(SheetRows::new(Xml::new(part), &self.strings, &self.dates)))
     }
 
-    /// How long the sheet is, before it was compressed.
+    /// The uncompressed length of the sheet.
     pub(crate) fn length(&mut self) -> u64 {
         self.archive.by_name(&self.part).map_or(0, |part| part.size())
     }
@@ -84,7 +84,7 @@ fn part<'a, R: Read + Seek>(
     }
 }
 
-/// Where a part is that another one, in a folder, names.
+/// The path of a part that another one in `folder` refers to.
 fn resolved(folder: &str, target: &str) -> String {
     match target.strip_prefix('/') {
         Some(whole) => whole.into(),
@@ -93,7 +93,7 @@ fn resolved(folder: &str, target: &str) -> String {
     }
 }
 
-/// What one part says of another.
+/// A reference from one part to another.
 struct Relation {
     id: String,
     kind: String,
@@ -131,7 +131,7 @@ fn sheets<R: Read + Seek>(
             Event::Start(element) if element.local_name().as_ref() == "sheet" => {
                 let text = |name| attribute(&element, name).map(|text| text.unwrap_or_default().into_owned());
                 let (name, id) = (text("name")?, text("id")?);
-                // Charts and macros are sheets, too, but have no cells.
+                // Charts and macros are sheets without cells.
                 let relation = relations.iter().find(|relation| relation.id == id);
                 if let Some(relation) = relation.filter(|relation| relation.kind.ends_with("/worksheet")) {
                     found.push(Sheet { name, part: resolved(folder, &relation.target) });
@@ -150,7 +150,7 @@ fn sheets<R: Read + Seek>(
 fn is_filled<R: Read + Seek + Send>(archive: &mut ZipArchive<R>, name: &str) -> io::Result<bool> {
     let Some(part) = part(archive, name)? else { return Ok(false) };
     let dates = Dates::default();
-    // Which text it is does not matter.
+    // The texts themselves do not matter.
     let mut cells = SheetRows::new(Xml::new(part), &[], &dates);
     cells.known = false;
     while let Some(row) = cells.next()? {
@@ -161,18 +161,18 @@ fn is_filled<R: Read + Seek + Send>(archive: &mut ZipArchive<R>, name: &str) -> 
     Ok(false)
 }
 
-/// The texts of the workbook, which cells name by their number.
+/// The texts of the workbook, to which cells refer by index.
 fn strings<R: Read + Seek>(place: &Place, archive: &mut ZipArchive<R>, name: &str) -> Result<Vec<String>> {
     let unreadable = |error| place.unreadable(error);
     let mut found = Vec::new();
     let Some(part) = part(archive, name).map_err(unreadable)? else { return Ok(found) };
-    let (mut xml, mut pieces) = (Xml::new(part), Pieces::default());
+    let (mut xml, mut pieces) = (Xml::new(part), MemoryMeter::default());
     loop {
         match xml.next().map_err(unreadable)? {
             Event::Start(element) if element.local_name().as_ref() == "si" => {
                 let mut text = String::new();
                 rich_text(&mut xml, &mut text).map_err(unreadable)?;
-                pieces.take(place, TEXT + text.len())?;
+                pieces.take(place, STRING_OVERHEAD + text.len())?;
                 found.push(text);
             }
             Event::Eof => return Ok(found),
@@ -181,7 +181,7 @@ fn strings<R: Read + Seek>(place: &Place, archive: &mut ZipArchive<R>, name: &st
     }
 }
 
-/// The text of an element that may be in pieces, without what says how it is pronounced.
+/// The text of an element that may be in pieces, without phonetic hints.
 fn rich_text<R: Read>(xml: &mut Xml<R>, text: &mut String) -> io::Result<()> {
     let (mut depth, mut within) = (0_usize, false);
     loop {
@@ -203,7 +203,7 @@ fn rich_text<R: Read>(xml: &mut Xml<R>, text: &mut String) -> io::Result<()> {
     }
 }
 
-/// For each style of cells whether it makes a date of a number.
+/// For each style of cells, whether it shows numbers as dates.
 fn styles<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str) -> io::Result<Vec<bool>> {
     let (mut formats, mut styles, mut of_cells) = (Vec::new(), Vec::new(), false);
     let Some(part) = part(archive, name)? else { return Ok(styles) };
@@ -255,11 +255,11 @@ struct SheetRows<'a, R> {
     xml: Xml<R>,
     strings: &'a [String],
     dates: &'a Dates,
-    /// Whether the texts of the workbook are known.
+    /// The texts of the workbook are known.
     known: bool,
     row: usize,
     cells: Vec<String>,
-    /// How many of the cells belong to the row; the others are kept for their memory.
+    /// The number of cells of the row; the others are kept to reuse their memory.
     filled: usize,
 }
 
@@ -301,7 +301,7 @@ impl<'a, R: Read> SheetRows<'a, R> {
             self.filled = column + 1;
             let mut value = std::mem::take(&mut self.cells[column]);
             self.cell(&mut value)?;
-            self.meant(&mut value, style, kind)?;
+            self.convert(&mut value, style, kind)?;
             taken += value.len();
             if taken > LONGEST_ROW {
                 return Err(damaged("a row of it is longer than 16 MB"));
@@ -310,7 +310,7 @@ impl<'a, R: Read> SheetRows<'a, R> {
         }
     }
 
-    /// What a cell that was opened holds.
+    /// Reads the contents of an opened cell.
     fn cell(&mut self, value: &mut String) -> io::Result<()> {
         let mut within = false;
         loop {
@@ -330,8 +330,8 @@ impl<'a, R: Read> SheetRows<'a, R> {
         }
     }
 
-    /// Turns what a cell holds into what it means.
-    fn meant(&self, value: &mut String, style: usize, kind: Kind) -> io::Result<()> {
+    /// Converts the contents of a cell to its text.
+    fn convert(&self, value: &mut String, style: usize, kind: Kind) -> io::Result<()> {
         if value.is_empty() {
             return Ok(());
         }
@@ -353,8 +353,8 @@ impl<'a, R: Read> SheetRows<'a, R> {
     }
 }
 
-impl<R: Read + Send> Rows for SheetRows<'_, R> {
-    fn next(&mut self) -> io::Result<Option<Row<'_>>> {
+impl<R: Read + Send> RowSource for SheetRows<'_, R> {
+    fn next(&mut self) -> io::Result<Option<SheetRow<'_>>> {
         loop {
             match self.xml.next()? {
                 Event::Start(element) if element.local_name().as_ref() == "row" => {
@@ -369,15 +369,15 @@ impl<R: Read + Send> Rows for SheetRows<'_, R> {
             }
         }
         self.row()?;
-        Ok(Some(Row { number: self.row, times: 1, cells: &self.cells[..self.filled] }))
+        Ok(Some(SheetRow { number: self.row, times: 1, cells: &self.cells[..self.filled] }))
     }
 }
 
-/// What a cell says that it holds.
+/// The type of a cell.
 #[derive(Clone, Copy)]
 enum Kind {
     Number,
-    /// The number of a text of the workbook.
+    /// The index of a text of the workbook.
     Shared,
     Text,
     Truth,
@@ -409,9 +409,9 @@ fn unplaced() -> io::Error {
     damaged("a cell is not where it says")
 }
 
-/// The day of a number of days, by the Gregorian calendar, as ISO 8601 writes it; and the time, where it is not midnight.
+/// The Gregorian date of a number of days in ISO 8601, with the time unless it is midnight.
 fn date(days: f64, from_1904: bool) -> String {
-    // Excel counts from the end of 1899, and takes 1900 for a leap year: from March 1900 on that adds up.
+    // Excel counts from the end of 1899 and treats 1900 as a leap year, so that dates are right from March 1900 on.
     let since_1970 = if from_1904 { 24_107.0 } else { 25_569.0 };
     let seconds = ((days - since_1970) * 86_400.0).round();
     if !(-3e10..3e11).contains(&seconds) {
@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_of_dates_are_told_from_others() {
+    fn formats_of_dates_are_recognised() {
         for code in ["yyyy-mm-dd", "d/m/yy", "[h]:mm", "\"day\" d", "[$-409]h:mm AM/PM;@"] {
             assert!(shows_date(code), "{code}");
         }

@@ -1,4 +1,4 @@
-//! XML that comes out of an archive, event by event.
+//! Events of XML in an archive.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
@@ -7,9 +7,9 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::damaged;
+use super::rows::damaged;
 
-/// The most bytes of one event: a tag, or the text between two.
+/// The maximum length of one event: a tag, or the text between two.
 const LONGEST: u64 = 1 << 20;
 
 /// A document.
@@ -33,7 +33,7 @@ impl<R: Read> Xml<R> {
         self.reader.read_event_into(&mut self.buffer).map_err(wrong)
     }
 
-    /// Goes on behind the end of the element that was opened last.
+    /// Continues after the end of the last opened element.
     pub(super) fn skip(&mut self) -> io::Result<()> {
         let mut depth = 0_usize;
         loop {
@@ -48,7 +48,7 @@ impl<R: Read> Xml<R> {
     }
 }
 
-/// A reader that gives up where one event does not end.
+/// A reader that fails if an event is too long.
 struct Limited<R> {
     inner: R,
     left: u64,
@@ -107,7 +107,7 @@ pub(super) fn ended() -> io::Error {
 
 fn wrong(error: quick_xml::Error) -> io::Error {
     match error {
-        // A reason of the system or of the archive, and not of the text.
+        // An error of the system or of the archive, not of the text.
         quick_xml::Error::Io(error) => io::Error::new(error.kind(), error.to_string()),
         error => damaged(error.to_string()),
     }

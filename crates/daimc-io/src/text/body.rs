@@ -1,12 +1,13 @@
-//! Puts the pieces of a text together.
+//! Joins the pieces of a text.
 
 use std::path::Path;
 
-use super::fault::{Fault, FaultKind};
+use super::fault::Fault;
+use super::fault_kind::FaultKind;
 use super::format::Format;
 use super::piece::Piece;
 use crate::disk::{Growing, Grown, Keep};
-use crate::fault::{Pieces, TEXT};
+use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::real::Real;
 use crate::transpose::transpose;
 use crate::{Cells, Error, Place, Reading, Result, Table};
@@ -20,15 +21,15 @@ pub(super) struct Body<'a, T> {
     lines: Vec<u32>,
     /// The line on which the next piece starts, from 1.
     line: usize,
-    /// An empty line, after which no record may come.
+    /// The first empty line, after which no record is allowed.
     empty: Option<usize>,
-    /// How many bytes are still to come, where that is known.
+    /// The number of bytes to come, if known.
     to_come: Option<usize>,
-    pieces: Pieces,
+    pieces: MemoryMeter,
 }
 
 impl<'a, T: Real> Body<'a, T> {
-    /// A text of `bytes` bytes, if that is known.
+    /// Starts a text of `bytes` bytes, if known.
     pub fn new(path: &'a Path, format: &'a Format, bytes: Option<u64>, keep: Keep<'a>) -> Result<Self> {
         let to_come = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         Ok(Self {
@@ -40,7 +41,7 @@ impl<'a, T: Real> Body<'a, T> {
             line: format.line,
             empty: None,
             to_come,
-            pieces: Pieces::default(),
+            pieces: MemoryMeter::default(),
         })
     }
 
@@ -55,7 +56,7 @@ impl<'a, T: Real> Body<'a, T> {
         let (path, to_come) = (self.path, self.to_come);
         let more = piece.values.len();
         self.values.append(&piece.values, |values| reserve(path, values, more, piece.bytes, to_come))?;
-        let names = piece.names.iter().map(|name| TEXT + name.len()).sum::<usize>();
+        let names = piece.names.iter().map(|name| STRING_OVERHEAD + name.len()).sum::<usize>();
         self.pieces.take(&Place::file(self.path), names + size_of_val(&*piece.lines))?;
         self.names.extend(piece.names);
         let first = u32::try_from(self.line).unwrap_or(u32::MAX);
@@ -96,24 +97,20 @@ impl<'a, T: Real> Body<'a, T> {
                 T::dense(all)
             }
         };
+        let how = Reading { transpose: format.transposed, ..how };
         Ok(Table {
-            path: self.path.to_owned(),
-            variable: None,
             ids: names.filter(|_| !how.no_ids),
             features: header,
-            rows,
-            columns,
-            cells,
             lines: Some(self.lines),
-            transposed: format.transposed,
             dropped: format.dropped.clone(),
             remarks: format.remarks.clone(),
+            ..Table::new(Place::file(self.path), rows, columns, cells, how)
         })
     }
 }
 
-/// Makes room for the `more` values of a piece of `bytes` bytes. Doubling, as vectors do, could take twice the memory of the
-/// matrix; here the room for all that is to come is taken at once, if the size of the text tells it.
+/// Reserves memory for the `more` values of a piece of `bytes` bytes and, if the length of the text is known, for all values to come:
+/// doubling the vector could take twice the memory of the matrix.
 fn reserve<T>(
     path: &Path,
     values: &mut Vec<T>,

@@ -1,57 +1,33 @@
-//! What is wrong with a text, where, and what to do.
+//! Errors in a text, with their place and advice.
 
 use std::path::Path;
 
 use daimc::text::quoted;
 
+use super::fault_kind::FaultKind;
 use super::format::Format;
 use crate::{Error, Place};
 
-/// How many columns of text a message lists.
+/// The most columns of text that a message lists.
 const LISTED: usize = 20;
 
-/// Something wrong in a piece of text.
+/// An error in a piece of text.
 #[derive(Debug)]
 pub(super) struct Fault {
     /// The line, from 0 at the start of the piece.
     pub line: usize,
-    /// The field, from 1; `None` where the whole record is meant.
+    /// The field, from 1; `None` for the whole record.
     pub column: Option<usize>,
-    /// The first field of the record, where records have names.
+    /// The name of the record, if records have names.
     pub name: Option<String>,
     /// What is wrong.
     pub kind: FaultKind,
 }
 
-/// What is wrong.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum FaultKind {
-    /// A record of this many fields.
-    Ragged(usize),
-    /// This text where a number should be.
-    NotNumber(String),
-    /// Bytes that are not UTF-8.
-    NotUtf8,
-    /// A NUL, with which a text would end for many programs.
-    Nul,
-    /// A carriage return before the end of the line.
-    Return,
-    /// A record without a name.
-    NoName,
-    /// A quote that is never closed.
-    OpenQuote,
-    /// Something between a closing quote and the next separator.
-    AfterQuote,
-    /// Nothing on the line, but something below.
-    EmptyLine,
-    /// A value in a column that seemed to be empty and has no title.
-    Untitled,
-}
-
 impl Fault {
     /// The error, for a piece that starts at `line` (from 1) of the file.
     pub fn error(self, path: &Path, line: usize, format: &Format) -> Error {
-        let place = Place { line: Some(line + self.line), column: self.column, ..Place::file(path) };
+        let place = Place { column: self.column, ..Place::line(path, line + self.line) };
         let reason = match &self.kind {
             FaultKind::Ragged(found) => format.ragged(*found),
             FaultKind::NotNumber(text) => {
@@ -64,10 +40,10 @@ impl Fault {
             }
             kind => kind.reason(format.names_are()).into(),
         };
-        Error::Data { place, reason }
+        place.fault(reason)
     }
 
-    /// Whose value it should be.
+    /// Instance and feature of the value.
     fn cell(&self, format: &Format) -> String {
         let header = self.column.and_then(|column| format.title(column - 1));
         let (mut instance, mut feature) = (self.name.as_ref(), header);
@@ -114,36 +90,9 @@ impl Fault {
     }
 }
 
-/// Names, as a shell takes them for one argument.
+/// Names as one argument in a shell.
 pub(crate) fn shell_list(names: &[String]) -> String {
     let names = names.join(",");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:/+%@".contains(&byte);
     if names.bytes().all(plain) { names } else { format!("'{}'", names.replace('\'', "'\\''")) }
-}
-
-impl FaultKind {
-    /// What is wrong, where it does not depend on the file's format.
-    pub fn reason(&self, name: &str) -> &'static str {
-        match (self, name) {
-            (Self::NotUtf8, _) => "the text is not UTF-8: save the file in this encoding",
-            (Self::Nul, _) => "there is a NUL in the text: remove it",
-            (Self::Return, _) => {
-                "a carriage return stands within the line: remove it, or save the file with line ends of Unix or Windows"
-            }
-            (Self::NoName, "ID") => "the ID is empty: give the row an ID or delete it",
-            (Self::NoName, _) => "the name of the feature is empty: name it or delete the row",
-            (Self::OpenQuote, _) => "a quote is opened and never closed: close it or remove it",
-            (Self::AfterQuote, _) => {
-                "text follows a closing quote: put the whole field in quotes and double those within"
-            }
-            (Self::EmptyLine, _) => {
-                "the line is empty, but rows follow: delete it, or write NA for what is missing"
-            }
-            (Self::Untitled, _) => {
-                "there is a value in a column without a title, which is empty above: give the column a title, or empty it"
-            }
-            (Self::Ragged(_), _) => "the row has another number of fields than those before",
-            (Self::NotNumber(_), _) => "a number is expected",
-        }
-    }
 }

@@ -1,24 +1,24 @@
-//! Where fields and records end, quotes respected.
+//! Finds the ends of fields and records, with quotes.
 //!
-//! A quote opens a quoted field only where a field starts; anywhere else it is a character like others. Within
-//! quotes, two quotes are one. These two rules are all there is, and everything that reads text follows them.
+//! A quote opens a quoted field only at the start of a field; within a field it is an ordinary character. Within quotes, two
+//! quotes are one. All readers of text follow these two rules.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3, memrchr};
 
-use super::fault::FaultKind;
+use super::fault_kind::FaultKind;
 use crate::chunks::Cut;
 
-/// A quoted field of more bytes than this is taken for a quote that somebody forgot to close.
+/// The maximum length of a quoted field; a longer one is an unclosed quote.
 const LONGEST_QUOTED: usize = 1 << 20;
 
-/// What stands between fields.
+/// What separates fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// One character.
     Byte(u8),
-    /// Blanks and tabs, as many as there are.
+    /// Any number of blanks and tabs.
     Blanks,
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Field {
     start: usize,
     end: usize,
     quoted: bool,
-    /// Where the next field starts, or the next record.
+    /// The start of the next field or record.
     pub next: usize,
     /// Whether this is the last field of its record.
     pub last: bool,
 }
 
 impl Field {
-    /// What it holds, without quotes around it or blanks.
+    /// The contents without quotes or surrounding blanks.
     pub fn content(self, text: &[u8]) -> Cow<'_, [u8]> {
         let content = &text[self.start..self.end];
         if !self.quoted {
@@ -68,8 +68,7 @@ impl Field {
         Cow::Owned(unescaped)
     }
 
-    /// Fails if a carriage return stands before the end of the line. Others take it for one, so that what follows would be
-    /// another row.
+    /// Fails for a carriage return before the end of the line, which other programs take for the end.
     pub fn check_returns(self, text: &[u8]) -> Result<(), FaultKind> {
         let content = &text[self.start..self.end];
         let returns = memchr(b'\r', content).map(|first| &content[first..]).filter(|_| !self.quoted);
@@ -77,7 +76,7 @@ impl Field {
         if within { Err(FaultKind::Return) } else { Ok(()) }
     }
 
-    /// What it holds, as text.
+    /// The contents as text.
     pub fn text(self, text: &[u8]) -> Result<String, FaultKind> {
         self.check_returns(text)?;
         let content = self.content(text);
@@ -87,7 +86,7 @@ impl Field {
         String::from_utf8(content.into_owned()).map_err(|_| FaultKind::NotUtf8)
     }
 
-    /// How many lines end within it.
+    /// The number of lines that end in it.
     pub fn newlines(self, text: &[u8]) -> usize {
         if self.quoted { memchr_iter(b'\n', &text[self.start..self.end]).count() } else { 0 }
     }
@@ -132,7 +131,7 @@ fn closing_quote(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where reading goes on after a field that ends at `end`, and whether its record ends there, too.
+/// The start of the next field after one that ends at `end`, and whether its record ends there, too.
 fn after(text: &[u8], end: usize, separator: Separator) -> (usize, bool) {
     match text.get(end) {
         None => (end, true),
@@ -145,7 +144,7 @@ fn after(text: &[u8], end: usize, separator: Separator) -> (usize, bool) {
     }
 }
 
-/// Where the next record starts, if one ends at `at`.
+/// The start of the next record, if one ends at `at`.
 pub(super) fn record_end(text: &[u8], at: usize) -> Option<usize> {
     match text[at..] {
         [] => Some(at),
@@ -165,14 +164,14 @@ pub(super) fn record_start(text: &[u8], at: usize, separator: Separator) -> usiz
     if separator == Separator::Blanks { skip_blanks(text, at) } else { at }
 }
 
-/// The end of the line at `at`, if nothing but blanks is on it. (Tabs may be empty fields.)
+/// The end of the line at `at`, if it is blank. (Tabs may be empty fields.)
 pub(super) fn blank_line(text: &[u8], at: usize, separator: Separator) -> Option<usize> {
     let start = record_start(text, at, separator);
     let blanks = text[start..].iter().take_while(|&&byte| byte == b' ').count();
     record_end(text, start + blanks)
 }
 
-/// The fields of the record at `at`, and where the next one starts.
+/// The fields of the record at `at`, and the start of the next one.
 pub(super) fn fields(text: &[u8], at: usize, separator: Separator) -> Result<(Vec<Field>, usize), FaultKind> {
     let mut found = Vec::new();
     let mut at = record_start(text, at, separator);
@@ -186,7 +185,7 @@ pub(super) fn fields(text: &[u8], at: usize, separator: Separator) -> Result<(Ve
     }
 }
 
-/// Where the last whole record of a piece of text ends.
+/// The end of the last whole record of a piece of text.
 pub(super) fn cut(text: &[u8], separator: Separator) -> Cut {
     let mut end = None;
     let mut at = 0;
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_one_separator_however_many_there_are() {
+    fn any_number_of_blanks_is_one_separator() {
         assert_eq!(contents("  a \t b  \r\nc", Separator::Blanks), ["a", "b"]);
         assert_eq!(contents("\"a b\"  c\n", Separator::Blanks), ["a b", "c"]);
     }

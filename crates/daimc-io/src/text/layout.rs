@@ -1,13 +1,14 @@
-//! Tables of text whose programs are known by their first lines: GCT and featureCounts.
+//! Text formats with a recognisable start: GCT and featureCounts.
 
 use super::fields::{self, Separator};
-use super::format::{Format, Look, Skip};
+use super::format::{Format, Skip};
+use super::look::Look;
 use crate::{Reading, Result};
 
 /// The columns of featureCounts before those of the samples.
 const FEATURE_COUNTS: [&str; 6] = ["Geneid", "Chr", "Start", "End", "Strand", "Length"];
 
-/// Whether a text in the format GCT is of version 1.3, which has more about features and samples, or of 1.2; `None` for others.
+/// Whether a GCT text has metadata of features and samples (version 1.3) or not (1.2); `None` for other formats.
 pub(super) fn is_gct(text: &[u8]) -> Option<bool> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let has_metadata = match text.first_chunk()? {
@@ -19,8 +20,8 @@ pub(super) fn is_gct(text: &[u8]) -> Option<bool> {
 }
 
 impl Look<'_> {
-    /// The format of a GCT file: below two lines of its own, features in rows, with columns about them before the values, and
-    /// perhaps rows about the samples. `None` where more text is needed to tell.
+    /// The format of a GCT file: two lines of its own, then features in rows, with columns about them before the values and possibly
+    /// rows about the samples. `None` if more text is needed.
     pub(super) fn gct(&self, has_metadata: bool, how: Reading) -> Result<Option<Format>> {
         let separator = Separator::Byte(b'\t');
         let Some(second) = self.below(0) else { return self.more(0) };
@@ -78,7 +79,7 @@ impl Look<'_> {
         }))
     }
 
-    /// The start of the next line, if all of this one is there.
+    /// The start of the next line, if this one is complete.
     fn below(&self, at: usize) -> Option<usize> {
         memchr::memchr(b'\n', &self.text[at..]).map(|newline| at + newline + 1)
     }
@@ -97,10 +98,10 @@ pub(super) fn is_feature_counts(header: &[String]) -> bool {
         && header.iter().zip(FEATURE_COUNTS).all(|(title, known)| title == known)
 }
 
-/// How many of its columns are about the genes, beside their names.
+/// The number of its columns about the genes, without their names.
 pub(super) const ABOUT_GENES: usize = FEATURE_COUNTS.len() - 1;
 
-/// Whether nothing is in any field of the line at a place, so that it ends a table, as spreadsheets leave it.
+/// The end of the line at `at`, if all of its fields are empty: spreadsheets write such lines below a table.
 pub(super) fn empty_record(text: &[u8], at: usize, separator: Separator) -> Option<usize> {
     let Separator::Byte(byte) = separator else { return None };
     let rest = &text[at..];

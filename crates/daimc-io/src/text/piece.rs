@@ -1,6 +1,7 @@
-//! The numbers of a piece of text.
+//! Parses a piece of text.
 
-use super::fault::{Fault, FaultKind};
+use super::fault::Fault;
+use super::fault_kind::FaultKind;
 use super::fields::{self, Separator, field};
 use super::format::{Format, Skip};
 use super::layout::empty_record;
@@ -9,17 +10,17 @@ use crate::real::Real;
 
 /// Whole records, parsed.
 pub(super) struct Piece<T> {
-    /// The first field of each record, where that is a name.
+    /// The names of the records, if they have names.
     pub names: Vec<String>,
-    /// The values, record by record.
+    /// The values of all records.
     pub values: Vec<T>,
     /// The line on which each record starts, from 0 at the start of the piece.
     pub lines: Vec<u32>,
-    /// How many lines end in the piece.
+    /// The number of lines that end in the piece.
     pub newlines: usize,
     /// The first of the empty lines at its end.
     pub empty: Option<usize>,
-    /// How long its text is.
+    /// The length of its text.
     pub bytes: usize,
 }
 
@@ -52,13 +53,13 @@ struct Parser<'a, T> {
     text: &'a [u8],
     format: &'a Format,
     at: usize,
-    /// How many fields of the record are no values.
+    /// The number of fields of the record that are not values.
     skipped: usize,
     piece: Piece<T>,
 }
 
 impl<T: Real> Parser<'_, T> {
-    /// The end of the line at a place, if nothing is on it. Without names, a line of separators is a row of missing values.
+    /// The end of the line at `at`, if it is empty. Without names, a line of separators is a row of missing values.
     fn blank(&self, at: usize) -> Option<usize> {
         let separator = self.format.separator;
         let record = || self.format.named.then(|| empty_record(self.text, at, separator)).flatten();
@@ -74,7 +75,7 @@ impl<T: Real> Parser<'_, T> {
         Err(Fault { line, column: None, name: None, kind: FaultKind::EmptyLine })
     }
 
-    /// Goes on at `next`, where a record starts; at the end of the text, no line may have ended there.
+    /// Continues at `next`, the start of a record or the end of the text.
     fn go_to(&mut self, next: usize) {
         self.piece.newlines += usize::from(self.text[..next].ends_with(b"\n"));
         self.at = next;
@@ -100,7 +101,7 @@ impl<T: Real> Parser<'_, T> {
         Err(Fault { line: self.piece.newlines, column: Some(found + 1), name, kind })
     }
 
-    /// A wrong number of fields, which explains whatever else is wrong with a record.
+    /// A wrong number of fields, which explains other errors of a record.
     fn ragged(&self, start: usize) -> Option<FaultKind> {
         let (found, _) = fields::fields(self.text, start, self.format.separator).ok()?;
         (found.len() != self.format.fields).then_some(FaultKind::Ragged(found.len()))
@@ -128,8 +129,8 @@ impl<T: Real> Parser<'_, T> {
         }
         let separator = self.format.separator;
         loop {
-            // Nearly always a number is there and a single separator or the end of the line right after it.
-            // Numbers end where they end: looking for the separator first would read them twice.
+            // Fast path: a number, directly followed by a separator or the end of the line. Searching for the separator first would
+            // read numbers twice.
             if let Ok((value, length)) = fast_float2::parse_partial::<T, _>(&self.text[self.at..]) {
                 let end = self.at + length;
                 let plain = match (separator, &self.text[end..]) {
@@ -164,7 +165,7 @@ impl<T: Real> Parser<'_, T> {
         }
     }
 
-    /// As [`values`](Self::values), where fields are left out or have decimal commas.
+    /// As [`values`](Self::values), for formats with skipped fields or decimal commas.
     fn chosen_values(&mut self) -> Result<(), FaultKind> {
         for index in usize::from(self.format.named).. {
             let field = field(self.text, self.at, self.format.separator)?;

@@ -1,4 +1,4 @@
-//! What a text holds does not depend on where it is cut or on how many threads read it.
+//! The table of a text does not depend on the cuts between pieces or on the number of threads.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use crate::disk::Keep;
 use crate::input::Opened;
 use crate::{Cells, Reading, Result, Table};
 
-/// A table, and how to write it.
+/// A table, and the format in which it is written.
 #[derive(Clone, Debug)]
 struct Sheet {
     ids: Vec<String>,
@@ -127,7 +127,7 @@ fn stored(text: &[u8]) -> tempfile::NamedTempFile {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back_wherever_the_text_is_cut(sheet in sheets(), chunk in 1_usize..200) {
+    fn a_table_is_read_back_from_any_pieces(sheet in sheets(), chunk in 1_usize..200) {
         let file = stored(sheet.text().as_bytes());
         let table = read_in(file.path(), Reading::default(), chunk).unwrap();
         sheet.check(&table);
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_read_makes_the_reader_panic(
+    fn no_text_makes_the_reader_panic(
         text in "([a-c0-9.,\"\n\r \t;#-]|NA|\u{feff}){0,60}",
         chunk in 1_usize..20,
         transpose: bool,
@@ -182,7 +182,7 @@ fn the_number_of_threads_does_not_matter() {
 }
 
 #[test]
-fn of_several_errors_the_first_in_the_file_is_told_whatever_the_threads() {
+fn the_first_error_in_the_file_is_reported_with_any_number_of_threads() {
     let mut text = String::from("id,a\n");
     for i in 0..2000 {
         writeln!(text, "i{i},{}", if i % 100 == 77 { "x" } else { "1" }).unwrap();

@@ -1,4 +1,4 @@
-//! What several test files share.
+//! Helpers of several test files.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use daimc_io::{Cells, Csr, Reading, Table, read};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder of files that is gone after the test.
+/// A folder of files that is removed after the test.
 pub struct Folder(TempDir);
 
 impl Folder {
@@ -16,7 +16,7 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Where it is.
+    /// The path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -34,7 +34,7 @@ pub fn table(path: &Path) -> Table {
     read(path, None, Reading::default()).unwrap()
 }
 
-/// Why a file cannot be read, without the folder it is in.
+/// The error of a file, without its folder.
 pub fn refused(path: &Path, how: Reading) -> String {
     bare(read(path, None, how).unwrap_err(), path)
 }
@@ -50,7 +50,7 @@ pub fn names(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(ToString::to_string).collect())
 }
 
-/// Files of every format, as the libraries of other people write them, and what should be read from them.
+/// Files of every format, written by other libraries, and their expected contents.
 pub struct Formats {
     pub folder: TempDir,
     pub tables: Vec<Value>,
@@ -58,7 +58,7 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Writes the files. `None` where there is no Python with the libraries that do.
+    /// Writes the files. `None` without a Python that has the libraries.
     pub fn make() -> Option<Self> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = std::env::var_os("DAIMC_PYTHON").map(PathBuf::from);
@@ -89,7 +89,7 @@ impl Formats {
     }
 }
 
-/// A file or folder that is not part of the repository, if it is there.
+/// A file or folder that is not part of the repository, if it exists.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
     if !path.exists() {
@@ -99,7 +99,7 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The values of a table, dense, by row; a sparse table is also found to be in order.
+/// The values of a table in row-major order; also checks that a sparse table is sorted.
 pub fn values(table: &Table) -> Vec<f64> {
     match &table.cells {
         Cells::DenseF32(values) => values.iter().map(|&value| f64::from(value)).collect(),
@@ -125,7 +125,7 @@ fn fill<T: Copy + Into<f64>>(table: &Table, csr: &Csr<T>) -> Vec<f64> {
     values
 }
 
-/// A matrix that stands by row, by column.
+/// A row-major matrix in column-major order.
 pub fn turned(values: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     (0..columns).flat_map(|j| (0..rows).map(move |i| values[i * columns + j])).collect()
 }

@@ -53,7 +53,7 @@ def write(folder, random, table, error):
         values[:, 0].astype("f2"),
     ])
     whole = [str(i) for i in range(200)]
-    # R adds what its data frames are beyond columns, which nobody else reads.
+    # R adds attributes of its data frames, which other programs do not read.
     of_r = pa.table(columns).replace_schema_metadata({"r": "A\n3\n263168\n197888\n5\nUTF-8\n531\n1\n"})
     for codec in (None, "lz4", "zstd"):
         feather.write_feather(of_r, folder / f"r_{codec}.feather", compression=codec or "uncompressed", chunksize=33)

@@ -1,4 +1,4 @@
-"""Writes files of every format with the libraries that people use, and what should be read from them.
+"""Writes files of every format with common libraries, and their expected contents.
 
     python make_formats.py FOLDER
 
@@ -180,8 +180,8 @@ def mat():
         error(several, "X{0", "NAME{2}", variable="X{0}")
         single = save("single", dict(a=a, text="words"))
         table(single, a)
-        beside_cell = save("cell", dict(X=cells, y=np.ones((23, 1))))
-        error(beside_cell, "X (cell", "y (double 23 × 1)", "NAME{2}")
+        next_to_cell = save("cell", dict(X=cells, y=np.ones((23, 1))))
+        error(next_to_cell, "X (cell", "y (double 23 × 1)", "NAME{2}")
     scipy.io.savemat(folder / "level4.mat", dict(a=a), format="4")
     table("level4.mat", a)
     own_files()

@@ -49,7 +49,7 @@ def changed(source, path, part, change):
 
 
 def write(folder, random, table, error):
-    # Excel keeps 15 digits, and so do those who write for it.
+    # Excel keeps 15 digits, and so do libraries that write its format.
     values = (random.normal(size=(31, 5)) * 50).round(9)
     values[random.random(values.shape) < 0.2] = np.nan
     values[3, 2] = 1e-7

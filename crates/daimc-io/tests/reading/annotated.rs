@@ -1,4 +1,4 @@
-//! What annotated data and Cell Ranger's files hold beside matrices: labels, and several views.
+//! Labels and several views in annotated data and files of Cell Ranger.
 
 use crate::common::{Folder, Formats, bare};
 use daimc_io::{Matching, Reading, parts, read, read_labels};
@@ -43,7 +43,7 @@ fn modalities_have_labels_of_their_own() {
 }
 
 #[test]
-fn a_file_tells_the_views_that_it_consists_of() {
+fn the_views_of_a_file_are_listed() {
     let Some(formats) = Formats::make() else { return };
     let parts = |name: &str| parts(&formats.path(&name.into())).unwrap();
     assert_eq!(parts("two.h5mu"), ["rna", "prot"]);
@@ -55,7 +55,7 @@ fn a_file_tells_the_views_that_it_consists_of() {
 }
 
 #[test]
-fn a_folder_that_lacks_a_file_says_which() {
+fn a_missing_file_of_a_folder_is_named() {
     let refused = |folder: &Folder| {
         let path = folder.path();
         bare(read(path, None, Reading::default()).unwrap_err(), path).replace(path.to_str().unwrap(), "")
@@ -63,11 +63,11 @@ fn a_folder_that_lacks_a_file_says_which() {
     let folder = Folder::new();
     assert!(refused(&folder).ends_with("is a folder without matrix.mtx or matrix.mtx.gz; name a file in it"));
     folder.file("matrix.mtx", "%%MatrixMarket matrix coordinate integer general\n2 3 2\n1 1 4\n2 3 5\n");
-    assert!(refused(&folder).contains("has neither features.tsv nor genes.tsv beside its matrix"));
+    assert!(refused(&folder).contains("has neither features.tsv nor genes.tsv next to its matrix"));
     folder.file("genes.tsv", "ENSG1\tCD3\nENSG2\tCD4\n");
-    assert!(refused(&folder).contains("has no barcodes.tsv beside its matrix"));
+    assert!(refused(&folder).contains("has no barcodes.tsv next to its matrix"));
     folder.file("barcodes.tsv", "a\nb\n");
-    assert!(refused(&folder).contains("is not the matrix of the names beside it"));
+    assert!(refused(&folder).contains("does not match the names next to it"));
     folder.file("barcodes.tsv", "a\nb\nc\n");
     let table = read(folder.path(), None, Reading::default()).unwrap();
     assert_eq!(crate::common::values(&table), [4.0, 0.0, 0.0, 0.0, 0.0, 5.0]);

@@ -152,10 +152,10 @@ fn a_view_that_shares_nothing_is_refused_unless_it_may_stand_apart() {
     let folder = Folder::new();
     let mut files = pair(&folder);
     files.push(("c", folder.file("c.csv", "id,s\nu,1\nv,2\n")));
-    let told = refused(&files);
+    let error = refused(&files);
     assert!(
-        told.starts_with("c.csv: no common IDs: the view 'c'") && told.contains("'u', 'v', in a.csv like"),
-        "{told}"
+        error.starts_with("c.csv: no common IDs: the view 'c'") && error.contains("'u', 'v', in a.csv like"),
+        "{error}"
     );
     let apart = Assembly { apart: true, ..Assembly::default() };
     let (_, account) = joined_as(&files, Reading::default(), &apart).unwrap();
@@ -288,10 +288,10 @@ fn infinite_values_are_refused_with_their_place() {
 }
 
 #[test]
-fn a_mask_hides_and_never_conjures_up() {
+fn a_mask_hides_instances_and_adds_none() {
     let folder = Folder::new();
     let mut files = pair(&folder);
-    // What the mask hides may be broken.
+    // Values that the mask hides may be invalid.
     files[0].1 = folder.file("a.csv", "id,p,q\nx,1,2\ny,NA,4\nz,5,6\n");
     let mask = folder.file("mask.tsv", "id\tb\ta\nw\t0\t1\nx\t1\t1\ny\t1\t0\nz\t1\t1\n");
     let (views, account) = joined_as(&files, Reading::default(), &masked(&mask)).unwrap();

@@ -1,10 +1,10 @@
-//! Files that numpy, scipy, pandas and `PyArrow` wrote are read as they were meant; so are real data sets.
+//! Files of numpy, scipy, pandas and `PyArrow` and real data sets are read correctly.
 
 use crate::common::{Formats, shared, turned, values};
 use daimc_io::{Cells, Precision, Reading, Table, read};
 use serde_json::Value;
 
-/// What a table is made of.
+/// The contents of a table.
 fn precision(table: &Table) -> (&'static str, bool) {
     match table.cells {
         Cells::DenseF32(_) => ("f32", false),
@@ -36,7 +36,7 @@ fn files_are_read_as_they_were_written() {
         let what = format!("{} {variable:?}", expected["file"]);
         let bytes = std::fs::read(formats.path(&expected["values"])).unwrap();
         let wanted: Vec<f64> = bytes.as_chunks().0.iter().map(|&chunk| f64::from_le_bytes(chunk)).collect();
-        // Repeated entries may be added up in another order.
+        // Duplicate entries may be summed in another order.
         let tolerance = if what.contains("repeated") { 1e-12 } else { 0.0 };
 
         let how = Reading { no_ids: expected["no_ids"] == true, ..Reading::default() };
@@ -77,13 +77,13 @@ fn shape(expected: &Value) -> (usize, usize) {
     (number("rows"), number("columns"))
 }
 
-/// Where nothing was asked for, the table says what was taken.
+/// The variable that a table names was chosen by default.
 fn picked<'a>(table: &'a Table, asked: Option<&'a str>) -> Option<&'a str> {
     asked.or(table.variable.as_deref())
 }
 
 #[test]
-fn what_cannot_be_read_says_why_and_what_to_do() {
+fn errors_say_why_and_what_to_do() {
     let Some(formats) = Formats::make() else { return };
     for expected in &formats.errors {
         let path = formats.path(&expected["file"]);

@@ -1,4 +1,4 @@
-//! IDs that are not the same name the same instance where the options say so.
+//! Different IDs are matched to the same instance by the options.
 
 use std::path::PathBuf;
 
@@ -37,10 +37,10 @@ fn samples(folder: &Folder) -> Vec<(&'static str, PathBuf)> {
 
 #[test]
 fn the_error_names_the_option_that_joins() {
-    let told = refused(&samples(&Folder::new()), Matching::default());
+    let error = refused(&samples(&Folder::new()), Matching::default());
     assert!(
-        told.ends_with("; add --id-prefix 2, with which 2 of its 3 instances are in others too"),
-        "{told}"
+        error.ends_with("; add --id-prefix 2, with which 2 of its 3 instances are in others too"),
+        "{error}"
     );
 }
 
@@ -92,10 +92,10 @@ fn rows_on_disk_are_not_merged_and_that_is_said() {
     let (table, _) = read_stored(&path, None, Reading::default(), &disk).unwrap();
     let how =
         Assembly { matching: Matching { duplicates: Duplicates::First, ..prefix(2) }, ..Assembly::default() };
-    let told = bare(assemble(vec![("a".into(), table)], &how).unwrap_err(), &path);
+    let error = bare(assemble(vec![("a".into(), table)], &how).unwrap_err(), &path);
     assert!(
-        told.starts_with("a.csv: several rows are of the same instance, and the values do not fit"),
-        "{told}"
+        error.starts_with("a.csv: several rows are of the same instance, and the values do not fit"),
+        "{error}"
     );
 }
 
@@ -123,13 +123,13 @@ fn a_map_names_the_instance_of_each_id() {
     let (views, _) =
         joined(&files, used(&format!("{rna}dna,P2-b,Bob\ndna,P3-b,Dee\ndna,P1-b,Ann\n"))).unwrap();
     assert_eq!(ids(&views), ["Ann", "Bob", "Cid", "Dee"]);
-    let told = |matching| refused(&files, matching);
+    let error = |matching| refused(&files, matching);
     assert_eq!(
-        told(used(&rna.replace("rna,P2-a2,Cid\n", ""))),
+        error(used(&rna.replace("rna,P2-a2,Cid\n", ""))),
         "map.csv: has no line for the ID 'P2-a2' of view 'rna', of which it lists others: add one"
     );
     assert_eq!(
-        told(used(&rna.replace("rna,", "x,"))),
+        error(used(&rna.replace("rna,", "x,"))),
         "map.csv: names the view 'x', but the views are 'dna', 'rna'"
     );
     let wrong = |text: &str| bare(map(text).unwrap_err(), &files[0].1);
@@ -148,8 +148,8 @@ fn a_map_names_the_instance_of_each_id() {
 fn a_pattern_must_match_the_ids_of_views() {
     let folder = Folder::new();
     let pattern = |text: &str| Matching { pattern: Some(text.parse().unwrap()), ..Matching::default() };
-    let told = refused(&samples(&folder), pattern("P.-a."));
-    assert!(told.starts_with("dna.csv, line 2: --id-regex matches nothing in the ID 'P2-b'"), "{told}");
+    let error = refused(&samples(&folder), pattern("P.-a."));
+    assert!(error.starts_with("dna.csv, line 2: --id-regex matches nothing in the ID 'P2-b'"), "{error}");
     let both = Matching { duplicates: Duplicates::First, ..pattern("^(P[0-9]+)-") };
     assert_eq!(ids(&joined(&samples(&folder), both).unwrap().0), ["P1", "P2", "P3"]);
 }
@@ -166,8 +166,8 @@ fn a_view_that_shares_few_instances_is_a_remark_with_examples_of_both_sides() {
     assert_eq!(
         account.remarks,
         [
-            "view 'a' has only 1 of its 20 instances in common with others: 's01', 's02' are there alone, 's00-x', 's01-x' \
-          elsewhere; with --id-prefix 3 there are 20"
+            "view 'a' has only 1 of its 20 instances in common with others: it alone has 's01', 's02', others have 's00-x', \
+             's01-x'; with --id-prefix 3 there are 20"
         ]
     );
     assert!(account.to_string().contains("\nwarning: view 'a' has only 1"));
@@ -191,10 +191,10 @@ fn a_mask_and_labels_are_matched_alike() {
     let labels = read_labels(&truth, None, &prefix(2)).unwrap();
     assert_eq!((labels.get("P1"), labels.get("P2"), labels.get("P3")), (Some("x"), Some("y"), None));
     let truth = folder.file("t.csv", "id,class\nP1-k,x\nP1-l,y\n");
-    let told = bare(read_labels(&truth, None, &prefix(2)).unwrap_err(), &truth);
+    let error = bare(read_labels(&truth, None, &prefix(2)).unwrap_err(), &truth);
     assert!(
-        told.starts_with("t.csv, line 3, column 1: the IDs 'P1-k' and 'P1-l' are of the same instance and"),
-        "{told}"
+        error.starts_with("t.csv, line 3, column 1: the IDs 'P1-k' and 'P1-l' are of the same instance and"),
+        "{error}"
     );
     assert_eq!(read_labels(&truth, None, &matching).unwrap().get("P1"), Some("x"));
 }

@@ -1,4 +1,4 @@
-//! Labels are found in whatever table they are.
+//! Labels are read from all kinds of tables.
 
 use crate::common::{Folder, Formats, bare, names};
 use daimc_io::{Labels, Matching, read_labels};
@@ -46,7 +46,7 @@ fn of_several_columns_one_is_named() {
 
 #[test]
 fn of_several_columns_none_is_guessed() {
-    let several = "l.tsv: has 2 columns beside the IDs: 'age', 'Class'; pick the one of the labels with ::COLUMN after the \
+    let several = "l.tsv: has 2 columns in addition to the IDs: 'age', 'Class'; pick the one of the labels with ::COLUMN after the \
                    path";
     assert_eq!(refused("sample,age,Class\nx,3,cat\ny,4,dog\n", None), several);
     assert_eq!(refused("age,Class\nx,3,cat\ny,4,dog\n", None), several);
@@ -56,9 +56,9 @@ fn of_several_columns_none_is_guessed() {
     );
     assert!(refused("sample,age\nx,3\n", Some("sample")).contains("put the IDs there"));
     let wide = (0..500).map(|i| format!(",f{i}")).collect::<Vec<_>>().concat();
-    let told = refused(&format!("id{wide}\nx{wide}\n"), None);
-    assert!(told.contains("'f9', and 490 more"), "{told}");
-    // It is not one of ours if there is more in it.
+    let error = refused(&format!("id{wide}\nx{wide}\n"), None);
+    assert!(error.contains("'f9', and 490 more"), "{error}");
+    // A file with more columns is not labels.tsv of a fit.
     assert!(refused("id\tcluster\tconfidence\tage\nx\t0\t0.9\t3\n", None).contains("'cluster'"));
 }
 
@@ -115,7 +115,7 @@ fn labels_can_be_unknown() {
 }
 
 #[test]
-fn what_is_wrong_with_labels_is_said() {
+fn errors_in_labels_are_reported() {
     assert_eq!(
         refused("id,label\nx,1\ny,2\nx,1\n", None),
         "l.tsv, line 4, column 1: the ID 'x' occurs a second time: an instance has one label, delete the other"
@@ -148,7 +148,7 @@ fn blanks_within_labels_and_titles_do_not_separate() {
         let labels = read_labels(&folder.file(name, text), None, &Matching::default()).unwrap();
         assert_eq!((labels.get("S0"), labels.get("S1")), (Some("Luminal A"), Some("Luminal B")), "{name}");
     }
-    // Where there is nothing else, blanks do.
+    // Without another separator, blanks do.
     let labels =
         read_labels(&folder.file("d.txt", "id class\nS0 x\nS1 y\n"), None, &Matching::default()).unwrap();
     assert_eq!(labels.get("S1"), Some("y"));

@@ -1,4 +1,4 @@
-//! Matrix Market files are read with the names beside them, and what is wrong with them is said.
+//! Matrix Market files are read with their companion files, and errors are reported.
 
 use crate::common::{Folder, names, refused, shared, table, values};
 use daimc_io::{Cells, Precision, Reading, read};
@@ -25,7 +25,7 @@ fn coordinates_become_sorted_rows() {
 }
 
 #[test]
-fn entries_at_one_place_are_added() {
+fn duplicate_entries_are_summed() {
     let folder = Folder::new();
     let text = "%%MatrixMarket matrix coordinate integer general\n1 2 3\n1 2 1\n1 1 5\n1 2 2\n";
     let matrix = table(&folder.file("m.mtx", text));
@@ -54,7 +54,7 @@ fn patterns_and_symmetries_are_filled_in() {
 }
 
 #[test]
-fn names_are_taken_from_files_beside() {
+fn names_are_read_from_companion_files() {
     let folder = Folder::new();
     let path = folder.file("m.mtx.gz", SPARSE);
     folder.file("m.ids", "x\tmore\ny\n");
@@ -77,7 +77,7 @@ fn names_by_row_and_column_follow_the_transposition() {
 }
 
 #[test]
-fn single_cell_folders_are_understood() {
+fn single_cell_folders_are_read() {
     let folder = Folder::new();
     let path = folder.file("s1_matrix.mtx", SPARSE);
     folder.file("s1_barcodes.tsv", "c1\nc2\nc3\n");
@@ -87,19 +87,19 @@ fn single_cell_folders_are_understood() {
 }
 
 #[test]
-fn names_of_another_number_are_refused_with_both_files() {
+fn a_wrong_number_of_names_is_refused_with_both_files() {
     let folder = Folder::new();
     let path = folder.file("m.mtx", SPARSE);
     folder.file("m.docs", "x\ny\nz\n");
     assert_eq!(
         refused(&path, Reading::default()),
-        "m.docs: 3 names, but m.mtx has 2 instances: rename the file if it belongs elsewhere, or say whether instances \
+        "m.docs: 3 names, but m.mtx has 2 instances: rename the file if it belongs to another matrix, or say whether instances \
          are in columns (--transpose)"
     );
 }
 
 #[test]
-fn what_the_header_claims_is_checked() {
+fn sizes_in_the_header_are_checked() {
     let folder = Folder::new();
     let refused = |text: &str| refused(&folder.file("m.mtx", text), Reading::default());
     let banner = "%%MatrixMarket matrix coordinate real general\n";
@@ -139,7 +139,7 @@ fn what_the_header_claims_is_checked() {
 }
 
 #[test]
-fn entries_that_make_no_sense_are_refused_with_their_line() {
+fn invalid_entries_are_refused_with_their_line() {
     let folder = Folder::new();
     let refused = |entry: &str| {
         let text = format!("%%MatrixMarket matrix coordinate real general\n%\n2 3 1\n{entry}\n");

@@ -1,4 +1,4 @@
-//! What comes through a pipe is read as the file that goes into it, and hashed as it is read.
+//! A pipe gives the same table as the file, and is hashed while it is read.
 #![cfg(unix)]
 
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ fn through_pipe(
     let (reader, mut writer) = std::io::pipe().unwrap();
     let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
     std::thread::scope(|scope| {
-        // Whoever reads may have read enough.
+        // The reader may have closed the pipe.
         scope.spawn(move || {
             let _ = writer.write_all(bytes);
         });
@@ -35,7 +35,7 @@ fn through_pipe(
     })
 }
 
-/// Whether a table that came through a pipe is that of a file. Names beside a matrix are beside its file.
+/// Whether a table from a pipe is that of a file. A pipe has no companion files with names.
 fn same(own: &Table, table: &Table) -> bool {
     let mut buffer = Buffer::default();
     let ours = match &own.cells {
@@ -56,8 +56,8 @@ fn same(own: &Table, table: &Table) -> bool {
         _ => values(own),
     };
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-    let beside = own.features.is_none() && own.ids.is_none();
-    (beside || (&own.ids, &own.features) == (&table.ids, &table.features))
+    let no_names = own.features.is_none() && own.ids.is_none();
+    (no_names || (&own.ids, &own.features) == (&table.ids, &table.features))
         && bits(&ours) == bits(&values(table))
 }
 
@@ -76,7 +76,7 @@ fn a_pipe_loses_no_row() {
 }
 
 #[test]
-fn every_format_is_told_by_its_first_bytes() {
+fn every_format_is_detected_by_its_first_bytes() {
     let Some(formats) = Formats::make() else { return };
     let mut seen = Vec::new();
     for table in formats.tables.iter().filter(|table| table["text"] == false) {
@@ -88,7 +88,7 @@ fn every_format_is_told_by_its_first_bytes() {
         }
         let bytes = fs::read(&path).unwrap();
         let (mut table, hash) = read_hashed(&path, variable, how).unwrap();
-        // Names beside a matrix are beside its file.
+        // A pipe has no companion files with names.
         if path.extension().is_some_and(|ending| ending == "mtx") {
             (table.ids, table.features) = (None, None);
         }
@@ -105,7 +105,7 @@ fn every_format_is_told_by_its_first_bytes() {
 }
 
 #[test]
-fn what_does_not_fit_goes_to_disk_as_it_comes() {
+fn a_pipe_that_does_not_fit_into_memory_is_written_to_disk() {
     let Some(formats) = Formats::make() else { return };
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
@@ -135,7 +135,7 @@ fn what_does_not_fit_goes_to_disk_as_it_comes() {
 }
 
 #[test]
-fn matrices_of_matrix_market_are_told_by_their_first_line_also_compressed() {
+fn matrix_market_is_detected_by_its_first_line_also_compressed() {
     let text = "%%MatrixMarket matrix coordinate real general\n3 2 3\n1 1 1\n2 2 5\n3 1 2\n";
     let (plain, _) = piped(text.as_bytes(), None, Reading::default()).unwrap();
     assert!(plain.contains("SparseF64"), "{plain}");
@@ -145,12 +145,12 @@ fn matrices_of_matrix_market_are_told_by_their_first_line_also_compressed() {
 }
 
 #[test]
-fn a_pipe_with_nothing_in_it_is_refused() {
+fn an_empty_pipe_is_refused() {
     let error = piped(b"", None, Reading::default()).unwrap_err().to_string();
     assert!(error.contains("empty"), "{error}");
 }
 
-/// A frame of Zstandard that holds the text as it is.
+/// A frame of Zstandard with the uncompressed text.
 fn zstd(text: &str) -> Vec<u8> {
     let size = u8::try_from(text.len()).unwrap();
     // One segment, its size in one byte; then one raw block, the last.
@@ -161,7 +161,7 @@ fn zstd(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_is_hashed_whatever_its_reader_leaves_out() {
+fn a_file_is_hashed_with_the_bytes_that_its_reader_skips() {
     let folder = Folder::new();
     let hashed = |path: &Path| read_hashed(path, None, Reading::default()).unwrap().1;
     // The last empty lines are no part of the table.
@@ -170,7 +170,7 @@ fn a_file_is_hashed_whatever_its_reader_leaves_out() {
 }
 
 #[test]
-fn the_hash_of_a_file_that_changes_is_that_of_what_was_read() {
+fn the_hash_of_a_file_that_changes_is_that_of_the_bytes_read() {
     let folder = Folder::new();
     let version = |value: u8| {
         let rows = (0..20_000).map(|i| format!("s{i},{value}\n"));

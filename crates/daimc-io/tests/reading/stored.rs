@@ -89,20 +89,20 @@ fn every_file_has_the_same_rows_on_disk_and_in_memory() {
             }
         }
     }
-    // Nothing is left where the spool files were.
+    // No spool file is left.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn what_is_refused_in_memory_is_refused_on_disk_with_the_same_sentence() {
+fn errors_in_memory_and_on_disk_are_the_same() {
     let Some(formats) = Formats::make() else { return };
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     for given in &formats.errors {
         let (path, variable) = (formats.path(&given["file"]), given["variable"].as_str());
         let memory = read(&path, variable, Reading::default()).unwrap_err().to_string();
-        let told = read_stored(&path, variable, Reading::default(), &disk).unwrap_err().to_string();
-        assert_eq!(told, memory);
+        let message = read_stored(&path, variable, Reading::default(), &disk).unwrap_err().to_string();
+        assert_eq!(message, memory);
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -190,15 +190,15 @@ fn a_file_that_changes_or_shrinks_while_it_is_read_ends_the_fit() {
         });
         let error = error.unwrap_err();
         assert!(matches!(&error, Error::Read { view, .. } if view == "a"), "{error}");
-        let told = error.to_string();
+        let message = error.to_string();
         let why =
             if shrink { "has become shorter while it was read" } else { "was changed while it was read" };
-        assert!(told.contains("a.npy") && told.contains(why) && !told.contains('\n'), "{told}");
+        assert!(message.contains("a.npy") && message.contains(why) && !message.contains('\n'), "{message}");
     }
 }
 
 #[test]
-fn what_is_missing_on_disk_is_found() {
+fn missing_values_on_disk_are_found() {
     let folder = Folder::new();
     let whole = folder.file("whole.csv", "id,x,y\na,1,2\nb,NA,NA\nc,3,4\nd,5,6");
     let spool = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ fn what_is_missing_on_disk_is_found() {
     let refused = assemble(vec![("v".into(), stored(&part))], &error).unwrap_err().to_string();
     let expected = assemble(vec![("v".into(), in_memory())], &error).unwrap_err().to_string();
     assert_eq!(refused, expected);
-    // What is missing inside rows stays so, on disk as in memory.
+    // Values that are missing inside rows stay missing, on disk as in memory.
     let model = Assembly::default();
     let (there, account) = assemble(vec![("v".into(), stored(&part))], &model).unwrap();
     let (here, expected) = assemble(vec![("v".into(), in_memory())], &model).unwrap();
@@ -230,12 +230,15 @@ fn a_spool_file_that_cannot_be_written_is_one_sentence() {
     let nowhere = path.with_file_name("nowhere");
     let error = read_stored(&path, None, Reading::default(), &Disk::new(&nowhere)).unwrap_err();
     assert_eq!(error.kind(), daimc::ErrorKind::Failed);
-    let told = error.to_string();
-    assert!(told.contains("nowhere") && told.contains("--memory") && !told.contains('\n'), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.contains("nowhere") && message.contains("--memory") && !message.contains('\n'),
+        "{message}"
+    );
 }
 
 #[test]
-fn the_memory_that_a_table_will_take_is_told_by_its_header() {
+fn the_memory_of_a_table_is_estimated_from_its_header() {
     let folder = Folder::new();
     let a = folder.file("a.npy", npy(500, 12, true));
     let size = expected(&a, None, Reading::default()).unwrap();

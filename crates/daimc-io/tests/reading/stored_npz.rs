@@ -44,7 +44,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// So many rows, some of them empty and one of them long; not sorted, with places that come more than once, if so.
+    /// A number of rows, some of them empty and one of them long; optionally unsorted with duplicate entries.
     fn new(rows: i64, columns: i64, in_order: bool) -> Self {
         let mut state = 7_u64;
         let mut draw = |below: i64| {
@@ -154,7 +154,7 @@ fn sparse_rows_have_the_same_bits_on_disk_and_in_memory() {
 }
 
 #[test]
-fn what_is_not_compressed_is_read_where_it_lies() {
+fn uncompressed_arrays_are_read_in_place() {
     let folder = Folder::new();
     // No spool file can be written here.
     let disk = Disk::new("/nowhere");
@@ -170,14 +170,14 @@ fn what_is_not_compressed_is_read_where_it_lies() {
         let wide: Vec<f64> = buffer.f32.iter().map(|&value| value.into()).collect();
         assert_eq!(wide, &crate::common::values(&read(&path, None, Reading::default()).unwrap())[42..54]);
     }
-    // What has to be sorted is not.
+    // Unsorted rows are not.
     let path = npz(&folder, &Matrix::new(300, 50, false).arrays(false, false), false);
     let error = read_stored(&path, None, Reading::default(), &disk).unwrap_err().to_string();
     assert!(error.contains("spool file in /nowhere"), "{error}");
 }
 
 #[test]
-fn faults_are_told_with_the_same_sentences() {
+fn errors_on_disk_and_in_memory_are_the_same() {
     let folder = Folder::new();
     let spool = tempfile::tempdir().unwrap();
     let disk = Disk::new(spool.path());
@@ -197,12 +197,12 @@ fn faults_are_told_with_the_same_sentences() {
             for transpose in [false, true] {
                 let path = npz(&folder, &matrix.arrays(true, false), compressed);
                 let how = Reading { transpose, ..Reading::default() };
-                let told = read_stored(&path, None, how, &disk).unwrap_err().to_string();
-                assert_eq!(told, read(&path, None, how).unwrap_err().to_string());
+                let message = read_stored(&path, None, how, &disk).unwrap_err().to_string();
+                assert_eq!(message, read(&path, None, how).unwrap_err().to_string());
             }
         }
     }
-    // What is no number is found when tables are joined, or in the first pass over them.
+    // Infinite values are found when tables are joined, or in the first pass over them.
     for (matrix, compressed) in [(&infinite, false), (&infinite, true), (&missing, false), (&missing, true)] {
         let path = npz(&folder, &matrix.arrays(true, false), compressed);
         let refused = |table: Table| {
@@ -217,7 +217,7 @@ fn faults_are_told_with_the_same_sentences() {
     }
 }
 
-/// Flips a bit of a value; the sum of the archive no longer fits.
+/// Flips a bit of a value, so that the checksum of the archive is wrong.
 #[test]
 fn damage_is_found_before_the_fit() {
     let folder = Folder::new();
@@ -229,10 +229,10 @@ fn damage_is_found_before_the_fit() {
     assert!(first < at);
     bytes[first - 9] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let told = read_stored(&path, None, Reading::default(), &Disk::new("/nowhere")).unwrap_err();
-    let told = bare(told, &path);
-    assert_eq!(told, crate::common::refused(&path, Reading::default()));
-    assert!(told.starts_with("a.npz::data: is damaged"), "{told}");
+    let message = read_stored(&path, None, Reading::default(), &Disk::new("/nowhere")).unwrap_err();
+    let message = bare(message, &path);
+    assert_eq!(message, crate::common::refused(&path, Reading::default()));
+    assert!(message.starts_with("a.npz::data: is damaged"), "{message}");
 }
 
 #[test]
@@ -249,9 +249,9 @@ fn an_archive_that_changes_or_shrinks_ends_the_fit() {
             }
             std::ops::ControlFlow::Continue(())
         });
-        let told = error.unwrap_err().to_string();
+        let message = error.unwrap_err().to_string();
         let why = if shrink { "has become shorter" } else { "was changed" };
-        assert!(told.contains("a.npz") && told.contains(why) && !told.contains('\n'), "{told}");
+        assert!(message.contains("a.npz") && message.contains(why) && !message.contains('\n'), "{message}");
     }
 }
 
@@ -271,9 +271,9 @@ fn a_file_that_changes_while_it_is_spooled_is_refused_and_leaves_nothing() {
         let disk = Disk::new(spool.path()).progress(move |_| once.call_once(|| change(&own, shrink)));
         let error = read_stored(&path, None, Reading::default(), &disk).unwrap_err();
         assert_eq!(error.kind(), daimc::ErrorKind::Data);
-        let told = error.to_string();
-        assert!(told.contains("a.npz") && !told.contains('\n'), "{told}");
-        assert!(told.contains("was changed while it was read") || shrink, "{told}");
+        let message = error.to_string();
+        assert!(message.contains("a.npz") && !message.contains('\n'), "{message}");
+        assert!(message.contains("was changed while it was read") || shrink, "{message}");
         assert_eq!(std::fs::read_dir(spool.path()).unwrap().count(), 0);
     }
     // An array that becomes shorter after its header was read.
@@ -281,12 +281,12 @@ fn a_file_that_changes_while_it_is_spooled_is_refused_and_leaves_nothing() {
     let own = path.clone();
     let disk = Disk::new(spool.path())
         .progress(move |_| File::options().write(true).open(&own).unwrap().set_len(9000).unwrap());
-    let told = read_stored(&path, None, Reading::default(), &disk).unwrap_err().to_string();
-    assert!(told.contains("a.npy: ends before its data do"), "{told}");
+    let message = read_stored(&path, None, Reading::default(), &disk).unwrap_err().to_string();
+    assert!(message.contains("a.npy: ends before its data do"), "{message}");
 }
 
 #[test]
-fn progress_is_told_and_a_switch_ends_reading() {
+fn progress_is_reported_and_a_stop_flag_ends_reading() {
     let folder = Folder::new();
     let spool = tempfile::tempdir().unwrap();
     let path = npz(&folder, &Matrix::new(30_000, 5000, true).arrays(true, false), true);
@@ -296,13 +296,13 @@ fn progress_is_told_and_a_switch_ends_reading() {
         let disk = Disk::new(spool.path()).progress(move |progress| read.send(progress).unwrap());
         let (table, _) = read_stored(&path, None, how, &disk).unwrap();
         drop(disk);
-        let told: Vec<Progress> = ordered.into_iter().collect();
-        let sum = |of: fn(&Progress) -> u64| told.iter().map(of).sum::<u64>();
+        let reported: Vec<Progress> = ordered.into_iter().collect();
+        let sum = |of: fn(&Progress) -> u64| reported.iter().map(of).sum::<u64>();
         let bytes = sum(|progress| if let Progress::Read(bytes) = progress { *bytes } else { 0 });
         assert_eq!(bytes, stored(&table).entries() as u64 * if transpose { 16 } else { 12 });
         let later = sum(|progress| if let Progress::Ordered(bytes) = progress { *bytes } else { 0 });
         assert_eq!(later > 0, transpose);
-        // After some time, the switch is set.
+        // The flag is set after some time.
         let stop = Stop::new();
         let own = stop.clone();
         let disk = Disk::new(spool.path()).stop(&stop).progress(move |_| own.set());

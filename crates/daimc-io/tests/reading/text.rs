@@ -1,4 +1,4 @@
-//! Tables of text are read as people write them, and what is wrong with them is said.
+//! Tables of text are read in all usual formats, and errors are reported.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_separator_is_told_from_the_text() {
+fn every_separator_is_detected() {
     let folder = Folder::new();
     for separator in [",", "\t", ";", "|", " ", "   "] {
         let text = "id,a,b\nx,1,2.5\ny,-3e2,4\n".replace(',', separator);
@@ -39,7 +39,7 @@ fn blanks_within_ids_are_no_separators() {
 }
 
 #[test]
-fn a_header_is_told_from_values() {
+fn a_header_is_detected() {
     let folder = Folder::new();
     let read = |text: &str| table(&folder.file("t.csv", text));
     assert_eq!(read("x,1,NA\ny,2,3\n").features, None);
@@ -145,13 +145,13 @@ fn f32_is_parsed_as_f32() {
 }
 
 #[test]
-fn compressed_text_is_read_whatever_its_name() {
+fn compressed_text_is_read_under_any_name() {
     let folder = Folder::new();
     let (first, second) = ("id,a,b\nx,1,2\n", "y,3,4\n");
     let whole = format!("{first}{second}");
     let contents = [
         gzip(&whole),
-        // bgzip and `cat a.gz b.gz` write one member after another.
+        // bgzip and `cat a.gz b.gz` write several members.
         [gzip(first), gzip(second)].concat(),
         zstd::encode_all(whole.as_bytes(), 0).unwrap(),
         [zstd::encode_all(first.as_bytes(), 0).unwrap(), zstd::encode_all(second.as_bytes(), 0).unwrap()]
@@ -296,7 +296,7 @@ fn broken_quotes_are_refused_where_they_open() {
         refused("id,a,b\nx,1,2\ny,\"3\"4,5\nz,5,6\n"),
         "t.csv, line 3, column 2: text follows a closing quote: put the whole field in quotes and double those within"
     );
-    // However much follows.
+    // Also in a long text.
     let many = "i,1,2\n".repeat(300_000);
     let error = refused(&format!("id,a,b\nx,1,2\ny,\"3,4\n{many}"));
     assert!(error.starts_with("t.csv, line 3, column 2: a quote is opened"), "{error}");
@@ -324,7 +324,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn decimal_commas_are_read_where_they_are_asked_for() {
+fn decimal_commas_are_read_on_request() {
     let folder = Folder::new();
     let path = folder.file("a.csv", "id;x;y\na;1,5;2\nb;-0,25;NA\n");
     assert!(refused(&path, Reading::default()).contains("--decimal ,"));
@@ -333,7 +333,7 @@ fn decimal_commas_are_read_where_they_are_asked_for() {
     let found = values(&table);
     assert_eq!(found[..3], [1.5, 2.0, -0.25]);
     assert!(found[3].is_nan());
-    // A comma is no separator then, and the first row no header.
+    // Commas do not separate then, and the first row is no header.
     let path = folder.file("b.txt", "a 1,5 2,5\nb 3,5 4,5\n");
     assert_eq!(values(&read(&path, None, comma).unwrap()), [1.5, 2.5, 3.5, 4.5]);
     let path = folder.file("c.csv", "id;x\na;1.234,5\nb;1\n");
@@ -346,9 +346,9 @@ fn decimal_commas_are_read_where_they_are_asked_for() {
 fn columns_of_text_are_listed_and_can_be_dropped() {
     let folder = Folder::new();
     let path = folder.file("a.tsv", "id\tx\tGene Symbol\tchr\ty\na\t1\tTP53\tchr1\t2\nb\t3\tKRAS\tchr2\t4\n");
-    let told = refused(&path, Reading::default());
+    let error = refused(&path, Reading::default());
     assert_eq!(
-        told,
+        error,
         "a.tsv, line 2, column 3: 'TP53' is not a number (feature 'Gene Symbol' of instance 'a'): these columns hold text, \
          leave out what is no value: --drop 'Gene Symbol,chr'"
     );
@@ -359,17 +359,19 @@ fn columns_of_text_are_listed_and_can_be_dropped() {
     assert_eq!(table.dropped, ["Gene Symbol", "chr"]);
     let path = folder.file("b.tsv", "id\tx\tchr\ty\na\t1\tchr1\t2\nb\t3\tchr2\toops\n");
     let drop = ["chr".to_owned()];
-    let told = refused(&path, Reading { drop: &drop, ..Reading::default() });
+    let error = refused(&path, Reading { drop: &drop, ..Reading::default() });
     assert!(
-        told.starts_with("b.tsv, line 3, column 4: 'oops' is not a number (feature 'y' of instance 'b')"),
-        "{told}"
+        error.starts_with("b.tsv, line 3, column 4: 'oops' is not a number (feature 'y' of instance 'b')"),
+        "{error}"
     );
     let drop = ["x", "chr", "y"].map(String::from);
-    assert!(refused(&path, Reading { drop: &drop, ..Reading::default() }).contains("no column is left"));
+    assert!(
+        refused(&path, Reading { drop: &drop, ..Reading::default() }).contains("--drop removes every column")
+    );
 }
 
 #[test]
-fn what_spreadsheets_leave_behind_a_table_is_ignored() {
+fn empty_cells_that_spreadsheets_write_around_a_table_are_ignored() {
     let folder = Folder::new();
     let path = folder.file("a.csv", "id;x;y;;\na;1;2;;\nb;3;;;\n;;;;\n;;;;\n");
     let table = table(&path);
@@ -423,16 +425,16 @@ fn gct_files_have_features_in_rows() {
         }
     }
     let wrong = |text: &str| refused(&folder.file("a.gct", text), Reading::default());
-    let told = wrong(&old.replace("2\t3\nName", "3\t3\nName"));
-    assert!(told.contains("3 rows, but there are 2"), "{told}");
-    let told = wrong(&old.replace("2\t3\nName", "2\t4\nName"));
-    assert!(told.starts_with("a.gct, line 3: 5 titles, but line 2 says 4 columns"), "{told}");
-    let told = wrong(&old.replace("2\t3\nName", "two\nName"));
-    assert!(told.starts_with("a.gct, line 2: two numbers are expected"), "{told}");
-    let told = wrong(&old.replace("\t6\n", "\tx\n"));
+    let error = wrong(&old.replace("2\t3\nName", "3\t3\nName"));
+    assert!(error.contains("3 rows, but there are 2"), "{error}");
+    let error = wrong(&old.replace("2\t3\nName", "2\t4\nName"));
+    assert!(error.starts_with("a.gct, line 3: 5 titles, but line 2 says 4 columns"), "{error}");
+    let error = wrong(&old.replace("2\t3\nName", "two\nName"));
+    assert!(error.starts_with("a.gct, line 2: two numbers are expected"), "{error}");
+    let error = wrong(&old.replace("\t6\n", "\tx\n"));
     assert!(
-        told.starts_with("a.gct, line 5, column 5: 'x' is not a number (feature 'g2' of instance 's3')"),
-        "{told}"
+        error.starts_with("a.gct, line 5, column 5: 'x' is not a number (feature 'g2' of instance 's3')"),
+        "{error}"
     );
     for length in 0..old.len() - 1 {
         let _ = read(&folder.file("a.gct", &old[..length]), None, Reading::default());
@@ -444,7 +446,7 @@ fn gct_files_have_features_in_rows() {
 }
 
 #[test]
-fn names_that_occur_twice_are_told_apart_and_numbers_as_ids_are_told() {
+fn duplicate_names_are_made_unique_and_numbers_as_ids_are_reported() {
     let folder = Folder::new();
     let found = table(&folder.file("a.csv", "id,x,x,y,x.1,x\na,1,2,3,4,5\nb,1,2,3,4,5\n"));
     assert_eq!(found.features, names(&["x", "x.2", "y", "x.1", "x.3"]));
