@@ -8,10 +8,10 @@ use daimc::{Matrix, Result};
 
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, Stage, maybe};
-use crate::rows::{Latent, Rows};
-use crate::shard::gram_of;
+use crate::descent::{fill_table, gram_of, table_size};
+use crate::latent::Latent;
+use crate::rows::Rows;
 use crate::sums::add_parts;
-use crate::update::{fill_table, table_size};
 
 /// The kernels: tiles of 8 columns of V, groups of 16 rows that a block takes, and units of 32 columns that a warp holds. Those for
 /// fewer columns come first, and among them those that need more memory.

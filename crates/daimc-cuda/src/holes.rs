@@ -5,7 +5,7 @@ use daimc::source::Buffer;
 use daimc::{Matrix, Result};
 
 use crate::card::{Argument, Card, Memory, maybe};
-use crate::rows::Latent;
+use crate::latent::Latent;
 
 /// The missing cells of all views. Features of the views that lack cells are numbered one after the other.
 pub struct Holes {

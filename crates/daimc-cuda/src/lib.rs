@@ -5,10 +5,12 @@
 //! or no card, [`open`] says so. Rows that lie on the card already are the [stored](daimc::View::stored) rows of an [`OnCard`].
 
 mod card;
+mod descent;
 mod fused;
 mod given;
 mod holes;
 mod kernels;
+mod latent;
 mod links;
 mod nearest;
 mod parts;

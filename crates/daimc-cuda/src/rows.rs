@@ -12,6 +12,7 @@ use daimc::{Layout, Matrix, Result};
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, maybe};
 use crate::given::Given;
+use crate::latent::Latent;
 pub use dense::Packed;
 use dense::{Dense, Values};
 use sparse::Sparse;
@@ -226,13 +227,6 @@ impl Basis {
     fn offset(&self) -> Argument {
         self.values.from(self.features * self.latent)
     }
-}
-
-/// V on the card.
-pub struct Latent<'a> {
-    pub v: &'a Memory<f64>,
-    pub instances: usize,
-    pub columns: usize,
 }
 
 /// Where the rows of a view come from.

@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use daimc::accelerator::{Load, refused};
-use daimc::internal::transposed_product;
 use daimc::{Error, Factors, Matrix, Result, Solver, Stop, Totals, VStep};
 
 use crate::card::{Argument, Card, Memory, Stage, maybe};
+use crate::descent::{SMALLEST, gram_of, grams};
 use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
-use crate::rows::{Latent, Packs, Rows};
+use crate::latent::Latent;
+use crate::rows::{Packs, Rows};
 use crate::{Precision, kernels, sums, update};
 
 /// The rows of some instances in all views on a card.
@@ -43,9 +44,6 @@ impl Deref for InUse {
         &self.0
     }
 }
-
-/// A basis vector whose squared length is below this takes no part, as on the processor.
-pub const SMALLEST: f64 = 1e-280;
 
 /// How exactly V is solved for given bases, and the relaxation where it has more than so many columns, as on the processor.
 const MOST_PASSES: usize = 1000;
@@ -123,16 +121,6 @@ impl Held {
         }
         out
     }
-}
-
-/// The entries of `Σ_v U_vᵀU_v` over the views of a pattern, given those of each view, k × k.
-pub fn gram_of(views: &[usize], view_grams: &[Vec<f64>], k: usize) -> impl Fn(usize, usize) -> f64 {
-    move |row, column| views.iter().map(|&view| view_grams[view][row * k + column]).sum()
-}
-
-/// `UᵀU` of each view.
-fn grams(bases: &[Matrix]) -> Vec<Vec<f64>> {
-    bases.iter().map(|basis| transposed_product(basis, basis).into_values()).collect()
 }
 
 /// V of some instances on a card.

@@ -3,7 +3,7 @@
 use daimc::Result;
 
 use crate::card::{Argument, Card, Memory, maybe};
-use crate::rows::Latent;
+use crate::latent::Latent;
 
 /// Rows of a part, at least, and parts, at most.
 const LEAST: usize = 512;

@@ -3,11 +3,12 @@
 use daimc::Result;
 use daimc::source::{Block, Rows as Given};
 
-use super::{Basis, Latent, Source, threads};
+use super::{Basis, Source, threads};
 use crate::Precision;
 use crate::card::{Argument, Card, Memory, Value};
 use crate::given::{self, Given as OnThisCard};
 use crate::kernels;
+use crate::latent::Latent;
 
 /// A number of dense rows.
 pub trait Real: Value {

@@ -3,8 +3,9 @@
 use daimc::Result;
 use daimc::source::{Csr, Rows as Given};
 
-use super::{Basis, Latent, Source};
+use super::{Basis, Source};
 use crate::card::{Argument, Card, Memory, Value, maybe};
+use crate::latent::Latent;
 
 /// A number of sparse rows.
 pub trait Entry: Value {
