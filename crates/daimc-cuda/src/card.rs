@@ -290,8 +290,9 @@ impl Card {
         let loaded = if let Some(loaded) = modules.get(module) {
             loaded.clone()
         } else {
-            let loaded = self.context.load_module(Ptx::from_src(kernels::source(module)));
-            let loaded = loaded.map_err(|error| self.error(error))?;
+            let ptx = kernels::source(module)
+                .map_err(|error| daimc::accelerator::refused(&self.name, error.to_string()))?;
+            let loaded = self.context.load_module(Ptx::from_src(ptx)).map_err(|error| self.error(error))?;
             modules.insert(module.into(), loaded.clone());
             loaded
         };

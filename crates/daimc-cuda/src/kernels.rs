@@ -1,31 +1,25 @@
-//! The kernels, compiled: `kernels/compile.py` makes them of the sources beside it.
+//! The compiled kernels: `kernels/compile.py` makes them from the sources next to it.
 
-/// The modules by name.
-macro_rules! modules {
-    ($($name:literal)*) => {
-        const MODULES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../kernels/ptx/", $name, ".ptx")))),*];
+use std::io;
+
+macro_rules! archives {
+    ($($source:literal)*) => {
+        /// The modules of each source, as `kernels/compile.py` stores them: compressed PTX.
+        const ARCHIVES: &[(&str, &[u8])] =
+            &[$(($source, include_bytes!(concat!("../kernels/ptx/", $source, ".zst")))),*];
     };
 }
 
-modules! {
-    "products_f32_1" "products_f32_2" "products_f32_3" "products_f32_4" "products_f32_5" "products_f32_6" "products_f32_7" "products_tf32_1" "products_tf32_2" "products_tf32_3" "products_tf32_4" "products_tf32_5" "products_tf32_6"
-    "products_tf32_7" "products_f64_1" "products_f64_2" "products_f64_3" "products_f64_4" "products_f64_5"
-    "products_f64_6" "products_f64_7"
-    "fused_f32_2_8_4" "fused_f32_2_2_1" "fused_f32_2_4_4" "fused_f32_2_2_4" "fused_f32_2_1_4"
-    "fused_f32_3_8_4" "fused_f32_3_2_1" "fused_f32_3_4_4" "fused_f32_3_2_4" "fused_f32_3_1_4"
-    "fused_tf32_2_8_4" "fused_tf32_2_2_1" "fused_tf32_2_4_4" "fused_tf32_2_2_4" "fused_tf32_2_1_4"
-    "fused_tf32_3_8_4" "fused_tf32_3_2_1" "fused_tf32_3_4_4" "fused_tf32_3_2_4" "fused_tf32_3_1_4"
-    "latent_1_4" "latent_1_8" "latent_1_12" "latent_1_16" "latent_1_20" "latent_1_24"
-    "latent_2_16" "latent_4_12" "latent_4_16" "latent_8_16" "latent_16_16"
-    "update_4_1" "update_4_2" "update_4_3" "update_4_4" "update_2_5" "update_2_6"
-    "update_2_7" "update_2_8" "update_8_12" "update_8_16" "update_8_24" "update_8_32"
-    "sums" "nearest" "holes" "links" "given"
-}
+archives! { "products" "fused" "latent" "update" "sums" "nearest" "holes" "links" "given" }
 
-/// The PTX of a module.
-pub fn source(module: &str) -> &'static str {
-    MODULES.iter().find(|(name, _)| *name == module).map_or("", |(_, source)| source)
+/// Decompresses the PTX of a module, whose name begins with that of its source.
+pub fn source(module: &str) -> io::Result<String> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no kernels are named '{module}'"));
+    let source = module.split('_').next().unwrap_or(module);
+    let (_, archive) = ARCHIVES.iter().find(|(name, _)| *name == source).ok_or_else(missing)?;
+    let text = io::read_to_string(zstd::Decoder::new(*archive)?)?;
+    let mut modules = text.split('\0').filter_map(|module| module.split_once('\n'));
+    modules.find(|(name, _)| *name == module).map(|(_, ptx)| ptx.into()).ok_or_else(missing)
 }
 
 /// Threads that work on a row of V, and the numbers that each of them holds.
@@ -66,22 +60,39 @@ pub fn tiles(latent: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn there_is_a_kernel_for_every_number_of_columns() {
+        let mut needed = BTreeSet::new();
         for latent in 1..=MOST_COLUMNS {
             let (tiles, groups) = tiles(latent);
             assert!(tiles * groups * TILE >= latent && tiles * (groups - 1) * TILE < latent, "{latent}");
             for kind in ["f32", "tf32", "f64"] {
-                assert!(source(&format!("products_{kind}_{tiles}")).contains(".entry gather"));
+                needed.insert((format!("products_{kind}_{tiles}"), ".entry gather"));
             }
             let (lanes, entries) = latent_shape(latent);
             assert!(lanes * entries >= latent);
-            assert!(source(&format!("latent_{lanes}_{entries}")).contains(".entry latent_step"));
+            needed.insert((format!("latent_{lanes}_{entries}"), ".entry latent_step"));
             let (lanes, tiles) = update_shape(latent);
             assert!(tiles * TILE >= latent);
-            assert!(source(&format!("update_{lanes}_{tiles}")).contains(".entry update"));
+            needed.insert((format!("update_{lanes}_{tiles}"), ".entry update"));
+        }
+        for (module, entry) in needed {
+            assert!(source(&module).unwrap().contains(entry), "{module}");
+        }
+    }
+
+    #[test]
+    fn a_module_is_found_by_its_whole_name() {
+        for module in ["", "fused", "latent_1", "latent_1_4\n", "sums_1", "unknown"] {
+            assert_eq!(source(module).unwrap_err().kind(), io::ErrorKind::NotFound, "{module}");
+        }
+        for module in ["sums", "nearest", "holes", "links", "given"] {
+            let ptx = source(module).unwrap();
+            assert!(ptx.contains(".target sm_80") && !ptx.contains('\0'), "{module}");
         }
     }
 }
