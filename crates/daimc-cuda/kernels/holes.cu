@@ -7,6 +7,8 @@
 // views that lack cells are numbered one after the other, and so are the rows of `basis`. A warp works on a row, or on a stretch of
 // the cells of one feature; 32 CHUNKS columns of V at most.
 
+#include "constants.cuh"
+
 #define ALL 0xffffffffu
 
 __device__ inline double summed(double value) {
@@ -83,9 +85,8 @@ __device__ inline void push(const long long* __restrict__ stretches, long long c
     if (lane == 0) to[latent] = square;
 }
 
-// What a row of a Gram matrix may lose to a difference and still have digits: below this share it is added up anew.
-constexpr double LOST = 1e-6;
-constexpr double SMALLEST = 1e-280;
+constexpr double LOST = SMALLEST_REMAINDER;
+constexpr double SMALLEST = SMALLEST_DIAGONAL;
 
 // Makes rows optimal from zero. `views` has for each view its first feature and the one after its last, or twice -1 if it lacks no
 // cell; `shown` for each pattern and view whether it is shown. Each warp has room for a Gram matrix.

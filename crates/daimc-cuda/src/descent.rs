@@ -1,12 +1,10 @@
 //! Inputs of coordinate descent, which the V steps share: Gram matrices and the tables that kernels read.
 
 use daimc::Matrix;
+use daimc::accelerator::v_step::SMALLEST_DIAGONAL;
 use daimc::internal::transposed_product;
 
 use crate::kernels::TILE;
-
-/// `G_kk` below which entry k of V takes no part in the V step, as on the CPU.
-pub const SMALLEST: f64 = 1e-280;
 
 /// The entries of `G = Σ_v U_vᵀU_v` over the views of a presence pattern; `view_grams` has `U_vᵀU_v` of each view, k × k.
 pub fn gram_of(views: &[usize], view_grams: &[Vec<f64>], k: usize) -> impl Fn(usize, usize) -> f64 {
@@ -29,7 +27,7 @@ pub fn fill_table(table: &mut [f32], width: usize, k: usize, gram: impl Fn(usize
     let (squares, rest) = rest.split_at_mut(TILE * width);
     for row in 0..k {
         let diagonal = gram(row, row);
-        let step = if diagonal >= SMALLEST { 1.0 / diagonal } else { 0.0 };
+        let step = if diagonal >= SMALLEST_DIAGONAL { 1.0 / diagonal } else { 0.0 };
         rest[row] = step as f32;
         for column in 0..k {
             let value = (gram(row, column) * step) as f32;

@@ -230,6 +230,14 @@ mod tests {
     use crate::kernels;
 
     #[test]
+    fn the_kernel_has_the_same_sizes() {
+        let source = include_str!("../kernels/fused.cu");
+        let constant = |name| kernels::constant(source, name);
+        assert_eq!(constant("STAGES") * constant("WARPS") * (16 * UNIT) as f64, 12_288.0);
+        assert_eq!((constant("STRIDE"), constant("WARPS")), (24.0, 8.0));
+    }
+
+    #[test]
     fn there_is_a_kernel_of_each_shape() {
         for shape in SHAPES {
             for precision in [Precision::Single, Precision::Tf32] {

@@ -58,11 +58,47 @@ pub fn tiles(latent: usize) -> (usize, usize) {
     (tiles, latent.div_ceil(tiles * TILE).max(1))
 }
 
+/// The value of a numeric constant in the source of a kernel: `constexpr TYPE NAME = VALUE;` or `#define NAME VALUE`.
+#[cfg(test)]
+pub fn constant(source: &str, name: &str) -> f64 {
+    let of_line = |line: &str| {
+        let value = match line.strip_prefix("#define ") {
+            Some(macro_) => macro_.strip_prefix(name)?.strip_prefix(' ')?,
+            None => line.strip_prefix("constexpr ")?.split_once(&format!(" {name} = "))?.1,
+        };
+        Some(value.trim_end_matches(';').to_string())
+    };
+    let mut values = source.lines().filter_map(of_line);
+    let value = values.next().unwrap_or_else(|| panic!("no constant {name}"));
+    assert!(values.next().is_none(), "{name} is defined twice");
+    value.parse().unwrap_or_else(|_| panic!("{name} = {value} is not a number"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use daimc::accelerator::v_step;
+
     use super::*;
+
+    #[test]
+    fn kernels_use_the_constants_of_the_library() {
+        let header = include_str!("../kernels/constants.cuh");
+        let shared = [
+            ("SMALLEST_DIAGONAL", v_step::SMALLEST_DIAGONAL),
+            ("SMALLEST_REMAINDER", v_step::SMALLEST_REMAINDER),
+        ];
+        let defined =
+            header.lines().filter(|line| line.starts_with("#define") && line.split(' ').count() == 3);
+        assert_eq!(defined.count(), shared.len());
+        let ptx = source("holes").unwrap();
+        for (name, value) in shared {
+            assert_eq!(constant(header, name).to_bits(), value.to_bits(), "{name}");
+            // PTX writes a double as its bits.
+            assert!(ptx.contains(&format!("0d{:016X}", value.to_bits())), "the compiled kernels lack {name}");
+        }
+    }
 
     #[test]
     fn there_is_a_kernel_for_every_number_of_columns() {

@@ -155,3 +155,22 @@ impl Compared {
         card.launch(&kernel, (count.div_ceil(8), 1, 1), (256, 1), &arguments)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::constant;
+
+    #[test]
+    fn the_kernels_have_the_same_sizes() {
+        let lists = include_str!("../kernels/lists.cuh");
+        let search = include_str!("../kernels/nearest.cu");
+        assert_eq!(constant(lists, "LIST"), LIST as f64);
+        assert_eq!(constant(lists, "WAITING"), WAITING as f64);
+        for rows in ["QUERIES", "OTHERS"] {
+            assert_eq!(constant(search, rows), Compared::BLOCK as f64);
+        }
+        assert_eq!((constant(search, "STAGES"), constant(search, "DEPTH")), (3.0, 16.0));
+        assert_eq!(constant(search, "THREADS"), 256.0);
+    }
+}

@@ -3,11 +3,12 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use daimc::accelerator::v_step::{MAX_PASSES, SMALLEST_DIAGONAL, TOLERANCE, relaxation};
 use daimc::accelerator::{Load, refused};
 use daimc::{Error, Factors, Matrix, Result, Solver, Stop, Totals, VStep};
 
 use crate::card::{Argument, Card, Memory, Stage, maybe};
-use crate::descent::{SMALLEST, gram_of, grams};
+use crate::descent::{gram_of, grams};
 use crate::fused::{Cross, Fused};
 use crate::holes::Holes;
 use crate::latent::Latent;
@@ -44,12 +45,6 @@ impl Deref for InUse {
         &self.0
     }
 }
-
-/// How exactly V is solved for given bases, and the relaxation where it has more than so many columns, as on the processor.
-const MOST_PASSES: usize = 1000;
-const TOLERANCE: f64 = 1e-9;
-const MANY: usize = 20;
-const OVER: f64 = 1.7;
 
 impl Held {
     /// Takes the rows: `loader` is the card, with a stream of its own or the same.
@@ -92,7 +87,7 @@ impl Held {
 
     /// Whether the V step stays in the range of single precision.
     fn fits_single(&self, view_grams: &[Vec<f64>]) -> bool {
-        let fits = |value: f64| value < SMALLEST || (1e-30..1e30).contains(&value);
+        let fits = |value: f64| value < SMALLEST_DIAGONAL || (1e-30..1e30).contains(&value);
         self.pattern_views.iter().all(|views| {
             let gram = gram_of(views, view_grams, self.latent);
             (0..self.latent).all(|k| fits(gram(k, k)))
@@ -113,7 +108,7 @@ impl Held {
                     let (entry, thread) = (column / lanes, column % lanes);
                     let at = row * size + (entry / 4 * lanes + thread) * 4 + entry % 4;
                     matrix[at] = gram(row, column);
-                    if row == column && matrix[at] >= SMALLEST {
+                    if row == column && matrix[at] >= SMALLEST_DIAGONAL {
                         steps[row] = relaxation / matrix[at];
                     }
                 }
@@ -339,6 +334,11 @@ struct Plan {
 
 impl Plan {
     const EXACT: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0 };
+
+    /// Solves V to optimality, as the CPU does.
+    fn optimal(latent: usize) -> Self {
+        Self { passes: MAX_PASSES, tolerance: TOLERANCE, relaxation: relaxation(latent) }
+    }
 }
 
 impl CardShard {
@@ -400,12 +400,11 @@ impl CardShard {
                         Some(own)
                     }
                 };
-                let relaxation = if held.latent > MANY { OVER } else { 1.0 };
-                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation };
+                let plan = Plan::optimal(held.latent);
                 self.step(None, &factors.scale, &grams, plan, &self.v)?;
                 if let (Some(holes), Some(own)) = (holes, &hole_bases) {
                     let grams = grams.concat();
-                    let exactly = (MOST_PASSES, TOLERANCE, relaxation);
+                    let exactly = (plan.passes, plan.tolerance, plan.relaxation);
                     let patterns = held.patterns.as_ref();
                     holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;
                 }

@@ -23,7 +23,7 @@ use crate::scan::{Piece, Scan};
 use crate::shard::{Cpu, Shard, VStep};
 use crate::source::Block;
 use crate::statistics::{Statistics, Totals};
-use crate::steps::latent::{LANES, Passes, Solver};
+use crate::steps::latent::{LANES, MAX_PASSES, Passes, Solver, TOLERANCE};
 use crate::{Error, Matrix, Result, Stop};
 use tile::Tile;
 
@@ -43,7 +43,7 @@ pub(crate) struct Sweep<'a> {
 }
 
 /// How exactly V is solved for given bases.
-pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-9 };
+pub(crate) const SETTLED: Passes = Passes { most: MAX_PASSES, tolerance: TOLERANCE };
 
 /// An update, prepared.
 struct Plan<'a> {

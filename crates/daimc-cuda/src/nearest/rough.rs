@@ -116,12 +116,20 @@ fn stride(tiles: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::LEAST_SHARED;
+    use crate::kernels::{LEAST_SHARED, constant};
 
     #[test]
     fn blocks_find_room_on_every_card() {
         for deep in [64, 128, 192, 1024] {
             assert!(shared(deep) <= LEAST_SHARED, "{deep}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_has_the_same_sizes() {
+        let source = include_str!("../../kernels/rough.cuh");
+        for (name, value) in [("QUERIES", QUERIES), ("OTHERS", OTHERS), ("DEPTH", DEPTH), ("THREADS", 128)] {
+            assert_eq!(constant(source, name), value as f64, "{name}");
         }
     }
 

@@ -315,6 +315,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_kernels_have_the_same_sizes() {
+        let source = include_str!("../../kernels/products.cu");
+        let constant = |name| kernels::constant(source, name);
+        assert_eq!(constant("STAGES"), STAGES as f64);
+        assert_eq!(constant("DEEP"), DEEP as f64);
+        assert_eq!(16.0 * constant("WARPS"), ROWS as f64);
+        assert_eq!(16.0 * constant("ACROSS") * constant("WARPS"), FEATURES as f64);
+    }
+
+    #[test]
     fn blocks_find_room_on_every_card() {
         for latent in 1..=kernels::MOST_COLUMNS {
             let (tiles, _) = kernels::tiles(latent);

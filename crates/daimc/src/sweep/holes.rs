@@ -19,7 +19,7 @@ use super::tile::{Run, Tile};
 use super::{Plan, Sweep};
 use crate::lens::{CrossSums, Lens, padded};
 use crate::source::Block;
-use crate::steps::latent::{LANES, Parts, Passes, Solver, Step};
+use crate::steps::latent::{LANES, Parts, Passes, SMALLEST_REMAINDER, Solver, Step};
 use crate::views::index;
 
 /// What rows that lack cells need, kept from tile to tile.
@@ -74,9 +74,6 @@ impl HoleScratch {
         &mut self.right
     }
 }
-
-/// What a row of a Gram matrix may lose to a difference and still have digits: below this share it is added up anew.
-const LOST: f64 = 1e-6;
 
 impl Tile {
     /// Takes what stands in missing cells of a view out of its `r`, and adds `r` to that of all views.
@@ -165,7 +162,7 @@ impl Tile {
                 add_square(gram, latent, basis, hole.feature as usize, -1.0);
             }
         }
-        let lost = |k: usize| gram[k * latent + k] < LOST * whole[k * latent + k];
+        let lost = |k: usize| gram[k * latent + k] < SMALLEST_REMAINDER * whole[k * latent + k];
         if (0..latent).any(lost) {
             gram.fill(0.0);
             for &view in sweep.patterns.views(pattern) {
