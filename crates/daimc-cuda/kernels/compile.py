@@ -49,7 +49,7 @@ def kernels():
         "latent": {f"latent_{lanes}_{entries}": {"LANES": lanes, "ENTRIES": entries} for lanes, entries in LATENT},
         "update": {f"update_{lanes}_{tiles}": {"LANES": lanes, "TILES": tiles} for lanes, tiles in UPDATE},
     }
-    return sources | {source: {source: {}} for source in ["sums", "nearest", "holes", "links", "given"]}
+    return sources | {source: {source: {}} for source in ["sums", "nearest", "holes", "links", "stored"]}
 
 
 def packed(modules):

@@ -10,7 +10,7 @@ macro_rules! archives {
     };
 }
 
-archives! { "products" "fused" "latent" "update" "sums" "nearest" "holes" "links" "given" }
+archives! { "products" "fused" "latent" "update" "sums" "nearest" "holes" "links" "stored" }
 
 /// Decompresses the PTX of a module, whose name begins with that of its source.
 pub fn source(module: &str) -> io::Result<String> {
@@ -22,45 +22,46 @@ pub fn source(module: &str) -> io::Result<String> {
     modules.find(|(name, _)| *name == module).map(|(_, ptx)| ptx.into()).ok_or_else(missing)
 }
 
-/// Threads that work on a row of V, and the numbers that each of them holds.
+/// Threads per row of V, and numbers per thread, of the kernels in double precision.
 const LATENT: [(usize, usize); 11] =
     [(1, 4), (1, 8), (1, 12), (1, 16), (1, 20), (1, 24), (2, 16), (4, 12), (4, 16), (8, 16), (16, 16)];
 
-/// Threads that work on a row of V in single precision, and its tiles.
+/// Threads per row of V, and tiles per row, of the kernels in single precision.
 const UPDATE: [(usize, usize); 12] =
     [(4, 1), (4, 2), (4, 3), (4, 4), (2, 5), (2, 6), (2, 7), (2, 8), (8, 12), (8, 16), (8, 24), (8, 32)];
 
-/// Columns of V, at most.
-pub const MOST_COLUMNS: usize = 256;
+/// Maximum number of columns of V.
+pub const MAX_COLUMNS: usize = 256;
 
-/// Threads per row and numbers per thread for a V with so many columns.
+/// Threads per row and numbers per thread for a V with `latent` columns, in double precision.
 pub fn latent_shape(latent: usize) -> (usize, usize) {
     LATENT.into_iter().find(|(lanes, entries)| lanes * entries >= latent).unwrap_or(LATENT[LATENT.len() - 1])
 }
 
-/// Threads per row and tiles of a V with so many columns in single precision.
+/// Threads per row and tiles per row for a V with `latent` columns, in single precision.
 pub fn update_shape(latent: usize) -> (usize, usize) {
     UPDATE.into_iter().find(|(_, tiles)| TILE * tiles >= latent).unwrap_or(UPDATE[UPDATE.len() - 1])
 }
 
-/// Columns of a tile of the products, and the tiles that one block takes, at most.
+/// Columns of a tile of the products.
 pub const TILE: usize = 8;
-const MOST_TILES: usize = 7;
+/// Maximum number of tiles per block.
+const MAX_TILES: usize = 7;
 
-/// Bytes of shared memory that a block has on every card of compute capability 8.0 and later.
+/// Bytes of shared memory that a block can have on every GPU of compute capability 8.0 and later.
 #[cfg(test)]
-pub const LEAST_SHARED: usize = 99 << 10;
+pub const MIN_SHARED: usize = 99 << 10;
 
-/// How the columns of V are shared out: tiles in a group, and groups.
+/// Divides the columns of V: returns the tiles per group, and the number of groups.
 pub fn tiles(latent: usize) -> (usize, usize) {
-    let groups = latent.div_ceil(TILE * MOST_TILES).max(1);
+    let groups = latent.div_ceil(TILE * MAX_TILES).max(1);
     let tiles = latent.div_ceil(groups).div_ceil(TILE).max(1);
     (tiles, latent.div_ceil(tiles * TILE).max(1))
 }
 
 /// The value of a numeric constant in the source of a kernel: `constexpr TYPE NAME = VALUE;` or `#define NAME VALUE`.
 #[cfg(test)]
-pub fn constant(source: &str, name: &str) -> f64 {
+pub fn constant<T: std::str::FromStr>(source: &str, name: &str) -> T {
     let of_line = |line: &str| {
         let value = match line.strip_prefix("#define ") {
             Some(macro_) => macro_.strip_prefix(name)?.strip_prefix(' ')?,
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!(defined.count(), shared.len());
         let ptx = source("holes").unwrap();
         for (name, value) in shared {
-            assert_eq!(constant(header, name).to_bits(), value.to_bits(), "{name}");
+            assert_eq!(constant::<f64>(header, name).to_bits(), value.to_bits(), "{name}");
             // PTX writes a double as its bits.
             assert!(ptx.contains(&format!("0d{:016X}", value.to_bits())), "the compiled kernels lack {name}");
         }
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn there_is_a_kernel_for_every_number_of_columns() {
         let mut needed = BTreeSet::new();
-        for latent in 1..=MOST_COLUMNS {
+        for latent in 1..=MAX_COLUMNS {
             let (tiles, groups) = tiles(latent);
             assert!(tiles * groups * TILE >= latent && tiles * (groups - 1) * TILE < latent, "{latent}");
             for kind in ["f32", "tf32", "f64"] {
@@ -126,7 +127,7 @@ mod tests {
         for module in ["", "fused", "latent_1", "latent_1_4\n", "sums_1", "unknown"] {
             assert_eq!(source(module).unwrap_err().kind(), io::ErrorKind::NotFound, "{module}");
         }
-        for module in ["sums", "nearest", "holes", "links", "given"] {
+        for module in ["sums", "nearest", "holes", "links", "stored"] {
             let ptx = source(module).unwrap();
             assert!(ptx.contains(".target sm_80") && !ptx.contains('\0'), "{module}");
         }

@@ -1,6 +1,6 @@
 //! V in GPU memory.
 
-use crate::card::Memory;
+use crate::gpu::Memory;
 
 /// V, instances × columns, row by row in GPU memory.
 pub struct Latent<'a> {

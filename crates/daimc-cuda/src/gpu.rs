@@ -1,4 +1,4 @@
-//! A card: memory on it, and kernels that run there. Everything that is not safe is in this file.
+//! A GPU: its memory, and launches of kernels. All unsafe code of the crate is in this file.
 
 #![allow(unsafe_code)]
 
@@ -20,50 +20,48 @@ use daimc::{Error, Result};
 
 use crate::kernels;
 
-/// What can lie on a card.
+/// A number that GPU memory can hold.
 pub trait Value: DeviceRepr + ValidAsZeroBits + Copy + Default + Send + Sync + 'static {}
 
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default + Send + Sync + 'static> Value for T {}
 
-/// A card, and the stream on which all its work is done, one piece after the other.
+/// A GPU with a stream, on which all its work runs in order.
 #[derive(Debug)]
-pub struct Card {
+pub struct Gpu {
     pub number: usize,
     pub name: String,
-    /// Bytes of shared memory that a block can have, and multiprocessors.
+    /// Maximum bytes of shared memory per block.
     pub shared: usize,
+    /// Number of multiprocessors.
     pub processors: usize,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     modules: Arc<Mutex<HashMap<String, Arc<CudaModule>>>>,
-    /// Stages that are not in use.
-    stages: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
-    turn: Arc<Mutex<()>>,
+    /// Pairs of pinned buffers for reuse, by the type of their values.
+    spare: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
+    exclusive: Arc<Mutex<()>>,
 }
 
-/// The oldest cards and drivers that will do.
-const LEAST_CAPABILITY: (i32, i32) = (8, 0);
-const LEAST_DRIVER: &str = "520";
+/// The oldest compute capability and driver that the kernels run on.
+const MIN_CAPABILITY: (i32, i32) = (8, 0);
+const MIN_DRIVER: &str = "520";
 
-/// Functions by which a library that is one of a driver, and not too old, can be told.
+/// Functions that the library of a recent driver has.
 const NEEDED: [&[u8]; 3] = [b"cuInit\0", b"cuLaunchKernel\0", b"cuMemAllocAsync\0"];
 
-/// Looks for the driver, and counts its cards.
+/// Loads the driver and returns the number of its GPUs.
 fn driver() -> Result<usize, String> {
-    // SAFETY: only asks whether the library can be loaded.
+    // SAFETY: this only tests whether the library can be loaded.
     if !unsafe { is_culib_present() } {
-        return Err(
-            "there is no NVIDIA driver here (libcuda.so was not found); install it, or use the processor"
-                .into(),
-        );
+        return Err("no NVIDIA driver (libcuda.so) was found; install it, or use the CPU".into());
     }
-    // Where a function is missing, calling it would end the program.
-    // SAFETY: the functions are looked for and not called.
+    // Calling a missing function would abort the program.
+    // SAFETY: the functions are looked up and not called.
     let lacks = |name: &&[u8]| unsafe { culib().get::<unsafe extern "C" fn()>(*name) }.is_err();
     if NEEDED.iter().any(lacks) {
         return Err(format!(
-            "the library of the NVIDIA driver (libcuda.so) is damaged or too old: install version {LEAST_DRIVER} or later, or \
-             use the processor"
+            "the library of the NVIDIA driver (libcuda.so) is damaged or too old: install version {MIN_DRIVER} or later, or \
+             use the CPU"
         ));
     }
     match CudaContext::device_count() {
@@ -72,112 +70,113 @@ fn driver() -> Result<usize, String> {
     }
 }
 
-/// The number of the card in whose memory an address is.
-pub fn card_of(address: u64) -> Result<usize, String> {
+/// The number of the GPU to whose memory an address belongs.
+pub fn gpu_of(address: u64) -> Result<usize, String> {
     driver()?;
     let (mut number, which) = (-1_i32, CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
-    // SAFETY: this attribute is an i32. The driver looks the address up, and does not follow it.
+    // SAFETY: this attribute is an i32. The driver looks the address up without dereferencing it.
     let found = unsafe { cuPointerGetAttribute((&raw mut number).cast(), which, address) };
     match (found, usize::try_from(number)) {
         (CUresult::CUDA_SUCCESS, Ok(number)) => Ok(number),
-        _ => Err(format!("the driver knows no memory of a card at address {address:#x}")),
+        _ => Err(format!("the address {address:#x} is not in the memory of a GPU")),
     }
 }
 
-impl Card {
-    /// Opens a card by its number.
+impl Gpu {
+    /// Opens a GPU by its number.
     pub fn open(number: usize) -> Result<Self, String> {
         let count = driver()?;
         if number >= count {
             return Err(match count {
-                0 => "the NVIDIA driver sees no card; use the processor".into(),
-                1 => format!("there is no card {number}: there is one, card 0; use it, or the processor"),
+                0 => "the NVIDIA driver finds no GPU; use the CPU".into(),
+                1 => format!("GPU {number} does not exist: the only one is GPU 0; use it, or the CPU"),
                 _ => format!(
-                    "there is no card {number}: there are {count}, from 0; use one of them, or the processor"
+                    "GPU {number} does not exist: there are {count}, numbered from 0; use one of them, or the CPU"
                 ),
             });
         }
-        let failed = |error: DriverError| format!("card {number} cannot be used: {}", reason(error));
+        let failed = |error: DriverError| format!("GPU {number} cannot be used: {}", reason(error));
         let context = CudaContext::new(number).map_err(failed)?;
         let name = context.name().map_err(failed)?;
         let capability = context.compute_capability().map_err(failed)?;
-        if capability < LEAST_CAPABILITY {
+        if capability < MIN_CAPABILITY {
             return Err(format!(
-                "{name} has compute capability {}.{}, and at least {}.{} is needed; use the processor",
-                capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
+                "{name} has compute capability {}.{}, and at least {}.{} is needed; use the CPU",
+                capability.0, capability.1, MIN_CAPABILITY.0, MIN_CAPABILITY.1
             ));
         }
         let attribute = |which| context.attribute(which).map(|value| value as usize).map_err(failed);
         let shared = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let processors = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let stream = context.default_stream();
-        // SAFETY: whoever works with several streams waits for one before another goes on.
+        // SAFETY: callers that use several streams wait for one before they continue with another.
         unsafe { context.disable_event_tracking() };
-        // What is freed is kept for whoever needs room next: to take it from the driver anew takes longer than to fill it.
-        let mut most = u64::MAX;
+        // The pool keeps freed memory: a new allocation from the driver takes longer than filling it.
+        let mut keep_all = u64::MAX;
         let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         if let Some(pool) = pool(&context).map_err(failed)? {
             // SAFETY: the attribute is a number of 64 bits.
-            unsafe { mem_pool::set_attribute(pool, threshold, (&raw mut most).cast()) }.map_err(failed)?;
+            unsafe { mem_pool::set_attribute(pool, threshold, (&raw mut keep_all).cast()) }
+                .map_err(failed)?;
         }
-        let (modules, stages, turn) = Default::default();
-        let card = Self { number, name, shared, processors, context, stream, modules, stages, turn };
-        // A driver that is too old for the kernels says so now.
-        card.kernel("sums", "add_parts", 0).map_err(|error| error.to_string())?;
-        Ok(card)
+        let (modules, spare, exclusive) = Default::default();
+        let gpu = Self { number, name, shared, processors, context, stream, modules, spare, exclusive };
+        // Loads a module now, so that a driver that is too old fails here.
+        gpu.kernel("sums", "add_parts", 0).map_err(|error| error.to_string())?;
+        Ok(gpu)
     }
 
-    /// The same card with another stream. What is made by one stream is used by the other only after waiting for the first.
-    pub fn beside(&self) -> Result<Self> {
+    /// The same GPU with a new stream. A stream may use results of the other only after waiting for it.
+    pub fn with_new_stream(&self) -> Result<Self> {
         let stream = self.context.new_stream().map_err(|error| self.error(error))?;
         let Self { number, shared, processors, .. } = *self;
         let (name, context) = (self.name.clone(), self.context.clone());
-        let (modules, turn, stages) = (self.modules.clone(), self.turn.clone(), Mutex::default());
-        Ok(Self { number, name, shared, processors, context, stream, modules, stages, turn })
+        let (modules, exclusive, spare) = (self.modules.clone(), self.exclusive.clone(), Mutex::default());
+        Ok(Self { number, name, shared, processors, context, stream, modules, spare, exclusive })
     }
 
-    /// Waits until nobody else works with what several share.
-    pub fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the GPU: threads that share its default stream work on it one at a time.
+    pub fn lock(&self) -> MutexGuard<'_, ()> {
+        self.exclusive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error of the card, in one sentence.
+    /// Converts an error of the driver.
     pub fn error(&self, error: DriverError) -> Error {
         daimc::accelerator::refused(&self.name, reason(error))
     }
 
-    /// Bytes that are free.
+    /// Waits for all work and returns the free bytes of GPU memory, including those in the pool.
     pub fn free(&self) -> Result<usize> {
         self.wait()?;
         if let Some(pool) = pool(&self.context).map_err(|error| self.error(error))? {
-            // SAFETY: only what nobody uses is given back.
+            // SAFETY: the pool releases unused memory only.
             unsafe { mem_pool::trim_to(pool, 0) }.map_err(|error| self.error(error))?;
         }
         self.context.mem_get_info().map(|(free, _)| free).map_err(|error| self.error(error))
     }
 
-    /// So many zeros on the card.
+    /// Allocates `length` zeros.
     pub fn zeros<T: Value>(&self, length: usize) -> Result<Memory<T>> {
         // An empty allocation is an error of the driver.
         let slice = self.stream.alloc_zeros::<T>(length.max(1)).map_err(|error| self.error(error))?;
         Ok(Memory::new(slice, length, &self.stream))
     }
 
-    /// Room for so many values, which a kernel writes before anybody reads them.
-    pub fn room<T: Value>(&self, length: usize) -> Result<Memory<T>> {
+    /// Allocates `length` uninitialised values: kernels write them before they are read.
+    pub fn allocate<T: Value>(&self, length: usize) -> Result<Memory<T>> {
         // SAFETY: any bits are a value of these types.
         let slice = unsafe { self.stream.alloc::<T>(length.max(1)) }.map_err(|error| self.error(error))?;
         Ok(Memory::new(slice, length, &self.stream))
     }
 
-    /// A copy on the card.
+    /// Copies values to a new allocation.
     pub fn copy<T: Value>(&self, values: &[T]) -> Result<Memory<T>> {
-        let mut memory = self.room(values.len())?;
+        let mut memory = self.allocate(values.len())?;
         self.write(values, &mut memory)?;
         Ok(memory)
     }
 
-    /// Overwrites the beginning.
+    /// Overwrites the first values.
     pub fn write<T: Value>(&self, values: &[T], memory: &mut Memory<T>) -> Result<()> {
         if values.is_empty() {
             return Ok(());
@@ -186,19 +185,19 @@ impl Card {
         self.stream.memcpy_htod(values, &mut to).map_err(|error| self.error(error))
     }
 
-    /// Overwrites with zeros.
+    /// Overwrites all values with zeros.
     pub fn clear<T: Value>(&self, memory: &mut Memory<T>) -> Result<()> {
         self.stream.memset_zeros(&mut memory.slice).map_err(|error| self.error(error))
     }
 
-    /// Waits for all work, and brings values back.
+    /// Waits for all work and copies the values to the host.
     pub fn read<T: Value>(&self, memory: &Memory<T>) -> Result<Vec<T>> {
         let mut values = vec![T::default(); memory.length];
         self.read_into(memory, &mut values)?;
         Ok(values)
     }
 
-    /// The same where there is room for them.
+    /// Waits for all work and copies the first values to a host buffer.
     pub fn read_into<T: Value>(&self, memory: &Memory<T>, values: &mut [T]) -> Result<()> {
         if !values.is_empty() {
             let from = memory.slice.slice(..values.len());
@@ -207,84 +206,84 @@ impl Card {
         self.wait()
     }
 
-    /// Waits until all work is done.
+    /// Waits for all work on the stream.
     pub fn wait(&self) -> Result<()> {
         self.stream.synchronize().map_err(|error| self.error(error))
     }
 
-    /// Waits until all work on the card is done, that of other libraries with it.
+    /// Waits for all work on the GPU, including that of other libraries.
     pub fn wait_for_all(&self) -> Result<()> {
         self.context.synchronize().map_err(|error| self.error(error))
     }
 
-    /// Brings values back that lie in memory of the card which somebody else holds.
+    /// Copies values from GPU memory that another library owns to the host.
     pub fn fetch<T: Value>(&self, address: u64, values: &mut [T]) -> Result<()> {
         if values.is_empty() {
             return Ok(());
         }
         let fetched = self.context.bind_to_thread().and_then(|()| {
-            // SAFETY: any bits are a value of these types, and `values` lives until the copy is done, at the end of the call.
-            // An address that is none is an error of the driver.
+            // SAFETY: any bits are a value of these types, and `values` outlives the copy, which ends with the call. An invalid
+            // address is an error of the driver.
             unsafe { result::memcpy_dtoh_async(values, address, self.stream.cu_stream()) }?;
             self.stream.synchronize()
         });
         fetched.map_err(|error| self.error(error))
     }
 
-    /// Two places in memory that the card reads without help. They are slow to make, so that they are to be [kept](Self::keep).
-    pub fn stages<T: Value>(&self, length: usize) -> Result<[Stage<T>; 2]> {
-        let kept = self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(&TypeId::of::<T>());
-        if let Some(stages) = kept.and_then(|kept| kept.downcast::<[Stage<T>; 2]>().ok())
-            && stages[0].pinned.len() >= length
+    /// Returns two pinned buffers of at least `length` values. Allocating them is slow: [`recycle`](Self::recycle) them.
+    pub fn pinned_pair<T: Value>(&self, length: usize) -> Result<[PinnedBuffer<T>; 2]> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).remove(&TypeId::of::<T>());
+        if let Some(pair) = spare.and_then(|pair| pair.downcast::<[PinnedBuffer<T>; 2]>().ok())
+            && pair[0].values.len() >= length
         {
-            return Ok(*stages);
+            return Ok(*pair);
         }
-        Ok([self.stage(length)?, self.stage(length)?])
+        Ok([self.pinned(length)?, self.pinned(length)?])
     }
 
-    /// A place in memory that the card reads and writes without help.
-    pub fn stage<T: Value>(&self, length: usize) -> Result<Stage<T>> {
+    /// Allocates a pinned buffer.
+    pub fn pinned<T: Value>(&self, length: usize) -> Result<PinnedBuffer<T>> {
         // SAFETY: it is written before it is read.
-        let pinned = unsafe { self.context.alloc_pinned_with_flags::<T>(length.max(1), 0) };
+        let values = unsafe { self.context.alloc_pinned_with_flags::<T>(length.max(1), 0) };
         let sent = self.context.new_event(None).map_err(|error| self.error(error))?;
-        Ok(Stage { pinned: pinned.map_err(|error| self.error(error))?, sent })
+        Ok(PinnedBuffer { values: values.map_err(|error| self.error(error))?, sent })
     }
 
-    /// Keeps stages for whoever needs some next.
-    pub fn keep<T: Value>(&self, stages: [Stage<T>; 2]) {
-        let mut kept = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(TypeId::of::<T>(), Box::new(stages));
+    /// Keeps two pinned buffers for the next call of [`pinned_pair`](Self::pinned_pair).
+    pub fn recycle<T: Value>(&self, pair: [PinnedBuffer<T>; 2]) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.insert(TypeId::of::<T>(), Box::new(pair));
     }
 
-    /// Begins to copy the first values of a stage to somewhere in memory.
+    /// Begins to copy the first `count` values of a pinned buffer to GPU memory, from index `at` on.
     pub fn send<T: Value>(
         &self,
-        stage: &mut Stage<T>,
+        pinned: &mut PinnedBuffer<T>,
         count: usize,
         memory: &mut Memory<T>,
         at: usize,
     ) -> Result<()> {
         let mut to = memory.slice.slice_mut(at..at + count);
-        let part = Part { stage: &mut stage.pinned, count };
-        let sent = self.stream.memcpy_htod(&part, &mut to);
-        sent.and_then(|()| stage.sent.record(&self.stream)).map_err(|error| self.error(error))
+        let prefix = Prefix { buffer: &mut pinned.values, count };
+        let sent = self.stream.memcpy_htod(&prefix, &mut to);
+        sent.and_then(|()| pinned.sent.record(&self.stream)).map_err(|error| self.error(error))
     }
 
-    /// Waits for all work, and brings the first values of some memory back to a stage.
+    /// Waits for all work and copies the first `count` values of GPU memory to a pinned buffer.
     pub fn receive<'a, T: Value>(
         &self,
         memory: &Memory<T>,
         count: usize,
-        stage: &'a mut Stage<T>,
+        pinned: &'a mut PinnedBuffer<T>,
     ) -> Result<&'a [T]> {
         let from = memory.slice.slice(..count);
-        let mut part = Part { stage: &mut stage.pinned, count };
-        self.stream.memcpy_dtoh(&from, &mut part).map_err(|error| self.error(error))?;
+        let mut prefix = Prefix { buffer: &mut pinned.values, count };
+        self.stream.memcpy_dtoh(&from, &mut prefix).map_err(|error| self.error(error))?;
         self.wait()?;
-        Ok(&stage.values(self)?[..count])
+        Ok(&pinned.values(self)?[..count])
     }
 
-    /// A kernel of a module that may have so many bytes of shared memory.
+    /// Loads a kernel of a module, to be launched with `shared` bytes of shared memory.
     pub fn kernel(&self, module: &str, function: &str, shared: usize) -> Result<Kernel> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = if let Some(loaded) = modules.get(module) {
@@ -304,7 +303,7 @@ impl Card {
         Ok(Kernel { function, shared })
     }
 
-    /// Runs a kernel.
+    /// Launches a kernel.
     pub fn launch(
         &self,
         kernel: &Kernel,
@@ -330,26 +329,26 @@ impl Card {
                 Argument::Float(value) => launch.arg(value),
             };
         }
-        // SAFETY: the arguments are those of the kernel, in the order of its source; pointers are of memory that is as long as it
-        // expects and that lives until the stream, on which everything happens in order, is done with it.
+        // SAFETY: the arguments match the kernel's parameters in its source; pointers refer to memory of the length that it expects,
+        // which is freed on the same stream, in order, after the kernel has run.
         unsafe { launch.launch(config) }.map(drop).map_err(|error| self.error(error))
     }
 }
 
-/// Where the memory of a card comes from, unless each piece is taken from the driver.
+/// The memory pool of a GPU, if it supports one.
 fn pool(context: &CudaContext) -> Result<Option<CUmemoryPool>, DriverError> {
-    // SAFETY: the device is that of a context.
+    // SAFETY: the device belongs to a context.
     context.has_async_alloc().then(|| unsafe { get_default_mem_pool(context.cu_device()) }).transpose()
 }
 
-/// What the driver says, in a sentence that tells what to do.
+/// An error of the driver as a sentence that says what to do.
 fn reason(error: DriverError) -> String {
     match error.0 {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "its memory is full; free it, or use the processor".into(),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "its memory is full; free some, or use the CPU".into(),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION | CUresult::CUDA_ERROR_INVALID_PTX => {
-            format!("its driver is too old: update it to version {LEAST_DRIVER} or later")
+            format!("its driver is too old: update it to version {MIN_DRIVER} or later")
         }
-        CUresult::CUDA_ERROR_NO_DEVICE => "the NVIDIA driver sees no card; use the processor".into(),
+        CUresult::CUDA_ERROR_NO_DEVICE => "the NVIDIA driver finds no GPU; use the CPU".into(),
         _ => match (error.error_name(), error.error_string()) {
             (Ok(name), Ok(text)) => format!("{} ({})", text.to_string_lossy(), name.to_string_lossy()),
             _ => format!("the driver reports error {}", error.0 as u32),
@@ -357,7 +356,7 @@ fn reason(error: DriverError) -> String {
     }
 }
 
-/// Values on a card.
+/// Values in GPU memory.
 #[derive(Debug)]
 pub struct Memory<T> {
     slice: CudaSlice<T>,
@@ -376,12 +375,12 @@ impl<T> Memory<T> {
         self.pointer
     }
 
-    /// The address, for kernels.
+    /// The address as an argument of kernels.
     pub fn at(&self) -> Argument {
         Argument::Pointer(self.pointer)
     }
 
-    /// The address of a value.
+    /// The address of the value at `index` as an argument of kernels.
     pub fn from(&self, index: usize) -> Argument {
         Argument::Pointer(self.pointer + (index * size_of::<T>()) as u64)
     }
@@ -393,41 +392,41 @@ impl<T> Memory<T> {
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        // Memory is freed on the card that is the current one of this thread, which may be another by now.
+        // Memory is freed in the current context of this thread, which may be that of another GPU by now.
         let _ = self.slice.context().bind_to_thread();
     }
 }
 
-/// A place in memory that the card reads and writes without help. Whether it has done so is looked at here: event tracking is off.
+/// Pinned host memory, which the GPU accesses directly. The buffer tracks the last copy itself, because event tracking is off.
 #[derive(Debug)]
-pub struct Stage<T> {
-    pinned: PinnedHostSlice<T>,
-    /// When the card has read what was sent last.
+pub struct PinnedBuffer<T> {
+    values: PinnedHostSlice<T>,
+    /// Recorded after the last copy to the GPU.
     sent: CudaEvent,
 }
 
-impl<T: Value> Stage<T> {
-    /// The values, once the card has read what was sent before, or written what is received.
-    pub fn values(&mut self, card: &Card) -> Result<&mut [T]> {
-        self.sent.synchronize().map_err(|error| card.error(error))?;
-        self.pinned.as_mut_slice().map_err(|error| card.error(error))
+impl<T: Value> PinnedBuffer<T> {
+    /// Waits until the last copy to the GPU is complete, and returns the values.
+    pub fn values(&mut self, gpu: &Gpu) -> Result<&mut [T]> {
+        self.sent.synchronize().map_err(|error| gpu.error(error))?;
+        self.values.as_mut_slice().map_err(|error| gpu.error(error))
     }
 }
 
-impl<T> Drop for Stage<T> {
+impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
-        // An error of the card has been or will be told by whoever works there.
+        // Errors are reported by the calls that use the buffer.
         let _ = self.sent.synchronize();
     }
 }
 
-/// The first values of a stage.
-struct Part<'a, T> {
-    stage: &'a mut PinnedHostSlice<T>,
+/// The first values of a pinned buffer.
+struct Prefix<'a, T> {
+    buffer: &'a mut PinnedHostSlice<T>,
     count: usize,
 }
 
-impl<T> cudarc::driver::HostSlice<T> for Part<'_, T> {
+impl<T> cudarc::driver::HostSlice<T> for Prefix<'_, T> {
     fn len(&self) -> usize {
         self.count
     }
@@ -437,7 +436,7 @@ impl<T> cudarc::driver::HostSlice<T> for Part<'_, T> {
         stream: &'b CudaStream,
     ) -> (&'b [T], cudarc::driver::SyncOnDrop<'b>) {
         // SAFETY: the caller uses the slice with this stream.
-        let (all, sync) = unsafe { self.stage.stream_synced_slice(stream) };
+        let (all, sync) = unsafe { self.buffer.stream_synced_slice(stream) };
         (&all[..self.count], sync)
     }
 
@@ -446,19 +445,19 @@ impl<T> cudarc::driver::HostSlice<T> for Part<'_, T> {
         stream: &'b CudaStream,
     ) -> (&'b mut [T], cudarc::driver::SyncOnDrop<'b>) {
         // SAFETY: the caller uses the slice with this stream.
-        let (all, sync) = unsafe { self.stage.stream_synced_mut_slice(stream) };
+        let (all, sync) = unsafe { self.buffer.stream_synced_mut_slice(stream) };
         (&mut all[..self.count], sync)
     }
 }
 
-/// A kernel, with the bytes of shared memory it is run with.
+/// A kernel and the bytes of shared memory of its launches.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     function: CudaFunction,
     shared: usize,
 }
 
-/// What a kernel is given.
+/// An argument of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument {
     Pointer(u64),
@@ -469,7 +468,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// No address.
+    /// The null pointer.
     pub const NULL: Self = Self::Pointer(0);
 
     pub fn long(value: usize) -> Self {
@@ -481,7 +480,7 @@ impl Argument {
     }
 }
 
-/// The address of memory, if there is any.
+/// The address of memory, or the null pointer.
 pub fn maybe<T>(memory: Option<&Memory<T>>) -> Argument {
     memory.map_or(Argument::NULL, Memory::at)
 }

@@ -1,7 +1,7 @@
-// Rows that somebody else has put on the card. A warp for each, 8 in a block.
+// Rows that another library has stored in GPU memory: one warp per row, 8 per block.
 
-// Copies rows, those of a list or all: each begins at a multiple of `to_stride`, with zeros behind it. Where there are terms m, c
-// and mu of each feature, x becomes (x - m) c f - mu, rounded as on the processor, which does not fuse products and sums.
+// Copies the rows of a list, or all; copies begin at multiples of `to_stride` and are padded with zeros. Given terms m, c and mu of
+// each feature, x becomes (x - m) c f - mu, rounded as on the CPU, which does not fuse products and sums.
 template <typename REAL>
 __device__ inline void take(const REAL* __restrict__ from, long long stride, const unsigned* __restrict__ rows, long long count,
                             int features, const double* __restrict__ terms, const double* __restrict__ factors,
@@ -20,7 +20,7 @@ __device__ inline void take(const REAL* __restrict__ from, long long stride, con
     }
 }
 
-// How many values of each row are NaN, or infinite.
+// Counts the values of each row that are NaN, or infinite.
 template <typename REAL>
 __device__ inline void count(const REAL* __restrict__ from, long long stride, long long rows, int features, int infinite,
                              unsigned* __restrict__ out) {
@@ -35,7 +35,7 @@ __device__ inline void count(const REAL* __restrict__ from, long long stride, lo
     if (threadIdx.x % 32 == 0) out[row] = found;
 }
 
-#define GIVEN(NAME, REAL)                                                                                                      \
+#define STORED(NAME, REAL)                                                                                                     \
     extern "C" __global__ void __launch_bounds__(256)                                                                          \
         take_##NAME(const REAL* from, long long stride, const unsigned* rows, long long count, int features,                   \
                     const double* terms, const double* factors, REAL* to, int to_stride) {                                     \
@@ -45,5 +45,5 @@ __device__ inline void count(const REAL* __restrict__ from, long long stride, lo
         count_##NAME(const REAL* from, long long stride, long long rows, int features, int infinite, unsigned* out) {          \
         count<REAL>(from, stride, rows, features, infinite, out);                                                              \
     }
-GIVEN(f32, float)
-GIVEN(f64, double)
+STORED(f32, float)
+STORED(f64, double)
