@@ -83,7 +83,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
-# The kernels that are compiled in are what their sources compile to. `kernels/compile.py` without --check compiles them anew.
+# Checks that the stored kernels are what their sources compile to. `kernels/compile.py` without --check compiles and stores them.
 kernels: target/nvrtc/ready
 	target/nvrtc/bin/python crates/daimc-cuda/kernels/compile.py --check
 

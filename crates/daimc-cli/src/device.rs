@@ -55,10 +55,10 @@ pub fn told(fitted: &Fit) -> Option<String> {
 
 #[cfg(feature = "cuda")]
 fn open(cards: &[usize], tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
-    use daimc_cuda::{Cards, Precision};
+    use daimc_cuda::{Gpus, Precision};
 
     let precision = if tf32 { Precision::Tf32 } else { Precision::Single };
-    Cards::new(cards.iter().copied()).precision(precision).open()
+    Gpus::new(cards.iter().copied()).precision(precision).open()
 }
 
 #[cfg(not(feature = "cuda"))]

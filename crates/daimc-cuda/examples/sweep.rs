@@ -1,12 +1,14 @@
-//! How long a sweep takes on a card: `sweep INSTANCES FEATURES COLUMNS [tf32] [memory=GB]`, and with `nearest` also the search for
-//! neighbours, with `cpu` also the sweep of the processor, with `fit` also a whole fit without neighbourhoods. With less memory than the rows need these go through the card.
+//! Measures a sweep on a GPU: `sweep INSTANCES FEATURES COLUMNS [tf32] [memory=GB] [nearest] [cpu] [fit]`.
+//!
+//! `nearest` adds the neighbour search, `cpu` a sweep on the CPU, and `fit` a whole fit without neighbourhoods. If `memory` is less than
+//! the rows need, they are copied to the GPU in every sweep.
 
 use std::time::Instant;
 
 use daimc::accelerator::{Load, Use};
 use daimc::synthetic::Synthetic;
 use daimc::{Bases, Cpu, Daimc, Descent, Matrix, Neighbours, Scale, Shard, Solver, Stop, VStep, Views};
-use daimc_cuda::{Cards, Precision};
+use daimc_cuda::{Gpus, Precision};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,11 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (instances, features, latent) = (number(0)?, number(1)?, number(2)?);
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let precision = if has("tf32") { Precision::Tf32 } else { Precision::Single };
-    let mut cards = Cards::new([0]).precision(precision);
+    let mut gpus = Gpus::new([0]).precision(precision);
     if let Some(memory) = arguments.iter().find_map(|argument| argument.strip_prefix("memory=")) {
-        cards = cards.memory((memory.parse::<f64>()? * 1e9) as usize);
+        gpus = gpus.memory((memory.parse::<f64>()? * 1e9) as usize);
     }
-    let card = cards.open()?;
+    let gpu = gpus.open()?;
     let data = Synthetic::new(instances, latent.min(50)).seed(1);
     let views = Views::new(vec![data.dense::<f32>("x", features)?])?;
     let small = Views::new(vec![Synthetic::new(1000, 4).seed(1).dense::<f32>("x", features)?])?;
@@ -30,14 +32,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .fit(&small)?;
     let scalings = [fit.model.views[0].scaling.clone()];
     let begun = Instant::now();
-    let held = card.hold(Load::new(&views, &scalings, latent)?)?;
+    let resident = gpu.hold(Load::new(&views, &scalings, latent)?)?;
     println!(
-        "{} × {features}, K = {latent}, {precision:?}: held after {:.2} s",
+        "{} × {features}, K = {latent}, {precision:?}: loaded after {:.2} s",
         instances,
         begun.elapsed().as_secs_f64()
     );
     let stop = Stop::new();
-    let mut shard = held.clone().shard()?;
+    let mut shard = resident.clone().shard()?;
     let v = Matrix::from_fn(instances, latent, |i, k| ((i * 31 + k * 17) % 97) as f64 / 97.0 + 0.01);
     let statistics = shard.start(v.clone(), &stop)?;
     let squares = Load::new(&views, &scalings, latent)?.view(0).squares();
@@ -66,11 +68,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let factors = descent.solve()?.clone();
         let begun = Instant::now();
         here.sweep(&factors, step, &stop)?;
-        println!("  the processor {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
+        println!("  CPU {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
     }
     if has("nearest") {
         let begun = Instant::now();
-        let found = held.nearest(0, 10, &stop)?.ok_or("no neighbours")?;
+        let found = resident.nearest(0, 10, &stop)?.ok_or("no neighbours")?;
         println!(
             "  neighbours {:.2} s, {} of the first: {:?}",
             begun.elapsed().as_secs_f64(),
@@ -79,10 +81,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     if has("fit") {
-        drop((shard, held));
+        drop((shard, resident));
         let begun = Instant::now();
-        let fit =
-            Daimc::new(latent).neighbours(Neighbours::Off).accelerator(card, Use::Always).fit(&views)?;
+        let fit = Daimc::new(latent).neighbours(Neighbours::Off).accelerator(gpu, Use::Always).fit(&views)?;
         let seconds = begun.elapsed().as_secs_f64();
         println!("  fit {seconds:.1} s, {} iterations, {:?}", fit.iterations(), fit.timings);
     }

@@ -1,9 +1,9 @@
-// What kernels share: copies into shared memory, and tensor cores.
+// Asynchronous copies into shared memory, and tensor core products.
 
 #ifndef COMMON_CUH
 #define COMMON_CUH
 
-// 16 bytes from global to shared memory, without registers in between; zeros if there is nothing.
+// Begins to copy 16 bytes from global to shared memory, or to write zeros unless `there`.
 template <typename T>
 __device__ inline void copy(T* to, const T* from, bool there) {
     const unsigned at = (unsigned)__cvta_generic_to_shared(to);
@@ -12,22 +12,22 @@ __device__ inline void copy(T* to, const T* from, bool there) {
 
 __device__ inline void copies_begun() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until at most N groups of copies are under way.
+// Waits until at most N groups of copies are pending.
 template <int N>
 __device__ inline void copies_done() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-// Tensor cores take the upper 19 bits of a float. Rounded to these:
+// Rounds a float to TF32: tensor cores read its upper 19 bits.
 __device__ inline unsigned rounded(float value) { return __float_as_uint(value) + 0x1000; }
 
-// A float as the sum of two that tensor cores take whole, but for some 2^-22 of it.
+// Splits a float into two TF32 numbers, whose sum differs from it by about 2^-22 of its value.
 __device__ inline void split(float value, unsigned& high, unsigned& low) {
     high = rounded(value) & 0xffffe000;
     low = rounded(value - __uint_as_float(high));
 }
 
-// c += a b: 16 x 8 x 8, and 8 x 8 x 4.
+// c += a b for tiles of 16 x 8 x 8 floats and 8 x 8 x 4 doubles.
 __device__ inline void tensor(float* c, const unsigned* a, const unsigned* b) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

@@ -1,7 +1,7 @@
-// Coordinate descent of rows of V in single precision: v is taken nearer to the minimum of v^T G v / 2 - r^T v, v >= 0.
+// Coordinate descent on rows of V in single precision: minimises v^T G v / 2 - r^T v subject to v >= 0.
 //
-// A row is worked on by `lanes` threads, which hold 8 tiles / lanes numbers of its gradient each, divided by G_kk; number e of thread l is
-// entry e lanes + l. v is in shared memory.
+// `lanes` threads work on a row. Each holds 8 tiles / lanes entries of its gradient, divided by G_kk: number e of thread l is entry
+// e lanes + l. v is in shared memory.
 
 #ifndef DESCENT_CUH
 #define DESCENT_CUH
@@ -10,7 +10,7 @@
 
 __device__ inline float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
-// What a pattern's table is made of, for WIDTH = 8 tiles columns of V. H is G with its rows divided by G_kk, or zeros where an entry
+// Layout of the table of a presence pattern, for WIDTH = 8 tiles columns of V. H is G with row k divided by G_kk, or zero where entry k
 // takes no part.
 //
 //   [WIDTH / 4][WIDTH][4]   number [a][l][c] is H of (l, 4 a + c)
@@ -26,12 +26,12 @@ struct Table {
     static constexpr int SIZE = OFFSETS + WIDTH;
 };
 
-// Passes over the entries of v; the gradient is at first that of v = 0. All threads of a warp take part.
+// Runs `passes` passes over the entries of v. On entry, `gradient` is that of v = 0. All threads of a warp take part.
 template <int lanes, int tiles, int unrolled>
 __device__ inline void descend(const float* table, float* v, float (&gradient)[8 * tiles / lanes], int latent, int passes) {
     constexpr int ENTRIES = 8 * tiles / lanes, TOGETHER = 8 / lanes;
     const int entry = threadIdx.x % lanes;
-    // What follows for the gradient where four entries fall by so much.
+    // Updates the gradient after entries k to k + 3 have decreased by `fall`.
     const auto follow = [&](int k, const float* fall) {
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
@@ -42,7 +42,7 @@ __device__ inline void descend(const float* table, float* v, float (&gradient)[8
             gradient[e] += with.w * fall[3];
         }
     };
-    // With few loads at a time, since registers are rare.
+    // Few loads at a time, because registers are scarce.
 #pragma unroll 2
     for (int k = 0; k < 8 * tiles; k += 4) {
         const float4 begin = four(v + k);
@@ -51,7 +51,7 @@ __device__ inline void descend(const float* table, float* v, float (&gradient)[8
     }
 #pragma unroll 1
     for (int pass = 0; pass < passes; pass++)
-        // Eight entries at a time, whose gradient and new values all threads of a row have.
+        // Eight entries at a time: all threads of a row compute their new values.
 #pragma unroll unrolled
         for (int n = 0; n < tiles; n++) {
             if (8 * n >= latent) continue;

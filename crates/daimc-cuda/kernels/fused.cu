@@ -1,37 +1,37 @@
-// A whole sweep with dense rows of floats that are read once: r_j = x_j U - o, the V step, and C = sum_j x_j v_j^T.
+// A whole sweep over dense rows of floats, which are read once: r_j = x_j U - o, the V step, and C = sum_j x_j v_j^T.
 //
-// Compiled for each SPLIT (3: floats as sums of two parts, 1: floats rounded to 11 bits), TILES, GROUPS and UNITS. Here
+// Compiled for each SPLIT (3: floats as sums of two parts, 1: floats rounded to 11 bits), TILES, GROUPS and UNITS, with
 //
 //   WIDTH = 8 TILES                columns of V, at least `latent`
-//   ROWS = 16 GROUPS               rows of a tile, which is in shared memory while a block works on it; GROUPS is 1, 2, 4 or 8
+//   ROWS = 16 GROUPS               rows of a tile, which a block keeps in shared memory while it works on it; GROUPS is 1, 2, 4 or 8
 //   256 UNITS / GROUPS             columns of X, padding included, at most
 //
-// Launch: 256 threads; any number of blocks, of which block b takes tiles b, b + blocks, ..., so that results depend on the number
-// of blocks but not on the run. Best are as many blocks as multiprocessors, twice that with UNITS 1, but no more than tiles.
+// Launch: 256 threads and any number of blocks. Block b processes tiles b, b + blocks, ..., so results depend on the number of
+// blocks but not on the run. Fastest are one block per multiprocessor, two with UNITS 1, and no more blocks than tiles.
 // Bytes of shared memory: 4 (12288 UNITS + 24 BUFFERS (128 + ROWS) + WIDTH^2 + 11 WIDTH), with BUFFERS = 2 if GROUPS is 1 and 1
 // otherwise.
 //
-// So that tensor cores have work while V is updated, warps go their own ways. Those that share the columns of 16 rows are a team, which
-// multiplies its rows with U, takes their V step and multiplies them with V. With GROUPS 1 all warps share the columns: then the two
-// halves of them are teams that take the V step by turns, and multiply tile i + 1 with U before they multiply tile i with V.
+// Warps run independently, so that tensor cores stay busy during V steps. The warps that share the columns of 16 rows form a team,
+// which multiplies its rows by U, performs their V step and multiplies them by V. With GROUPS 1 all warps share the columns: the two
+// halves are then teams that alternate in the V step, and multiply tile i + 1 by U before they multiply tile i by V.
 //
-// Columns of X stand in units of 32, in the order of the basis. There are two ways to say where they are:
+// Columns of X are in units of 32, in the order of the basis. Their location is given in one of two ways:
 //
-//   `columns` null   one view with a row for each instance: `x`, from a row to the next `stride` numbers, a multiple of 4, of which
-//                    `width`, a multiple of 4 and at most `stride`, are read. units = ceil(width / 32).
-//   otherwise        any views, each padded to a multiple of 16 columns: two descriptors of 16 columns for each unit. `x` points at
-//                    the first of these columns of row 0, `rows` maps instances to rows, -1 where there is none (null: the row is
-//                    the instance), `stride` is as above, and `count`, a multiple of 4 and at most 16, how many columns are read; 0
-//                    for padding. The argument `x` may be any address of global memory.
+//   `columns` null   one view with a row for each instance: row j begins at x + j stride, where `stride` is a multiple of 4, and its
+//                    first `width` numbers, a multiple of 4 and at most `stride`, are read. units = ceil(width / 32).
+//   otherwise        any views, each padded to a multiple of 16 columns: two descriptors of 16 columns for each unit. `x` points to
+//                    the first of these columns of row 0, `rows` maps instances to rows, with -1 for a missing row (null: the
+//                    identity), `stride` is as above, and `count`, a multiple of 4 and at most 16, is the number of columns that
+//                    are read; 0 for padding. The argument `x` may be any address of global memory.
 //
 // All pointers are multiples of 16 bytes. Numbers that are read beyond the columns of a view must be finite.
 //
-//   basis           floats [32 units][WIDTH], zeros where there is no column of X or of V
+//   basis           floats [32 units][WIDTH], zeros in padding columns of X or of V
 //   tables          of each pattern, see descent.cuh
 //   patterns        the pattern of each instance; null: 0
-//   from, to        V, doubles [instances][latent], before and after; may be the same
+//   from, to        V, doubles [instances][latent], before and after; may be equal
 //   scale           floats [latent]: V starts from `from` times these
-//   passes          of coordinate descent; with none V is only scaled
+//   passes          passes of coordinate descent; with 0, V is only scaled
 //   sums_of_parts   doubles [blocks GROUPS][32 units][WIDTH], for `add_parts`: parts of C, padded
 
 #include "common.cuh"
@@ -51,22 +51,22 @@ constexpr int ACROSS = WARPS / GROUPS;
 constexpr int UNIT = 16 * 32;
 constexpr int TILE = WARPS * UNITS * UNIT;
 
-// Numbers from a row of r or V to the next in shared memory, such that the lanes of a warp meet different banks.
+// Stride of the rows of r and V in shared memory, without bank conflicts between the lanes of a warp.
 constexpr int STRIDE = 24;
 
-// Whether two teams take turns, threads of a team, and buffers of what passes from one to the other.
+// Whether two teams alternate, the threads of a team, and the number of buffers through which teams exchange r and V.
 constexpr bool TURNS = GROUPS == 1;
 constexpr int TEAM = TURNS ? THREADS / 2 : 32 * ACROSS;
 constexpr int BUFFERS = TURNS ? 2 : 1;
 
-// Whether V of a team's next tile waits in registers. Where there are none left it is only brought nearer.
+// Whether V of a team's next tile is loaded into registers. If they do not suffice, it is only prefetched into the L2 cache.
 constexpr bool AHEAD = TURNS && PARTS == 1;
 
-// Numbers of the first product of a tile, by warps, and of its V.
+// Lengths of the first product of a tile, one part per warp, and of the tile's V.
 constexpr int RIGHTS = WARPS * 16 * STRIDE;
 constexpr int LATENT = ROWS * STRIDE;
 
-// Threads for a row in the V step, and entries of v that each holds: number e of thread l is entry e LANES + l.
+// Threads per row in the V step, and entries of v that each holds: number e of thread l is entry e LANES + l.
 constexpr int LANES = TEAM / 16;
 constexpr int ENTRIES = WIDTH / LANES;
 
@@ -82,13 +82,13 @@ struct Columns {
     int count;
 };
 
-// What tensor cores take of a float as it is, and what is left of it.
+// The part of a float that tensor cores read, and the remainder.
 __device__ inline float large(float value) {
     return __uint_as_float(PARTS == 2 ? __float_as_uint(value) & 0xffffe000 : rounded(value));
 }
 __device__ inline float small(float value) { return value - __uint_as_float(__float_as_uint(value) & 0xffffe000); }
 
-// The same, made anew each time rather than kept in a register.
+// The remainder, recomputed at each use rather than kept in a register.
 __device__ inline float small_again(float value) {
     float cut;
     asm volatile("and.b32 %0, %1, 0xffffe000;" : "=f"(cut) : "f"(value));
@@ -104,11 +104,11 @@ __device__ inline void multiply(float* c, const float* a, const float* b) {
 
 __device__ inline void prefetch(const double* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
-// Barriers: `meet` waits until so many threads are there, `pass` only counts.
+// Named barriers: `meet` waits until `threads` threads have arrived, `pass` arrives without waiting.
 __device__ inline void meet(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
 __device__ inline void pass(int barrier, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
 
-// What a team shares is there.
+// Waits until the shared memory writes of a team are visible to it.
 __device__ inline void meet_team(int team) {
     if (TEAM == 32)
         __syncwarp();
@@ -133,8 +133,8 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
     const int count = blockIdx.x < all ? (int)((all - blockIdx.x + gridDim.x - 1) / gridDim.x) : 0;
     const auto first_of = [&](int i) { return (blockIdx.x + (long long)i * gridDim.x) * ROWS; };
 
-    // Copies the columns of this warp of tile i. Pieces of 16 bytes change places within a row of a unit such that both products
-    // meet different banks.
+    // Copies the columns of this warp of tile i. Pieces of 16 bytes are permuted within a row of a unit, so that neither product has
+    // bank conflicts.
     const auto load = [&](int i) {
         if (i >= count) return;
         const int row = lane / 8, piece = lane % 8;
@@ -208,7 +208,7 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
             if (k < latent && instance < instances) to[instance * latent + k] = v[k];
         }
         if (AHEAD) return;
-        // The lines of V that this team takes next are on their way.
+        // Prefetches the cache lines of V of this team's next tile.
         const long long next = first_of(i + (TURNS ? 2 : 1)) + (TURNS ? 0 : 16 * team);
         const long long line = next * latent + threadIdx.x % TEAM * 16;
         if (threadIdx.x % TEAM < latent + 1 && line < instances * latent) prefetch(from + line);
@@ -224,7 +224,7 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
     for (int i = threadIdx.x; i < WIDTH; i += THREADS) scales[i] = i < latent ? scale[i] : 0;
     __syncthreads();
 
-    // The part of U of a warp and its part of C, in the order of tensor cores.
+    // The parts of U and C of a warp, in the layout of tensor cores.
     float u[UNITS][4][TILES][2], totals[UNITS][2][TILES][4];
 #pragma unroll
     for (int q = 0; q < UNITS; q++) {
@@ -242,7 +242,8 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
                 }
     }
 
-    // Where a lane reads: for the first product 4 columns of both halves of a unit in two rows, for the second 4 columns of 4 rows.
+    // Offsets at which a lane reads: 4 columns of both halves of a unit in two rows for the first product, 4 columns of 4 rows for the
+    // second.
     const int turn = group % 2 * 4 + group / 2 % 2 * 2;
     const int by_row = warp * UNITS * UNIT + group * 32 + (member ^ turn) * 4, half_way = turn & 4 ? -16 : 16;
     const int by_column = warp * UNITS * UNIT + member * 32 + (group ^ (member % 2 * 4 + member / 2 * 2)) * 4;
@@ -265,7 +266,7 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
 #pragma unroll
                     for (int j = 0; j < 4; j++) a[j] = large(both[j]), a_rest[j] = small(both[j]);
                     const auto& own = u[q][2 * half + step];
-                    // Sums take turns, since each product waits for the last one of its sum.
+                    // Sums alternate, because each product waits for the previous one of its sum.
                     if (PARTS == 2) {
 #pragma unroll
                         for (int n = 0; n < TILES; n++) {
@@ -320,7 +321,7 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
 #pragma unroll
                 for (int m = 0; m < 2 * TILES; m++) multiply(sums[m % 2][m / 2], a[m % 2], b[m / 2]);
             }
-            // Tensor cores cut off what does not fit a float, so sums over 16 rows are added up otherwise.
+            // Tensor cores truncate their sums, so the sums over 16 rows are added outside of them.
 #pragma unroll
             for (int m = 0; m < 2; m++)
 #pragma unroll
@@ -352,8 +353,8 @@ fused(const float* __restrict__ x, long long stride, int width, const Columns* _
 
     for (int i = -1; i < count; i++) {
         const bool begun = i >= 0, more = i + 1 < count;
-        // The team whose turn it is. If they take turns, barriers 3 and 4 tell that the first product of a tile is there, and 5 and
-        // 6 that its V is.
+        // Whether this team performs the V step of tile i. If teams alternate, barriers 3 and 4 signal that the first product of a
+        // tile is complete, and 5 and 6 that its V is.
         const bool steps = !TURNS || (i + team) % 2 == 0;
         if (begun && steps) {
             if (!AHEAD) fetch(i);

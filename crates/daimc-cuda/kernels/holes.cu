@@ -1,11 +1,13 @@
-// Rows that lack cells. The loss counts the cells that are there; it is majorised by that of rows whose missing cells hold what the
-// model makes of them, u_f v_j, so that with x_f what stands in the cell
+// Rows with missing cells. The loss counts observed cells only. It is majorised by the loss of completed rows, whose missing cells hold
+// the model's prediction u_f v_j, so that with x_f the value stored in the cell
 //
 //   r_j += sum_f u_f (u_f v_j - x_f),   and with the new v_j   C_f += (u_f v_j - x_f) v_j
 //
-// Where V is made optimal for the bases, it is so for the cells that are there, with a Gram matrix of the row's own. Features of all
-// views that lack cells are numbered one after the other, and so are the rows of `basis`. A warp works on a row, or on a stretch of
-// the cells of one feature; 32 CHUNKS columns of V at most.
+// V solved to optimality is optimal for the observed cells, with a Gram matrix of each row's own. The features of all views with missing
+// cells are numbered consecutively, and so are the rows of `basis`. A warp works on a row, or on a stretch of the cells of one feature;
+// V has at most 32 CHUNKS columns.
+
+#include "constants.cuh"
 
 #define ALL 0xffffffffu
 
@@ -33,7 +35,7 @@ struct Row {
     }
 };
 
-// r += made sum_f u_f (u_f v) - stood sum_f u_f x_f, with v times a scale.
+// r += made sum_f u_f (u_f v) - stood sum_f u_f x_f, where v is multiplied by a scale.
 template <int CHUNKS>
 __device__ inline void pull(const int* __restrict__ instances, const long long* __restrict__ offsets, long long rows,
                             const int* __restrict__ features, const double* __restrict__ stored, const double* __restrict__ basis,
@@ -58,7 +60,7 @@ __device__ inline void pull(const int* __restrict__ instances, const long long* 
         if (32 * c + lane < latent) right[at + 32 * c + lane] = sums.numbers[c];
 }
 
-// For each stretch of the cells of a feature the sums of (u v - x) v, and of (u v)^2 after them.
+// Sums (u v - x) v over each stretch of the cells of a feature, followed by the sum of (u v)^2.
 template <int CHUNKS>
 __device__ inline void push(const long long* __restrict__ stretches, long long count, const int* __restrict__ stretch_features,
                             const int* __restrict__ instances, const int* __restrict__ cell_rows,
@@ -83,21 +85,20 @@ __device__ inline void push(const long long* __restrict__ stretches, long long c
     if (lane == 0) to[latent] = square;
 }
 
-// What a row of a Gram matrix may lose to a difference and still have digits: below this share it is added up anew.
-constexpr double LOST = 1e-6;
-constexpr double SMALLEST = 1e-280;
+constexpr double LOST = SMALLEST_REMAINDER;
+constexpr double SMALLEST = SMALLEST_DIAGONAL;
 
-// Makes rows optimal from zero. `views` has for each view its first feature and the one after its last, or twice -1 if it lacks no
-// cell; `shown` for each pattern and view whether it is shown. Each warp has room for a Gram matrix.
+// Solves rows to optimality, starting from zero. `views` has the first feature of each view and the one after its last, or twice -1 if
+// no cell is missing; `shown` is 1 for each pattern and view of it, and else 0. `scratch` holds one Gram matrix per warp.
 template <int CHUNKS>
-__device__ inline void settle(const int* __restrict__ instances, const long long* __restrict__ offsets, long long rows,
-                              const int* __restrict__ features, const double* __restrict__ basis,
-                              const double* __restrict__ view_grams, const int* __restrict__ views, int view_count,
-                              const int* __restrict__ shown, const int* __restrict__ patterns, const double* __restrict__ right,
-                              int latent, int passes, double tolerance, double relaxation, double* room, double* __restrict__ v) {
+__device__ inline void solve(const int* __restrict__ instances, const long long* __restrict__ offsets, long long rows,
+                             const int* __restrict__ features, const double* __restrict__ basis,
+                             const double* __restrict__ view_grams, const int* __restrict__ views, int view_count,
+                             const int* __restrict__ shown, const int* __restrict__ patterns, const double* __restrict__ right,
+                             int latent, int passes, double tolerance, double relaxation, double* scratch, double* __restrict__ v) {
     const int lane = threadIdx.x % 32, size = latent * latent;
     const long long warp = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = (long long)gridDim.x * blockDim.x / 32;
-    double* const gram = room + warp * size;
+    double* const gram = scratch + warp * size;
     for (long long row = warp; row < rows; row += warps) {
         const long long instance = instances[row], first = offsets[row], end = offsets[row + 1];
         const int* const seen = shown + (patterns ? (long long)patterns[instance] * view_count : 0);
@@ -157,15 +158,15 @@ __device__ inline void settle(const int* __restrict__ instances, const long long
                     const double moved = diagonal < SMALLEST
                                              ? own.numbers[c]
                                              : fmax(own.numbers[c] + gradient.numbers[c] * (relaxation / diagonal), 0.0);
-                    const double told = __shfl_sync(ALL, moved - own.numbers[c], owner);
+                    const double step = __shfl_sync(ALL, moved - own.numbers[c], owner);
                     if (lane == owner) {
                         own.numbers[c] = moved;
-                        change = fmax(change, fabs(told));
+                        change = fmax(change, fabs(step));
                         largest = fmax(largest, moved);
                     }
                     Row<CHUNKS> g;
                     g.load(gram + (long long)k * latent, lane, latent);
-                    gradient.add(-told, g);
+                    gradient.add(-step, g);
                 }
             for (int mask = 16; mask > 0; mask /= 2) {
                 change = fmax(change, __shfl_xor_sync(ALL, change, mask));
@@ -194,9 +195,9 @@ __device__ inline void settle(const int* __restrict__ instances, const long long
     extern "C" __global__ void __launch_bounds__(128) settle_##NAME(                                                             \
         const int* instances, const long long* offsets, long long rows, const int* features, const double* basis,                \
         const double* view_grams, const int* views, int view_count, const int* shown, const int* patterns, const double* right,  \
-        int latent, int passes, double tolerance, double relaxation, double* room, double* v) {                                  \
-        settle<CHUNKS>(instances, offsets, rows, features, basis, view_grams, views, view_count, shown, patterns, right, latent, \
-                       passes, tolerance, relaxation, room, v);                                                                  \
+        int latent, int passes, double tolerance, double relaxation, double* scratch, double* v) {                               \
+        solve<CHUNKS>(instances, offsets, rows, features, basis, view_grams, views, view_count, shown, patterns, right, latent,  \
+                      passes, tolerance, relaxation, scratch, v);                                                                \
     }
 HOLES(1, 1)
 HOLES(8, 8)

@@ -1,8 +1,7 @@
-// The V step in double precision: rows of V are taken nearer to the minimum of v^T G v / 2 - r^T v, v >= 0, by cyclic coordinate
-// descent.
+// The V step in double precision: cyclic coordinate descent on rows of V, which minimises v^T G v / 2 - r^T v subject to v >= 0.
 //
-// Compiled for each LANES and ENTRIES: a row is worked on by LANES threads, which hold ENTRIES numbers of v
-// and of its gradient each; number e of thread l is entry e LANES + l.
+// Compiled for each LANES and ENTRIES: LANES threads work on a row and hold ENTRIES numbers of v and of its gradient each; number e of
+// thread l is entry e LANES + l.
 
 #define SIZE (LANES * ENTRIES)
 #define THREADS 128
@@ -10,12 +9,12 @@
 
 constexpr int ROWS = THREADS / LANES;
 
-// Numbers that are read together.
+// Four numbers, read together.
 struct __align__(16) Four {
     double numbers[4];
 };
 
-// gradient -= row * value, of the numbers of a thread.
+// gradient -= row * value, for the numbers of a thread.
 __device__ inline void subtract(const double* row, int lane, double value, double* gradient) {
     const Four* const g = reinterpret_cast<const Four*>(row) + lane;
 #pragma unroll
@@ -26,7 +25,7 @@ __device__ inline void subtract(const double* row, int lane, double value, doubl
     }
 }
 
-// Rows from global to shared memory, or back.
+// Moves rows from global to shared memory, or back.
 template <bool BACK>
 __device__ inline void move(double* global, double* shared, long long first, long long instances, int latent) {
     const long long left = instances - first;
@@ -40,11 +39,11 @@ __device__ inline void move(double* global, double* shared, long long first, lon
     }
 }
 
-// `from` (null: zeros) times `scale` is where V starts; `to` is where it goes. The pattern of an instance is 0 where `patterns`
-// is null. For each pattern there are SIZE rows of G, padded with zeros, in which the numbers of a thread stand by fours: four of the
-// first thread, four of the second, and so on, until the next four of the first. SIZE steps follow: 1/G_kk times the
-// relaxation, or 0 where an entry takes no part. With a tolerance a row is left as it is once none of its entries changed by more than
-// that share of its largest.
+// V starts from `from` (null: zeros) times `scale`; the result is written to `to`. If `patterns` is null, every instance has pattern 0.
+// `grams` has for each pattern the SIZE rows of G, padded with zeros and interleaved by thread: four numbers of the first thread, four
+// of the second, and so on, then the next four of the first. SIZE steps follow: the relaxation divided by G_kk, or 0 where entry k
+// takes no part. With a tolerance, a row stops changing after a pass in which no entry changed by more than that share of the row's
+// largest entry.
 extern "C" __global__ void __launch_bounds__(THREADS)
 latent_step(double* from, const double* __restrict__ scale, double* right, const double* __restrict__ grams,
             const int* __restrict__ patterns, long long instances, int latent, int passes, double tolerance, double* to) {
@@ -94,8 +93,8 @@ latent_step(double* from, const double* __restrict__ scale, double* right, const
                     change = fmax(change, fabs(difference));
                     largest = fmax(largest, moved);
                 }
-                const double told = LANES == 1 ? difference : __shfl_sync(ALL, difference, owner, LANES);
-                subtract(gram + k * SIZE, lane, told, gradient);
+                const double step = LANES == 1 ? difference : __shfl_sync(ALL, difference, owner, LANES);
+                subtract(gram + k * SIZE, lane, step, gradient);
             }
         }
         if (tolerance > 0) {

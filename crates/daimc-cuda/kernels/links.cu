@@ -1,11 +1,11 @@
 // Products of blocks of vectors with the matrix S = R (A + t 1 1^T) R, where A is sparse and symmetric and R is diagonal.
 //
-//   root_sums   sums of R x over parts of the rows; `add_parts` adds the parts up
+//   root_sums   sums of R x over parts of the rows, which `add_parts` adds
 //   times       y = a S x + b x + c y
 //
-// A row of x or y has `width` numbers. `lanes` threads work on a row, each on every lanes-th number of it; lanes divides 256.
+// A row of x or y has `width` numbers. `lanes` threads work on a row, each on every lanes-th number; lanes divides 256.
 
-// blockIdx.x: a part of the rows. 256 doubles of shared memory.
+// blockIdx.x: the part of the rows.
 extern "C" __global__ void __launch_bounds__(256)
 root_sums(const float* __restrict__ x, const double* __restrict__ roots, long long rows, int width, int lanes, long long part,
           double* __restrict__ sums_of_parts) {
@@ -27,7 +27,7 @@ root_sums(const float* __restrict__ x, const double* __restrict__ roots, long lo
     }
 }
 
-// blockIdx.x: 256 / lanes rows. The entries of row i stand at offsets[i] .. offsets[i + 1]. `sums` are those of R x over all rows.
+// blockIdx.x: 256 / lanes rows. The entries of row i are at offsets[i] .. offsets[i + 1]. `sums` has the sums of R x over all rows.
 extern "C" __global__ void __launch_bounds__(256)
 times(const long long* __restrict__ offsets, const int* __restrict__ columns, const float* __restrict__ weights,
       const double* __restrict__ roots, const double* __restrict__ sums, double background, long long rows, int width, int lanes,

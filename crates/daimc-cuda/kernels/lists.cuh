@@ -1,4 +1,4 @@
-// The nearest of a row, in the lanes of a warp.
+// Lists of the nearest neighbours of a row, one entry per lane of a warp.
 
 #ifndef LISTS_CUH
 #define LISTS_CUH
@@ -7,15 +7,16 @@ typedef unsigned long long Key;
 
 #define ALL 0xffffffffu
 
-// Neighbours that are kept, one for each lane of a warp, and those that wait to be merged into them.
+// Length of a list, one entry per lane, and of the buffer of candidates that are not yet merged into it.
 constexpr int LIST = 32;
 constexpr int WAITING = 32;
 
+// An empty entry of a list.
 constexpr Key NOBODY = ~0ull;
 
 __device__ inline float infinity() { return __uint_as_float(0x7f800000); }
 
-// The keys of a warp in increasing order.
+// Sorts the keys of a warp in increasing order.
 __device__ inline Key sorted(Key own, int lane) {
 #pragma unroll
     for (int size = 2; size <= 32; size *= 2)
@@ -28,7 +29,7 @@ __device__ inline Key sorted(Key own, int lane) {
     return own;
 }
 
-// The 32 least of two increasing lists, increasing.
+// The 32 smallest keys of two increasing lists, in increasing order.
 __device__ inline Key merged(Key one, Key other, int lane) {
     const Key turned = __shfl_sync(ALL, other, 31 - lane);
     Key own = one < turned ? one : turned;

@@ -1,10 +1,10 @@
-// The nearest others of every row, by comparing all pairs.
+// The nearest neighbours of every row, by comparing all pairs.
 //
-//   centred   rows as they are compared: scaled, and counted from their mean
-//   halved    the same in half precision, and how far they are from what they were
-//   rough     the LIST nearest of each row, by one product of tensor cores of rows in half precision
-//   ranked    those in the order of their true distances, and whether nobody who was left out can be nearer
-//   nearest   the LIST nearest of the rows for which that is not sure, by |x|^2 + |y|^2 - 2 x y with three products
+//   centred   scales rows and subtracts their mean
+//   halved    rounds these to half precision, with the length of the rounding error
+//   rough     finds the LIST nearest of each row by one tensor core product in half precision
+//   ranked    sorts these by their true distances, and tests whether any row outside of the list can be nearer
+//   nearest   repeats the search where one can, by |x|^2 + |y|^2 - 2 x y with three products
 
 #include "common.cuh"
 #include "lists.cuh"
@@ -39,12 +39,12 @@ centred_f64(const double* x, long long stride, long long rows, int features, con
     centre(x, stride, rows, features, mean, factor, width, out, squares);
 }
 
-// The most that rounding to half precision takes from a row where its numbers are below the normal ones.
+// Bound on the length of the rounding error of a row from its numbers that are subnormal in half precision.
 __device__ inline double subnormal(long long width) { return sqrt((double)width) * 0x1p-25; }
 
-// Rows times `scale` in half precision, `deep` numbers each, what products with each start from, -|y|^2 / 2, and the length of what
-// was rounded away. `worst`: its share of a row at most, but for `subnormal`. Rows from `rows` on fill the last block: they are
-// zeros, and nobody's neighbours. A warp for each row.
+// Rounds rows times `scale` to half precision, `deep` numbers each. For each row y, `starts` has -|y|^2 / 2, the initial value of
+// products with y, and `losses` the length of its rounding error. `worst` is the largest ratio of that length, minus `subnormal`, to
+// |y|. Rows from `rows` on pad the last block: they are zero, and neighbours of no row. One warp per row.
 extern "C" __global__ void __launch_bounds__(256)
 halved(const float* __restrict__ x, long long width, long long rows, float scale, long long deep, Half* __restrict__ out,
        float* __restrict__ starts, float* __restrict__ losses, unsigned* __restrict__ worst) {
@@ -73,7 +73,7 @@ halved(const float* __restrict__ x, long long width, long long rows, float scale
     if (share > 0.0) atomicMax(worst, __float_as_uint(__double2float_ru(share)));
 }
 
-// blockIdx.x: 256 rows from `first` on, whose lists are complete afterwards. Up to 128 features stay in shared memory.
+// Completes the lists of 256 rows per block, from `first` on. `rough_narrow` keeps up to 128 features in shared memory.
 extern "C" __global__ void __launch_bounds__(half::THREADS, 2)
 rough_narrow(const Half* x, long long width, const float* starts, long long rows, long long tiles, long long stride,
              long long first, Key* waiting, Key* lists) {
@@ -86,10 +86,10 @@ rough_wide(const Half* x, long long width, const float* starts, long long rows, 
     half::search<false, 2>(x, width, starts, rows, tiles, stride, first, waiting, lists);
 }
 
-// A neighbour: those that are nearer come first, and of those that are equally near the first. Distances are not negative.
+// Sort key of a neighbour: by distance, then by number. Distances are not negative.
 __device__ inline Key key(float square, int other) { return (Key)__float_as_uint(square) << 32 | (unsigned)other; }
 
-// What `ranked` has to know about rows in half precision to tell whether a list is sure.
+// What `ranked` needs of the rows in half precision to test whether a list is complete.
 struct Rounding {
     const float* starts;
     const float* losses;
@@ -98,14 +98,15 @@ struct Rounding {
     long long deep;
 };
 
-// Whether everybody outside of a list is farther than `square`, where `outside` is the highest score there.
+// Whether every row outside of a list is farther than `square`, where `outside` is the highest score outside.
 //
-// Let y be as near as that, at D. Then it is at most Y = |x| + D long, and with what was lost of x and y the rounded ones are at most
-// B = D + |dx| + |dy| apart, where |dy| <= worst Y + subnormal. Its score is at least (|x|^2 - B^2) / 2 of the rounded x, but for
-// what tensor cores cut off: they add 4 products or more to a sum at a time, and of each addend and the sum 2^-23 of the greatest
-// of them, which is below Y^2. For 16 products that is below 3 2^-20 Y^2. If all that is above `outside`, there is no such y.
+// Let y be at a distance of at most D, the root of `square`. Then |y| <= Y = |x| + D, and the rounded x and y are at most
+// B = D + |dx| + |dy| apart, where dx and dy are the rounding errors and |dy| <= worst Y + subnormal. The score of y is at least
+// (|x|^2 - B^2) / 2, with the rounded x, minus the truncation error of tensor cores: they add 4 or more products to a sum at a time,
+// and cut off 2^-23 of the greatest of them, which is below Y^2, from each addend and the sum. For 16 products that is below
+// 3 2^-20 Y^2. If this bound is above `outside`, no such y exists outside of the list.
 __device__ inline bool sure(const Rounding& rounding, long long width, long long row, double length, double square, float outside) {
-    // The sums that make `square` are rounded too.
+    // The sum in `square` is rounded, too.
     const double distance = rounding.scale * sqrt(square * (1.0 + (width / 32 + 16) * 0x1p-22));
     const double least = subnormal(width), longest = rounding.scale * length * (1.0 + 0x1p-20) + distance + least;
     const double apart = distance + rounding.losses[row] + *rounding.worst * longest + least;
@@ -113,8 +114,8 @@ __device__ inline bool sure(const Rounding& rounding, long long width, long long
     return -2.0 * rounding.starts[row] - 2.0 * outside - cut > apart * apart;
 }
 
-// Of the LIST others of each row the nearest `kept`, by their true distances, and whether these are sure to be the nearest of all:
-// a warp for each row. The rows are those of `queries`, if there are any, and then nobody asks whether it is sure.
+// Writes the nearest `kept` of the LIST neighbours of each row by their true distances, and to `known` whether these are certainly the
+// nearest of all. One warp per row. With `queries`, only these rows are processed, and `known` is not written.
 extern "C" __global__ void __launch_bounds__(256)
 ranked(const float* __restrict__ x, long long width, const float* __restrict__ lengths, long long rows,
        const int* __restrict__ queries, long long count, const Key* __restrict__ lists, int kept, const float* __restrict__ starts,
@@ -160,12 +161,12 @@ constexpr int TILE = QUERIES * STRIDE;
 constexpr int THREADS = 256;
 constexpr int STAGES = 3;
 
-// Others that a row meets in one step.
+// Candidates that a row can gain between two checks of its buffer.
 constexpr int STEP = 16;
 
 }  // namespace single
 
-// blockIdx.x: 128 of `count` rows, whose lists are complete afterwards.
+// Completes the lists of 128 of `count` rows per block.
 extern "C" __global__ void __launch_bounds__(single::THREADS)
 nearest(const float* __restrict__ x, long long width, const float* __restrict__ squares, long long rows,
         const int* __restrict__ queries, long long count, long long first, Key* __restrict__ lists) {
@@ -206,7 +207,7 @@ nearest(const float* __restrict__ x, long long width, const float* __restrict__ 
         }
         copies_begun();
     };
-    // Others come in increasing order, so that one that is as far as the farthest of a full list does not belong there.
+    // Others are visited in increasing order, so one that is as far as the last of a full list does not enter it.
     auto merge = [&]() {
         for (int row = warp * 16; row < warp * 16 + 16; row++) {
             const int here = counts[row];
@@ -258,7 +259,7 @@ nearest(const float* __restrict__ x, long long width, const float* __restrict__ 
         }
         if (stage % steps != steps - 1) continue;
 
-        // All features are in: these are products with 128 others.
+        // The products with 128 others are complete: all features are summed.
         const long long other = stage / steps * OTHERS + own_columns;
         float length[2][2], limit[2][2];
         int self[2][2];
@@ -288,7 +289,7 @@ nearest(const float* __restrict__ x, long long width, const float* __restrict__ 
                         any |= square < limit[m][half];
                     }
             }
-        // Where somebody's list is full of those who wait, the rest comes after the merge.
+        // If a buffer is full, the remaining candidates follow after the merge.
         for (int from = __syncthreads_or(any) ? 0 : 8; from < 8;) {
             bool full = false;
 #pragma unroll

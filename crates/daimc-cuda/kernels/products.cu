@@ -1,11 +1,11 @@
-// The two products of a sweep with dense rows.
+// The two products of a sweep over dense rows.
 //
 //   project   r_j = x_j U - o       for every row x_j, and 8 TILES columns of U at a time
-//   gather    C = sum_j x_j v_j^T   over parts of the rows; `add_parts` adds the parts up
+//   gather    C = sum_j x_j v_j^T   over parts of the rows, which `add_parts` adds
 //
-// Compiled for each TILES and SPLIT, which is 0 for rows of doubles. Products are made by tensor cores on 16 x 8 x 8 tiles. They multiply
-// floats that are rounded to 11 bits; with SPLIT 3 a float is the sum of two of those, and three products
-// of their parts leave an error in the last bits of a float.
+// Compiled for each TILES and SPLIT, which is 0 for rows of doubles. Tensor cores compute the products on 16 x 8 x 8 tiles, from floats
+// rounded to 11 bits. With SPLIT 3 a float is the sum of two of these, and three products of such parts leave an error in the last
+// bits of a float.
 
 #include "common.cuh"
 
@@ -19,21 +19,21 @@
 #define STAGES 3
 #define WIDTH (8 * TILES)
 
-// Columns of X of one stage of `project`, which takes 128 rows.
+// Columns of X in one stage of `project`, which processes 128 rows.
 constexpr int DEPTH = sizeof(REAL) == 4 ? 32 : 16;
 constexpr int STEPS = DEPTH / 8;
 constexpr int TILE = 16 * WARPS;
 constexpr int VECTOR = 16 / sizeof(REAL);
 constexpr int PARTS = SPLIT == 3 ? 2 : 1;
 
-// Strides in shared memory such that the lanes of a warp meet different banks.
+// Stride of rows in shared memory, without bank conflicts between the lanes of a warp.
 constexpr int ROW_STRIDE = DEPTH + 4;
 
-// The numbers of a basis that one stage takes.
+// Length of the basis of one stage.
 constexpr int BASIS = STEPS * TILES * 32 * 2 * PARTS;
 
-// Sums of products. Tensor cores cut off what does not fit a float, so their sums are short: after each stage, or some stages where
-// factors are rounded anyway, they are added to totals, which are rounded.
+// Stages after which sums of products are added to totals. Tensor cores truncate their sums, while totals are rounded, so the sums are
+// kept short: one stage, or some where factors are rounded anyway.
 constexpr int TOGETHER = SPLIT == 1 ? 4 : 1;
 __device__ inline bool flushes(int stage, int stages) { return stage % TOGETHER == TOGETHER - 1 || stage + 1 == stages; }
 
@@ -76,7 +76,7 @@ struct Left {
 struct Right {
 #if FLOAT
     unsigned parts[PARTS][2];
-    // From weights: a number, or its two parts side by side.
+    // From packed V: a number, or its two parts next to each other.
     __device__ void set(int i, const float* from) {
         if (PARTS == 2) {
             const uint2 both = *reinterpret_cast<const uint2*>(from);
@@ -86,7 +86,7 @@ struct Right {
             parts[0][i] = __float_as_uint(*from);
         }
     }
-    // From a basis whose parts the host has laid out.
+    // From a basis in the layout that `lay_out` writes.
     __device__ void take(const float* from) {
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
@@ -121,8 +121,8 @@ __device__ inline void multiply(Accumulator& c, int n, const Left& a, const Righ
 #endif
 }
 
-// Lays a basis, features x latent, out as `project` takes it: for each group of columns, 8 features at a time, for each tile and part
-// two numbers for each lane. blockIdx.y: the group, of so many numbers, if each had one part.
+// Writes a basis, features x latent, in the layout that `project` reads: for each group of columns, 8 features at a time, for each tile
+// and part two numbers per lane. blockIdx.y: the group; `size`: its length with one part per number.
 extern "C" __global__ void __launch_bounds__(256)
 lay_out(const double* __restrict__ basis, int features, int latent, int size, REAL* __restrict__ out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = i / 2 % 32;
@@ -141,7 +141,7 @@ lay_out(const double* __restrict__ basis, int features, int latent, int size, RE
 #endif
 }
 
-// blockIdx.x: 128 rows; blockIdx.y: columns of U. `instances` has the instance of each row, unless it is null.
+// blockIdx.x: 128 rows; blockIdx.y: the group of columns of U. `instances` has the instance of each row (null: the row).
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
 project(const REAL* __restrict__ x, long long stride, const int* __restrict__ instances, long long rows, int features,
         const REAL* __restrict__ basis, const double* __restrict__ offset, int latent, double* __restrict__ right, int add) {
@@ -211,7 +211,7 @@ project(const REAL* __restrict__ x, long long stride, const int* __restrict__ in
     }
 }
 
-// Rows of X of one stage of `gather`, of which each warp takes ACROSS times 16 features.
+// Rows of X in one stage of `gather`, in which each warp processes ACROSS times 16 features.
 constexpr int ROWS = DEPTH / 2;
 constexpr int DEEP = 4;
 constexpr int ACROSS = 2;
@@ -219,10 +219,10 @@ constexpr int FEATURES = 16 * ACROSS * WARPS;
 constexpr int TURNED_STRIDE = FEATURES + (FLOAT ? 8 : 4);
 constexpr int WEIGHT_STRIDE = PARTS == 2 || !FLOAT ? WIDTH + 4 : WIDTH + (TILES % 2 ? 0 : 8);
 
-// Numbers of a row of V as `gather` takes them.
+// Length of a packed row of V.
 constexpr int PACKED = WIDTH * PARTS;
 
-// Rows of V, padded, in the parts that tensor cores take. blockIdx.y: columns of V.
+// Packs rows of V for `gather`: padded, and split into the parts that tensor cores read. blockIdx.y: the group of columns of V.
 extern "C" __global__ void pack(const double* __restrict__ v, long long instances, int latent, REAL* __restrict__ packed) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= instances * WIDTH) return;
@@ -240,7 +240,7 @@ extern "C" __global__ void pack(const double* __restrict__ v, long long instance
 #endif
 }
 
-// blockIdx.x: FEATURES features; blockIdx.y: a part of the rows; blockIdx.z: columns of V.
+// blockIdx.x: FEATURES features; blockIdx.y: the part of the rows; blockIdx.z: the group of columns of V.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
 gather(const REAL* __restrict__ x, long long stride, const int* __restrict__ instances, long long rows, int features,
        const REAL* __restrict__ packed, int latent, long long part, double* __restrict__ sums_of_parts) {

@@ -1,4 +1,4 @@
-// The search in half precision, with one product of tensor cores.
+// The neighbour search in half precision, with one tensor core product.
 
 #ifndef ROUGH_CUH
 #define ROUGH_CUH
@@ -27,15 +27,15 @@ constexpr int OTHERS = 64;
 constexpr int DEPTH = 64;
 constexpr int THREADS = 128;
 
-// Numbers of a slab: some rows, DEPTH numbers of each.
+// Length of a slab: DEPTH numbers of each row.
 constexpr int OWN = QUERIES * DEPTH;
 constexpr int THEIRS = OTHERS * DEPTH;
 
-// Others that a row meets in one step, and rows of a warp.
+// Candidates that a row can gain between two checks of its buffer, and rows of a warp.
 constexpr int STEP = 8;
 constexpr int ROWS = 64;
 
-// A neighbour: those of a higher score come first.
+// Sort key of a neighbour: higher scores come first.
 __device__ inline Key key(float score, int other) {
     const unsigned bits = __float_as_uint(score);
     return (Key)(bits >> 31 ? bits : ~bits & 0x7fffffffu) << 32 | (unsigned)other;
@@ -46,7 +46,7 @@ __device__ inline float score(Key key) {
     return key == NOBODY ? -infinity() : __uint_as_float(bits >> 31 ? bits : ~bits & 0x7fffffffu);
 }
 
-// Four 8 x 8 matrices of a slab; each lane gives the address of a row of one of them.
+// Loads four 8 x 8 matrices of a slab; each lane passes the address of one row of one of them.
 __device__ inline void matrices(unsigned* to, unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -54,15 +54,15 @@ __device__ inline void matrices(unsigned* to, unsigned from) {
                  : "memory");
 }
 
-// c += a b: 16 x 8 x 16.
+// c += a b for tiles of 16 x 8 x 16.
 __device__ inline void tensor(float* c, const unsigned* a, const unsigned* b) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Copies a slab of COUNT rows. The eight pieces of a row lie in an order that depends on the row, so that the same piece of eight
-// rows is read at once.
+// Copies a slab of COUNT rows. The order of the eight pieces of a row depends on the row, so that the same piece of eight rows is
+// read without bank conflicts.
 template <int COUNT>
 __device__ inline void copy_slab(Half* to, const Half* from, long long width) {
     const int row = threadIdx.x / 8, piece = threadIdx.x % 8;
@@ -71,9 +71,9 @@ __device__ inline void copy_slab(Half* to, const Half* from, long long width) {
         copy(to + (row + i) * DEPTH + (piece ^ row % 8) * 8, from + (row + i) * width + piece * 8, true);
 }
 
-// Rows have scores for each other: x y - |y|^2 / 2, which is higher where they are nearer. A warp compares 64 rows with 64 others at
-// a time and keeps the lists of its rows for itself. Others come by tiles in an order that is far from that of rows, `stride` tiles
-// from one to the next: where neighbours follow each other, lists would else be overturned again and again.
+// The score of y for x is x y - |y|^2 / 2, which is higher the nearer they are. A warp compares 64 rows with 64 others at a time and
+// owns the lists of its rows. Tiles of others are visited `stride` tiles apart: in storage order, data sorted by similarity would
+// replace whole lists again and again.
 template <bool RESIDENT, int STAGES>
 __device__ inline void search(const Half* __restrict__ x, long long width, const float* __restrict__ starts, long long rows,
                               long long tiles, long long stride, long long first, Key* waiting, Key* lists) {
@@ -116,7 +116,7 @@ __device__ inline void search(const Half* __restrict__ x, long long width, const
         next_stage = next_stage == STAGES - 1 ? 0 : next_stage + 1;
         copies_begun();
     };
-    // Lists that have more than `most` waiting.
+    // Merges the buffers that hold more than `most` candidates into their lists.
     auto merge = [&](int most) {
         __syncwarp();
         for (int half = 0; half < ROWS; half += 32) {
@@ -141,7 +141,7 @@ __device__ inline void search(const Half* __restrict__ x, long long width, const
             copy_slab<QUERIES>(queries + slab * OWN, x + query * width + slab * DEPTH, width);
     for (int i = 0; i < STAGES - 1; i++) load();
 
-    // Rows that a lane gives for the four matrices of a fragment, and the piece of them.
+    // The row, and the piece of it, whose address a lane passes for the four matrices of a fragment.
     const unsigned own_at = (unsigned)__cvta_generic_to_shared(queries) + (warp * ROWS + lane % 16) * (DEPTH * 2) +
                             ((lane / 16) ^ lane % 8) * 16;
     const unsigned their_at = (unsigned)__cvta_generic_to_shared(others) + (lane / 16 * 8 + lane % 8) * (DEPTH * 2) +
@@ -193,7 +193,7 @@ __device__ inline void search(const Half* __restrict__ x, long long width, const
                 for (int half = 0; half < 2; half++) limit[m][half] = own_limits[16 * m + 8 * half + group];
         };
         limits_now();
-        // The columns of eight others among whom somebody is nearer than the last of a list.
+        // Groups of eight others of which at least one is nearer than the last entry of a list.
         unsigned todo = 0;
 #pragma unroll
         for (int n = 0; n < 8; n++) {
@@ -204,7 +204,7 @@ __device__ inline void search(const Half* __restrict__ x, long long width, const
         }
         todo = __reduce_or_sync(ALL, todo);
         while (todo != 0) {
-            // Where a list is full of those who wait, the rest comes after the merge.
+            // If a buffer is full, the remaining candidates follow after the merge.
             bool full = false;
 #pragma unroll
             for (int n = 0; n < 8; n++) {

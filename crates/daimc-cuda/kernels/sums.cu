@@ -1,9 +1,9 @@
-// Sums over instances, and products with sparse rows. Sums are made of parts, which `add_parts` adds up in their order, so that
-// they are the same in every run.
+// Sums over instances, and products with sparse rows. Sums are computed in parts, which `add_parts` adds in order, so that every run
+// gives the same result.
 
 #include "common.cuh"
 
-// out = sum of parts, each of `size` numbers. 32 x 8 threads for 32 numbers: of eight parts each thread adds up one.
+// out = sum of `count` parts of `size` numbers each. 32 x 8 threads for 32 numbers: each thread adds every eighth part.
 extern "C" __global__ void __launch_bounds__(256)
 add_parts(const double* __restrict__ parts, long long size, int count, double* __restrict__ out) {
     __shared__ double shared[8][32];
@@ -18,7 +18,7 @@ add_parts(const double* __restrict__ parts, long long size, int count, double* _
     out[i] = sum;
 }
 
-// Sums of V over the rows of a part, times a factor of the row. blockIdx.x: the part. 256 threads, latent <= 256.
+// Sums of V over the rows of a part, weighted by a factor of each row. blockIdx.x: the part. 256 threads, latent <= 256.
 extern "C" __global__ void __launch_bounds__(256)
 column_sums(const double* __restrict__ v, const int* __restrict__ instances, long long rows, const double* __restrict__ factors,
             int latent, long long part, double* __restrict__ sums_of_parts) {
@@ -40,11 +40,11 @@ column_sums(const double* __restrict__ v, const int* __restrict__ instances, lon
     }
 }
 
-// Groups of eight columns of a square of v v^T.
+// Groups of eight columns in a square of v v^T.
 constexpr int GROUPS = 4;
 
-// Adds v v^T of every eighth group of four rows to a square of 32 x 32 numbers, some groups at a time; of one on the diagonal only
-// to the lower half. `left` and `right` are columns.
+// Adds v v^T of every eighth group of four rows to a square of 32 x 32 numbers, several groups at a time; for a square on the diagonal
+// only the lower half. `left` and `right` are the first columns of the square's rows and columns.
 template <bool DIAGONAL>
 __device__ inline void add_square(const double* __restrict__ v, const int* __restrict__ instances, long long first, long long end,
                                   int latent, int left, int right, double (&sums)[GROUPS][GROUPS][2], double (&columns)[GROUPS]) {
@@ -75,7 +75,7 @@ __device__ inline void add_square(const double* __restrict__ v, const int* __res
     }
 }
 
-// Sums of v v^T and of v over the rows of a part, by tensor cores: `latent` squared numbers, then `latent`. blockIdx.y: the part;
+// Sums of v v^T, then of v, over the rows of a part, by tensor cores: latent^2 numbers, then `latent`. blockIdx.y: the part;
 // blockIdx.x: the square of 32 x 32 numbers, in the order (0, 0), (1, 0), (1, 1), (2, 0) ...
 extern "C" __global__ void __launch_bounds__(256, 2)
 gram_sums(const double* __restrict__ v, const int* __restrict__ instances, long long rows, int latent, long long part,
@@ -122,7 +122,7 @@ gram_sums(const double* __restrict__ v, const int* __restrict__ instances, long 
     out[latent * latent + 32 * i + lane] = sum;
 }
 
-// r_j = f_j (x_j U - o) for sparse rows: a warp for each. CHUNKS times 32 columns of U at most.
+// r_j = f_j (x_j U - o) for sparse rows, one warp per row. U has at most 32 CHUNKS columns.
 template <typename REAL, int CHUNKS>
 __device__ inline void project_sparse(const long long* __restrict__ offsets, const int* __restrict__ columns,
                                       const REAL* __restrict__ values, const int* __restrict__ instances, long long rows,
@@ -151,7 +151,7 @@ __device__ inline void project_sparse(const long long* __restrict__ offsets, con
     }
 }
 
-// Sums of x (f v)^T over a stretch of the entries of one feature: a warp for each. Entries stand by feature, with their rows.
+// Sums of x (f v)^T over stretches of the entries of one feature, one warp per stretch. Entries are sorted by feature.
 template <typename REAL, int CHUNKS>
 __device__ inline void gather_sparse(const long long* __restrict__ stretches, long long count, const int* __restrict__ entry_rows,
                                      const REAL* __restrict__ values, const int* __restrict__ instances,
@@ -190,7 +190,7 @@ SPARSE(f32_8, float, 8)
 SPARSE(f64_1, double, 1)
 SPARSE(f64_8, double, 8)
 
-// Adds up the stretches of each feature: those from `firsts[f]` to `firsts[f + 1]`.
+// Adds the sums of the stretches of each feature f: firsts[f] to firsts[f + 1].
 extern "C" __global__ void add_stretches(const double* __restrict__ sums, const int* __restrict__ firsts, int features, int latent,
                                          double* __restrict__ out) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;

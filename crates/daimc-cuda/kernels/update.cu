@@ -1,14 +1,14 @@
-// The V step in single precision, of rows whose r is known: some passes of coordinate descent.
+// The V step in single precision for given r: some passes of coordinate descent.
 //
-// Compiled for each LANES and TILES: 8 TILES columns of V, at least `latent`. Launch: 256 threads; any number of blocks. Bytes of
+// Compiled for each LANES and TILES: 8 TILES columns of V, at least `latent`. Launch: 256 threads, any number of blocks. Bytes of
 // shared memory: 4 (ROWS (WIDTH + 4) + (WIDTH > 128 ? 0 : SIZE of a table)), with ROWS = 256 / LANES.
 //
-//   from, to    V, doubles [instances][latent], before and after; may be the same
+//   from, to    V, doubles [instances][latent], before and after; may be equal
 //   scale       floats [latent]: V starts from `from` times these
 //   right       r, doubles [instances][latent]
-//   tables      of each pattern, see descent.cuh; no offsets are subtracted
+//   tables      of each pattern, see descent.cuh; their offsets are ignored
 //   patterns    the pattern of each instance; null: 0
-//   packed      floats [instances][width][parts], V as `gather` takes it, of `width` columns and 1 or 2 parts; or null
+//   packed      floats [instances][width][parts]: V packed for `gather`, with `width` columns and 1 or 2 parts; or null
 
 #include "common.cuh"
 #include "descent.cuh"
@@ -21,7 +21,7 @@ constexpr int STRIDE = WIDTH + 4;
 
 using Own = Table<TILES>;
 
-// Whether a table finds room in shared memory.
+// Whether a table fits in shared memory.
 constexpr bool NEAR = WIDTH <= 128;
 
 extern "C" __global__ void __launch_bounds__(THREADS, LANES == 2 ? 2 : 3)
@@ -36,7 +36,7 @@ update(const double* from, const float* __restrict__ scale, const double* __rest
     if (is_near)
         for (int i = threadIdx.x; i < Own::SIZE; i += THREADS) near[i] = tables[i];
     __syncthreads();
-    // Warps go their own ways.
+    // Warps run independently from here on.
     for (long long first = (long long)blockIdx.x * ROWS + place / (32 / LANES) * (32 / LANES); first < instances;
          first += (long long)gridDim.x * ROWS) {
         const long long instance = first + place % (32 / LANES);

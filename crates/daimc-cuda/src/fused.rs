@@ -1,5 +1,5 @@
-//! A whole sweep in one kernel, which reads the rows once: dense rows of single precision, where the columns of all views and of V are
-//! few enough.
+//! A whole sweep in one kernel, which reads the rows once: for dense rows in single precision, if all views and V have few enough
+//! columns.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,14 +7,13 @@ use daimc::accelerator::Load;
 use daimc::{Matrix, Result};
 
 use crate::Precision;
-use crate::card::{Argument, Card, Memory, Stage, maybe};
-use crate::rows::{Latent, Rows};
-use crate::shard::gram_of;
+use crate::descent::{fill_table, gram_of, table_size};
+use crate::gpu::{Argument, Gpu, Memory, PinnedBuffer, maybe};
+use crate::latent::Latent;
+use crate::rows::ViewRows;
 use crate::sums::add_parts;
-use crate::update::{fill_table, table_size};
 
-/// The kernels: tiles of 8 columns of V, groups of 16 rows that a block takes, and units of 32 columns that a warp holds. Those for
-/// fewer columns come first, and among them those that need more memory.
+/// The compiled kernels, ordered by the number of columns, then by decreasing use of shared memory.
 const SHAPES: [Shape; 10] = [
     Shape { tiles: 2, groups: 8, units: 4 },
     Shape { tiles: 2, groups: 2, units: 1 },
@@ -30,12 +29,15 @@ const SHAPES: [Shape; 10] = [
 
 #[derive(Clone, Copy, Debug)]
 struct Shape {
+    /// Tiles of 8 columns of V.
     tiles: usize,
+    /// Groups of 16 rows per block.
     groups: usize,
+    /// Units of 32 columns of X per warp.
     units: usize,
 }
 
-/// Columns of a descriptor, and of a unit, of which there are two.
+/// Columns of a descriptor, and of a unit, which has two descriptors.
 const COLUMNS: usize = 16;
 const UNIT: usize = 2 * COLUMNS;
 
@@ -44,12 +46,12 @@ impl Shape {
         8 * self.tiles
     }
 
-    /// Columns of X, at most.
+    /// Maximum number of columns of X.
     fn columns(self) -> usize {
         256 * self.units / self.groups
     }
 
-    /// Bytes of shared memory, as the kernel shares it out.
+    /// Bytes of shared memory, see `kernels/fused.cu`.
     fn shared(self) -> usize {
         let (buffers, rows) = (if self.groups == 1 { 2 } else { 1 }, 16 * self.groups);
         4 * (12_288 * self.units + 24 * buffers * (128 + rows) + table_size(self.width()) + self.width())
@@ -64,7 +66,7 @@ impl Shape {
     }
 }
 
-/// How the kernel finds the columns of all views.
+/// The layout of the columns of all views for the kernel.
 pub struct Fused {
     shape: Shape,
     precision: Precision,
@@ -72,23 +74,23 @@ pub struct Fused {
     /// The first column of each view.
     firsts: Vec<usize>,
     units: usize,
-    /// Address, map of instances to rows, stride and number of columns for each 16 of them, if there are several views or one that
-    /// does not show all.
+    /// For each 16 columns their address, the map from instances to rows, the stride and the number of columns; `None` for a single
+    /// complete view.
     descriptors: Option<Memory<u64>>,
     _maps: Vec<Memory<i32>>,
-    /// What a sweep is given, here and on the card: the basis, the tables and the scale.
-    given: Mutex<(Stage<f32>, Memory<f32>)>,
+    /// The inputs of a sweep, on the host and on the GPU: the basis, the tables and the scale.
+    inputs: Mutex<(PinnedBuffer<f32>, Memory<f32>)>,
 }
 
-/// `C` of all views, one after the other, in parts.
+/// Partial sums of `C` of all views, concatenated.
 pub struct Cross {
     parts: Memory<f64>,
     count: usize,
 }
 
 impl Fused {
-    /// How to sweep over these views in one kernel; `None` if that cannot be done.
-    pub fn new(card: &Card, load: &Load<'_>, views: &[Rows], precision: Precision) -> Result<Option<Self>> {
+    /// Prepares sweeps over these views; `None` if no kernel supports them.
+    pub fn new(gpu: &Gpu, load: &Load<'_>, views: &[ViewRows], precision: Precision) -> Result<Option<Self>> {
         let mut columns = 0;
         let firsts: Vec<usize> = views
             .iter()
@@ -99,7 +101,7 @@ impl Fused {
             .collect();
         let units = columns.div_ceil(UNIT);
         let fits = |shape: &Shape| {
-            shape.width() >= load.latent() && shape.columns() >= units * UNIT && shape.shared() <= card.shared
+            shape.width() >= load.latent() && shape.columns() >= units * UNIT && shape.shared() <= gpu.shared
         };
         let Some(shape) = SHAPES.into_iter().find(fits) else { return Ok(None) };
         if views.iter().any(|view| view.single().is_none()) {
@@ -114,7 +116,7 @@ impl Fused {
             if view.instances.is_some() {
                 let mut rows = 0..;
                 let row = |i: usize| load.shows(number, i).then(|| rows.next()).flatten().unwrap_or(-1);
-                let own = card.copy(&(0..load.instances()).map(row).collect::<Vec<i32>>())?;
+                let own = gpu.copy(&(0..load.instances()).map(row).collect::<Vec<i32>>())?;
                 map = own.address();
                 maps.push(own);
             }
@@ -130,25 +132,25 @@ impl Fused {
         if !simple && descriptors.len() / 3 % 2 == 1 {
             descriptors.extend([views[0].single().map_or(0, |(values, _)| values.address()), 0, 0]);
         }
-        let descriptors = (!simple).then(|| card.copy(&descriptors)).transpose()?;
+        let descriptors = (!simple).then(|| gpu.copy(&descriptors)).transpose()?;
         let shared = shape.shared();
         let length =
             UNIT * units * shape.width() + load.patterns().len() * table_size(shape.width()) + load.latent();
-        let given = Mutex::new((card.stage(length)?, card.room(length)?));
-        Ok(Some(Self { shape, precision, shared, firsts, units, descriptors, _maps: maps, given }))
+        let inputs = Mutex::new((gpu.pinned(length)?, gpu.allocate(length)?));
+        Ok(Some(Self { shape, precision, shared, firsts, units, descriptors, _maps: maps, inputs }))
     }
 
-    /// Numbers of `C` of all views as the kernel leaves it.
+    /// Length of `C` of all views in the layout of the kernel.
     pub fn size(&self) -> usize {
         UNIT * self.units * self.shape.width()
     }
 
-    /// Updates V, times a scale, in place and sums `x vᵀ` of the rows as they lie on the card up.
-    #[allow(clippy::too_many_arguments)] // They are the arguments of a kernel.
+    /// Multiplies V by a scale, updates it in place, and sums `x vᵀ` over the rows as they are stored on the GPU.
+    #[allow(clippy::too_many_arguments)] // The arguments of a kernel.
     pub fn sweep(
         &self,
-        card: &Card,
-        views: &[Rows],
+        gpu: &Gpu,
+        views: &[ViewRows],
         (patterns, pattern_views): (Option<&Memory<i32>>, &[Vec<usize>]),
         bases: &[Matrix],
         view_grams: &[Vec<f64>],
@@ -156,9 +158,9 @@ impl Fused {
         v: &Latent<'_>,
     ) -> Result<Cross> {
         let (width, k, size) = (self.shape.width(), v.columns, self.size());
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stage, on_card) = &mut *given;
-        let values = stage.values(card)?;
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pinned, on_gpu) = &mut *inputs;
+        let values = pinned.values(gpu)?;
         let length = values.len();
         values.fill(0.0);
         let (basis, rest) = values.split_at_mut(size);
@@ -178,18 +180,18 @@ impl Fused {
                 *offset = views.iter().map(|&view| offsets[view][row]).sum::<f64>() as f32;
             }
         }
-        card.send(stage, length, on_card, 0)?;
-        let (basis, tables) = (on_card.at(), on_card.from(size));
-        let scale = on_card.from(length - k);
+        gpu.send(pinned, length, on_gpu, 0)?;
+        let (basis, tables) = (on_gpu.at(), on_gpu.from(size));
+        let scale = on_gpu.from(length - k);
         let tiles = v.instances.div_ceil(16 * self.shape.groups);
-        let blocks = (card.processors * if self.shape.units == 1 { 2 } else { 1 }).min(tiles);
+        let blocks = (gpu.processors * if self.shape.units == 1 { 2 } else { 1 }).min(tiles);
         let count = blocks * self.shape.groups;
-        let parts = card.room::<f64>(count * size)?;
+        let parts = gpu.allocate::<f64>(count * size)?;
         let (address, stride) = match views[0].single() {
             Some((values, stride)) => (values.at(), stride),
             None => (Argument::NULL, 0),
         };
-        let kernel = card.kernel(&self.shape.name(self.precision), "fused", self.shared)?;
+        let kernel = gpu.kernel(&self.shape.name(self.precision), "fused", self.shared)?;
         let arguments = [
             address,
             Argument::long(stride),
@@ -207,16 +209,16 @@ impl Fused {
             Argument::int(passes),
             parts.at(),
         ];
-        card.launch(&kernel, (blocks, 1, 1), (256, 1), &arguments)?;
+        gpu.launch(&kernel, (blocks, 1, 1), (256, 1), &arguments)?;
         Ok(Cross { parts, count })
     }
 
-    /// Adds the parts up.
-    pub fn add(&self, card: &Card, cross: &Cross, out: Argument) -> Result<()> {
-        add_parts(card, &cross.parts, self.size(), cross.count, out)
+    /// Adds the partial sums.
+    pub fn add(&self, gpu: &Gpu, cross: &Cross, out: Argument) -> Result<()> {
+        add_parts(gpu, &cross.parts, self.size(), cross.count, out)
     }
 
-    /// The sums of a view, features × columns of V, among those of all.
+    /// The sums of one view, features × columns of V.
     pub fn of_view(&self, sums: &[f64], view: usize, features: usize, k: usize) -> Result<Matrix> {
         let width = self.shape.width();
         let rows = sums[self.firsts[view] * width..].chunks_exact(width).take(features);
@@ -230,10 +232,19 @@ mod tests {
     use crate::kernels;
 
     #[test]
-    fn there_is_a_kernel_of_each_shape() {
+    fn the_kernel_has_the_same_sizes() {
+        let source = include_str!("../kernels/fused.cu");
+        let constant = |name| kernels::constant::<usize>(source, name);
+        assert_eq!(constant("STAGES") * constant("WARPS") * 16 * UNIT, 12_288);
+        assert_eq!((constant("STRIDE"), constant("WARPS")), (24, 8));
+    }
+
+    #[test]
+    fn every_shape_is_compiled() {
         for shape in SHAPES {
             for precision in [Precision::Single, Precision::Tf32] {
-                assert!(kernels::source(&shape.name(precision)).contains(".entry fused"), "{shape:?}");
+                let ptx = kernels::source(&shape.name(precision)).unwrap();
+                assert!(ptx.contains(".entry fused"), "{shape:?}");
             }
         }
     }

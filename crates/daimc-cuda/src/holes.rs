@@ -1,33 +1,33 @@
-//! Rows that lack cells.
+//! Rows with missing cells.
 
 use daimc::accelerator::Load;
 use daimc::source::Buffer;
 use daimc::{Matrix, Result};
 
-use crate::card::{Argument, Card, Memory, maybe};
-use crate::rows::Latent;
+use crate::gpu::{Argument, Gpu, Memory, maybe};
+use crate::latent::Latent;
 
-/// The missing cells of all views. Features of the views that lack cells are numbered one after the other.
+/// The missing cells of all views. The features of views with missing cells are numbered consecutively.
 pub struct Holes {
-    /// The first number of each view that lacks cells.
+    /// The first feature of each view, if it has missing cells.
     firsts: Vec<Option<usize>>,
-    /// The same on the card, with the end of each.
+    /// The first feature of each view and the one after its last, on the GPU; twice -1 if it has no missing cells.
     views: Memory<i32>,
     features: usize,
-    /// Which views the instances of each presence pattern are seen in.
+    /// For each presence pattern and view, whether the view is present.
     shown: Memory<i32>,
-    /// The instances that lack cells, where their cells begin, and the feature and what stands there of each.
+    /// The instances with missing cells, the offsets of their cells, and the feature and the stored value of each cell.
     instances: Memory<i32>,
     offsets: Memory<i64>,
     cells: Memory<i32>,
     stored: Memory<f64>,
     by_feature: ByFeature,
-    /// For each view the sum of the squares of what stands in its missing cells.
+    /// For each view the sum of the squares of the values stored in its missing cells.
     squares: Vec<f64>,
 }
 
-/// The cells by feature: where stretches begin, the feature of each, the first of each feature, and of each cell the row (among those
-/// that lack any) and what stands there.
+/// The missing cells by feature: the offset and the feature of each stretch, the first stretch of each feature, and the row (among those
+/// with missing cells) and the stored value of each cell.
 struct ByFeature {
     stretches: Memory<i64>,
     stretch_features: Memory<i32>,
@@ -44,15 +44,17 @@ struct Cell {
     stored: f64,
 }
 
-/// Cells that are added up at a time, instances that are read at a time, and bytes of Gram matrices of single rows, at most.
+/// Maximum number of cells per stretch.
 const STRETCH: usize = 512;
+/// Instances read at a time.
 const READ: usize = 16_384;
-const ROOM: usize = 256 << 20;
-const MOST_WARPS: usize = 8448;
+/// Maximum bytes of the Gram matrices of single rows, one per warp, and of warps.
+const GRAM_BYTES: usize = 256 << 20;
+const MAX_WARPS: usize = 8448;
 
 impl Holes {
-    /// The missing cells; `None` if there are none.
-    pub fn new(card: &Card, load: &Load<'_>) -> Result<Option<Self>> {
+    /// Collects the missing cells; `None` if there are none.
+    pub fn new(gpu: &Gpu, load: &Load<'_>) -> Result<Option<Self>> {
         let schema = load.schema();
         let (mut features, mut firsts, mut ends) = (0, Vec::new(), Vec::new());
         let (mut cells, mut squares) = (Vec::new(), vec![0.0; schema.len()]);
@@ -103,36 +105,36 @@ impl Holes {
         offsets.push(cells.len() as i64);
         Ok(Some(Self {
             firsts,
-            views: card.copy(&ends)?,
+            views: gpu.copy(&ends)?,
             features,
-            shown: card.copy(&shown)?,
-            instances: card.copy(&instances)?,
-            offsets: card.copy(&offsets)?,
-            cells: card.copy(&cells.iter().map(|cell| cell.feature).collect::<Vec<_>>())?,
-            stored: card.copy(&cells.iter().map(|cell| cell.stored).collect::<Vec<_>>())?,
-            by_feature: ByFeature::new(card, &cells, &rows, features)?,
+            shown: gpu.copy(&shown)?,
+            instances: gpu.copy(&instances)?,
+            offsets: gpu.copy(&offsets)?,
+            cells: gpu.copy(&cells.iter().map(|cell| cell.feature).collect::<Vec<_>>())?,
+            stored: gpu.copy(&cells.iter().map(|cell| cell.stored).collect::<Vec<_>>())?,
+            by_feature: ByFeature::new(gpu, &cells, &rows, features)?,
             squares,
         }))
     }
 
-    /// The bases of the views that lack cells, on the card.
-    pub fn bases(&self, card: &Card, bases: &[Matrix]) -> Result<Memory<f64>> {
-        let lacking = bases.iter().zip(&self.firsts).filter(|(_, first)| first.is_some());
-        let all: Vec<f64> = lacking.flat_map(|(basis, _)| basis.values()).copied().collect();
-        card.copy(&all)
+    /// Copies the bases of the views with missing cells to the GPU.
+    pub fn bases(&self, gpu: &Gpu, bases: &[Matrix]) -> Result<Memory<f64>> {
+        let with_holes = bases.iter().zip(&self.firsts).filter(|(_, first)| first.is_some());
+        let all: Vec<f64> = with_holes.flat_map(|(basis, _)| basis.values()).copied().collect();
+        gpu.copy(&all)
     }
 
-    /// Adds to r `made` times what the model makes of missing cells, and takes away `stood` times what stands there.
+    /// Adds `made` times the predictions of missing cells to r, and subtracts `stood` times their stored values.
     pub fn pull(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         bases: &Memory<f64>,
         (v, scale): (&Latent<'_>, &[f64]),
         (made, stood): (f64, f64),
         right: &Memory<f64>,
     ) -> Result<()> {
-        let scale = card.copy(scale)?;
-        let kernel = card.kernel("holes", &format!("pull_{}", chunks(v.columns)), 0)?;
+        let scale = gpu.copy(scale)?;
+        let kernel = gpu.kernel("holes", &format!("pull_{}", chunks(v.columns)), 0)?;
         let arguments = [
             self.instances.at(),
             self.offsets.at(),
@@ -147,14 +149,14 @@ impl Holes {
             Argument::Double(stood),
             right.at(),
         ];
-        card.launch(&kernel, (self.instances.len().div_ceil(4), 1, 1), (128, 1), &arguments)
+        gpu.launch(&kernel, (self.instances.len().div_ceil(4), 1, 1), (128, 1), &arguments)
     }
 
-    /// Makes the rows that lack cells optimal for the cells that are there.
-    #[allow(clippy::too_many_arguments)] // They are the arguments of a kernel.
-    pub fn settle(
+    /// Solves the rows with missing cells to optimality for their observed cells.
+    #[allow(clippy::too_many_arguments)] // The arguments of a kernel.
+    pub fn solve(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         bases: &Memory<f64>,
         view_grams: &[f64],
         patterns: Option<&Memory<i32>>,
@@ -163,11 +165,12 @@ impl Holes {
         v: &Latent<'_>,
     ) -> Result<()> {
         let size = v.columns * v.columns;
-        let warps = (ROOM / (8 * size)).clamp(4, MOST_WARPS).min(self.instances.len().next_multiple_of(4));
+        let warps =
+            (GRAM_BYTES / (8 * size)).clamp(4, MAX_WARPS).min(self.instances.len().next_multiple_of(4));
         let blocks = warps / 4;
-        let room = card.room::<f64>(blocks * 4 * size)?;
-        let view_grams = card.copy(view_grams)?;
-        let kernel = card.kernel("holes", &format!("settle_{}", chunks(v.columns)), 0)?;
+        let scratch = gpu.allocate::<f64>(blocks * 4 * size)?;
+        let view_grams = gpu.copy(view_grams)?;
+        let kernel = gpu.kernel("holes", &format!("settle_{}", chunks(v.columns)), 0)?;
         let arguments = [
             self.instances.at(),
             self.offsets.at(),
@@ -184,17 +187,17 @@ impl Holes {
             Argument::int(passes),
             Argument::Double(tolerance),
             Argument::Double(relaxation),
-            room.at(),
+            scratch.at(),
             v.v.at(),
         ];
-        card.launch(&kernel, (blocks, 1, 1), (128, 1), &arguments)
+        gpu.launch(&kernel, (blocks, 1, 1), (128, 1), &arguments)
     }
 
-    /// Adds what missing cells contribute to C of each view, and returns for each view the sum of the squares of what the model makes
-    /// of them; without bases they stay as they are.
+    /// Adds the contribution of missing cells to C of each view. Returns for each view the sum of the squares of their predictions, or
+    /// of their stored values without bases.
     pub fn push(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         bases: Option<&Memory<f64>>,
         v: &Latent<'_>,
         cross: &mut [Matrix],
@@ -202,8 +205,8 @@ impl Holes {
         let Some(bases) = bases else { return Ok(self.squares.clone()) };
         let (own, width) = (&self.by_feature, v.columns + 1);
         let count = own.stretches.len() - 1;
-        let partial = card.room::<f64>(count * width)?;
-        let kernel = card.kernel("holes", &format!("push_{}", chunks(v.columns)), 0)?;
+        let partial = gpu.allocate::<f64>(count * width)?;
+        let kernel = gpu.kernel("holes", &format!("push_{}", chunks(v.columns)), 0)?;
         let arguments = [
             own.stretches.at(),
             Argument::long(count),
@@ -216,13 +219,13 @@ impl Holes {
             Argument::int(v.columns),
             partial.at(),
         ];
-        card.launch(&kernel, (count.div_ceil(4), 1, 1), (128, 1), &arguments)?;
-        let out = card.room::<f64>(self.features * width)?;
-        let kernel = card.kernel("sums", "add_stretches", 0)?;
+        gpu.launch(&kernel, (count.div_ceil(4), 1, 1), (128, 1), &arguments)?;
+        let out = gpu.allocate::<f64>(self.features * width)?;
+        let kernel = gpu.kernel("sums", "add_stretches", 0)?;
         let arguments =
             [partial.at(), own.firsts.at(), Argument::int(self.features), Argument::int(width), out.at()];
-        card.launch(&kernel, ((self.features * width).div_ceil(256), 1, 1), (256, 1), &arguments)?;
-        let sums = card.read(&out)?;
+        gpu.launch(&kernel, ((self.features * width).div_ceil(256), 1, 1), (256, 1), &arguments)?;
+        let sums = gpu.read(&out)?;
         let squares = self.firsts.iter().zip(cross).map(|(first, cross)| {
             let Some(first) = *first else { return 0.0 };
             let mut square = 0.0;
@@ -237,7 +240,7 @@ impl Holes {
 }
 
 impl ByFeature {
-    fn new(card: &Card, cells: &[Cell], rows: &[i32], features: usize) -> Result<Self> {
+    fn new(gpu: &Gpu, cells: &[Cell], rows: &[i32], features: usize) -> Result<Self> {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_key(|&i| (cells[i].feature, i));
         let (mut stretches, mut stretch_features, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
@@ -254,16 +257,16 @@ impl ByFeature {
         firsts.push(stretches.len() as i32);
         stretches.push(cells.len() as i64);
         Ok(Self {
-            stretches: card.copy(&stretches)?,
-            stretch_features: card.copy(&stretch_features)?,
-            firsts: card.copy(&firsts)?,
-            rows: card.copy(&order.iter().map(|&i| rows[i]).collect::<Vec<_>>())?,
-            stored: card.copy(&order.iter().map(|&i| cells[i].stored).collect::<Vec<_>>())?,
+            stretches: gpu.copy(&stretches)?,
+            stretch_features: gpu.copy(&stretch_features)?,
+            firsts: gpu.copy(&firsts)?,
+            rows: gpu.copy(&order.iter().map(|&i| rows[i]).collect::<Vec<_>>())?,
+            stored: gpu.copy(&order.iter().map(|&i| cells[i].stored).collect::<Vec<_>>())?,
         })
     }
 }
 
-/// Kernels take up to 32 columns of V, or up to 256.
+/// Variant of the kernels: for up to 32 columns of V, or up to 256.
 fn chunks(latent: usize) -> usize {
     if latent <= 32 { 1 } else { 8 }
 }

@@ -1,87 +1,135 @@
-//! The kernels, compiled: `kernels/compile.py` makes them of the sources beside it.
+//! The compiled kernels: `kernels/compile.py` makes them from the sources next to it.
 
-/// The modules by name.
-macro_rules! modules {
-    ($($name:literal)*) => {
-        const MODULES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../kernels/ptx/", $name, ".ptx")))),*];
+use std::io;
+
+macro_rules! archives {
+    ($($source:literal)*) => {
+        /// The modules of each source, as `kernels/compile.py` stores them: compressed PTX.
+        const ARCHIVES: &[(&str, &[u8])] =
+            &[$(($source, include_bytes!(concat!("../kernels/ptx/", $source, ".zst")))),*];
     };
 }
 
-modules! {
-    "products_f32_1" "products_f32_2" "products_f32_3" "products_f32_4" "products_f32_5" "products_f32_6" "products_f32_7" "products_tf32_1" "products_tf32_2" "products_tf32_3" "products_tf32_4" "products_tf32_5" "products_tf32_6"
-    "products_tf32_7" "products_f64_1" "products_f64_2" "products_f64_3" "products_f64_4" "products_f64_5"
-    "products_f64_6" "products_f64_7"
-    "fused_f32_2_8_4" "fused_f32_2_2_1" "fused_f32_2_4_4" "fused_f32_2_2_4" "fused_f32_2_1_4"
-    "fused_f32_3_8_4" "fused_f32_3_2_1" "fused_f32_3_4_4" "fused_f32_3_2_4" "fused_f32_3_1_4"
-    "fused_tf32_2_8_4" "fused_tf32_2_2_1" "fused_tf32_2_4_4" "fused_tf32_2_2_4" "fused_tf32_2_1_4"
-    "fused_tf32_3_8_4" "fused_tf32_3_2_1" "fused_tf32_3_4_4" "fused_tf32_3_2_4" "fused_tf32_3_1_4"
-    "latent_1_4" "latent_1_8" "latent_1_12" "latent_1_16" "latent_1_20" "latent_1_24"
-    "latent_2_16" "latent_4_12" "latent_4_16" "latent_8_16" "latent_16_16"
-    "update_4_1" "update_4_2" "update_4_3" "update_4_4" "update_2_5" "update_2_6"
-    "update_2_7" "update_2_8" "update_8_12" "update_8_16" "update_8_24" "update_8_32"
-    "sums" "nearest" "holes" "links" "given"
+archives! { "products" "fused" "latent" "update" "sums" "nearest" "holes" "links" "stored" }
+
+/// Decompresses the PTX of a module, whose name begins with that of its source.
+pub fn source(module: &str) -> io::Result<String> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no kernels are named '{module}'"));
+    let source = module.split('_').next().unwrap_or(module);
+    let (_, archive) = ARCHIVES.iter().find(|(name, _)| *name == source).ok_or_else(missing)?;
+    let text = io::read_to_string(zstd::Decoder::new(*archive)?)?;
+    let mut modules = text.split('\0').filter_map(|module| module.split_once('\n'));
+    modules.find(|(name, _)| *name == module).map(|(_, ptx)| ptx.into()).ok_or_else(missing)
 }
 
-/// The PTX of a module.
-pub fn source(module: &str) -> &'static str {
-    MODULES.iter().find(|(name, _)| *name == module).map_or("", |(_, source)| source)
-}
-
-/// Threads that work on a row of V, and the numbers that each of them holds.
+/// Threads per row of V, and numbers per thread, of the kernels in double precision.
 const LATENT: [(usize, usize); 11] =
     [(1, 4), (1, 8), (1, 12), (1, 16), (1, 20), (1, 24), (2, 16), (4, 12), (4, 16), (8, 16), (16, 16)];
 
-/// Threads that work on a row of V in single precision, and its tiles.
+/// Threads per row of V, and tiles per row, of the kernels in single precision.
 const UPDATE: [(usize, usize); 12] =
     [(4, 1), (4, 2), (4, 3), (4, 4), (2, 5), (2, 6), (2, 7), (2, 8), (8, 12), (8, 16), (8, 24), (8, 32)];
 
-/// Columns of V, at most.
-pub const MOST_COLUMNS: usize = 256;
+/// Maximum number of columns of V.
+pub const MAX_COLUMNS: usize = 256;
 
-/// Threads per row and numbers per thread for a V with so many columns.
+/// Threads per row and numbers per thread for a V with `latent` columns, in double precision.
 pub fn latent_shape(latent: usize) -> (usize, usize) {
     LATENT.into_iter().find(|(lanes, entries)| lanes * entries >= latent).unwrap_or(LATENT[LATENT.len() - 1])
 }
 
-/// Threads per row and tiles of a V with so many columns in single precision.
+/// Threads per row and tiles per row for a V with `latent` columns, in single precision.
 pub fn update_shape(latent: usize) -> (usize, usize) {
     UPDATE.into_iter().find(|(_, tiles)| TILE * tiles >= latent).unwrap_or(UPDATE[UPDATE.len() - 1])
 }
 
-/// Columns of a tile of the products, and the tiles that one block takes, at most.
+/// Columns of a tile of the products.
 pub const TILE: usize = 8;
-const MOST_TILES: usize = 7;
+/// Maximum number of tiles per block.
+const MAX_TILES: usize = 7;
 
-/// Bytes of shared memory that a block has on every card of compute capability 8.0 and later.
+/// Bytes of shared memory that a block can have on every GPU of compute capability 8.0 and later.
 #[cfg(test)]
-pub const LEAST_SHARED: usize = 99 << 10;
+pub const MIN_SHARED: usize = 99 << 10;
 
-/// How the columns of V are shared out: tiles in a group, and groups.
+/// Divides the columns of V: returns the tiles per group, and the number of groups.
 pub fn tiles(latent: usize) -> (usize, usize) {
-    let groups = latent.div_ceil(TILE * MOST_TILES).max(1);
+    let groups = latent.div_ceil(TILE * MAX_TILES).max(1);
     let tiles = latent.div_ceil(groups).div_ceil(TILE).max(1);
     (tiles, latent.div_ceil(tiles * TILE).max(1))
 }
 
+/// The value of a numeric constant in the source of a kernel: `constexpr TYPE NAME = VALUE;` or `#define NAME VALUE`.
+#[cfg(test)]
+pub fn constant<T: std::str::FromStr>(source: &str, name: &str) -> T {
+    let of_line = |line: &str| {
+        let value = match line.strip_prefix("#define ") {
+            Some(macro_) => macro_.strip_prefix(name)?.strip_prefix(' ')?,
+            None => line.strip_prefix("constexpr ")?.split_once(&format!(" {name} = "))?.1,
+        };
+        Some(value.trim_end_matches(';').to_string())
+    };
+    let mut values = source.lines().filter_map(of_line);
+    let value = values.next().unwrap_or_else(|| panic!("no constant {name}"));
+    assert!(values.next().is_none(), "{name} is defined twice");
+    value.parse().unwrap_or_else(|_| panic!("{name} = {value} is not a number"))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use daimc::accelerator::v_step;
+
     use super::*;
 
     #[test]
+    fn kernels_use_the_constants_of_the_library() {
+        let header = include_str!("../kernels/constants.cuh");
+        let shared = [
+            ("SMALLEST_DIAGONAL", v_step::SMALLEST_DIAGONAL),
+            ("SMALLEST_REMAINDER", v_step::SMALLEST_REMAINDER),
+        ];
+        let defined =
+            header.lines().filter(|line| line.starts_with("#define") && line.split(' ').count() == 3);
+        assert_eq!(defined.count(), shared.len());
+        let ptx = source("holes").unwrap();
+        for (name, value) in shared {
+            assert_eq!(constant::<f64>(header, name).to_bits(), value.to_bits(), "{name}");
+            // PTX writes a double as its bits.
+            assert!(ptx.contains(&format!("0d{:016X}", value.to_bits())), "the compiled kernels lack {name}");
+        }
+    }
+
+    #[test]
     fn there_is_a_kernel_for_every_number_of_columns() {
-        for latent in 1..=MOST_COLUMNS {
+        let mut needed = BTreeSet::new();
+        for latent in 1..=MAX_COLUMNS {
             let (tiles, groups) = tiles(latent);
             assert!(tiles * groups * TILE >= latent && tiles * (groups - 1) * TILE < latent, "{latent}");
             for kind in ["f32", "tf32", "f64"] {
-                assert!(source(&format!("products_{kind}_{tiles}")).contains(".entry gather"));
+                needed.insert((format!("products_{kind}_{tiles}"), ".entry gather"));
             }
             let (lanes, entries) = latent_shape(latent);
             assert!(lanes * entries >= latent);
-            assert!(source(&format!("latent_{lanes}_{entries}")).contains(".entry latent_step"));
+            needed.insert((format!("latent_{lanes}_{entries}"), ".entry latent_step"));
             let (lanes, tiles) = update_shape(latent);
             assert!(tiles * TILE >= latent);
-            assert!(source(&format!("update_{lanes}_{tiles}")).contains(".entry update"));
+            needed.insert((format!("update_{lanes}_{tiles}"), ".entry update"));
+        }
+        for (module, entry) in needed {
+            assert!(source(&module).unwrap().contains(entry), "{module}");
+        }
+    }
+
+    #[test]
+    fn a_module_is_found_by_its_whole_name() {
+        for module in ["", "fused", "latent_1", "latent_1_4\n", "sums_1", "unknown"] {
+            assert_eq!(source(module).unwrap_err().kind(), io::ErrorKind::NotFound, "{module}");
+        }
+        for module in ["sums", "nearest", "holes", "links", "stored"] {
+            let ptx = source(module).unwrap();
+            assert!(ptx.contains(".target sm_80") && !ptx.contains('\0'), "{module}");
         }
     }
 }

@@ -1,19 +1,22 @@
-//! The rows of a [`daimc`] fit on an NVIDIA graphics card.
+//! NVIDIA GPUs as accelerators of a [`daimc`] fit.
 //!
-//! [`open`] finds a card; [`daimc::Daimc::accelerator`] takes it. Rows go to the card once and V stays there during the
-//! iterations: a sweep reads the rows, updates V and brings back its statistics. What it needs is the driver; where there is none,
-//! or no card, [`open`] says so. Rows that lie on the card already are the [stored](daimc::View::stored) rows of an [`OnCard`].
+//! [`open`] opens a GPU for [`daimc::Daimc::accelerator`]. The data is copied to GPU memory once, and V stays there during the
+//! iterations: a sweep reads the rows, updates V and returns its statistics. Only the NVIDIA driver is needed; without a driver or a
+//! GPU, [`open`] returns the reason. Data that is in GPU memory before the fit can be used in place: pass it as [`GpuRows`] to
+//! [`View::stored`](daimc::View::stored).
 
-mod card;
+mod descent;
 mod fused;
-mod given;
+mod gpu;
 mod holes;
 mod kernels;
+mod latent;
 mod links;
 mod nearest;
-mod parts;
+mod partitions;
 mod rows;
 mod shard;
+mod stored;
 mod sums;
 mod update;
 
@@ -22,84 +25,84 @@ use std::sync::Arc;
 use daimc::Result;
 use daimc::accelerator::{Accelerator, Load, Resident};
 
-use card::Card;
-pub use given::{OnCard, fetch};
-use parts::Parts;
+use gpu::Gpu;
+use partitions::Partitions;
+pub use stored::{GpuRows, fetch};
 
-/// How products of single-precision rows are made.
+/// The precision of products with single-precision data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// As exactly as single precision allows.
+    /// Single precision: three TF32 products per factor pair.
     #[default]
     Single,
-    /// Of numbers that are rounded to 11 bits, which tensor cores multiply fastest (TF32).
+    /// TF32: factors are rounded to 11 bits, the fastest format of tensor cores.
     Tf32,
 }
 
-/// Opens a card, by its number from 0.
+/// Opens a GPU by its number, counted from 0.
 ///
 /// # Errors
-/// A sentence that says what is missing.
-pub fn open(card: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
-    Cards::new([card]).precision(precision).open()
+/// The reason, in one sentence, if the GPU or its driver is missing or too old.
+pub fn open(gpu: usize, precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
+    Gpus::new([gpu]).precision(precision).open()
 }
 
-/// Cards that share the rows of a fit.
+/// A builder for one or several GPUs that share the instances of a fit.
 #[derive(Clone, Debug)]
-pub struct Cards {
+pub struct Gpus {
     numbers: Vec<usize>,
     precision: Precision,
     memory: Option<usize>,
 }
 
-impl Cards {
-    /// These, by their numbers from 0.
+impl Gpus {
+    /// GPUs by their numbers, counted from 0.
     pub fn new(numbers: impl IntoIterator<Item = usize>) -> Self {
         Self { numbers: numbers.into_iter().collect(), precision: Precision::default(), memory: None }
     }
 
-    /// How products of single-precision rows are made.
+    /// Sets the precision of products with single-precision data.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
     }
 
-    /// Bytes that rows and V take of the memory of each, at most. Rows that do not find room there go through the card in every sweep.
+    /// Limits the bytes that rows and V take of the memory of each GPU. Rows beyond the limit are copied to the GPU in every sweep.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Opens them.
+    /// Opens the GPUs.
     ///
     /// # Errors
-    /// A sentence that says what is missing.
+    /// The reason, in one sentence, if a GPU or its driver is missing or too old, or a number occurs twice.
     pub fn open(self) -> Result<Arc<dyn Accelerator>, String> {
         let Self { numbers, precision, memory } = self;
         if numbers.is_empty() || (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at])) {
-            return Err("name one card or several, each of them once".into());
+            return Err("name one or several GPUs, each of them once".into());
         }
-        let cards = numbers.into_iter().map(given::opened).collect::<Result<Vec<_>, _>>()?;
-        Ok(Arc::new(Cuda { cards, precision, memory }))
+        let gpus = numbers.into_iter().map(stored::opened).collect::<Result<Vec<_>, _>>()?;
+        Ok(Arc::new(Cuda { gpus, precision, memory }))
     }
 }
 
 #[derive(Debug)]
 struct Cuda {
-    cards: Vec<Arc<Card>>,
+    gpus: Vec<Arc<Gpu>>,
     precision: Precision,
     memory: Option<usize>,
 }
 
 impl Accelerator for Cuda {
     fn name(&self) -> String {
-        let names: Vec<&str> = self.cards.iter().map(|card| card.name.as_str()).collect();
+        let names: Vec<&str> = self.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
         names.join(", ")
     }
 
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
-        Ok(Arc::new(Parts::new(&self.cards, load, self.precision, self.memory)?))
+        Ok(Arc::new(Partitions::new(&self.gpus, load, self.precision, self.memory)?))
     }
 }

@@ -1,16 +1,16 @@
-//! Products with the matrix of a graph, for its leading eigenvectors.
+//! Products with the matrix of a graph, from which its leading eigenvectors are computed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use daimc::Result;
 use daimc::accelerator::{Links, Multiplier};
 
-use crate::card::{Argument, Card, Memory};
+use crate::gpu::{Argument, Gpu, Memory};
 use crate::sums::{add_parts, parts};
 
-/// The matrix of a graph on a card, and two blocks of vectors.
-pub struct CardLinks {
-    card: Arc<Card>,
+/// The matrix of a graph and two blocks of vectors on a GPU.
+pub struct GpuLinks {
+    gpu: Arc<Gpu>,
     offsets: Memory<i64>,
     columns: Memory<i32>,
     weights: Memory<f32>,
@@ -21,39 +21,39 @@ pub struct CardLinks {
     blocks: Mutex<[Memory<f32>; 2]>,
 }
 
-impl CardLinks {
-    /// Takes the matrix; `None` if there is no room for it.
-    pub fn new(card: &Arc<Card>, links: &Links<'_>, width: usize) -> Result<Option<Self>> {
+impl GpuLinks {
+    /// Copies the matrix to the GPU; `None` if it does not fit.
+    pub fn new(gpu: &Arc<Gpu>, links: &Links<'_>, width: usize) -> Result<Option<Self>> {
         let Links { offsets, columns, weights, roots, background } = *links;
         let rows = roots.len();
         let bytes = 16 * rows + 8 * columns.len() + 8 * rows * width;
-        if bytes + bytes / 8 > card.free()? || i32::try_from(rows).is_err() {
+        if bytes + bytes / 8 > gpu.free()? || i32::try_from(rows).is_err() {
             return Ok(None);
         }
         Ok(Some(Self {
-            offsets: card.copy(&offsets.iter().map(|&at| at as i64).collect::<Vec<_>>())?,
-            columns: card.copy(&columns.iter().map(|&other| other as i32).collect::<Vec<_>>())?,
-            weights: card.copy(weights)?,
-            roots: card.copy(roots)?,
+            offsets: gpu.copy(&offsets.iter().map(|&at| at as i64).collect::<Vec<_>>())?,
+            columns: gpu.copy(&columns.iter().map(|&other| other as i32).collect::<Vec<_>>())?,
+            weights: gpu.copy(weights)?,
+            roots: gpu.copy(roots)?,
             background,
             rows,
             width,
-            blocks: Mutex::new([card.room(rows * width)?, card.room(rows * width)?]),
-            card: card.clone(),
+            blocks: Mutex::new([gpu.allocate(rows * width)?, gpu.allocate(rows * width)?]),
+            gpu: gpu.clone(),
         }))
     }
 
-    /// Threads that work on a row.
+    /// Threads per row.
     fn lanes(&self) -> usize {
         if self.width <= 16 { 16 } else { 32 }
     }
 
     /// `Y ← a S X + b X + c Y`.
     fn step(&self, x: &Memory<f32>, y: &Memory<f32>, [a, b, c]: [f64; 3]) -> Result<()> {
-        let (card, width, lanes) = (&*self.card, self.width, self.lanes());
+        let (gpu, width, lanes) = (&*self.gpu, self.width, self.lanes());
         let (part, count) = parts(self.rows);
-        let (partial, sums) = (card.room::<f64>(count * width)?, card.room::<f64>(width)?);
-        let kernel = card.kernel("links", "root_sums", 0)?;
+        let (partial, sums) = (gpu.allocate::<f64>(count * width)?, gpu.allocate::<f64>(width)?);
+        let kernel = gpu.kernel("links", "root_sums", 0)?;
         let arguments = [
             x.at(),
             self.roots.at(),
@@ -63,9 +63,9 @@ impl CardLinks {
             Argument::long(part),
             partial.at(),
         ];
-        card.launch(&kernel, (count, 1, 1), (256, 1), &arguments)?;
-        add_parts(card, &partial, width, count, sums.at())?;
-        let kernel = card.kernel("links", "times", 0)?;
+        gpu.launch(&kernel, (count, 1, 1), (256, 1), &arguments)?;
+        add_parts(gpu, &partial, width, count, sums.at())?;
+        let kernel = gpu.kernel("links", "times", 0)?;
         let arguments = [
             self.offsets.at(),
             self.columns.at(),
@@ -82,18 +82,18 @@ impl CardLinks {
             Argument::Double(c),
             y.at(),
         ];
-        card.launch(&kernel, ((self.rows * lanes).div_ceil(256), 1, 1), (256, 1), &arguments)
+        gpu.launch(&kernel, ((self.rows * lanes).div_ceil(256), 1, 1), (256, 1), &arguments)
     }
 }
 
-impl Multiplier for CardLinks {
+impl Multiplier for GpuLinks {
     fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()> {
-        let card = &*self.card;
-        let _turn = card.turn();
+        let gpu = &*self.gpu;
+        let _lock = gpu.lock();
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        card.write(x, &mut blocks[0])?;
+        gpu.write(x, &mut blocks[0])?;
         if steps.first().is_some_and(|step| step[2] != 0.0) {
-            card.write(y, &mut blocks[1])?;
+            gpu.write(y, &mut blocks[1])?;
         }
         for (number, step) in steps.iter().enumerate() {
             let from = number % 2;
@@ -101,8 +101,8 @@ impl Multiplier for CardLinks {
         }
         match steps.len() {
             0 => Ok(()),
-            odd if odd % 2 == 1 => card.read_into(&blocks[1], y),
-            _ => card.read_into(&blocks[0], x),
+            odd if odd % 2 == 1 => gpu.read_into(&blocks[1], y),
+            _ => gpu.read_into(&blocks[0], x),
         }
     }
 }
@@ -130,15 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn a_card_multiplies_by_the_matrix_of_a_graph() {
-        let card = match Card::open(0) {
-            Ok(card) => Arc::new(card),
+    fn products_match_their_definition() {
+        let gpu = match Gpu::open(0) {
+            Ok(gpu) => Arc::new(gpu),
             Err(reason) => return eprintln!("skipped: {reason}"),
         };
         let n = 1501;
         let (mut offsets, mut columns, mut weights) = (vec![0], Vec::new(), Vec::new());
         for i in 0..n {
-            // Some have no links.
+            // Some rows have no entries.
             for step in 1..=i % 7 {
                 columns.push(((i * 31 + step * 97) % n) as u32);
                 weights.push(((i + step) % 5) as f32 / 5.0);
@@ -155,12 +155,12 @@ mod tests {
         };
         let steps = [[0.3, -0.2, 0.5], [0.5, 0.1, -1.0], [0.0, 0.7, 0.2], [0.4, 0.0, 0.0]];
         for (width, count) in [(1, 4), (16, 1), (16, 4), (21, 3), (70, 2)] {
-            let there = CardLinks::new(&card, &links, width).unwrap().unwrap();
+            let matrix = GpuLinks::new(&gpu, &links, width).unwrap().unwrap();
             let block = |seed: usize| -> Vec<f32> {
                 (0..n * width).map(|i| ((i * 37 + seed) % 101) as f32 / 50.0 - 1.0).collect()
             };
             let (mut x, mut y, mut own, mut other) = (block(1), block(2), block(1), block(2));
-            there.multiply(&mut x, &mut y, &steps[..count]).unwrap();
+            matrix.multiply(&mut x, &mut y, &steps[..count]).unwrap();
             for (number, step) in steps[..count].iter().enumerate() {
                 if number % 2 == 0 {
                     literal(&links, width, &own, *step, &mut other);

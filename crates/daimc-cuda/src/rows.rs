@@ -1,4 +1,4 @@
-//! The rows of a view on a card, and the two products of a sweep with them.
+//! The rows of a view on a GPU, and the two products of a sweep with them.
 
 mod dense;
 mod sparse;
@@ -10,18 +10,19 @@ use daimc::source::{Block, Buffer};
 use daimc::{Layout, Matrix, Result};
 
 use crate::Precision;
-use crate::card::{Argument, Card, Memory, maybe};
-use crate::given::Given;
+use crate::gpu::{Argument, Gpu, Memory, maybe};
+use crate::latent::Latent;
+use crate::stored::StoredView;
 pub use dense::Packed;
 use dense::{Dense, Values};
 use sparse::Sparse;
 
-/// The rows of a view.
-pub struct Rows {
+/// The rows of a view on a GPU.
+pub struct ViewRows {
     scaled: Scaled,
     pub features: usize,
     pub count: usize,
-    /// The instance of each row; `None` if all are there.
+    /// The instance of each row; `None` if the view is complete.
     pub instances: Option<Memory<i32>>,
     entries: Entries,
     fold: Fold,
@@ -34,14 +35,14 @@ enum Entries {
     SparseF64(Sparse<f64>),
 }
 
-/// How products with rows as they lie on the card become those with scaled rows.
+/// How products with the stored rows become products with scaled rows.
 #[derive(Clone, Copy, PartialEq)]
 enum Fold {
-    /// As the view says, and each row counts with this factor.
+    /// By folding the scaling of the view, and by this common factor of rows.
     By(f64),
-    /// As the view says, and each row counts with a factor of its own, which the products apply.
+    /// By folding the scaling of the view; kernels apply the factor of each row.
     ByRow,
-    /// They are those of scaled rows.
+    /// The stored rows are scaled.
     Done,
 }
 
@@ -54,31 +55,31 @@ impl Fold {
         }
     }
 
-    /// Whether rows are scaled on their way to the card.
+    /// Whether rows are scaled before they are stored.
     fn scales(self, scaled: &Scaled) -> bool {
         scaled.is_stored_scaled() || self == Self::Done
     }
 }
 
-/// V in the forms that the products of some views take.
+/// Packed forms of V, one for each precision that views have.
 #[derive(Default)]
-pub struct Packs {
+pub struct PackedForms {
     pub f32: Option<Packed<f32>>,
     pub f64: Option<Packed<f64>>,
 }
 
-impl Rows {
-    /// Takes the rows of a view.
-    pub fn new(card: &Card, load: &Load<'_>, view: usize, precision: Precision) -> Result<Self> {
+impl ViewRows {
+    /// Copies the rows of a view to the GPU, unless they can be used in place.
+    pub fn new(gpu: &Gpu, load: &Load<'_>, view: usize, precision: Precision) -> Result<Self> {
         let scaled = load.view(view);
         let complete = load.schema().view(view).is_complete();
         let present: Option<Vec<i32>> = (!complete)
             .then(|| (0..load.instances()).filter(|&i| load.shows(view, i)).map(|i| i as i32).collect());
         let count = present.as_ref().map_or_else(|| load.instances(), Vec::len);
-        let instances = present.as_deref().map(|own| card.copy(own)).transpose()?;
+        let instances = present.as_deref().map(|own| gpu.copy(own)).transpose()?;
         let fold = Fold::of(&scaled);
         let scale = fold.scales(&scaled);
-        let source = Source { card, load, view, scaled: &scaled, count, scale };
+        let source = RowSource { gpu, load, view, scaled: &scaled, count, scale };
         let entries = match scaled.layout() {
             Layout::DenseF32 => Entries::F32(Dense::new(&source, precision)?),
             Layout::DenseF64 => Entries::F64(Dense::new(&source, precision)?),
@@ -88,30 +89,30 @@ impl Rows {
         Ok(Self { features: scaled.features(), scaled, count, instances, entries, fold })
     }
 
-    /// Whether the rows of a view lie on the card as they are needed, so that they stay where they are.
-    pub fn stay(card: &Card, load: &Load<'_>, view: usize) -> bool {
+    /// Whether the rows of a view are in the memory of this GPU and can be used in place.
+    pub fn in_place(gpu: &Gpu, load: &Load<'_>, view: usize) -> bool {
         let scaled = load.view(view);
         let bytes = scaled.layout().bytes();
-        let in_place = |given: Given| given.in_place(given.len(), scaled.features(), bytes).is_some();
-        !Fold::of(&scaled).scales(&scaled) && Given::new(card, load, view).is_some_and(in_place)
+        let usable = |stored: StoredView| stored.in_place(stored.len(), scaled.features(), bytes).is_some();
+        !Fold::of(&scaled).scales(&scaled) && StoredView::new(gpu, load, view).is_some_and(usable)
     }
 
-    /// Whether products are made in single precision.
+    /// Whether products are computed in single precision.
     pub fn is_single(&self) -> bool {
         matches!(self.entries, Entries::F32(_) | Entries::SparseF32(_))
     }
 
-    /// Dense rows of single precision, and the numbers from one to the next.
+    /// Dense rows in single precision, and their stride.
     pub fn single(&self) -> Option<(&Values<f32>, usize)> {
         if let Entries::F32(own) = &self.entries { Some((&own.values, own.stride)) } else { None }
     }
 
-    /// Parts of a number that the products with dense rows of single precision multiply.
+    /// Number of parts into which products with dense rows in single precision split a factor.
     pub fn parts(&self) -> Option<usize> {
         if let Entries::F32(own) = &self.entries { Some(own.parts()) } else { None }
     }
 
-    /// `Ũ` and `o` with `x'ᵀU = xᵀŨ − o` for rows x as they lie here, but for the factors of single rows.
+    /// `Ũ` and `o` with `x'ᵀU = xᵀŨ − o` for stored rows x, without the factors of single rows.
     pub fn folded(&self, basis: &Matrix) -> (Matrix, Vec<f64>) {
         let (mut basis, mut offset) = match self.fold {
             Fold::Done => (basis.clone(), vec![0.0; basis.columns()]),
@@ -123,46 +124,46 @@ impl Rows {
         (basis, offset)
     }
 
-    /// Adds `x'ᵀU` of each row to `right`, or overwrites it.
-    pub fn project(&self, card: &Card, basis: &Matrix, right: &Memory<f64>, add: bool) -> Result<()> {
+    /// Writes `x'ᵀU` of each row to `right`, or adds it.
+    pub fn project(&self, gpu: &Gpu, basis: &Matrix, right: &Memory<f64>, add: bool) -> Result<()> {
         let latent = basis.columns();
         let (basis, offset) = self.folded(basis);
         let mut values = basis.into_values();
         values.extend(offset);
-        let basis = Basis { values: card.copy(&values)?, features: self.features, latent };
+        let basis = Basis { values: gpu.copy(&values)?, features: self.features, latent };
         let instances = maybe(self.instances.as_ref());
         match &self.entries {
-            Entries::F32(own) => own.project(card, &basis, instances, right, add),
-            Entries::F64(own) => own.project(card, &basis, instances, right, add),
-            Entries::SparseF32(own) => own.project(card, &basis, instances, right, add),
-            Entries::SparseF64(own) => own.project(card, &basis, instances, right, add),
+            Entries::F32(own) => own.project(gpu, &basis, instances, right, add),
+            Entries::F64(own) => own.project(gpu, &basis, instances, right, add),
+            Entries::SparseF32(own) => own.project(gpu, &basis, instances, right, add),
+            Entries::SparseF64(own) => own.project(gpu, &basis, instances, right, add),
         }
     }
 
-    /// `Σ x vᵀ` of the rows as they lie here, features × columns of V, into `sums` from `at` on.
+    /// Writes `Σ x vᵀ` over the stored rows, features × columns of V, to `sums` from `at` on.
     pub fn gather(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         v: &Latent<'_>,
-        packs: &mut Packs,
+        packs: &mut PackedForms,
         sums: &Memory<f64>,
         at: usize,
     ) -> Result<()> {
         let instances = maybe(self.instances.as_ref());
         let to = sums.from(at);
         match &self.entries {
-            Entries::F32(own) => own.gather(card, v, &mut packs.f32, instances, to),
-            Entries::F64(own) => own.gather(card, v, &mut packs.f64, instances, to),
-            Entries::SparseF32(own) => own.gather(card, v, instances, to),
-            Entries::SparseF64(own) => own.gather(card, v, instances, to),
+            Entries::F32(own) => own.gather(gpu, v, &mut packs.f32, instances, to),
+            Entries::F64(own) => own.gather(gpu, v, &mut packs.f64, instances, to),
+            Entries::SparseF32(own) => own.gather(gpu, v, instances, to),
+            Entries::SparseF64(own) => own.gather(gpu, v, instances, to),
         }
     }
 
-    /// Writes the rows as they are compared: dense, scaled and counted from their mean, `width` numbers each, and the squares of
-    /// their lengths. Returns whether it could: sparse rows cannot be counted from anywhere.
+    /// Writes scaled rows minus their mean, dense and with `width` numbers each, and the squares of their lengths. Returns false for
+    /// sparse rows, which are not supported.
     pub fn centre(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         instances: usize,
         width: usize,
         out: &Memory<f32>,
@@ -171,11 +172,11 @@ impl Rows {
         if matches!(self.entries, Entries::SparseF32(_) | Entries::SparseF64(_)) {
             return Ok(false);
         }
-        let ones = card.copy(&vec![1.0; instances])?;
-        let sums = card.zeros::<f64>(self.features)?;
-        let everyone = Latent { v: &ones, instances, columns: 1 };
-        self.gather(card, &everyone, &mut Packs::default(), &sums, 0)?;
-        let mean: Vec<f64> = card.read(&sums)?.iter().map(|sum| sum / self.count.max(1) as f64).collect();
+        let ones = gpu.copy(&vec![1.0; instances])?;
+        let sums = gpu.zeros::<f64>(self.features)?;
+        let weights = Latent { v: &ones, instances, columns: 1 };
+        self.gather(gpu, &weights, &mut PackedForms::default(), &sums, 0)?;
+        let mean: Vec<f64> = gpu.read(&sums)?.iter().map(|sum| sum / self.count.max(1) as f64).collect();
         let factor = match self.fold {
             Fold::By(factor) => {
                 let (folded, _) = self.scaled.fold(&Matrix::from_fn(self.features, 1, |_, _| 1.0));
@@ -183,16 +184,16 @@ impl Rows {
             }
             Fold::ByRow | Fold::Done => vec![1.0; self.features],
         };
-        let (mean, factor) = (card.copy(&mean)?, card.copy(&factor)?);
+        let (mean, factor) = (gpu.copy(&mean)?, gpu.copy(&factor)?);
         match &self.entries {
-            Entries::F32(own) => own.centre(card, "centred_f32", &mean, &factor, width, out, squares)?,
-            Entries::F64(own) => own.centre(card, "centred_f64", &mean, &factor, width, out, squares)?,
+            Entries::F32(own) => own.centre(gpu, "centred_f32", &mean, &factor, width, out, squares)?,
+            Entries::F64(own) => own.centre(gpu, "centred_f64", &mean, &factor, width, out, squares)?,
             Entries::SparseF32(_) | Entries::SparseF64(_) => {}
         }
         Ok(true)
     }
 
-    /// The factors of rows, where each has its own.
+    /// The factors of single rows, if there are any.
     pub fn factors(&self) -> Option<&Memory<f64>> {
         match &self.entries {
             Entries::F32(_) | Entries::F64(_) => None,
@@ -201,7 +202,7 @@ impl Rows {
         }
     }
 
-    /// Makes `Σ x' vᵀ` of the sums of `gather` and those of V over the rows, weighed by the factors of rows if they have any.
+    /// Turns the sums of `gather` into `Σ x' vᵀ`; `columns` has the sums of V over the rows, weighted by the factors of single rows.
     pub fn finish(&self, sums: &mut Matrix, columns: &[f64]) {
         match self.fold {
             Fold::Done => {}
@@ -215,7 +216,7 @@ impl Rows {
     }
 }
 
-/// A folded basis on the card, features × columns of V, and after it the offset.
+/// A folded basis on the GPU, features × columns of V, followed by the offset.
 struct Basis {
     values: Memory<f64>,
     features: usize,
@@ -228,27 +229,20 @@ impl Basis {
     }
 }
 
-/// V on the card.
-pub struct Latent<'a> {
-    pub v: &'a Memory<f64>,
-    pub instances: usize,
-    pub columns: usize,
-}
-
-/// Where the rows of a view come from.
-struct Source<'a> {
-    card: &'a Card,
+/// The source of the rows of a view.
+struct RowSource<'a> {
+    gpu: &'a Gpu,
     load: &'a Load<'a>,
     view: usize,
     scaled: &'a Scaled,
-    /// Rows.
+    /// Number of rows.
     count: usize,
-    /// Whether they are scaled on their way.
+    /// Whether rows are scaled before they are stored.
     scale: bool,
 }
 
-impl Source<'_> {
-    /// Calls `each` with some instances at a time, of about so many bytes, and the block of their rows.
+impl RowSource<'_> {
+    /// Calls `each` with ranges of instances whose rows have about `bytes` bytes, and with the block of these rows.
     fn each(&self, bytes: usize, mut each: impl FnMut(Range<usize>, &Block<'_>) -> Result<()>) -> Result<()> {
         let instances = self.load.instances();
         let per_row = self.load.schema().view(self.view).bytes_per_row().max(1);
@@ -264,7 +258,7 @@ impl Source<'_> {
     }
 }
 
-/// Threads that prepare rows for their way.
+/// Number of threads that copy rows to pinned buffers.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(32)
 }

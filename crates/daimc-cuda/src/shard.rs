@@ -1,24 +1,27 @@
-//! Rows and their V on a card: the sweep.
+//! Sweeps over a partition of the instances on a GPU.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
+use daimc::accelerator::v_step::{MAX_PASSES, SMALLEST_DIAGONAL, TOLERANCE, relaxation};
 use daimc::accelerator::{Load, refused};
-use daimc::internal::transposed_product;
 use daimc::{Error, Factors, Matrix, Result, Solver, Stop, Totals, VStep};
 
-use crate::card::{Argument, Card, Memory, Stage, maybe};
+use crate::descent::{gram_of, grams};
 use crate::fused::{Cross, Fused};
+use crate::gpu::{Argument, Gpu, Memory, PinnedBuffer, maybe};
 use crate::holes::Holes;
-use crate::rows::{Latent, Packs, Rows};
+use crate::latent::Latent;
+use crate::rows::{PackedForms, ViewRows};
 use crate::{Precision, kernels, sums, update};
 
-/// The rows of some instances in all views on a card.
-pub struct Held {
-    card: InUse,
-    pub views: Vec<Rows>,
-    /// The presence pattern of each instance, if there are several, and the views of each pattern.
+/// The rows of a partition in all views on a GPU. Without its rows, only what the shard needs between sweeps.
+pub struct ResidentRows {
+    gpu: SyncOnDrop,
+    pub views: Vec<ViewRows>,
+    /// The presence pattern of each instance, if there are several.
     patterns: Option<Memory<i32>>,
+    /// The views of each pattern.
     pattern_views: Vec<Vec<usize>>,
     holes: Option<Holes>,
     fused: Option<Fused>,
@@ -26,50 +29,41 @@ pub struct Held {
     latent: usize,
 }
 
-/// A card that may be working with what is dropped next: rows may have come by another stream, which would free them at once.
-struct InUse(Arc<Card>);
+/// Waits for the GPU when dropped, before the fields that follow it: rows may belong to another stream, which would free them at once.
+struct SyncOnDrop(Arc<Gpu>);
 
-impl Drop for InUse {
+impl Drop for SyncOnDrop {
     fn drop(&mut self) {
-        // An error of the card has been or will be told by whoever works there.
+        // Errors are reported by the calls that use the GPU.
         let _ = self.0.wait();
     }
 }
 
-impl Deref for InUse {
-    type Target = Card;
+impl Deref for SyncOnDrop {
+    type Target = Gpu;
 
-    fn deref(&self) -> &Card {
+    fn deref(&self) -> &Gpu {
         &self.0
     }
 }
 
-/// A basis vector whose squared length is below this takes no part, as on the processor.
-pub const SMALLEST: f64 = 1e-280;
-
-/// How exactly V is solved for given bases, and the relaxation where it has more than so many columns, as on the processor.
-const MOST_PASSES: usize = 1000;
-const TOLERANCE: f64 = 1e-9;
-const MANY: usize = 20;
-const OVER: f64 = 1.7;
-
-impl Held {
-    /// Takes the rows: `loader` is the card, with a stream of its own or the same.
-    pub fn new(card: &Arc<Card>, loader: &Card, load: &Load<'_>, precision: Precision) -> Result<Self> {
-        let views: Vec<Rows> = (0..load.schema().len())
-            .map(|view| Rows::new(loader, load, view, precision))
+impl ResidentRows {
+    /// Copies the rows to the GPU. `loader` is the same GPU with the same stream or another.
+    pub fn new(gpu: &Arc<Gpu>, loader: &Gpu, load: &Load<'_>, precision: Precision) -> Result<Self> {
+        let views: Vec<ViewRows> = (0..load.schema().len())
+            .map(|view| ViewRows::new(loader, load, view, precision))
             .collect::<Result<_>>()?;
         let holes = Holes::new(loader, load)?;
-        // The same for every part of the instances, whether or not it lacks cells.
-        let lacking = (0..views.len()).any(|view| load.view(view).lacks_cells());
-        let fused = if lacking { None } else { Fused::new(loader, load, &views, precision)? };
-        let held = Self { views, holes, fused, ..Self::without_rows(card, loader, load)? };
+        // The choice depends on the view and not on the partition, so that every partition makes the same one.
+        let with_holes = (0..views.len()).any(|view| load.view(view).lacks_cells());
+        let fused = if with_holes { None } else { Fused::new(loader, load, &views, precision)? };
+        let rows = Self { views, holes, fused, ..Self::without_rows(gpu, loader, load)? };
         loader.wait()?;
-        Ok(held)
+        Ok(rows)
     }
 
-    /// What is known of the instances while their rows are not on the card.
-    pub fn without_rows(card: &Arc<Card>, loader: &Card, load: &Load<'_>) -> Result<Self> {
+    /// A partition whose rows are not on the GPU.
+    pub fn without_rows(gpu: &Arc<Gpu>, loader: &Gpu, load: &Load<'_>) -> Result<Self> {
         let (instances, latent) = (load.instances(), load.latent());
         let pattern_views: Vec<Vec<usize>> = load.patterns().map(<[usize]>::to_vec).collect();
         let patterns = if pattern_views.len() > 1 {
@@ -81,7 +75,7 @@ impl Held {
         loader.wait()?;
         let (views, holes, fused) = (Vec::new(), None, None);
         Ok(Self {
-            card: InUse(card.clone()),
+            gpu: SyncOnDrop(gpu.clone()),
             views,
             patterns,
             pattern_views,
@@ -92,16 +86,16 @@ impl Held {
         })
     }
 
-    /// Whether the V step stays in the range of single precision.
+    /// Whether the V step stays within the range of single precision.
     fn fits_single(&self, view_grams: &[Vec<f64>]) -> bool {
-        let fits = |value: f64| value < SMALLEST || (1e-30..1e30).contains(&value);
+        let fits = |value: f64| value < SMALLEST_DIAGONAL || (1e-30..1e30).contains(&value);
         self.pattern_views.iter().all(|views| {
             let gram = gram_of(views, view_grams, self.latent);
             (0..self.latent).all(|k| fits(gram(k, k)))
         })
     }
 
-    /// `G = Σ_v U_vᵀU_v` of each pattern, as the V step takes it, with its steps.
+    /// `G = Σ_v U_vᵀU_v` and the steps of each pattern, in the layout of `kernels/latent.cu`.
     fn grams(&self, of_views: &[Vec<f64>], relaxation: f64) -> Vec<f64> {
         let (lanes, entries) = kernels::latent_shape(self.latent);
         let (size, k) = (lanes * entries, self.latent);
@@ -111,11 +105,11 @@ impl Held {
             let gram = gram_of(views, of_views, k);
             for row in 0..k {
                 for column in 0..k {
-                    // Number e of thread l is entry e lanes + l; those of a thread stand by fours.
+                    // Number e of thread l is entry e lanes + l; the numbers of a thread are stored in groups of four.
                     let (entry, thread) = (column / lanes, column % lanes);
                     let at = row * size + (entry / 4 * lanes + thread) * 4 + entry % 4;
                     matrix[at] = gram(row, column);
-                    if row == column && matrix[at] >= SMALLEST {
+                    if row == column && matrix[at] >= SMALLEST_DIAGONAL {
                         steps[row] = relaxation / matrix[at];
                     }
                 }
@@ -125,172 +119,164 @@ impl Held {
     }
 }
 
-/// The entries of `Σ_v U_vᵀU_v` over the views of a pattern, given those of each view, k × k.
-pub fn gram_of(views: &[usize], view_grams: &[Vec<f64>], k: usize) -> impl Fn(usize, usize) -> f64 {
-    move |row, column| views.iter().map(|&view| view_grams[view][row * k + column]).sum()
-}
-
-/// `UᵀU` of each view.
-fn grams(bases: &[Matrix]) -> Vec<Vec<f64>> {
-    bases.iter().map(|basis| transposed_product(basis, basis).into_values()).collect()
-}
-
-/// V of some instances on a card.
-pub struct CardShard {
-    held: Arc<Held>,
+/// V of a partition on a GPU.
+pub struct GpuShard {
+    rows: Arc<ResidentRows>,
     v: Memory<f64>,
     /// `r` of each instance.
     right: Memory<f64>,
-    /// Where statistics are summed up, on the card and here, once there are some.
-    sums: Option<(Memory<f64>, Stage<f64>)>,
+    /// Buffers of the statistics, on the GPU and on the host, after the first pass.
+    sums: Option<(Memory<f64>, PinnedBuffer<f64>)>,
     begun: bool,
 }
 
-impl CardShard {
-    /// V of these instances, which is not there yet.
-    pub fn new(held: Arc<Held>) -> Result<Self> {
-        let size = held.instances * held.latent;
-        let (v, right) = (held.card.zeros(size)?, held.card.zeros(size)?);
-        Ok(Self { held, v, right, sums: None, begun: false })
+impl GpuShard {
+    /// A shard whose V is not set yet.
+    pub fn new(rows: Arc<ResidentRows>) -> Result<Self> {
+        let size = rows.instances * rows.latent;
+        let (v, right) = (rows.gpu.zeros(size)?, rows.gpu.zeros(size)?);
+        Ok(Self { rows, v, right, sums: None, begun: false })
     }
 
-    /// The same instances, with rows or without, from now on.
-    pub fn over(&mut self, held: Arc<Held>) {
-        self.held = held;
+    /// Replaces the rows by those of the same instances, or adds or removes them.
+    pub fn set_rows(&mut self, rows: Arc<ResidentRows>) {
+        self.rows = rows;
     }
 
-    fn card(&self) -> &Card {
-        &self.held.card
+    fn gpu(&self) -> &Gpu {
+        &self.rows.gpu
     }
 
-    /// Takes these rows of V, one for each instance.
+    /// Sets V, one row per instance.
     pub fn hold(&mut self, v: &[f64]) -> Result<()> {
-        self.held.card.write(v, &mut self.v)?;
+        self.rows.gpu.write(v, &mut self.v)?;
         self.begun = true;
         Ok(())
     }
 
-    /// The same, and returns their statistics.
+    /// Sets V and returns its statistics.
     pub fn start(&mut self, v: &[f64], stop: &Stop) -> Result<Totals> {
         self.hold(v)?;
         stop.check()?;
-        self.statistics(Known::default())
+        self.statistics(KnownSums::default())
     }
 
-    /// Brings the rows of V back.
+    /// Copies V to the host.
     pub fn latent(&self, v: &mut [f64]) {
-        // A card that has failed has no V: whoever takes numbers that are none says so.
-        if self.card().read_into(&self.v, v).is_err() {
+        // NaN marks a V that could not be read; the fit reports it.
+        if self.gpu().read_into(&self.v, v).is_err() {
             v.fill(f64::NAN);
         }
     }
 
-    /// Runs the V step in double precision: from V times a scale, or from zero, into `to`.
+    /// Runs the V step in double precision, from V times a scale or from zero, and writes the result to `to`.
     fn step(
         &self,
         from: Option<&Memory<f64>>,
         scale: &[f64],
         view_grams: &[Vec<f64>],
-        plan: Plan,
+        options: StepOptions,
         to: &Memory<f64>,
     ) -> Result<()> {
-        let (held, card) = (&*self.held, self.card());
-        let (lanes, entries) = kernels::latent_shape(held.latent);
-        let (scale, grams) = (card.copy(scale)?, card.copy(&held.grams(view_grams, plan.relaxation))?);
-        let rows = 128 / lanes;
-        let shared = rows * (held.latent + 1) * 16;
-        let kernel = card.kernel(&format!("latent_{lanes}_{entries}"), "latent_step", shared)?;
+        let (rows, gpu) = (&*self.rows, self.gpu());
+        let (lanes, entries) = kernels::latent_shape(rows.latent);
+        let (scale, grams) = (gpu.copy(scale)?, gpu.copy(&rows.grams(view_grams, options.relaxation))?);
+        let per_block = 128 / lanes;
+        let shared = per_block * (rows.latent + 1) * 16;
+        let kernel = gpu.kernel(&format!("latent_{lanes}_{entries}"), "latent_step", shared)?;
         let arguments = [
             maybe(from),
             scale.at(),
             self.right.at(),
             grams.at(),
-            maybe(held.patterns.as_ref()),
-            Argument::long(held.instances),
-            Argument::int(held.latent),
-            Argument::int(plan.passes),
-            Argument::Double(plan.tolerance),
+            maybe(rows.patterns.as_ref()),
+            Argument::long(rows.instances),
+            Argument::int(rows.latent),
+            Argument::int(options.passes),
+            Argument::Double(options.tolerance),
             to.at(),
         ];
-        card.launch(&kernel, (held.instances.div_ceil(rows), 1, 1), (128, 1), &arguments)
+        gpu.launch(&kernel, (rows.instances.div_ceil(per_block), 1, 1), (128, 1), &arguments)
     }
 
-    /// Leaves V as it is, at its scale.
+    /// Applies the scale of `factors` to V, without an update.
     pub fn rescale(&self, factors: &Factors) -> Result<()> {
-        self.step(Some(&self.v), &factors.scale, &grams(&factors.bases), Plan::EXACT, &self.v)
+        self.step(Some(&self.v), &factors.scale, &grams(&factors.bases), StepOptions::plain(0), &self.v)
     }
 
-    /// Some passes of the V step from V times a scale into `to`, in single precision if that will do. Returns what is known of V
-    /// after it.
+    /// Runs passes of the V step from V times a scale and writes the result to `to`. Returns the packed forms of V that this produced.
     fn update(
         &self,
         (scale, passes): (&[f64], usize),
         view_grams: &[Vec<f64>],
         single: bool,
         to: &Memory<f64>,
-    ) -> Result<Packs> {
-        let held = &*self.held;
+    ) -> Result<PackedForms> {
+        let rows = &*self.rows;
         if !single {
-            self.step(Some(&self.v), scale, view_grams, Plan { passes, ..Plan::EXACT }, to)?;
-            return Ok(Packs::default());
+            self.step(Some(&self.v), scale, view_grams, StepOptions::plain(passes), to)?;
+            return Ok(PackedForms::default());
         }
-        let patterns = (held.patterns.as_ref(), &held.pattern_views[..]);
-        let parts = held.views.iter().find_map(Rows::parts);
+        let patterns = (rows.patterns.as_ref(), &rows.pattern_views[..]);
+        let parts = rows.views.iter().find_map(ViewRows::parts);
         let v = (&self.current(), to);
-        let f32 = update::update(self.card(), v, &self.right, patterns, view_grams, (scale, passes), parts)?;
-        Ok(Packs { f32, ..Packs::default() })
+        let f32 = update::update(self.gpu(), v, &self.right, patterns, view_grams, (scale, passes), parts)?;
+        Ok(PackedForms { f32, ..PackedForms::default() })
     }
 
-    /// V as it is.
+    /// The current V.
     fn current(&self) -> Latent<'_> {
-        Latent { v: &self.v, instances: self.held.instances, columns: self.held.latent }
+        Latent { v: &self.v, instances: self.rows.instances, columns: self.rows.latent }
     }
 
-    /// The statistics of V, given what is known of them.
-    fn statistics(&mut self, Known { columns, bases, cross, mut packs }: Known<'_>) -> Result<Totals> {
-        let (held, k) = (self.held.clone(), self.held.latent);
-        let (card, fused) = (&*held.card, held.fused.as_ref().zip(cross));
-        // One piece of memory for all sums, so that they come back at once: those of all instances, then C, S and the sums of
-        // V for each view, then C of all views if one kernel has made it. Complete views share S and the sums of V.
-        let rows = |view: &Rows| if fused.is_some() { 0 } else { view.features * k };
+    /// Computes the statistics of V, except those in `known`.
+    fn statistics(
+        &mut self,
+        KnownSums { columns, bases, cross, mut packs }: KnownSums<'_>,
+    ) -> Result<Totals> {
+        let (rows, k) = (self.rows.clone(), self.rows.latent);
+        let (gpu, fused) = (&*rows.gpu, rows.fused.as_ref().zip(cross));
+        // One buffer for all sums, so that one copy returns them: column sums, S and sums of V of all instances; then C, S and
+        // the sums of V of each view; then C of all views if the fused kernel computed it. Complete views share S and the sums of V.
+        let cross_size = |view: &ViewRows| if fused.is_some() { 0 } else { view.features * k };
         let (mut end, mut starts) = (k + k * k + k, Vec::new());
-        for view in &held.views {
+        for view in &rows.views {
             starts.push(end);
-            end += rows(view) + k * k + k;
+            end += cross_size(view) + k * k + k;
         }
         let length = end + fused.map_or(0, |(fused, _)| fused.size());
-        let (out, stage) = match self.sums.take() {
-            Some((out, stage)) if out.len() >= length => self.sums.insert((out, stage)),
-            _ => self.sums.insert((card.room(length)?, card.stage(length)?)),
+        let (out, pinned) = match self.sums.take() {
+            Some((out, pinned)) if out.len() >= length => self.sums.insert((out, pinned)),
+            _ => self.sums.insert((gpu.allocate(length)?, gpu.pinned(length)?)),
         };
-        let v = Latent { v: &self.v, instances: held.instances, columns: k };
-        let complete = held.views.iter().any(|view| view.instances.is_none());
+        let v = Latent { v: &self.v, instances: rows.instances, columns: k };
+        let complete = rows.views.iter().any(|view| view.instances.is_none());
         if complete {
-            sums::gram(card, &v, None, out.from(k))?;
+            sums::gram(gpu, &v, None, out.from(k))?;
         }
         if !complete || columns.is_some() {
-            let told = Latent { v: columns.unwrap_or(&self.v), ..v };
-            sums::columns(card, &told, None, None, out.at())?;
+            let v = Latent { v: columns.unwrap_or(&self.v), ..v };
+            sums::columns(gpu, &v, None, None, out.at())?;
         }
         if let Some((fused, cross)) = fused {
-            fused.add(card, cross, out.from(end))?;
+            fused.add(gpu, cross, out.from(end))?;
         }
-        for (view, &at) in held.views.iter().zip(&starts) {
+        for (view, &at) in rows.views.iter().zip(&starts) {
             if fused.is_none() {
-                view.gather(card, &v, &mut packs, out, at)?;
+                view.gather(gpu, &v, &mut packs, out, at)?;
             }
-            let after = at + rows(view);
+            let after = at + cross_size(view);
             if view.instances.is_some() {
-                sums::gram(card, &v, view.instances.as_ref(), out.from(after))?;
+                sums::gram(gpu, &v, view.instances.as_ref(), out.from(after))?;
             }
             if view.factors().is_some() {
-                sums::columns(card, &v, view.instances.as_ref(), view.factors(), out.from(after + k * k))?;
+                sums::columns(gpu, &v, view.instances.as_ref(), view.factors(), out.from(after + k * k))?;
             }
         }
-        let all = card.receive(out, length, stage)?;
+        let all = gpu.receive(out, length, pinned)?;
         let (mut gram, mut cross) = (Vec::new(), Vec::new());
-        for (number, (view, &at)) in held.views.iter().zip(&starts).enumerate() {
-            let after = at + rows(view);
+        for (number, (view, &at)) in rows.views.iter().zip(&starts).enumerate() {
+            let after = at + cross_size(view);
             let shared = if view.instances.is_none() { k } else { after };
             let own_sums = if view.factors().is_none() { shared + k * k } else { after + k * k };
             let mut sums = match fused {
@@ -301,9 +287,9 @@ impl CardShard {
             cross.push(sums);
             gram.push(Matrix::new(k, k, all[shared..shared + k * k].to_vec())?);
         }
-        let told = if complete && columns.is_none() { k + k * k } else { 0 };
-        let column_sums = all[told..told + k].to_vec();
-        let holes = held.holes.as_ref().map(|holes| holes.push(card, bases, &v, &mut cross)).transpose()?;
+        let at = if complete && columns.is_none() { k + k * k } else { 0 };
+        let column_sums = all[at..at + k].to_vec();
+        let holes = rows.holes.as_ref().map(|holes| holes.push(gpu, bases, &v, &mut cross)).transpose()?;
         let mut totals = Totals::new(gram, cross, column_sums);
         if let Some(holes) = holes {
             totals.holes = holes;
@@ -312,80 +298,88 @@ impl CardShard {
     }
 
     fn check(&self, factors: &Factors) -> Result<()> {
-        let held = &self.held;
+        let rows = &self.rows;
         let same = |what: &str, expected: usize, found: usize| {
             if expected == found {
                 return Ok(());
             }
             Err(Error::LengthMismatch { what: what.into(), expected, found })
         };
-        same("rows of V, which `start` gives", held.instances, if self.begun { held.instances } else { 0 })?;
-        same("scale of V", held.latent, factors.scale.len())?;
-        same("bases", held.views.len(), factors.bases.len())?;
-        for (view, basis) in held.views.iter().zip(&factors.bases) {
+        same("rows of V, which `start` gives", rows.instances, if self.begun { rows.instances } else { 0 })?;
+        same("scale of V", rows.latent, factors.scale.len())?;
+        same("bases", rows.views.len(), factors.bases.len())?;
+        for (view, basis) in rows.views.iter().zip(&factors.bases) {
             same("rows of a basis", view.features, basis.rows())?;
-            same("columns of a basis", held.latent, basis.columns())?;
+            same("columns of a basis", rows.latent, basis.columns())?;
         }
         Ok(())
     }
 }
 
-/// What is known of statistics before they are gathered.
+/// Inputs of the statistics that a sweep has computed already.
 #[derive(Default)]
-struct Known<'a> {
-    /// The V whose column sums are told, if it is another.
+struct KnownSums<'a> {
+    /// The V whose column sums are returned, if not the current one.
     columns: Option<&'a Memory<f64>>,
-    /// The bases that tell what stands for missing cells.
+    /// The bases that predict missing cells.
     bases: Option<&'a Memory<f64>>,
     cross: Option<&'a Cross>,
-    packs: Packs,
+    packs: PackedForms,
 }
 
-/// A V step in double precision.
+/// Options of the V step in double precision.
 #[derive(Clone, Copy)]
-struct Plan {
+struct StepOptions {
     passes: usize,
     tolerance: f64,
     relaxation: f64,
 }
 
-impl Plan {
-    const EXACT: Self = Self { passes: 0, tolerance: 0.0, relaxation: 1.0 };
+impl StepOptions {
+    /// Plain coordinate descent with a fixed number of passes.
+    fn plain(passes: usize) -> Self {
+        Self { passes, tolerance: 0.0, relaxation: 1.0 }
+    }
+
+    /// Solves V to optimality, as the CPU does.
+    fn optimal(latent: usize) -> Self {
+        Self { passes: MAX_PASSES, tolerance: TOLERANCE, relaxation: relaxation(latent) }
+    }
 }
 
-impl CardShard {
-    /// One pass over the rows, as [`daimc::Shard::sweep`] makes it.
+impl GpuShard {
+    /// Implements [`daimc::Shard::sweep`] for this partition.
     pub fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Totals> {
         self.check(factors)?;
-        let held = self.held.clone();
-        let (card, bases) = (&*held.card, &factors.bases);
+        let rows = self.rows.clone();
+        let (gpu, bases) = (&*rows.gpu, &factors.bases);
         if stop.is_set() {
             self.rescale(factors)?;
             return Err(Error::Interrupted);
         }
         let grams = grams(bases);
-        let single = held.views.iter().all(Rows::is_single) && held.fits_single(&grams);
-        let fused = held.fused.as_ref().filter(|_| single);
+        let single = rows.views.iter().all(ViewRows::is_single) && rows.fits_single(&grams);
+        let fused = rows.fused.as_ref().filter(|_| single);
         if let (Some(fused), VStep::Update { solver: Solver::Coordinate, passes }) = (fused, step) {
-            let patterns = (held.patterns.as_ref(), &held.pattern_views[..]);
+            let patterns = (rows.patterns.as_ref(), &rows.pattern_views[..]);
             let update = (&factors.scale[..], passes);
-            let cross = fused.sweep(card, &held.views, patterns, bases, &grams, update, &self.current())?;
-            return self.statistics(Known { cross: Some(&cross), ..Known::default() });
+            let cross = fused.sweep(gpu, &rows.views, patterns, bases, &grams, update, &self.current())?;
+            return self.statistics(KnownSums { cross: Some(&cross), ..KnownSums::default() });
         }
         let mut add = false;
-        if held.views.first().is_some_and(|view| view.instances.is_some()) {
-            card.clear(&mut self.right)?;
+        if rows.views.first().is_some_and(|view| view.instances.is_some()) {
+            gpu.clear(&mut self.right)?;
             add = true;
         }
-        for (view, basis) in held.views.iter().zip(bases) {
-            view.project(card, basis, &self.right, add)?;
+        for (view, basis) in rows.views.iter().zip(bases) {
+            view.project(gpu, basis, &self.right, add)?;
             add = true;
         }
-        let holes = held.holes.as_ref();
-        let hole_bases = holes.map(|holes| holes.bases(card, bases)).transpose()?;
+        let holes = rows.holes.as_ref();
+        let hole_bases = holes.map(|holes| holes.bases(gpu, bases)).transpose()?;
         let pull = |shares: (f64, f64)| match (holes, &hole_bases) {
             (Some(holes), Some(own)) => {
-                holes.pull(card, own, (&self.current(), &factors.scale), shares, &self.right)
+                holes.pull(gpu, own, (&self.current(), &factors.scale), shares, &self.right)
             }
             _ => Ok(()),
         };
@@ -393,10 +387,10 @@ impl CardShard {
             VStep::Update { solver: Solver::Coordinate, passes } => {
                 pull((1.0, 1.0))?;
                 let packs = self.update((&factors.scale, passes), &grams, single, &self.v)?;
-                self.statistics(Known { bases: hole_bases.as_ref(), packs, ..Known::default() })
+                self.statistics(KnownSums { bases: hole_bases.as_ref(), packs, ..KnownSums::default() })
             }
             VStep::Update { .. } => {
-                Err(refused(&card.name, "the multiplicative solver runs on the processor only"))
+                Err(refused(&gpu.name, "the multiplicative solver is not supported; use device = cpu"))
             }
             VStep::Settle { after } => {
                 let before = match after {
@@ -405,24 +399,23 @@ impl CardShard {
                         None
                     }
                     Some(passes) => {
-                        let own = card.room(self.v.len())?;
+                        let own = gpu.allocate(self.v.len())?;
                         pull((1.0, 1.0))?;
                         self.update((&factors.scale, passes), &grams, single, &own)?;
                         pull((-1.0, 0.0))?;
                         Some(own)
                     }
                 };
-                let relaxation = if held.latent > MANY { OVER } else { 1.0 };
-                let plan = Plan { passes: MOST_PASSES, tolerance: TOLERANCE, relaxation };
-                self.step(None, &factors.scale, &grams, plan, &self.v)?;
+                let options = StepOptions::optimal(rows.latent);
+                self.step(None, &factors.scale, &grams, options, &self.v)?;
                 if let (Some(holes), Some(own)) = (holes, &hole_bases) {
                     let grams = grams.concat();
-                    let exactly = (MOST_PASSES, TOLERANCE, relaxation);
-                    let patterns = held.patterns.as_ref();
-                    holes.settle(card, own, &grams, patterns, exactly, &self.right, &self.current())?;
+                    let options = (options.passes, options.tolerance, options.relaxation);
+                    let patterns = rows.patterns.as_ref();
+                    holes.solve(gpu, own, &grams, patterns, options, &self.right, &self.current())?;
                 }
                 let (columns, bases) = (before.as_ref(), hole_bases.as_ref());
-                self.statistics(Known { columns, bases, ..Known::default() })
+                self.statistics(KnownSums { columns, bases, ..KnownSums::default() })
             }
         }
     }

@@ -2,33 +2,33 @@
 
 use daimc::Result;
 
-use crate::card::{Argument, Card, Memory, maybe};
-use crate::rows::Latent;
+use crate::gpu::{Argument, Gpu, Memory, maybe};
+use crate::latent::Latent;
 
-/// Rows of a part, at least, and parts, at most.
-const LEAST: usize = 512;
-const MOST: usize = 528;
+/// Minimum number of rows per part, and maximum number of parts.
+const MIN_ROWS: usize = 512;
+const MAX_PARTS: usize = 528;
 
-/// Rows of a part of the sums over so many rows, and the number of parts.
+/// Rows per part, and number of parts, of sums over `rows` rows.
 pub fn parts(rows: usize) -> (usize, usize) {
-    let part = rows.div_ceil(rows.div_ceil(LEAST).clamp(1, MOST)).max(1);
+    let part = rows.div_ceil(rows.div_ceil(MIN_ROWS).clamp(1, MAX_PARTS)).max(1);
     (part, rows.div_ceil(part))
 }
 
-/// The sum of `count` parts of `size` numbers, in their order.
-pub fn add_parts(card: &Card, parts: &Memory<f64>, size: usize, count: usize, out: Argument) -> Result<()> {
-    let kernel = card.kernel("sums", "add_parts", 0)?;
+/// Adds `count` parts of `size` numbers, in order.
+pub fn add_parts(gpu: &Gpu, parts: &Memory<f64>, size: usize, count: usize, out: Argument) -> Result<()> {
+    let kernel = gpu.kernel("sums", "add_parts", 0)?;
     let arguments = [parts.at(), Argument::long(size), Argument::int(count), out];
-    card.launch(&kernel, (size.div_ceil(32), 1, 1), (32, 8), &arguments)
+    gpu.launch(&kernel, (size.div_ceil(32), 1, 1), (32, 8), &arguments)
 }
 
-/// `Σ v vᵀ` and `Σ v` over some rows of V, one after the other.
-pub fn gram(card: &Card, v: &Latent<'_>, instances: Option<&Memory<i32>>, out: Argument) -> Result<()> {
+/// Sums `v vᵀ`, then `v`, over some rows of V or all.
+pub fn gram(gpu: &Gpu, v: &Latent<'_>, instances: Option<&Memory<i32>>, out: Argument) -> Result<()> {
     let (rows, k) = (instances.map_or(v.instances, Memory::len), v.columns);
     let (part, count) = parts(rows);
     let size = k * k + k;
-    let partial = card.room::<f64>(count * size)?;
-    let kernel = card.kernel("sums", "gram_sums", 0)?;
+    let partial = gpu.allocate::<f64>(count * size)?;
+    let kernel = gpu.kernel("sums", "gram_sums", 0)?;
     let squares = k.div_ceil(32) * (k.div_ceil(32) + 1) / 2;
     let arguments = [
         v.v.at(),
@@ -38,13 +38,13 @@ pub fn gram(card: &Card, v: &Latent<'_>, instances: Option<&Memory<i32>>, out: A
         Argument::long(part),
         partial.at(),
     ];
-    card.launch(&kernel, (squares, count, 1), (256, 1), &arguments)?;
-    add_parts(card, &partial, size, count, out)
+    gpu.launch(&kernel, (squares, count, 1), (256, 1), &arguments)?;
+    add_parts(gpu, &partial, size, count, out)
 }
 
-/// `Σ f v` over some rows of V, where each has a factor or none.
+/// Sums `f v` over some rows of V or all; factors `f` are 1 if there are none.
 pub fn columns(
-    card: &Card,
+    gpu: &Gpu,
     v: &Latent<'_>,
     instances: Option<&Memory<i32>>,
     factors: Option<&Memory<f64>>,
@@ -52,8 +52,8 @@ pub fn columns(
 ) -> Result<()> {
     let (rows, k) = (instances.map_or(v.instances, Memory::len), v.columns);
     let (part, count) = parts(rows);
-    let partial = card.room::<f64>(count * k)?;
-    let kernel = card.kernel("sums", "column_sums", 0)?;
+    let partial = gpu.allocate::<f64>(count * k)?;
+    let kernel = gpu.kernel("sums", "column_sums", 0)?;
     let arguments = [
         v.v.at(),
         maybe(instances),
@@ -63,6 +63,6 @@ pub fn columns(
         Argument::long(part),
         partial.at(),
     ];
-    card.launch(&kernel, (count, 1, 1), (256, 1), &arguments)?;
-    add_parts(card, &partial, k, count, out)
+    gpu.launch(&kernel, (count, 1, 1), (256, 1), &arguments)?;
+    add_parts(gpu, &partial, k, count, out)
 }

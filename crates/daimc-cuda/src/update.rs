@@ -1,36 +1,14 @@
-//! The V step in single precision, of rows whose r is known.
+//! The V step in single precision for given r.
 
 use daimc::Result;
 
-use crate::card::{Argument, Card, Memory, maybe};
+use crate::descent::{fill_table, gram_of, table_size};
+use crate::gpu::{Argument, Gpu, Memory, maybe};
 use crate::kernels::{self, TILE};
-use crate::rows::{Latent, Packed};
-use crate::shard::{SMALLEST, gram_of};
+use crate::latent::Latent;
+use crate::rows::Packed;
 
-/// Numbers of a table for so many columns of V: a Gram matrix, its squares on the diagonal, steps and offsets.
-pub fn table_size(width: usize) -> usize {
-    (width + TILE + 2) * width
-}
-
-/// Writes the table of a Gram matrix, k × k, into zeros, as `kernels/descent.cuh` takes it; its offsets remain zeros.
-pub fn fill_table(table: &mut [f32], width: usize, k: usize, gram: impl Fn(usize, usize) -> f64) {
-    let (matrix, rest) = table.split_at_mut(width * width);
-    let (squares, rest) = rest.split_at_mut(TILE * width);
-    for row in 0..k {
-        let diagonal = gram(row, row);
-        let step = if diagonal >= SMALLEST { 1.0 / diagonal } else { 0.0 };
-        rest[row] = step as f32;
-        for column in 0..k {
-            let value = (gram(row, column) * step) as f32;
-            matrix[(column / 4 * width + row) * 4 + column % 4] = value;
-            if row / TILE == column / TILE {
-                squares[column * TILE + row % TILE] = value;
-            }
-        }
-    }
-}
-
-/// Columns of V for which a table lies in shared memory.
+/// Maximum number of columns of V for which a table is in shared memory.
 const NEAR: usize = 128;
 
 /// Bytes of shared memory.
@@ -39,10 +17,10 @@ fn shared((lanes, tiles): (usize, usize)) -> usize {
     4 * (256 / lanes * (width + 4) + if width > NEAR { 0 } else { table_size(width) })
 }
 
-/// Takes V, times a scale, into `to`, nearer to its minimum, given r and the Gram matrices of the patterns. Returns it as the second product takes it, in so
-/// many parts.
+/// Runs passes of coordinate descent from V times a scale, given r and the Gram matrices of the views, and writes the result to `to`.
+/// Returns it also packed for the second product, if `parts` is the number of parts that this takes.
 pub fn update(
-    card: &Card,
+    gpu: &Gpu,
     (v, to): (&Latent<'_>, &Memory<f64>),
     right: &Memory<f64>,
     (patterns, pattern_views): (Option<&Memory<i32>>, &[Vec<usize>]),
@@ -52,22 +30,22 @@ pub fn update(
 ) -> Result<Option<Packed<f32>>> {
     let (k, shape) = (v.columns, kernels::update_shape(v.columns));
     let width = shape.1 * TILE;
-    let mut given = vec![0.0_f32; pattern_views.len() * table_size(width)];
-    for (views, table) in pattern_views.iter().zip(given.chunks_exact_mut(table_size(width))) {
+    let mut inputs = vec![0.0_f32; pattern_views.len() * table_size(width)];
+    for (views, table) in pattern_views.iter().zip(inputs.chunks_exact_mut(table_size(width))) {
         fill_table(table, width, k, gram_of(views, view_grams, k));
     }
-    let scales = given.len();
-    given.extend(scale.iter().map(|&value| value as f32));
-    let given = card.copy(&given)?;
+    let scales = inputs.len();
+    inputs.extend(scale.iter().map(|&value| value as f32));
+    let inputs = gpu.copy(&inputs)?;
     let (tiles, groups) = kernels::tiles(k);
     let packed_width = groups * tiles * TILE;
-    let packed = parts.map(|parts| card.room::<f32>(v.instances * packed_width * parts)).transpose()?;
-    let kernel = card.kernel(&format!("update_{}_{}", shape.0, shape.1), "update", shared(shape))?;
+    let packed = parts.map(|parts| gpu.allocate::<f32>(v.instances * packed_width * parts)).transpose()?;
+    let kernel = gpu.kernel(&format!("update_{}_{}", shape.0, shape.1), "update", shared(shape))?;
     let arguments = [
         v.v.at(),
-        given.from(scales),
+        inputs.from(scales),
         right.at(),
-        given.at(),
+        inputs.at(),
         maybe(patterns),
         Argument::long(v.instances),
         Argument::int(k),
@@ -77,12 +55,12 @@ pub fn update(
         Argument::int(packed_width),
         Argument::int(parts.unwrap_or(0)),
     ];
-    let blocks = v.instances.div_ceil(256 / shape.0).min(BLOCKS * card.processors);
-    card.launch(&kernel, (blocks, 1, 1), (256, 1), &arguments)?;
+    let blocks = v.instances.div_ceil(256 / shape.0).min(BLOCKS * gpu.processors);
+    gpu.launch(&kernel, (blocks, 1, 1), (256, 1), &arguments)?;
     Ok(packed.map(Packed))
 }
 
-/// Blocks of a multiprocessor.
+/// Blocks per multiprocessor.
 const BLOCKS: usize = 6;
 
 #[cfg(test)]
@@ -90,9 +68,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_find_room_on_every_card() {
-        for latent in 1..=kernels::MOST_COLUMNS {
-            assert!(shared(kernels::update_shape(latent)) <= kernels::LEAST_SHARED, "{latent}");
+    fn shared_memory_suffices_on_every_gpu() {
+        for latent in 1..=kernels::MAX_COLUMNS {
+            assert!(shared(kernels::update_shape(latent)) <= kernels::MIN_SHARED, "{latent}");
         }
     }
 }

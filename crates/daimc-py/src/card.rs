@@ -103,9 +103,9 @@ fn found(
     layout: Layout,
     owner: Py<PyAny>,
 ) -> Result<CardRows> {
-    let rows = daimc_cuda::OnCard::new(address, shape, stride, layout, owner);
+    let rows = daimc_cuda::GpuRows::new(address, shape, stride, layout, owner);
     let rows = rows.map_err(|reason| refused("cuda", reason))?;
-    let (card, missing) = (rows.card(), rows.missing()?);
+    let (card, missing) = (rows.gpu(), rows.missing()?);
     let infinite =
         rows.infinite()?.iter().enumerate().filter(|(_, count)| **count > 0).map(|(row, _)| row).collect();
     Ok(CardRows { rows: Arc::new(rows), missing, infinite, card })

@@ -62,7 +62,7 @@ fn open(cards: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, S
         Precision::Single => daimc_cuda::Precision::Single,
         Precision::Tf32 => daimc_cuda::Precision::Tf32,
     };
-    daimc_cuda::Cards::new(cards.iter().copied()).precision(precision).open()
+    daimc_cuda::Gpus::new(cards.iter().copied()).precision(precision).open()
 }
 
 /// Why there is no card.

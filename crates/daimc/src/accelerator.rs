@@ -20,6 +20,13 @@ use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Source};
 use crate::{Error, Layout, Matrix, Result, Scaling, Schema, Stop};
 pub use device::{Deferred, DeviceUsed, Use};
 
+/// Constants of the V step, which an accelerator shares with the CPU so that both solve the same problem equally well.
+pub mod v_step {
+    pub use crate::steps::latent::{
+        MAX_PASSES, SMALLEST_DIAGONAL, SMALLEST_REMAINDER, TOLERANCE, relaxation,
+    };
+}
+
 /// A machine beside the processor.
 pub trait Accelerator: Debug + Send + Sync {
     /// What it is, for people.

@@ -26,7 +26,7 @@ use crate::scan::{Piece, Scan};
 use crate::shard::{Shard, VStep};
 use crate::source::Block;
 use crate::statistics::{Factors, Statistics, Totals};
-use crate::steps::latent::{Passes, Solver};
+use crate::steps::latent::{MAX_PASSES, Passes, Solver, TOLERANCE};
 use crate::{Error, Matrix, Result, Stop};
 pub use cpu::Cpu;
 use grams::Grams;
@@ -48,7 +48,7 @@ pub(crate) struct Sweep<'a> {
 }
 
 /// How exactly V is solved for given bases.
-pub(crate) const SETTLED: Passes = Passes { most: 1000, tolerance: 1e-9 };
+pub(crate) const SETTLED: Passes = Passes { most: MAX_PASSES, tolerance: TOLERANCE };
 
 /// An update, prepared.
 struct Plan<'a> {

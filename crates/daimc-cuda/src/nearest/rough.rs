@@ -2,19 +2,19 @@
 
 use daimc::{Result, Stop};
 
-use super::{AT_ONCE, Compared, WAITING};
-use crate::card::{Argument, Card, Memory};
+use super::{CONCURRENT, CentredRows, WAITING};
+use crate::gpu::{Argument, Gpu, Memory};
 
-/// Rows that a block searches for, others that it compares them with at a time, and features of a slab of either.
+/// Rows per block, other rows with which it compares them at a time, and features of a slab of either.
 const QUERIES: usize = 256;
 const OTHERS: usize = 64;
 const DEPTH: usize = 64;
 
-/// Features up to which the rows of a block stay in shared memory.
+/// Maximum number of features with which the rows of a block stay in shared memory.
 const NARROW: usize = 2 * DEPTH;
 
-/// Rows in half precision, and what is known about them: see the kernel.
-pub struct Halves {
+/// Rows in half precision, with the values that `halved` in `kernels/nearest.cu` computes.
+pub struct HalfRows {
     x: Memory<u16>,
     rows: usize,
     pub deep: usize,
@@ -24,29 +24,29 @@ pub struct Halves {
     pub worst: Memory<f32>,
 }
 
-/// Bytes that it takes on a card.
-pub fn bytes(card: &Card, rows: usize, width: usize) -> usize {
-    rows.next_multiple_of(QUERIES) * (width.next_multiple_of(DEPTH) * 2 + 8) + waiting(card) * 8
+/// Bytes of GPU memory.
+pub fn bytes(gpu: &Gpu, rows: usize, width: usize) -> usize {
+    rows.next_multiple_of(QUERIES) * (width.next_multiple_of(DEPTH) * 2 + 8) + waiting(gpu) * 8
 }
 
-fn waiting(card: &Card) -> usize {
-    card.processors * AT_ONCE * QUERIES * WAITING
+fn waiting(gpu: &Gpu) -> usize {
+    gpu.processors * CONCURRENT * QUERIES * WAITING
 }
 
-impl Halves {
-    pub fn new(card: &Card, rows: &Compared) -> Result<Self> {
+impl HalfRows {
+    pub fn new(gpu: &Gpu, rows: &CentredRows) -> Result<Self> {
         let deep = rows.width.next_multiple_of(DEPTH);
         let padded = rows.rows.next_multiple_of(QUERIES);
         let halves = Self {
-            x: card.room::<u16>(padded * deep)?,
+            x: gpu.allocate::<u16>(padded * deep)?,
             rows: rows.rows,
             deep,
-            scale: scale(card.read(&rows.lengths)?.into_iter().fold(0.0, f32::max)),
-            starts: card.room::<f32>(padded)?,
-            losses: card.room::<f32>(rows.rows)?,
-            worst: card.zeros::<f32>(1)?,
+            scale: scale(gpu.read(&rows.lengths)?.into_iter().fold(0.0, f32::max)),
+            starts: gpu.allocate::<f32>(padded)?,
+            losses: gpu.allocate::<f32>(rows.rows)?,
+            worst: gpu.zeros::<f32>(1)?,
         };
-        let kernel = card.kernel("nearest", "halved", 0)?;
+        let kernel = gpu.kernel("nearest", "halved", 0)?;
         let arguments = [
             rows.x.at(),
             Argument::long(rows.width),
@@ -58,19 +58,19 @@ impl Halves {
             halves.losses.at(),
             halves.worst.at(),
         ];
-        card.launch(&kernel, (padded / 8, 1, 1), (256, 1), &arguments)?;
+        gpu.launch(&kernel, (padded / 8, 1, 1), (256, 1), &arguments)?;
         Ok(halves)
     }
 
-    /// The lists of all rows.
-    pub fn search(&self, card: &Card, lists: &Memory<u64>, stop: &Stop) -> Result<()> {
+    /// Searches for the lists of all rows.
+    pub fn search(&self, gpu: &Gpu, lists: &Memory<u64>, stop: &Stop) -> Result<()> {
         let narrow = self.deep <= NARROW;
         let kernel = if narrow { "rough_narrow" } else { "rough_wide" };
-        let kernel = card.kernel("nearest", kernel, shared(self.deep))?;
-        let waiting = card.room::<u64>(waiting(card))?;
+        let kernel = gpu.kernel("nearest", kernel, shared(self.deep))?;
+        let waiting = gpu.allocate::<u64>(waiting(gpu))?;
         let tiles = self.rows.div_ceil(OTHERS);
-        let some = card.processors * AT_ONCE;
-        for first in (0..self.rows).step_by(QUERIES * some) {
+        let batch = gpu.processors * CONCURRENT;
+        for first in (0..self.rows).step_by(QUERIES * batch) {
             stop.check()?;
             let arguments = [
                 self.x.at(),
@@ -83,28 +83,28 @@ impl Halves {
                 waiting.at(),
                 lists.at(),
             ];
-            let blocks = (self.rows - first).div_ceil(QUERIES).min(some);
-            card.launch(&kernel, (blocks, 1, 1), (128, 1), &arguments)?;
-            card.wait()?;
+            let blocks = (self.rows - first).div_ceil(QUERIES).min(batch);
+            gpu.launch(&kernel, (blocks, 1, 1), (128, 1), &arguments)?;
+            gpu.wait()?;
         }
         Ok(())
     }
 }
 
-/// Bytes of shared memory that a block needs.
+/// Bytes of shared memory per block.
 fn shared(deep: usize) -> usize {
     let (own, theirs) = (QUERIES * DEPTH * 2, OTHERS * DEPTH * 2 + OTHERS * 4);
     QUERIES * 8 + if deep <= NARROW { deep / DEPTH * own + 3 * theirs } else { 2 * (own + theirs) }
 }
 
-/// A power of two that brings rows, the square of the longest of which is given, to where half precision is at its best.
+/// A power of two by which rows fit the range of half precision best; `longest` is the square of the greatest length.
 fn scale(longest: f32) -> f32 {
     let longest = longest.sqrt();
     if longest.is_normal() { (14.0 - longest.log2().ceil()).clamp(-100.0, 100.0).exp2() } else { 1.0 }
 }
 
-/// Tiles from one to the next that is visited: about the golden section of all, so that they are far from each other, and without
-/// a common divisor, so that all are visited.
+/// Distance between successively visited tiles: about the golden section of their number, so that these are far apart, and coprime
+/// to it, so that all are visited.
 fn stride(tiles: usize) -> usize {
     fn divisor(a: usize, b: usize) -> usize {
         if b == 0 { a } else { divisor(b, a % b) }
@@ -116,12 +116,20 @@ fn stride(tiles: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::LEAST_SHARED;
+    use crate::kernels::{MIN_SHARED, constant};
 
     #[test]
-    fn blocks_find_room_on_every_card() {
+    fn shared_memory_suffices_on_every_gpu() {
         for deep in [64, 128, 192, 1024] {
-            assert!(shared(deep) <= LEAST_SHARED, "{deep}");
+            assert!(shared(deep) <= MIN_SHARED, "{deep}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_has_the_same_sizes() {
+        let source = include_str!("../../kernels/rough.cuh");
+        for (name, value) in [("QUERIES", QUERIES), ("OTHERS", OTHERS), ("DEPTH", DEPTH), ("THREADS", 128)] {
+            assert_eq!(constant::<usize>(source, name), value, "{name}");
         }
     }
 

@@ -1,30 +1,31 @@
 //! Sparse rows: by row for the first product, and by feature for the second.
 
 use daimc::Result;
-use daimc::source::{Csr, Rows as Given};
+use daimc::source::{Csr, Rows};
 
-use super::{Basis, Latent, Source};
-use crate::card::{Argument, Card, Memory, Value, maybe};
+use super::{Basis, RowSource};
+use crate::gpu::{Argument, Gpu, Memory, Value, maybe};
+use crate::latent::Latent;
 
 /// A number of sparse rows.
 pub trait Entry: Value {
     const NAME: &'static str;
-    fn rows<'a>(given: &Given<'a>) -> Option<Csr<'a, Self>>
+    fn rows<'a>(rows: &Rows<'a>) -> Option<Csr<'a, Self>>
     where
         Self: daimc::Scalar;
 }
 
 impl Entry for f32 {
     const NAME: &'static str = "f32";
-    fn rows<'a>(given: &Given<'a>) -> Option<Csr<'a, Self>> {
-        if let Given::SparseF32(rows) = given { Some(*rows) } else { None }
+    fn rows<'a>(rows: &Rows<'a>) -> Option<Csr<'a, Self>> {
+        if let Rows::SparseF32(rows) = rows { Some(*rows) } else { None }
     }
 }
 
 impl Entry for f64 {
     const NAME: &'static str = "f64";
-    fn rows<'a>(given: &Given<'a>) -> Option<Csr<'a, Self>> {
-        if let Given::SparseF64(rows) = given { Some(*rows) } else { None }
+    fn rows<'a>(rows: &Rows<'a>) -> Option<Csr<'a, Self>> {
+        if let Rows::SparseF64(rows) = rows { Some(*rows) } else { None }
     }
 }
 
@@ -35,24 +36,24 @@ pub struct Sparse<T> {
     offsets: Memory<i64>,
     columns: Memory<i32>,
     values: Memory<T>,
-    /// The same entries by feature: their rows and values, where stretches of a feature begin, and the first stretch of each.
+    /// The same entries by feature: their rows and values, the offset of each stretch, and the first stretch of each feature.
     entry_rows: Memory<i32>,
     entry_values: Memory<T>,
     stretches: Memory<i64>,
     firsts: Memory<i32>,
-    /// The factor of each row, or of all.
+    /// The factor of each row, unless rows have a common one.
     pub factors: Option<Memory<f64>>,
 }
 
-/// Entries that are added up at a time.
+/// Maximum number of entries per stretch.
 const STRETCH: usize = 1024;
 
-/// Bytes of rows that are read at a time.
+/// Bytes of rows read at a time.
 const READ: usize = 64 << 20;
 
 impl<T: Entry + daimc::Scalar> Sparse<T> {
-    pub fn new(source: &Source<'_>) -> Result<Self> {
-        let (card, features) = (source.card, source.scaled.features());
+    pub fn new(source: &RowSource<'_>) -> Result<Self> {
+        let (gpu, features) = (source.gpu, source.scaled.features());
         let (mut offsets, mut columns, mut values, mut factors) =
             (vec![0_i64], Vec::new(), Vec::new(), Vec::new());
         let own_factors = source.scaled.common_factor().is_none();
@@ -70,30 +71,30 @@ impl<T: Entry + daimc::Scalar> Sparse<T> {
             }
             Ok(())
         })?;
-        let by_feature = turned(&offsets, &columns, &values, features);
+        let by_feature = transposed(&offsets, &columns, &values, features);
         Ok(Self {
             rows: source.count,
             features,
-            offsets: card.copy(&offsets)?,
-            columns: card.copy(&columns)?,
-            values: card.copy(&values)?,
-            entry_rows: card.copy(&by_feature.rows)?,
-            entry_values: card.copy(&by_feature.values)?,
-            stretches: card.copy(&by_feature.stretches)?,
-            firsts: card.copy(&by_feature.firsts)?,
-            factors: own_factors.then(|| card.copy(&factors)).transpose()?,
+            offsets: gpu.copy(&offsets)?,
+            columns: gpu.copy(&columns)?,
+            values: gpu.copy(&values)?,
+            entry_rows: gpu.copy(&by_feature.rows)?,
+            entry_values: gpu.copy(&by_feature.values)?,
+            stretches: gpu.copy(&by_feature.stretches)?,
+            firsts: gpu.copy(&by_feature.firsts)?,
+            factors: own_factors.then(|| gpu.copy(&factors)).transpose()?,
         })
     }
 
     pub fn project(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         basis: &Basis,
         instances: Argument,
         right: &Memory<f64>,
         add: bool,
     ) -> Result<()> {
-        let kernel = card.kernel("sums", &format!("project_sparse_{}", Self::name(basis.latent)), 0)?;
+        let kernel = gpu.kernel("sums", &format!("project_sparse_{}", Self::name(basis.latent)), 0)?;
         let arguments = [
             self.offsets.at(),
             self.columns.at(),
@@ -107,13 +108,13 @@ impl<T: Entry + daimc::Scalar> Sparse<T> {
             right.at(),
             Argument::int(add.into()),
         ];
-        card.launch(&kernel, (self.rows.div_ceil(8), 1, 1), (256, 1), &arguments)
+        gpu.launch(&kernel, (self.rows.div_ceil(8), 1, 1), (256, 1), &arguments)
     }
 
-    pub fn gather(&self, card: &Card, v: &Latent<'_>, instances: Argument, sums: Argument) -> Result<()> {
+    pub fn gather(&self, gpu: &Gpu, v: &Latent<'_>, instances: Argument, sums: Argument) -> Result<()> {
         let count = self.stretches.len() - 1;
-        let partial = card.room::<f64>(count * v.columns)?;
-        let kernel = card.kernel("sums", &format!("gather_sparse_{}", Self::name(v.columns)), 0)?;
+        let partial = gpu.allocate::<f64>(count * v.columns)?;
+        let kernel = gpu.kernel("sums", &format!("gather_sparse_{}", Self::name(v.columns)), 0)?;
         let arguments = [
             self.stretches.at(),
             Argument::long(count),
@@ -125,15 +126,15 @@ impl<T: Entry + daimc::Scalar> Sparse<T> {
             Argument::int(v.columns),
             partial.at(),
         ];
-        card.launch(&kernel, (count.div_ceil(8), 1, 1), (256, 1), &arguments)?;
-        let kernel = card.kernel("sums", "add_stretches", 0)?;
+        gpu.launch(&kernel, (count.div_ceil(8), 1, 1), (256, 1), &arguments)?;
+        let kernel = gpu.kernel("sums", "add_stretches", 0)?;
         let size = self.features * v.columns;
         let arguments =
             [partial.at(), self.firsts.at(), Argument::int(self.features), Argument::int(v.columns), sums];
-        card.launch(&kernel, (size.div_ceil(256), 1, 1), (256, 1), &arguments)
+        gpu.launch(&kernel, (size.div_ceil(256), 1, 1), (256, 1), &arguments)
     }
 
-    /// Kernels take up to 32 columns of V, or up to 256.
+    /// Variant of the kernels: for up to 32 columns of V, or up to 256.
     fn name(latent: usize) -> String {
         format!("{}_{}", T::NAME, if latent <= 32 { 1 } else { 8 })
     }
@@ -147,8 +148,8 @@ struct ByFeature<T> {
     firsts: Vec<i32>,
 }
 
-/// Sorts entries by feature, in the order of their rows, and cuts those of each feature into stretches.
-fn turned<T: Value>(offsets: &[i64], columns: &[i32], values: &[T], features: usize) -> ByFeature<T> {
+/// Sorts entries by feature and row, and divides those of each feature into stretches.
+fn transposed<T: Value>(offsets: &[i64], columns: &[i32], values: &[T], features: usize) -> ByFeature<T> {
     let mut ends = vec![0_usize; features + 1];
     columns.iter().for_each(|&column| ends[column as usize + 1] += 1);
     for f in 0..features {
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_turned() {
+    fn entries_are_sorted_by_feature() {
         // A feature with many entries, one with none, and one with one.
         let rows = 2 * STRETCH + 1;
         let mut columns = vec![0; rows];
@@ -192,10 +193,13 @@ mod tests {
         let values: Vec<f64> = (0..=rows).map(|i| i as f64).collect();
         let mut offsets: Vec<i64> = (0..=rows as i64).collect();
         *offsets.last_mut().unwrap() += 1;
-        let turned = turned(&offsets, &columns, &values, 3);
-        assert_eq!(turned.stretches, [0, STRETCH as i64, 2 * STRETCH as i64, rows as i64, rows as i64 + 1]);
-        assert_eq!(turned.firsts, [0, 3, 3, 4]);
-        assert_eq!(turned.values, values);
-        assert_eq!((turned.rows[rows - 1], turned.rows[rows]), (rows as i32 - 1, rows as i32 - 1));
+        let transposed = transposed(&offsets, &columns, &values, 3);
+        assert_eq!(
+            transposed.stretches,
+            [0, STRETCH as i64, 2 * STRETCH as i64, rows as i64, rows as i64 + 1]
+        );
+        assert_eq!(transposed.firsts, [0, 3, 3, 4]);
+        assert_eq!(transposed.values, values);
+        assert_eq!((transposed.rows[rows - 1], transposed.rows[rows]), (rows as i32 - 1, rows as i32 - 1));
     }
 }

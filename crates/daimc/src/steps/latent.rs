@@ -42,14 +42,25 @@ pub(crate) struct Passes {
     pub tolerance: f64,
 }
 
-/// A basis vector whose squared length is below this takes no part: it could not be divided by.
-const SMALLEST: f64 = 1e-280;
+/// Entry k of V stays as it is where `G_kk` is below this: coordinate descent divides by it.
+pub const SMALLEST_DIAGONAL: f64 = 1e-280;
 
-/// Where rows of more than so many entries are solved to the end, coordinate descent goes beyond the optimum of an entry by
-/// this factor (projected successive over-relaxation). It has the same limit and is there in a quarter of the passes,
-/// which cost K² each.
-const MANY: usize = 20;
-const OVER: f64 = 1.7;
+/// Maximum number of passes of a V step that is solved to optimality.
+pub const MAX_PASSES: usize = 1000;
+
+/// A V step is optimal for a row once no entry changes by more than this share of the row's largest.
+pub const TOLERANCE: f64 = 1e-9;
+
+/// The Gram matrix of a row with missing cells is the whole one minus the terms of these cells. It is summed anew, over the observed
+/// cells, where a diagonal entry falls below this share of the whole: the difference has too few digits left.
+pub const SMALLEST_REMAINDER: f64 = 1e-6;
+
+/// The relaxation factor of a V step that is solved to optimality. With more than 20 columns coordinate descent steps beyond the
+/// optimum of an entry (projected successive over-relaxation): it has the same limit and converges in a quarter of the passes, which
+/// cost K² each.
+pub fn relaxation(latent: usize) -> f64 {
+    if latent > 20 { 1.7 } else { 1.0 }
+}
 
 /// Registers per group of rows, at most: enough independent sums to hide the latency of an addition.
 const WIDE: usize = 4;
@@ -124,7 +135,7 @@ impl Step<'_> {
         let v = &mut v[at..];
         let zero = simd.splat_f64s(0.0);
         let watch = self.passes.tolerance > 0.0;
-        let relaxation = if watch && latent > MANY { OVER } else { 1.0 };
+        let relaxation = if watch { relaxation(latent) } else { 1.0 };
         let one = simd.splat_f64s(1.0);
         // Rows that still change: 1, and 0 for the others.
         let mut active = [one; W];
@@ -132,7 +143,7 @@ impl Step<'_> {
             let (mut change, mut largest) = ([zero; W], [zero; W]);
             for k in 0..latent {
                 let row = &self.gram.plus[k * latent..(k + 1) * latent];
-                if row[k] < SMALLEST {
+                if row[k] < SMALLEST_DIAGONAL {
                     continue;
                 }
                 let own = &right[k * stride..k * stride + W];

@@ -20,7 +20,7 @@ use crate::index::index;
 use crate::kernel::LANES;
 use crate::lens::{CrossSums, Lens, padded};
 use crate::source::Block;
-use crate::steps::latent::{Parts, Passes, Solver, Step};
+use crate::steps::latent::{Parts, Passes, SMALLEST_REMAINDER, Solver, Step};
 
 impl HoleScratch {
     /// Forgets the tile before.
@@ -36,9 +36,6 @@ impl HoleScratch {
         &mut self.right
     }
 }
-
-/// What a row of a Gram matrix may lose to a difference and still have digits: below this share it is added up anew.
-const LOST: f64 = 1e-6;
 
 impl Tile {
     /// Takes what stands in missing cells of a view out of its `r`, and adds `r` to that of all views.
@@ -127,7 +124,7 @@ impl Tile {
                 add_square(gram, latent, basis, hole.feature as usize, -1.0);
             }
         }
-        let lost = |k: usize| gram[k * latent + k] < LOST * whole[k * latent + k];
+        let lost = |k: usize| gram[k * latent + k] < SMALLEST_REMAINDER * whole[k * latent + k];
         if (0..latent).any(lost) {
             gram.fill(0.0);
             for &view in sweep.patterns.views(pattern) {
