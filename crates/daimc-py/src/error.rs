@@ -1,12 +1,12 @@
-//! What goes wrong in the library, as a Python exception with the names that Python's users know.
+//! Errors of the library as Python exceptions, with the Python names of options.
 
 use daimc::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 
-use crate::options;
+use crate::names;
 
-/// The exception for an error of the library.
+/// Converts an error of the library into a Python exception.
 pub fn raise(error: Error) -> PyErr {
     match error {
         Error::Io { path, source } => match source.raw_os_error() {
@@ -14,11 +14,11 @@ pub fn raise(error: Error) -> PyErr {
             None => PyOSError::new_err(format!("{path}: {source}")),
         },
         Error::Option { option, value, reason } => {
-            let option = options::in_python(option);
+            let option = names::in_python(option);
             PyValueError::new_err(Error::Option { option, value, reason }.to_string())
         }
         Error::Unsuitable { what, value, reason } => {
-            let what = options::in_python(what);
+            let what = names::in_python(what);
             PyValueError::new_err(Error::Unsuitable { what, value, reason }.to_string())
         }
         Error::Accelerator { .. } => PyRuntimeError::new_err(error.to_string()),

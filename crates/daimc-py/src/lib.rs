@@ -1,5 +1,5 @@
-//! The compiled half of the Python package `daimc`: arrays in, arrays out. What users meet is written in Python
-//! beside it, in `python/daimc`.
+//! The compiled module of the Python package `daimc`, with arrays as input and output. The public API is written in
+//! Python, in `python/daimc`.
 
 mod baselines;
 mod card;
@@ -8,6 +8,7 @@ mod error;
 mod fit;
 mod input;
 mod model;
+mod names;
 mod online;
 mod options;
 mod select;
