@@ -2,10 +2,10 @@
 //! Python, in `python/daimc`.
 
 mod baselines;
-mod card;
 mod device;
 mod error;
 mod fit;
+mod gpu;
 mod input;
 mod model;
 mod names;
@@ -22,9 +22,9 @@ mod _daimc {
     #[pymodule_export]
     use super::baselines::{baseline, baseline_options};
     #[pymodule_export]
-    use super::card::{CardRows, fetch};
-    #[pymodule_export]
     use super::fit::fit;
+    #[pymodule_export]
+    use super::gpu::{GpuRows, fetch};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
