@@ -3,13 +3,12 @@
 use daimc::{Accuracy, Contributions, Ids, Matrix};
 use daimc_report::Report;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::error::raise;
+use crate::error::{raise, value_error};
 use crate::input::{Data, ViewInput, matrix};
-use crate::watch::pool;
+use crate::watch::on_threads;
 
 /// A fitted model with the results for its instances.
 #[pyclass(frozen, module = "daimc._daimc")]
@@ -73,7 +72,7 @@ impl Model {
     /// The options of the fit as JSON.
     #[getter]
     fn options(&self) -> PyResult<String> {
-        serde_json::to_string(&self.0.model.options).map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(&self.0.model.options).map_err(value_error)
     }
 
     /// The names of the views.
@@ -230,10 +229,9 @@ impl Model {
         threads: usize,
     ) -> PyResult<Assigned<'py>> {
         let data = Data::borrow(&parts, joined)?;
-        let pool = pool(threads)?;
-        let place = py.detach(|| pool.install(|| self.0.model.place(&data.views()?.0))).map_err(raise)?;
-        let confidence = place.confidence.into_pyarray(py);
-        Ok((array(py, place.latent)?, labels(py, &place.labels), confidence))
+        let found = on_threads(py, threads, || self.0.model.place(&data.views()?.0))?;
+        let confidence = found.confidence.into_pyarray(py);
+        Ok((array(py, found.latent)?, labels(py, &found.labels), confidence))
     }
 
     /// The contribution of each view to the clusters of new instances: instances × views.
@@ -245,12 +243,10 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let data = Data::borrow(&parts, joined)?;
-        let pool = pool(threads)?;
-        let found = || {
+        let found = on_threads(py, threads, || {
             let (views, _) = data.views()?;
             self.0.model.contributions_of(&views, &self.0.model.predict(&views)?)
-        };
-        let found = py.detach(|| pool.install(found)).map_err(raise)?;
+        })?;
         shares(py, &found)
     }
 
@@ -278,9 +274,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Imputed<'py>> {
         let (data, latent) = (Data::borrow(&parts, joined)?, matrix(&latent)?);
-        let pool = pool(threads)?;
-        let filled = || self.0.model.imputed(&data.views()?.0, view, &latent);
-        let filled = py.detach(|| pool.install(filled)).map_err(raise)?;
+        let filled = on_threads(py, threads, || self.0.model.imputed(&data.views()?.0, view, &latent))?;
         let error = |accuracy: Option<Accuracy>| accuracy.map(|accuracy| accuracy.error);
         let (rows, cells) = (error(filled.rows_accuracy), error(filled.cells_accuracy));
         Ok((array(py, filled.values)?, rows, cells))
@@ -295,8 +289,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<(f64, f64)> {
         let data = Data::borrow(&parts, joined)?;
-        let pool = pool(threads)?;
-        let misfit = || {
+        on_threads(py, threads, || {
             let (views, _) = data.views()?;
             let (model, latent) = (&self.0.model, self.0.model.transform(&views)?);
             let mut total = (0.0, 0.0);
@@ -306,8 +299,7 @@ impl Model {
                 total.1 += misfit.square.iter().sum::<f64>();
             }
             Ok(total)
-        };
-        py.detach(|| pool.install(misfit)).map_err(raise)
+        })
     }
 
     /// `Σ w‖x − U v‖²` of the fit.
@@ -329,11 +321,9 @@ impl Model {
         provenance: &str,
         threads: usize,
     ) -> PyResult<(String, f64, f64)> {
-        let provenance =
-            serde_json::from_str(provenance).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let provenance = serde_json::from_str(provenance).map_err(value_error)?;
         let data = Data::borrow(&parts, joined)?;
-        let pool = pool(threads)?;
-        let page = || {
+        let (page, explanation) = on_threads(py, threads, || {
             let (views, _) = data.views()?;
             let explanation = self.0.explain(&views)?;
             let mut report = Report::new(&views, &self.0).explanation(&explanation).provenance(&provenance);
@@ -344,8 +334,7 @@ impl Model {
                 report = report.title(title);
             }
             Ok((report.render()?, explanation))
-        };
-        let (page, explanation) = py.detach(|| pool.install(page)).map_err(raise)?;
+        })?;
         let residuals = || explanation.residuals.iter().flatten();
         let error = residuals().map(|residual| residual.error).sum();
         Ok((page, error, residuals().map(|residual| residual.square).sum()))

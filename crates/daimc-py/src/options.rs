@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::error::raise;
+use crate::error::{raise, value_error};
 use crate::names;
 
 type Set = fn(Daimc, &Setting<'_, '_>) -> PyResult<Daimc>;
@@ -46,7 +46,7 @@ pub fn options() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 pub fn resolve(clusters: usize, seed: u64, given: &Bound<'_, PyDict>) -> PyResult<String> {
     let fit = apply(Daimc::new(clusters).seed(seed), given)?;
-    serde_json::to_string(fit.options()).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::to_string(fit.options()).map_err(value_error)
 }
 
 /// Sets the options in `given`, whose keys are names in Python.

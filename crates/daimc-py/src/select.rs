@@ -2,10 +2,10 @@
 
 use daimc::Daimc;
 use daimc::select::Select;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error::value_error;
 use crate::input::{Data, ViewInput};
 use crate::options::{self, Setting};
 use crate::watch::watched;
@@ -38,7 +38,6 @@ pub fn select(
         let select = Select::new(fit.stop(stop), clusters).resamples(resamples).hidden(hidden);
         Ok((select.run_with(&views, |step| progress.report((step.done, step.of)))?, alone))
     })?;
-    let selection =
-        serde_json::to_string(&selection).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let selection = serde_json::to_string(&selection).map_err(value_error)?;
     Ok((selection, alone))
 }

@@ -73,6 +73,16 @@ fn receive<Args: Send>(receiver: &mut Receiver<Args>) -> std::result::Result<Arg
     receiver.recv_timeout(PATIENCE)
 }
 
+/// Runs `work` on `threads` threads, without the GIL and without checks for signals.
+pub fn on_threads<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    let pool = pool(threads)?;
+    py.detach(|| pool.install(work)).map_err(crate::error::raise)
+}
+
 /// Creates the threads of one call. They are not kept for later calls: threads do not survive a fork.
 pub fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

@@ -169,10 +169,10 @@ def test_tables_in_another_order_give_the_same_result(gaps, kind):
             return pl.DataFrame({"who": ids[rows], **{name: x[name].to_numpy() for name in x.columns}})
         return x.rename_axis("who").reset_index()
 
-    everyone, some = np.arange(300), np.flatnonzero(mask[:, 1])
+    all_rows, some = np.arange(300), np.flatnonzero(mask[:, 1])
     options = {} if kind == "pandas" else {"id_column": "who"}
-    in_order = fit({"a": table(0, everyone), "b": table(1, some)}, **options)
-    shuffled = fit({"a": table(0, everyone), "b": table(1, rng.permutation(some))}, **options)
+    in_order = fit({"a": table(0, all_rows), "b": table(1, some)}, **options)
+    shuffled = fit({"a": table(0, all_rows), "b": table(1, rng.permutation(some))}, **options)
     same(in_order, shuffled)
     assert in_order.ids_.tolist() == ids.tolist() and in_order.view_names_ == ["a", "b"]
     assert in_order.feature_names("b")[:2] == ["f0", "f1"]
@@ -183,11 +183,11 @@ def test_tables_in_another_order_give_the_same_result(gaps, kind):
     # New tables may have another order of rows and of columns.
     new = {"a": table(0, both), "b": None}
     np.testing.assert_array_equal(in_order.instance_ids(new), ids[both])
-    np.testing.assert_array_equal(in_order.predict(new), in_order.predict({"a": table(0, everyone)})[both])
+    np.testing.assert_array_equal(in_order.predict(new), in_order.predict({"a": table(0, all_rows)})[both])
     columns = list(table(0, both).columns)
     backwards = {"a": table(0, both)[columns[::-1]]}
     np.testing.assert_array_equal(in_order.predict(backwards), in_order.predict(new))
-    completed = in_order.impute({"a": table(0, everyone), "b": table(1, some)})
+    completed = in_order.impute({"a": table(0, all_rows), "b": table(1, some)})
     assert type(completed["b"]) is type(table(1, some))
     assert completed["b"].shape[0] == 300
 

@@ -57,7 +57,7 @@ fn sections(
         Section::new("contributions", "Contribution of each view", heat::contributions(figures)),
         Section::new("truth", "Clusters and true classes", truth.unwrap_or_default()),
         Section::new("clinical", "Clinical data", clinical.map(clinical::section).unwrap_or_default()),
-        Section::new("missing", "What is missing where", presence::section(figures)),
+        Section::new("missing", "Missing data", presence::section(figures)),
         Section::new("reconstruction", "What the model explains", heat::reconstruction(figures)),
         Section::new("course", "Course of the fit", course::section(figures)),
         Section::new("methods", "Methods", methods::section(figures, fit) + &provenance::choices(fit)),
@@ -132,7 +132,7 @@ fn warning(fit: &Fit) -> String {
     let missingness = fit
         .missingness
         .warning()
-        .map(|warning| note(&warning, " See <a href=\"#missing\">what is missing where</a>."));
+        .map(|warning| note(&warning, " See the section <a href=\"#missing\">Missing data</a>."));
     let significance = fit.significance.and_then(|found| found.warning()).map(|warning| note(&warning, ""));
     missingness.into_iter().chain(significance).collect()
 }
