@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_that_of_the_first_column_that_knows_one() {
+    fn the_time_is_the_first_known_value() {
         let (death, visit) =
             (Column::new("death", ["5", "NA", "NA"]), Column::new("visit", ["9", "7", "NA"]));
         let event = Column::new("status", ["Dead", "alive", "0"]);
