@@ -93,7 +93,7 @@ def test_objects_are_numbers_or_refused_by_cell(easy):
     broken[4, 2] = "high"
     with refused(TypeError, "view 'view0'", "row 4", "column 2", "'high'"):
         fit([broken, views[1]])
-    with refused(TypeError, "view 'view0'", "not numbers"):
+    with refused(TypeError, "view 'view0'", "not numeric"):
         fit([np.full((300, 2), "1.0"), views[1]])
     with refused(TypeError, "view 'a'", "column 'sex'"):
         fit({"a": pd.DataFrame({"x": views[0][:, 0], "sex": pd.Categorical(["f", "m"] * 150)})})
