@@ -1,9 +1,9 @@
-"""Compares what daimc read from mutated files with what the libraries that write such files read from them.
+"""Compares the values that daimc read from mutated files with those that reference libraries read.
 
     daimc-fuzz --cases 200000 --dump FOLDER
     python compare.py FOLDER
 
-Where both read a file, shape and values must be the same. Prints counts for each reader; exits with 1 if anything differs.
+If both read a file, shape and values must be the same. Prints counts for each reader; exits with 1 if anything differs.
 """
 
 import gzip
@@ -29,7 +29,7 @@ MISSING = ["", "NA", "NaN", "N/A", "#N/A", "<NA>", "null", "none", "-", ".", "?"
 
 
 class Other(Exception):
-    """The library reads such files in another way, or not at all: there is nothing to compare."""
+    """The library reads such files differently or not at all, so there is nothing to compare."""
 
 
 def matrix(values):
@@ -65,14 +65,14 @@ def read_mat(path, case):
 def read_mtx(path, case):
     data = path.read_bytes()
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    # Of 1e308 in a matrix of integers, scipy takes the 1 and leaves the rest.
+    # In a matrix of integers, scipy reads 1e308 as 1.
     if b"integer" in data.split(b"\n")[0] and set(data.split(b"\n", 1)[1]) - set(b"0123456789 \t\r\n%-"):
         raise Other
     return dense(scipy.io.mmread(io.BytesIO(data)))
 
 
 def read_parquet(path, case):
-    # The file as it is, without what pandas says about its index.
+    # The raw file, ignoring the index metadata of pandas.
     table = pq.ParquetFile(path).read()
     if case["features"] is None or len(set(table.column_names)) < len(table.column_names):
         raise Other
@@ -82,7 +82,7 @@ def read_parquet(path, case):
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
                 or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
             raise Other
-        # Whole numbers of 8 and 16 bits are stored in 32, of which Arrow takes the lowest, whatever the others are.
+        # Integers of 8 and 16 bits are stored in 32 bits, of which Arrow ignores the upper ones.
         if pa.types.is_integer(column.type) and column.type.bit_width < 32:
             raise Other
         columns.append([np.nan if value is None else float(value) for value in column.to_pylist()])
@@ -95,7 +95,7 @@ def read_text(path, case):
         data = gzip.decompress(data)
     elif data[:4] == b"\x28\xb5\x2f\xfd":
         data = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
-    # What stands where is for daimc to tell; pandas is asked for the values of those columns.
+    # The layout is that found by daimc; pandas reads the values of these columns.
     text = data.decode().removeprefix("\ufeff")
     separators = [separator for separator in "\t,;|" if separator in text.split("\n")[-2 if text.endswith("\n") else -1]]
     if len(separators) != 1 or "#" in text or case["features"] is None:
@@ -114,15 +114,15 @@ READERS = dict(npy=read_npy, npz=read_npz, mat=read_mat, mtx=read_mtx, parquet=r
 def same(ours, theirs):
     if ours.shape != theirs.shape:
         return False
-    # Sums of entries for the same place depend on their order.
+    # Sums of duplicate entries depend on their order.
     close = np.isclose(ours, theirs, rtol=1e-12, atol=0, equal_nan=True)
     return bool(np.all(close | (ours == theirs)))
 
 
 def check(folder, case):
-    """None where there is nothing to compare, else whether the values are the same."""
+    """Whether the values are the same; None if there is nothing to compare."""
     try:
-        # A mutant may ask for terabytes or for ever.
+        # A mutant may need terabytes, or never finish.
         signal.alarm(5)
         theirs = np.asarray(READERS[case["reader"]](folder / case["file"], case), dtype="f8")
     except (Exception, RecursionError):
@@ -137,7 +137,7 @@ def check(folder, case):
 
 
 def checked(cases):
-    """Checks cases in a process of its own, because the other libraries may crash; stops at the case on which one does."""
+    """Checks cases in a separate process, because the libraries may crash. Stops at the first crash."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Writes the corpus: small files of every format, by the libraries that people use.
+"""Writes the corpus: small files of every format, written by the common libraries.
 
     python make_corpus.py crates/daimc-fuzz/corpus
 
@@ -212,7 +212,7 @@ def config():
 
 
 def tables():
-    """Arrow, spreadsheets, GCT, and what texts are packed in."""
+    """Arrow, spreadsheets, GCT, and compressed text."""
     frame = pd.DataFrame([[1.5, 2.0], [-3.0, None]], index=["s0", "s1"], columns=["x", "y"])
     named = pa.table(dict(id=["s0", "s1"], x=[1.5, 2.0], y=[1, None]))
     for codec in ("uncompressed", "lz4", "zstd"):

@@ -1,7 +1,7 @@
-//! p-values of many tests.
+//! Adjustment of p-values for multiple testing.
 
-/// p-values adjusted by Benjamini and Hochberg: those below a threshold have, among them, that share of false discoveries at
-/// most, on average.
+/// Adjusts p-values by the Benjamini–Hochberg procedure: among the tests with an adjusted p-value below a threshold, the
+/// expected share of false discoveries is at most that threshold.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[b].total_cmp(&p[a]));

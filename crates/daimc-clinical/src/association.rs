@@ -1,4 +1,4 @@
-//! Whether a column has to do with the clusters.
+//! Tests of association between columns and clusters.
 
 use serde::Serialize;
 
@@ -8,59 +8,59 @@ use crate::contingency::Contingency;
 use crate::ranks::kruskal_wallis;
 use crate::{Error, Result};
 
-/// Categories that a column may have; beyond, it is a text.
+/// The maximum number of categories. A column with more is free text.
 const LEVELS: usize = 20;
-/// Instances of which a value must be known.
+/// The minimum number of instances with a known value.
 const LEAST: usize = 5;
 
-/// What was found about the columns of a table.
+/// The associations of the columns of a table with the clusters.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Associations {
-    /// One for each column that could be tested, in the order of the table.
+    /// A test for each column that could be tested, in the order of the table.
     pub tests: Vec<Test>,
-    /// The others.
+    /// The columns that could not be tested.
     pub left_out: Vec<LeftOut>,
 }
 
 /// A column and its association with the clusters.
 #[derive(Clone, Debug, Serialize)]
 pub struct Test {
-    /// The column.
+    /// The name of the column.
     pub column: String,
-    /// How it was tested.
+    /// The test.
     pub test: TestKind,
-    /// Instances of which its value is known.
+    /// The number of instances with a known value.
     pub instances: usize,
     /// χ² or H.
     pub statistic: f64,
-    /// The degrees of freedom of the statistic; none for tests that use no distribution of it.
+    /// The degrees of freedom of the statistic; none for tests that do not use its distribution.
     pub freedom: Option<usize>,
-    /// The probability of an association as strong by chance.
+    /// The p-value: the probability of an association at least as strong under independence.
     pub p: f64,
-    /// The same, adjusted for the number of columns by Benjamini and Hochberg.
+    /// The p-value adjusted for the number of columns by the Benjamini–Hochberg procedure.
     pub p_adjusted: f64,
-    /// How strong the association is, from 0 to 1: Cramér's V for categories, ε² = H / (n - 1) for numbers.
+    /// The effect size, from 0 to 1: Cramér's V for categories, ε² = H / (n - 1) for numbers.
     pub effect: f64,
-    /// What the values are in each cluster.
+    /// The values by cluster.
     pub breakdown: Breakdown,
 }
 
-/// The tests.
+/// The kinds of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestKind {
-    /// Pearson's χ² test, of categories.
+    /// Pearson's χ² test, for categories.
     ChiSquared,
-    /// Fisher's exact test, of two categories and two clusters with small counts.
+    /// Fisher's exact test, for two categories and two clusters with small counts.
     Fisher,
-    /// The χ² of permutations, of categories with small counts.
+    /// A permutation test of χ², for categories with small counts.
     Permutation,
-    /// Kruskal and Wallis, of numbers.
+    /// The Kruskal–Wallis test, for numbers.
     KruskalWallis,
 }
 
 impl TestKind {
-    /// Its name for people.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::ChiSquared => "χ²",
@@ -70,7 +70,7 @@ impl TestKind {
         }
     }
 
-    /// Its name in tables.
+    /// Its name in output files.
     pub fn key(self) -> &'static str {
         match self {
             Self::ChiSquared => "chi-squared",
@@ -81,17 +81,17 @@ impl TestKind {
     }
 }
 
-/// The values of a column in each cluster.
+/// The values of a column by cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Breakdown {
-    /// For each cluster the lower quartile, the median and the upper quartile; none where no value is known.
+    /// For each cluster the lower quartile, the median and the upper quartile; none if no value is known.
     Quartiles(Vec<Option<[f64; 3]>>),
-    /// The levels, and for each cluster how many of its instances have each.
+    /// The number of instances of each cluster with each level.
     Counts {
-        /// Their names.
+        /// The names of the levels.
         levels: Vec<String>,
-        /// By cluster, then by level.
+        /// The counts by cluster, then by level.
         counts: Vec<Vec<usize>>,
     },
 }
@@ -99,16 +99,16 @@ pub enum Breakdown {
 /// A column that was not tested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// The column.
+    /// The name of the column.
     pub column: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Tests each column for an association with the clusters. Instances of which its value is not known are left out.
+/// Tests each column for an association with the clusters, over the instances whose value is known.
 ///
 /// # Errors
-/// When a column does not have one value for each instance.
+/// If the number of values of a column is not the number of instances.
 pub fn associations(columns: &[Column], clusters: &[usize]) -> Result<Associations> {
     let mut found = Associations::default();
     let count = clusters.iter().max().map_or(0, |most| most + 1);
@@ -143,8 +143,8 @@ fn test(column: &Column, clusters: &[usize], count: usize) -> Result<Test, Strin
                 .collect();
             enough(known.len())?;
             let (numbers, groups): (Vec<f64>, Vec<usize>) = known.into_iter().unzip();
-            let (statistic, freedom, p) =
-                kruskal_wallis(&numbers, &groups).ok_or("the same in all clusters, or known in one only")?;
+            let (statistic, freedom, p) = kruskal_wallis(&numbers, &groups)
+                .ok_or("the same value in all instances, or known in one cluster only")?;
             Ok(Test {
                 column: column_name,
                 test: TestKind::KruskalWallis,
@@ -207,8 +207,8 @@ fn quartiles(numbers: &[f64], groups: &[usize], count: usize) -> Vec<Option<[f64
     let quartiles = |mut own: Vec<f64>| {
         own.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            let place = share * (own.len() - 1) as f64;
-            let (low, part) = (place.floor() as usize, place.fract());
+            let position = share * (own.len() - 1) as f64;
+            let (low, part) = (position.floor() as usize, position.fract());
             own[low] + part * (own[(low + 1).min(own.len() - 1)] - own[low])
         };
         (!own.is_empty()).then(|| [at(0.25), at(0.5), at(0.75)])

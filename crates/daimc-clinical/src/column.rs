@@ -1,8 +1,8 @@
-//! A column of a clinical table, and what kind of values it holds.
+//! Columns of a clinical table and the types of their values.
 
 use std::collections::BTreeMap;
 
-/// Words for a value that is not known.
+/// Texts that stand for an unknown value.
 const UNKNOWN: [&str; 12] = [
     "",
     "na",
@@ -18,10 +18,10 @@ const UNKNOWN: [&str; 12] = [
     "not reported",
 ];
 
-/// Whole numbers of so many different values, at most, are codes of categories: 0 and 1, or grades from 1 to 5.
+/// Numbers with at most this many different values are codes of categories, such as 0 and 1 or grades from 1 to 5.
 const CODES: usize = 5;
 
-/// A column: its name, and for each instance its value, if it is known.
+/// A column: its name, and the value of each instance, if known.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// The name.
@@ -30,23 +30,23 @@ pub struct Column {
     pub values: Vec<Option<String>>,
 }
 
-/// Values as they are tested.
+/// Values parsed for a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Values {
-    /// NaN where unknown.
+    /// Numbers; NaN for unknown values.
     Numbers(Vec<f64>),
-    /// For each instance the place of its level.
+    /// The names of the levels, and the index of each instance's level.
     Categories { levels: Vec<String>, of: Vec<Option<usize>> },
 }
 
 impl Column {
-    /// A column of texts. Those that are empty or say that nothing is known (`NA`, `null`, `[Not Available]`, …) are unknown.
+    /// Creates a column of texts. Empty texts and texts such as `NA`, `null` or `[Not Available]` are unknown values.
     pub fn new<S: Into<String>>(name: impl Into<String>, values: impl IntoIterator<Item = S>) -> Self {
         let values = values.into_iter().map(Into::into).map(Some);
         Self { name: name.into(), values: values.collect() }.with_unknown()
     }
 
-    /// The same with values that say that nothing is known taken for unknown.
+    /// Replaces texts that stand for an unknown value by `None`.
     #[must_use]
     pub fn with_unknown(mut self) -> Self {
         for value in &mut self.values {

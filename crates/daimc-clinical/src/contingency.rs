@@ -1,4 +1,4 @@
-//! Tables of counts: whether rows and columns are independent.
+//! Contingency tables: tests of independence of rows and columns.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -6,11 +6,11 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::gamma::{chi_squared_tail, ln_factorial};
 
-/// Permutations that a p-value is made of, at most and at least.
+/// The maximum and minimum number of permutations.
 const PERMUTATIONS: [usize; 2] = [9_999, 999];
-/// Instances times permutations, at most.
+/// The maximum of instances × permutations.
 const WORK: usize = 200_000_000;
-/// Probabilities that differ by less are the same.
+/// The relative difference below which probabilities are considered equal.
 const SAME: f64 = 1e-7;
 
 /// Counts of pairs of levels, without empty rows and columns.
@@ -34,7 +34,7 @@ impl Contingency {
         Self { pairs, counts, rows, columns }
     }
 
-    /// Rows and columns.
+    /// The numbers of rows and columns.
     pub fn shape(&self) -> (usize, usize) {
         (self.rows.len(), self.columns.len())
     }
@@ -61,22 +61,22 @@ impl Contingency {
         (0..height).map(|i| (0..width).map(|j| term(i, j)).sum::<f64>()).sum()
     }
 
-    /// Pearson's χ², its degrees of freedom, and the probability of a larger one by chance.
+    /// Pearson's χ², its degrees of freedom, and its p-value.
     pub fn chi_squared(&self) -> (f64, usize, f64) {
         let (height, width) = self.shape();
         let (statistic, freedom) = (self.statistic(&self.counts), (height - 1) * (width - 1));
         (statistic, freedom, chi_squared_tail(statistic, freedom))
     }
 
-    /// From 0, independent, to 1, each row in one column or the reverse: Cramér's V.
+    /// Cramér's V, from 0 (independence) to 1 (each row in a single column, or the reverse).
     pub fn cramers_v(&self) -> f64 {
         let (height, width) = self.shape();
         let least = height.min(width) - 1;
         (self.statistic(&self.counts) / (self.pairs.len() * least) as f64).sqrt()
     }
 
-    /// Fisher's exact test of a table of two rows and two columns, two-sided: the probability of tables with the same sums that are
-    /// no likelier than this one.
+    /// The p-value of the two-sided Fisher's exact test of a 2 × 2 table: the probability of the tables with the same margins that
+    /// are at most as likely as this one.
     pub fn fisher(&self) -> f64 {
         let [[a, _], [_, _]] =
             [[self.counts[0][0], self.counts[0][1]], [self.counts[1][0], self.counts[1][1]]];
@@ -88,8 +88,8 @@ impl Contingency {
         all.map(probability).filter(|p| *p <= own).sum::<f64>().min(1.0)
     }
 
-    /// The share of random permutations of one side, this one among them, that have a χ² as large. The draws are the same at every
-    /// call.
+    /// The p-value of a permutation test: the share of random permutations, including the identity, with a χ² at least as large.
+    /// The permutations are deterministic.
     pub fn permutation(&self) -> f64 {
         let (height, width) = self.shape();
         let draws = (WORK / self.pairs.len()).clamp(PERMUTATIONS[1], PERMUTATIONS[0]);
@@ -108,7 +108,7 @@ impl Contingency {
     }
 }
 
-/// For each level its place among those that occur.
+/// For each level its index among the levels that occur.
 fn ranks(levels: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
     let mut occurs = vec![false; levels.clone().max().map_or(0, |most| most + 1)];
     levels.for_each(|level| occurs[level] = true);

@@ -1,6 +1,6 @@
-//! The tails of the χ² distribution, through the incomplete gamma function.
+//! The tail of the χ² distribution, from the incomplete gamma function.
 
-/// Coefficients of Lanczos' approximation of Γ for g = 7.
+/// Coefficients of the Lanczos approximation of Γ for g = 7.
 const LANCZOS: [f64; 9] = [
     0.999_999_999_999_809_9,
     676.520_368_121_885_1,
@@ -14,7 +14,8 @@ const LANCZOS: [f64; 9] = [
 ];
 const G: f64 = 7.0;
 
-/// Terms of a series or of a continued fraction, at most. Both end much earlier but for thousands of degrees of freedom.
+/// The maximum number of terms of the series and of the continued fraction. Both converge much earlier, except for thousands of
+/// degrees of freedom.
 const MOST: usize = 100_000;
 
 /// ln Γ(x) for x > 0.
@@ -34,7 +35,7 @@ pub(crate) fn ln_factorial(n: usize) -> f64 {
     ln_gamma(n as f64 + 1.0)
 }
 
-/// The probability that a variable with a χ² distribution of so many degrees of freedom exceeds `x`.
+/// The probability that a χ²-distributed variable with `freedom` degrees of freedom exceeds `x`.
 pub(crate) fn chi_squared_tail(x: f64, freedom: usize) -> f64 {
     if x <= 0.0 {
         return 1.0;
@@ -42,8 +43,8 @@ pub(crate) fn chi_squared_tail(x: f64, freedom: usize) -> f64 {
     upper(freedom as f64 / 2.0, x / 2.0)
 }
 
-/// Q(a, x) = Γ(a, x) / Γ(a): below a + 1 by the series of P = 1 - Q, above by the continued fraction of Lentz, each where it
-/// converges fast and loses no digits.
+/// Q(a, x) = Γ(a, x) / Γ(a): for x < a + 1 from the series of P = 1 - Q, otherwise from the continued fraction by Lentz's method.
+/// Each converges fast and without cancellation in its range.
 fn upper(a: f64, x: f64) -> f64 {
     let front = (a * x.ln() - x - ln_gamma(a)).exp();
     if x < a + 1.0 {

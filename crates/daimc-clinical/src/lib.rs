@@ -1,8 +1,8 @@
-//! What clusters have to do with clinical data.
+//! Associations of clusters with clinical data.
 //!
-//! [`associations`] tests every column of a table against clusters: Kruskal–Wallis for numbers; for categories Pearson's χ², or,
-//! where counts are too small for it, Fisher's exact test or a permutation test. [`survival`] draws Kaplan–Meier curves, one for each
-//! cluster, and compares them by the log-rank test.
+//! [`associations`] tests every column of a table for an association with the clusters: Kruskal–Wallis for numbers; for categories
+//! Pearson's χ² or, if counts are small, Fisher's exact test or a permutation test. [`survival`] estimates a Kaplan–Meier curve for
+//! each cluster, and compares them by the log-rank test.
 //!
 //! ```
 //! use daimc_clinical::{Column, associations};
@@ -29,37 +29,37 @@ pub use association::{Associations, Breakdown, LeftOut, Test, TestKind, associat
 pub use column::Column;
 pub use survival::{Curve, Followup, Step, Survival, survival};
 
-/// What can be wrong with the input.
+/// Errors of the input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is not one value for each instance.
+    /// The number of values is not the number of instances.
     #[error("{what} has {found} values, but there are {expected} instances")]
     Length {
-        /// What has another length.
+        /// The values of wrong length.
         what: String,
-        /// How many values there should be.
+        /// The number of instances.
         expected: usize,
-        /// How many there are.
+        /// The number of values.
         found: usize,
     },
-    /// A time of follow-up is not a number, or negative.
+    /// A follow-up time is not a number, or negative.
     #[error("the time {value:?} of column {column:?} is not a number of at least 0")]
     Time {
-        /// The column.
+        /// The name of the column.
         column: String,
-        /// What stands there.
+        /// The value.
         value: String,
     },
-    /// An event is neither one nor none.
+    /// An event indicator has an unknown value.
     #[error(
         "the event {value:?} of column {column:?} is not one of 1, true, yes, dead, deceased, event or 0, false, no, \
          alive, living, censored"
     )]
     Event {
-        /// The column.
+        /// The name of the column.
         column: String,
-        /// What stands there.
+        /// The value.
         value: String,
     },
     /// No instance has both a time and an event.

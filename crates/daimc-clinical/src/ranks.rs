@@ -1,14 +1,13 @@
-//! The test of Kruskal and Wallis: whether numbers are larger in some groups than in others.
+//! The Kruskal–Wallis test: whether numbers tend to be larger in some groups than in others.
 
 use crate::gamma::chi_squared_tail;
 
-/// H, corrected for ties, its degrees of freedom, and the probability of a larger one by chance. Nothing where there is but one
-/// group, or all numbers are the same.
+/// H, corrected for ties, its degrees of freedom, and its p-value. `None` if there is only one group, or all numbers are equal.
 pub(crate) fn kruskal_wallis(numbers: &[f64], groups: &[usize]) -> Option<(f64, usize, f64)> {
     let n = numbers.len() as f64;
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
-    // For each group its size and the sum of its ranks, in which equal numbers share the mean of theirs.
+    // The size and the rank sum of each group. Ties get their mean rank.
     let mut sums = vec![(0_usize, 0.0); groups.iter().max()? + 1];
     let (mut start, mut ties) = (0, 0.0);
     while start < order.len() {

@@ -1,4 +1,4 @@
-//! Survival by cluster: the estimator of Kaplan and Meier, and the log-rank test.
+//! Survival by cluster: the Kaplan–Meier estimator and the log-rank test.
 
 use serde::Serialize;
 
@@ -6,19 +6,19 @@ use crate::column::Column;
 use crate::gamma::chi_squared_tail;
 use crate::{Error, Result};
 
-/// The 97.5th percentile of the normal distribution: intervals are of 95 %.
+/// The 97.5th percentile of the normal distribution, for 95 % confidence intervals.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// How long each instance was observed, and whether it ended with an event (else it is censored); none where that is not known.
+/// The follow-up time of each instance, and whether it ended with an event (otherwise it is censored); none if unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Followup(pub Vec<Option<(f64, bool)>>);
 
 impl Followup {
-    /// From columns of a table: the time is the first of several columns that is known, as the days to death or else to the last
-    /// visit.
+    /// Reads follow-up data from columns of a table. The time is the first known value among several columns, such as the days to
+    /// death or else to the last visit.
     ///
     /// # Errors
-    /// When a time is not a number of at least 0, when an event is neither one nor none, and when no instance has both.
+    /// If a time is not a number of at least 0, if an event indicator has an unknown value, or if no instance has both.
     pub fn from_columns(times: &[&Column], event: &Column) -> Result<Self> {
         let time = |i: usize| -> Result<Option<f64>> {
             let Some((column, text)) = times.iter().find_map(|own| Some((own, own.values[i].as_ref()?)))
@@ -57,52 +57,52 @@ fn is_event(text: &str) -> Option<bool> {
 /// Survival by cluster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Survival {
-    /// One for each cluster.
+    /// The curve of each cluster.
     pub curves: Vec<Curve>,
-    /// The χ² of the log-rank test; none where there are not two clusters with instances at risk, or no event.
+    /// The χ² of the log-rank test; none without events, or with fewer than two clusters with instances at risk.
     pub statistic: Option<f64>,
     /// Its degrees of freedom.
     pub freedom: usize,
-    /// The probability of differences as large by chance.
+    /// Its p-value.
     pub p: Option<f64>,
 }
 
-/// The curve of Kaplan and Meier of one cluster.
+/// The Kaplan–Meier curve of a cluster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Curve {
-    /// Instances with a time and an event.
+    /// The number of instances with follow-up data.
     pub instances: usize,
-    /// Events among them.
+    /// The number of events.
     pub events: usize,
-    /// The time at which half are left; none where more than half are.
+    /// The median survival time; none if it is not reached.
     pub median: Option<f64>,
-    /// One for each time at which somebody leaves, in increasing order.
+    /// A step for each time with an event or a censored instance, in increasing order.
     pub steps: Vec<Step>,
 }
 
-/// What happens at one time.
+/// A step of a Kaplan–Meier curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// The time.
     pub time: f64,
-    /// Instances that are observed until then.
+    /// The number of instances at risk just before this time.
     pub at_risk: usize,
-    /// Events at this time.
+    /// The number of events at this time.
     pub events: usize,
-    /// Instances that are censored at this time.
+    /// The number of instances censored at this time.
     pub censored: usize,
-    /// The estimated share that survives this time.
+    /// The estimated probability of surviving this time.
     pub survival: f64,
-    /// The lower end of its interval of 95 %, by Greenwood's variance of ln(-ln S).
+    /// The lower end of its 95 % confidence interval, from Greenwood's variance of ln(-ln S).
     pub lower: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub upper: f64,
 }
 
-/// Curves of Kaplan and Meier for each cluster, and the log-rank test of their difference.
+/// Estimates a Kaplan–Meier curve for each cluster, and tests their difference with the log-rank test.
 ///
 /// # Errors
-/// When there is not one follow-up for each instance.
+/// If the number of follow-ups is not the number of instances.
 pub fn survival(followup: &Followup, clusters: &[usize]) -> Result<Survival> {
     if followup.0.len() != clusters.len() {
         let (expected, found) = (clusters.len(), followup.0.len());
@@ -126,7 +126,7 @@ pub fn survival(followup: &Followup, clusters: &[usize]) -> Result<Survival> {
     })
 }
 
-/// S(t) = Π (1 - d / n) over the times of events up to t; times come in increasing order.
+/// S(t) = Π (1 - d / n) over the times of events up to t; times are in increasing order.
 fn kaplan_meier(times: &[(f64, bool)]) -> Curve {
     let (mut steps, mut survival, mut variance) = (Vec::new(), 1.0_f64, 0.0);
     let mut rest = times;
@@ -137,7 +137,7 @@ fn kaplan_meier(times: &[(f64, bool)]) -> Curve {
         let (n, d) = (at_risk as f64, events as f64);
         survival *= 1.0 - d / n;
         variance += d / (n * (n - d));
-        // Where nobody is left, or nobody has gone, there is no interval.
+        // The interval is undefined for S = 0 and S = 1.
         let bounds = |sign: f64| {
             let log = survival.ln();
             if log == 0.0 || !log.is_finite() {
@@ -153,13 +153,13 @@ fn kaplan_meier(times: &[(f64, bool)]) -> Curve {
     Curve {
         instances: times.len(),
         events: times.iter().filter(|(_, event)| *event).count(),
-        // Products of fractions that should be a half may end just above it.
+        // By rounding, a product that is exactly a half may be slightly larger.
         median: steps.iter().find(|step| step.survival <= 0.5 + 1e-12).map(|step| step.time),
         steps,
     }
 }
 
-/// (O - E)ᵀ V⁻¹ (O - E) over all but one of the groups that are ever at risk, and how many those are.
+/// (O - E)ᵀ V⁻¹ (O - E) over all but one of the groups with instances at risk, and the number of these, the degrees of freedom.
 fn log_rank(groups: &[Vec<(f64, bool)>]) -> Option<(f64, usize)> {
     let mut times: Vec<f64> =
         groups.iter().flatten().filter(|(_, event)| *event).map(|(time, _)| *time).collect();
@@ -193,7 +193,7 @@ fn log_rank(groups: &[Vec<(f64, bool)>]) -> Option<(f64, usize)> {
     Some((excess.iter().zip(solved).map(|(a, b)| a * b).sum(), freedom))
 }
 
-/// The solution of a small system of equations; none where it has no single one.
+/// Solves a small system of linear equations; `None` if it is singular.
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     let largest = matrix.iter().flatten().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_that_of_the_first_column_that_knows_one() {
+    fn the_time_is_the_first_known_value() {
         let (death, visit) =
             (Column::new("death", ["5", "NA", "NA"]), Column::new("visit", ["9", "7", "NA"]));
         let event = Column::new("status", ["Dead", "alive", "0"]);

@@ -1,4 +1,4 @@
-//! Starts workers, watches over them, and sums up.
+//! Starts and monitors the workers, and sums their counts.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -11,8 +11,7 @@ use std::time::Duration;
 use crate::Arguments;
 use crate::worker::{Count, keep};
 
-/// A worker that says nothing for so long hangs. It says something twice a second, but on a busy machine it may have to wait
-/// for its turn.
+/// A worker without output for this long hangs. It reports twice a second, but may be delayed on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts by target.
@@ -30,14 +29,7 @@ pub fn run(arguments: &Arguments, scratch: &Path) -> Result<u64, String> {
     let mut total = Counts::new();
     for worker in workers {
         let counts = worker.join().map_err(|_| "a thread panicked")??;
-        for (name, count) in counts {
-            let sum = total.entry(name).or_default();
-            sum.cases += count.cases;
-            sum.read += count.read;
-            sum.findings += count.findings;
-            sum.slowest = sum.slowest.max(count.slowest);
-            sum.memory = sum.memory.max(count.memory);
-        }
+        add(&mut total, counts);
     }
     print(&total);
     let findings = total.values().map(|count| count.findings).sum();
@@ -47,7 +39,7 @@ pub fn run(arguments: &Arguments, scratch: &Path) -> Result<u64, String> {
     Ok(findings)
 }
 
-/// Runs one worker; one that died or hangs is a finding, and another takes its place.
+/// Runs one worker. A worker that died or hangs is a finding, and is replaced by another.
 fn watch(program: &PathBuf, arguments: &Arguments, number: u64, scratch: &Path) -> Result<Counts, String> {
     let mut total = Counts::new();
     let begun = std::time::Instant::now();
@@ -61,7 +53,7 @@ fn watch(program: &PathBuf, arguments: &Arguments, number: u64, scratch: &Path) 
         std::fs::create_dir_all(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
         let mut command = Command::new(program);
         command.arg("--worker").arg(number.to_string()).arg("--scratch").arg(scratch);
-        // Another attempt takes other cases, not the one that ended the first.
+        // Another attempt runs other cases, not the one that ended the previous attempt.
         command.arg("--seed").arg((arguments.seed + 1_000_003 * attempt).to_string());
         command.args(["--seconds", &left.to_string(), "--cases", &cases.to_string()]);
         command.arg("--findings").arg(&arguments.findings);
@@ -75,7 +67,7 @@ fn watch(program: &PathBuf, arguments: &Arguments, number: u64, scratch: &Path) 
             .stdout(Stdio::piped())
             .stdin(Stdio::null())
             .spawn()
-            .map_err(|error| format!("a worker cannot be started: {error}"))?;
+            .map_err(|error| format!("cannot start a worker: {error}"))?;
         let lines = lines_of(&mut child);
         let mut counts = Counts::new();
         let hangs = loop {
@@ -94,7 +86,7 @@ fn watch(program: &PathBuf, arguments: &Arguments, number: u64, scratch: &Path) 
         }
         let status = child.wait().map_err(|error| error.to_string())?;
         if status.code() == Some(2) && counts.is_empty() {
-            return Err("a worker refused to work".into());
+            return Err("a worker failed to start".into());
         }
         if hangs || !status.success() {
             let reading = std::fs::read_to_string(scratch.join("reading")).unwrap_or_default();
@@ -105,19 +97,18 @@ fn watch(program: &PathBuf, arguments: &Arguments, number: u64, scratch: &Path) 
             keep(&arguments.findings, &mutant, &format!("{target}-{what}-{number}-{attempt}"))?;
             counts.entry(target.into_owned()).or_default().findings += 1;
         }
-        for (name, count) in counts {
-            let sum = total.entry(name).or_default();
-            sum.cases += count.cases;
-            sum.read += count.read;
-            sum.findings += count.findings;
-            sum.slowest = sum.slowest.max(count.slowest);
-            sum.memory = sum.memory.max(count.memory);
-        }
+        add(&mut total, counts);
     }
     Ok(total)
 }
 
-/// What a worker prints, line by line.
+fn add(total: &mut Counts, counts: Counts) {
+    for (name, count) in counts {
+        total.entry(name).or_default().add(&count);
+    }
+}
+
+/// The lines that a worker prints.
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = channel();
     if let Some(out) = child.stdout.take() {
@@ -146,11 +137,7 @@ fn print(counts: &Counts) {
     let mut sum = Count::default();
     for (name, count) in counts {
         row(name, count);
-        sum.cases += count.cases;
-        sum.read += count.read;
-        sum.findings += count.findings;
-        sum.slowest = sum.slowest.max(count.slowest);
-        sum.memory = sum.memory.max(count.memory);
+        sum.add(count);
     }
     row("all", &sum);
 }

@@ -1,4 +1,4 @@
-//! Mutants that are still read, and what was read, for a comparison with the libraries that write such files.
+//! Readable mutants with their values, for a comparison with reference libraries.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::target::{How, Target, values};
 use daimc_io::Table;
 
-/// Larger tables are not worth the disk.
+/// The maximum number of values of a table in the dump, which limits disk use.
 const LARGEST: usize = 1 << 16;
 
-/// A folder of mutants with a list of what they hold.
+/// A folder of mutants with a list of their values.
 pub struct Dump {
     folder: PathBuf,
     list: BufWriter<File>,
@@ -29,7 +29,7 @@ impl Dump {
         begun().map_err(|error: std::io::Error| format!("{}: {error}", folder.display()))
     }
 
-    /// Adds a mutant that was read as by default.
+    /// Adds a mutant that was read with the default options.
     pub fn add(&mut self, target: &Target, bytes: &[u8], how: How, table: &Table) -> Result<(), String> {
         let size = table.rows.saturating_mul(table.columns);
         if target.name == "names" || size > LARGEST {
@@ -40,7 +40,7 @@ impl Dump {
             let ending = ending.rsplit_once("case").map_or("", |(_, ending)| ending);
             let file = format!("{}{ending}", self.count);
             fs::write(self.folder.join(&file), bytes)?;
-            // NaN and infinity are no numbers of JSON.
+            // As bits, since JSON has neither NaN nor infinity.
             let bits: Vec<String> =
                 values(table).iter().map(|value| format!("{:016x}", value.to_bits())).collect();
             let line = json!({

@@ -1,4 +1,5 @@
-//! What a payload is wrapped in. Without the sums and lengths of its envelope, hardly a mutant would be looked at.
+//! Container formats. The payload is mutated and wrapped again with valid checksums and lengths, without which readers would
+//! reject nearly every mutant at once.
 
 use std::io::{Cursor, Read, Write};
 
@@ -10,24 +11,24 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use daimc_fuzz::Random;
 
-/// A seed taken out of its envelope.
+/// A seed without its container.
 pub enum Envelope {
-    /// gzip around all of it.
+    /// The content of a gzip file.
     Gzip(Vec<u8>),
-    /// Zstandard around all of it.
+    /// The content of a Zstandard file.
     Zstandard(Vec<u8>),
     /// The files of an archive.
     Zip(Vec<(String, Vec<u8>)>),
-    /// A header of 128 bytes, and elements of which each is compressed.
+    /// The 128-byte header and the elements, which are compressed separately.
     Mat(Vec<u8>, Vec<Vec<u8>>),
-    /// A header with its length before it, and what follows.
+    /// The header, which is preceded by its length, and the tensors.
     SafeTensors(Vec<u8>, Vec<u8>),
-    /// A description of the file at its end, with its length after it; pages before it.
+    /// The pages and the footer, which is followed by its length.
     Parquet(Vec<u8>, Vec<u8>),
 }
 
 impl Envelope {
-    /// Opens a seed; `None` where it is not wrapped in anything.
+    /// Unwraps a seed; `None` if it has no container.
     pub fn open(seed: &[u8]) -> Option<Self> {
         if seed.starts_with(&[0x1f, 0x8b]) {
             let mut inner = Vec::new();
@@ -75,14 +76,14 @@ impl Envelope {
         header.starts_with(b"{").then(|| Self::SafeTensors(header.to_vec(), tensors.to_vec()))
     }
 
-    /// The file with some part of its payload changed by `change`.
+    /// Wraps the payload again after `change` has changed one part of it.
     pub fn wrap(&self, random: &mut Random, change: impl Fn(&mut Vec<u8>, &mut Random)) -> Vec<u8> {
         let changed = |part: &[u8], random: &mut Random| {
             let mut part = part.to_vec();
             change(&mut part, random);
             part
         };
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         match self {
             Self::Gzip(inner) => {
                 let mut out = GzEncoder::new(Vec::new(), Compression::fast());

@@ -1,4 +1,4 @@
-//! Changes to files, for whoever wants to read what came of them.
+//! Mutations of bytes, for fuzzing file readers.
 
 mod mutate;
 mod random;

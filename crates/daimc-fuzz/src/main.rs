@@ -1,7 +1,7 @@
-//! Mutation fuzzing of everything that daimc reads, through the library: no process per case.
+//! Mutation fuzzing of the file readers of daimc. The readers are called as a library, without a process per case.
 //!
-//! Files of the corpus are changed (bits, numbers, pieces; inside of the compression too) and read. No case may
-//! panic, abort, take more than 5 s, or more than 64 MB and twenty times its size of memory. What did is kept.
+//! Files of the corpus are mutated (bits, numbers, pieces; also inside compressed data) and read. No case may panic, abort, take
+//! more than 5 s of CPU time, or need more memory than 64 MB plus twenty times its size. Files that do are kept.
 
 mod driver;
 mod dump;
@@ -22,19 +22,19 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// Reads mutated files of every format, and keeps those on which a reader fails
 #[derive(Clone, Parser)]
 struct Arguments {
-    /// Seconds to go on
+    /// Duration in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
 
-    /// Cases to read at most
+    /// Maximum number of cases
     #[arg(long, default_value_t = u64::MAX)]
     cases: u64,
 
-    /// Processes, one for each core [default: all cores]
+    /// Number of processes [default: the number of cores]
     #[arg(long, default_value_t = thread_count())]
     jobs: u64,
 
-    /// Where the random numbers start: the same cases for the same number
+    /// Seed of the random numbers: the same seed gives the same cases
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
@@ -42,15 +42,15 @@ struct Arguments {
     #[arg(long, default_value = "fuzz-findings")]
     findings: PathBuf,
 
-    /// One reader alone
+    /// Run only this reader
     #[arg(long)]
     only: Option<String>,
 
-    /// Folder for the mutants that are still read, and what was read from them
+    /// Folder for the mutants that were read, with their values
     #[arg(long)]
     dump: Option<PathBuf>,
 
-    /// Read this one file with the reader of --only, in several ways, and say what it takes
+    /// Read this file with the reader of --only and various options, and print memory and time
     #[arg(long, requires = "only")]
     replay: Option<PathBuf>,
 
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
 
 fn run(mut arguments: Arguments) -> Result<u64, String> {
     arguments.jobs = arguments.jobs.max(1);
-    // In memory where that can be: a file is written for each case.
+    // In memory if available, because each case writes a file.
     let memory = PathBuf::from("/dev/shm");
     let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
     let scratch = || tempfile::Builder::new().prefix("daimc-fuzz-").tempdir_in(&parent);
@@ -91,7 +91,7 @@ fn run(mut arguments: Arguments) -> Result<u64, String> {
             _ => driver::run(&arguments, scratch.path()),
         };
     };
-    let plan = worker::Plan {
+    let settings = worker::Settings {
         number,
         seed: arguments.seed,
         cases: arguments.cases,
@@ -101,10 +101,10 @@ fn run(mut arguments: Arguments) -> Result<u64, String> {
         only: arguments.only,
         dump: arguments.dump,
     };
-    on_one_thread(|| worker::work(&plan)).map(|()| 0)
+    on_one_thread(|| worker::work(&settings)).map(|()| 0)
 }
 
-/// Everything on one thread, so that memory and time are those of one case.
+/// Runs `work` on one thread, so that memory and time are those of one case.
 fn on_one_thread(work: impl FnOnce() -> Result<(), String> + Send) -> Result<(), String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.map_err(|error| error.to_string())?.install(work)

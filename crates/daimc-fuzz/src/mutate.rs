@@ -1,10 +1,10 @@
-//! Changes to bytes: what disks, networks and hands do to files, and what an attacker would.
+//! Mutations of bytes, such as those by faulty disks, networks, editors, or attackers.
 
 use std::ops::Range;
 
 use crate::random::Random;
 
-/// Numbers at which something overflows, wraps or is empty.
+/// Integers at the limits of types.
 const WHOLE: [u64; 16] = [
     0,
     1,
@@ -24,7 +24,7 @@ const WHOLE: [u64; 16] = [
     u64::MAX,
 ];
 
-/// The same where numbers are text, and what else stands in place of a number.
+/// Numbers at the limits of types as text, and other texts in place of a number.
 const WORDS: [&str; 24] = [
     "0",
     "1",
@@ -52,7 +52,7 @@ const WORDS: [&str; 24] = [
     "1_0",
 ];
 
-/// What has a meaning somewhere.
+/// Tokens with a meaning in some format.
 const TOKENS: [&[u8]; 28] = [
     b"\"",
     b"\"\"",
@@ -84,20 +84,20 @@ const TOKENS: [&[u8]; 28] = [
     b"True",
 ];
 
-/// Longest stretch that is copied or removed.
+/// Maximum length of a stretch that is copied or removed.
 const STRETCH: usize = 64;
 
-/// A mutant is at most this much longer than what it was made of.
+/// Maximum growth of a mutant in bytes.
 const GROWTH: usize = 1 << 12;
 
-/// Changes `bytes` a few times; `other` is a second file, pieces of which may appear.
+/// Mutates `bytes` one or more times; pieces of `other`, a second file, may be inserted.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let limit = bytes.len() + GROWTH;
-    let alone = random.once_in(2);
+    let single = random.once_in(2);
     loop {
         once(bytes, other, random);
         bytes.truncate(limit);
-        if alone || random.once_in(3) {
+        if single || random.once_in(3) {
             return;
         }
     }
@@ -108,7 +108,7 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         bytes.extend_from_slice(random.pick::<&[u8]>(&TOKENS));
         return;
     }
-    let at = place(bytes.len(), random);
+    let at = position(bytes.len(), random);
     match random.below(16) {
         0 | 1 => bytes[at] ^= 1 << random.below(8),
         2 | 3 => bytes[at] = random.next() as u8,
@@ -124,7 +124,7 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         12 => {
             let piece = bytes[stretch(bytes.len(), at, random)].to_vec();
             let times = if random.once_in(8) { random.below(64) } else { 1 };
-            let to = place(bytes.len(), random);
+            let to = position(bytes.len(), random);
             bytes.splice(to..to, piece.repeat(times));
         }
         13 => {
@@ -142,8 +142,8 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// A position: anywhere, or near an end, where headers and footers are.
-fn place(length: usize, random: &mut Random) -> usize {
+/// A random position, with a preference for both ends, where headers and footers are.
+fn position(length: usize, random: &mut Random) -> usize {
     match random.below(4) {
         0 => random.below(length.min(64)),
         1 => length - 1 - random.below(length.min(64)),
@@ -155,7 +155,7 @@ fn stretch(length: usize, at: usize, random: &mut Random) -> Range<usize> {
     at..(at + 1 + random.below(STRETCH)).min(length)
 }
 
-/// Writes a number over 1, 2, 4 or 8 bytes in either order.
+/// Overwrites 1, 2, 4 or 8 bytes with a number, in either byte order.
 fn set_number(bytes: &mut [u8], at: usize, random: &mut Random) {
     let whole = *random.pick(&WHOLE);
     let whole =

@@ -1,10 +1,10 @@
-//! Random numbers: `SplitMix64`, so that a case is known by three numbers.
+//! Random numbers: `SplitMix64`, seeded by three numbers that identify a case.
 
 /// A stream of random numbers.
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of one case of one worker.
+    /// Creates the stream of a case of a worker.
     pub fn of_case(seed: u64, worker: u64, case: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ worker;
@@ -12,8 +12,8 @@ impl Random {
         random
     }
 
-    /// Any number.
-    #[allow(clippy::should_implement_trait)] // It never ends.
+    /// The next number.
+    #[allow(clippy::should_implement_trait)] // The stream is infinite.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -22,17 +22,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`; 0 where there is none.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
     }
 
-    /// True once in `times`.
+    /// True with probability 1 / `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of a list that is not empty.
+    /// A random element of a non-empty list.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }

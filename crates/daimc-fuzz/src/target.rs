@@ -1,4 +1,4 @@
-//! What is fuzzed: everything that reads a file.
+//! The fuzz targets: all file readers.
 
 use std::path::{Path, PathBuf};
 
@@ -12,31 +12,32 @@ use include_dir::{Dir, include_dir};
 
 use daimc_fuzz::Random;
 
-/// The seeds, a folder for each target.
+/// The seeds, with a folder for each target.
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
 
-/// A reader, and the files it is started from.
+/// A reader and its seeds.
 pub struct Target {
     pub name: &'static str,
     pub seeds: Vec<Vec<u8>>,
     reader: Reader,
-    /// Where mutants are put.
+    /// The file to which mutants are written.
     path: PathBuf,
 }
 
 enum Reader {
-    /// One that makes a table; variables that may be asked for.
+    /// A reader of tables, with the names of variables to select.
     Table(&'static [&'static str]),
+    /// A reader of labels, with the name of the column.
     Labels(Option<&'static str>),
-    /// With the table of a view, whose instances the mask is about.
+    /// The reader of masks, with the table of a view that the mask refers to.
     Mask(Box<Table>),
-    /// Names of the rows of a matrix that lies beside them.
+    /// The reader of row names, with the matrix whose rows they name.
     Names(PathBuf),
-    /// With data for which a model that could be read is asked.
+    /// The reader of models, with data to which a model is applied.
     Model(Views<'static>),
 }
 
-/// How a case is read.
+/// The options with which a case is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
     pub reading: Reading<'static>,
@@ -44,13 +45,13 @@ pub struct How {
     nan: Nan,
 }
 
-/// What came of a case.
+/// The outcome of a case.
 pub enum Outcome {
-    /// It was refused, as it should be if it is damaged.
+    /// The reader returned an error, as it should for a damaged file.
     Refused,
-    /// It is still a file that can be read; the table, where it is one.
+    /// The file was read; the table, if it is one.
     Read(Option<Box<Table>>),
-    /// Other values are read on disk than in memory, or they are refused in one way of reading only.
+    /// Reading to disk and into memory gave different values, or only one of them failed.
     Differs,
 }
 
@@ -79,7 +80,7 @@ const TABLES: [(&str, &str, &[&str]); 17] = [
 ];
 
 impl Target {
-    /// All of them; each puts its mutants in a folder of its own.
+    /// Creates all targets, each with its own folder for mutants.
     pub fn all(scratch: &Path) -> Result<Vec<Self>, String> {
         let folder = |name: &str| {
             let folder = scratch.join(name);
@@ -116,12 +117,12 @@ impl Target {
         Self { name, seeds, reader, path }
     }
 
-    /// Where the last mutant is.
+    /// The file of the last mutant.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Draws how a case is read: most often as by default.
+    /// Draws the options of a case, mostly the defaults.
     pub fn how(&self, random: &mut Random) -> How {
         let variable = match self.reader {
             Reader::Table(variables) if !variables.is_empty() && random.once_in(2) => {
@@ -139,7 +140,7 @@ impl Target {
         How { reading, variable, nan: [Nan::Model, Nan::Mean, Nan::Error][random.below(3)] }
     }
 
-    /// Reads a file, and joins what was read as a fit would.
+    /// Reads a file and assembles the views as for a fit.
     pub fn read(&self, bytes: &[u8], how: How) -> Outcome {
         match &self.reader {
             Reader::Table(_) => Self::table(&self.path, how),
@@ -152,7 +153,7 @@ impl Target {
             }
             Reader::Names(matrix) => Self::table(matrix, how),
             Reader::Model(views) => {
-                // What was accepted can be used.
+                // A model that was read must not panic in use.
                 let model = Model::from_bytes(bytes).map(|model| {
                     let _ = model.place(views);
                     let _ = model.to_bytes();
@@ -166,12 +167,12 @@ impl Target {
         }
     }
 
-    /// Reads a table into memory and, once more, so that it stays on disk.
+    /// Reads a table into memory and, a second time, to disk.
     fn table(path: &Path, how: How) -> Outcome {
         let disk = Disk::new(path.parent().unwrap_or(Path::new(".")));
         let stored = read_stored(path, how.variable, how.reading, &disk);
         let table = match (read(path, how.variable, how.reading), stored) {
-            // There may be room on disk for what does not fit into memory.
+            // A table that does not fit into memory may fit on disk.
             (Err(Error::Memory { .. }), _) | (Err(_), Err(_)) => return Outcome::Refused,
             (Ok(table), Ok((stored, _))) if is_same(&table, &stored) => table,
             _ => return Outcome::Differs,
@@ -182,12 +183,12 @@ impl Target {
     }
 }
 
-/// Whether a table that is on disk is one that is in memory.
+/// Whether a table on disk equals one in memory.
 fn is_same(table: &Table, on_disk: &Table) -> bool {
     fn values<T: Copy + Into<f64>>(ours: &[T], others: &[T]) -> bool {
         let bits = |value: T| {
             let value: f64 = value.into();
-            // What is no number may be so in several ways.
+            // NaN has several representations.
             if value.is_nan() { None } else { Some(value.to_bits()) }
         };
         ours.len() == others.len() && ours.iter().zip(others).all(|(a, b)| bits(*a) == bits(*b))
@@ -214,7 +215,7 @@ fn is_same(table: &Table, on_disk: &Table) -> bool {
     }
 }
 
-/// Models of the current format: one of everything, and one of few things.
+/// Seeds for models in the current format: fits with and without optional parts, and a bare model.
 fn models() -> daimc::Result<(Views<'static>, Vec<Vec<u8>>)> {
     let value =
         |i: usize, j: usize| ((i * 7 + j * 3) % 5) as f64 + if i.is_multiple_of(2) { 9.0 } else { 0.0 };
@@ -230,7 +231,7 @@ fn models() -> daimc::Result<(Views<'static>, Vec<Vec<u8>>)> {
     Ok((views, models.into()))
 }
 
-/// Rows, columns and all values of a table by row, for a comparison with other libraries.
+/// All values of a table by row, for a comparison with other libraries.
 pub fn values(table: &Table) -> Vec<f64> {
     fn fill<T: Copy + Into<f64>>(table: &Table, csr: &daimc_io::Csr<T>) -> Vec<f64> {
         let mut values = vec![0.0; table.rows * table.columns];

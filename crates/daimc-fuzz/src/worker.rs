@@ -1,4 +1,4 @@
-//! One process that reads mutants, one after another, on one thread.
+//! A worker process, which reads mutants one after another on one thread.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,23 +16,23 @@ use crate::dump::Dump;
 use crate::envelope::Envelope;
 use crate::target::{How, Outcome, Target};
 
-/// The longest that a case may take.
+/// The maximum CPU time of a case.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What a case may take beyond twenty times its size.
+/// The maximum memory of a case in addition to twenty times its size.
 const BUFFERS: usize = 64 << 20;
 
-/// What a process may take in all: a case that asks for more is stopped before the machine is in trouble.
+/// The address space limit of the process, which protects the machine.
 const ADDRESSES: u64 = 4 << 30;
 
-/// Cases of one target in a row.
+/// The number of consecutive cases of one target.
 const BATCH: u64 = 64;
 
-/// How often a worker says how far it is.
+/// The interval of progress reports.
 const REPORT: Duration = Duration::from_millis(500);
 
-/// What a worker is to do.
-pub struct Plan {
+/// The settings of a worker.
+pub struct Settings {
     pub number: u64,
     pub seed: u64,
     pub cases: u64,
@@ -43,32 +43,42 @@ pub struct Plan {
     pub dump: Option<PathBuf>,
 }
 
-/// What became of the cases of a target.
+/// Counts of the cases of a target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
     pub cases: u64,
     pub read: u64,
     pub findings: u64,
     pub slowest: Duration,
-    /// The most memory beyond twenty times the size of the file.
+    /// The maximum memory in excess of twenty times the size of the file.
     pub memory: usize,
 }
 
-/// A seed, and what is in it.
+impl Count {
+    pub fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.read += other.read;
+        self.findings += other.findings;
+        self.slowest = self.slowest.max(other.slowest);
+        self.memory = self.memory.max(other.memory);
+    }
+}
+
+/// A seed, and its content if it has a container.
 struct Seed {
     whole: Vec<u8>,
     inner: Option<Envelope>,
 }
 
-/// Reads mutants until all are read or the time is over, and prints lines for whoever started the process.
-pub fn work(plan: &Plan) -> Result<(), String> {
+/// Reads mutants until all cases are done or the time is over, and prints counts for the driver.
+pub fn work(settings: &Settings) -> Result<(), String> {
     let limit = Rlimit { current: Some(ADDRESSES), maximum: Some(ADDRESSES) };
-    setrlimit(Resource::As, limit).map_err(|error| format!("the memory cannot be limited: {error}"))?;
+    setrlimit(Resource::As, limit).map_err(|error| format!("cannot limit the memory: {error}"))?;
     std::panic::set_hook(Box::new(|_| ()));
-    let mut targets = Target::all(&plan.scratch)?;
-    targets.retain(|target| plan.only.as_deref().is_none_or(|only| only == target.name));
+    let mut targets = Target::all(&settings.scratch)?;
+    targets.retain(|target| settings.only.as_deref().is_none_or(|only| only == target.name));
     if targets.is_empty() {
-        return Err("there is no such reader".into());
+        return Err("no such reader".into());
     }
     let seeds: Vec<Vec<Seed>> = targets
         .iter()
@@ -77,20 +87,20 @@ pub fn work(plan: &Plan) -> Result<(), String> {
             target.seeds.iter().map(seed).collect()
         })
         .collect();
-    let mut dump = plan.dump.as_deref().map(Dump::begin).transpose()?;
+    let mut dump = settings.dump.as_deref().map(Dump::begin).transpose()?;
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     let mut case = 0;
-    while case < plan.cases && Instant::now() < plan.until {
+    while case < settings.cases && Instant::now() < settings.until {
         let which = (case / BATCH) as usize % targets.len();
         let target = &targets[which];
-        // Whoever finds this process dead looks here for what it was reading.
-        let reading = plan.scratch.join("reading");
+        // If this process dies, the driver finds the mutant through this file.
+        let reading = settings.scratch.join("reading");
         fs::write(reading, target.path().as_os_str().as_encoded_bytes())
             .map_err(|error| error.to_string())?;
         let count = counts.entry(target.name).or_default();
-        for case in case..(case + BATCH).min(plan.cases) {
-            let mut random = Random::of_case(plan.seed, plan.number, case);
+        for case in case..(case + BATCH).min(settings.cases) {
+            let mut random = Random::of_case(settings.seed, settings.number, case);
             let mutant = mutant(&seeds[which], &mut random);
             let how = if dump.is_some() { How::default() } else { target.how(&mut random) };
             fs::write(target.path(), &mutant).map_err(|error| error.to_string())?;
@@ -108,8 +118,8 @@ pub fn work(plan: &Plan) -> Result<(), String> {
             };
             if let Some(fault) = fault {
                 count.findings += 1;
-                let name = format!("{}-{fault}-{}-{case}-{how}", target.name, plan.number);
-                keep(&plan.findings, target.path(), &name)?;
+                let name = format!("{}-{fault}-{}-{case}-{how}", target.name, settings.number);
+                keep(&settings.findings, target.path(), &name)?;
             }
             if let Ok(Outcome::Read(table)) = outcome {
                 count.read += 1;
@@ -119,19 +129,19 @@ pub fn work(plan: &Plan) -> Result<(), String> {
             }
         }
         case += BATCH;
-        if told.elapsed() > REPORT {
-            tell(&counts)?;
-            told = Instant::now();
+        if reported.elapsed() > REPORT {
+            report(&counts)?;
+            reported = Instant::now();
         }
     }
-    tell(&counts)
+    report(&counts)
 }
 
-/// Reads a file of a target, and says what came of it.
+/// Reads a file of a target with various options, and prints memory and time.
 pub fn replay(path: &Path, name: &str, scratch: &Path) -> Result<(), String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let targets = Target::all(scratch)?;
-    let target = targets.iter().find(|target| target.name == name).ok_or("there is no such reader")?;
+    let target = targets.iter().find(|target| target.name == name).ok_or("no such reader")?;
     fs::write(target.path(), &bytes).map_err(|error| error.to_string())?;
     for case in 0..200 {
         let how = target.how(&mut Random::of_case(0, 0, case));
@@ -143,16 +153,16 @@ pub fn replay(path: &Path, name: &str, scratch: &Path) -> Result<(), String> {
 }
 
 fn measured(target: &Target, bytes: &[u8], how: How) -> (Result<Outcome, ()>, usize, Duration) {
-    let start = busy();
+    let start = cpu_time();
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let outcome = catch_unwind(AssertUnwindSafe(|| target.read(bytes, how))).map_err(drop);
     let taken = MEMORY.peak_usage().saturating_sub(before);
-    (outcome, taken, busy().saturating_sub(start))
+    (outcome, taken, cpu_time().saturating_sub(start))
 }
 
-/// The time for which a processor has worked for this process: however busy the machine is, a case takes as long.
-fn busy() -> Duration {
+/// The CPU time of this process, which does not depend on other load.
+fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
@@ -172,7 +182,7 @@ fn mutant(seeds: &[Seed], random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// Copies a mutant to where findings are.
+/// Copies a mutant to the folder of findings.
 pub fn keep(findings: &Path, mutant: &Path, name: &str) -> Result<(), String> {
     let file = mutant.file_name().unwrap_or_default().to_string_lossy();
     let copied =
@@ -180,13 +190,13 @@ pub fn keep(findings: &Path, mutant: &Path, name: &str) -> Result<(), String> {
     copied.map(|_| ()).map_err(|error| format!("{}: {error}", findings.display()))
 }
 
-/// A line per target.
-fn tell(counts: &BTreeMap<&str, Count>) -> Result<(), String> {
+/// Prints a line per target.
+fn report(counts: &BTreeMap<&str, Count>) -> Result<(), String> {
     let mut out = io::stdout().lock();
     for (name, Count { cases, read, findings, slowest, memory }) in counts {
         let micros = slowest.as_micros();
         writeln!(out, "{name} {cases} {read} {findings} {micros} {memory}")
             .map_err(|error| error.to_string())?;
     }
-    writeln!(out, "go on").and_then(|()| out.flush()).map_err(|error| error.to_string())
+    writeln!(out, "continue").and_then(|()| out.flush()).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The fuzzer itself: it reads with every reader, and finds nothing in a few thousand cases.
+//! The fuzzer itself: it runs every reader, and finds no fault in a few thousand cases.
 
 use std::process::Command;
 

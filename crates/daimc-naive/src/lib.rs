@@ -1,6 +1,6 @@
-//! DAIMC written down literally from Hu and Chen, "Doubly Aligned Incomplete Multi-view
-//! Clustering", IJCAI 2018: section 3, Eq. 11-26 and Algorithm 1. A reference for tests, slow on
-//! purpose, on small dense problems.
+//! A literal implementation of Hu and Chen, "Doubly Aligned Incomplete Multi-view Clustering",
+//! IJCAI 2018: section 3, Eq. 11-26 and Algorithm 1. A deliberately simple reference for tests on
+//! small dense problems.
 //!
 //! The orientation is the paper's: X is d x N (features x instances), U and B are d x K, V is
 //! N x K, W is a dense N x N diagonal matrix of zeros and ones, so that W = W W^T. A column of X
@@ -152,7 +152,7 @@ pub fn update_u_kronecker(x: &Mat, w: &Mat, v: &Mat, b: &Mat, alpha: f64) -> Mat
     update_u_from_statistics(&s, &c, b, alpha)
 }
 
-/// Eq. 15 with S = V^T W V (K x K, symmetric) and C = X W V (d x K) given:
+/// Eq. 15 from S = V^T W V (K x K, symmetric) and C = X W V (d x K):
 /// vec(U) = [I_K (x) (alpha B B^T) + S (x) I_d]^-1 vec(C + alpha B).
 ///
 /// The rounding of alpha B B^T limits the relative accuracy of the result to about
@@ -314,7 +314,7 @@ pub enum VSolver {
     Coordinate,
 }
 
-/// What Algorithm 1 arrives at, and Eq. 11 after each outer iteration.
+/// The result of Algorithm 1, and Eq. 11 after each outer iteration.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The bases U.
@@ -328,7 +328,7 @@ pub struct Run {
 }
 
 /// Algorithm 1 without the final k-means, for given numbers of outer and inner iterations. U needs
-/// no start: Eq. 15 gives it from V and B. (With no outer iteration U is zero.)
+/// no initial value: Eq. 15 computes it from V and B. (Without outer iterations U is zero.)
 pub fn algorithm_1(
     xs: &[Mat],
     ws: &[Mat],

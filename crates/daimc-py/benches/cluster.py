@@ -1,19 +1,19 @@
-"""DAIMC on workers of Dask, and beside it what others make of the same data on the same workers.
+"""DAIMC on Dask workers, compared with other methods on the same data and the same workers.
 
     pip install 'daimc[dask]' dask-ml==2025.1.0 scikit-learn==1.9.1 'dask[dataframe]==2026.8.0' distributed==2026.8.0
     python cluster.py [--instances N] [--clusters K] [--workers 1 2]
 
-Complete data in single precision, two views of 128 features with planted clusters, in one chunk for each worker, are on the
-workers before anything is measured. These are processes with one thread each, and the libraries of numpy get one, too.
-DAIMC is fitted without neighbourhoods. Then come the K-means of dask-ml on the views side by side, on the most workers, and the
-`MiniBatchNMF` of scikit-learn, which knows no workers: it is fitted in one of them, to all rows less the smallest value of
-each feature, and its clusters are those of K-means on its components. What it takes to bring the rows there is not counted.
-Both have their default settings.
+The data are complete, in single precision: two views of 128 features with planted clusters, one chunk for each worker, already on
+the workers before the measurement starts. Workers are processes with one thread each; the numerical libraries of numpy use one
+thread, too. DAIMC is fitted without neighbourhoods. K-means of dask-ml, on the concatenated views, uses the largest number of
+workers. `MiniBatchNMF` of scikit-learn is not distributed: it is fitted on one worker, to all rows after subtracting the minimum
+of each feature, and K-means clusters its components. The transfer of the rows to that worker is not measured. Both have their
+default settings.
 
-Two tables are printed in Markdown. The first has medians over the iterations: the sweep is what the slowest shard takes to answer,
-the engine what passes beside it until the client has the merged reply, U and B what passes until it asks again. Memory is the most
-that a worker adds to what it has with its rows in memory, over the bytes of these rows. It is read where Linux keeps the peak. On a
-busy machine the speed-up says little.
+Prints two tables in Markdown. The first has medians over the iterations: the sweep is the time of the slowest shard, the engine
+the remaining time until the client has the merged reply, U and B the time until the next request. Memory is the largest increase
+of a worker over its memory with its rows loaded, divided by the size of these rows; it needs the peak that Linux records. On a
+busy machine the speed-up means little.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ FEATURES = 128
 VIEWS = ("first", "second")
 SEED = 0
 
-#: What is between the planted clusters: few features tell them apart, and not the same in both views.
-APART = 0.6
-TELLING = 24
+#: Standard deviation of the cluster centres, and the number of features in which a centre differs from 0; the features differ
+#: between views.
+SEPARATION = 0.6
+INFORMATIVE = 24
 
-#: Instances that are made at once.
+#: Instances that are generated at once.
 BLOCK = 4096
 
 
@@ -55,7 +56,7 @@ BLOCK = 4096
 
 
 def blocks_of(start: int, stop: int, rows: np.ndarray, block: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Fills the rows from a place to another, block by block, so that they do not depend on who holds which."""
+    """Generates rows `start..stop` block by block, so that they do not depend on the partition."""
     for number in range(start // BLOCK, -(-stop // BLOCK)):
         first, last = max(start, number * BLOCK), min(stop, (number + 1) * BLOCK)
         rows[first - start : last - start] = block(number)[first - number * BLOCK : last - number * BLOCK]
@@ -71,11 +72,11 @@ def truth_of(start: int, stop: int, clusters: int) -> np.ndarray:
 
 
 def rows_of(view: int, start: int, stop: int, clusters: int) -> np.ndarray:
-    """Rows of a view, made where they are needed."""
+    """Rows of a view, generated on the worker."""
     centres = np.zeros((clusters, FEATURES), dtype=np.float32)
     rng = np.random.default_rng([SEED, 2, view])
     for own in centres:
-        own[rng.choice(FEATURES, TELLING, replace=False)] = rng.normal(0, APART, TELLING)
+        own[rng.choice(FEATURES, INFORMATIVE, replace=False)] = rng.normal(0, SEPARATION, INFORMATIVE)
 
     def block(number: int) -> np.ndarray:
         rng = np.random.default_rng([SEED, 3, view, number])
@@ -94,7 +95,7 @@ class Data(NamedTuple):
 
 
 def planted(client: Client, instances: int, clusters: int) -> Data:
-    """The views on the workers, a chunk of each on each: a shard takes them as they are."""
+    """The views, with one chunk on each worker, which a shard uses in place."""
     ranges = shards.ranges(instances, len(client.nthreads()))
     views = {}
     for view, name in enumerate(VIEWS):
@@ -108,11 +109,11 @@ def planted(client: Client, instances: int, clusters: int) -> Data:
     return Data(views, truth_of(0, instances, clusters), len(VIEWS) * instances * FEATURES * 4)
 
 
-# --- what workers tell ------------------------------------------------------------------------------------------------
+# --- measurements of the workers --------------------------------------------------------------------------------------
 
 
 def begin_timing() -> None:
-    """Lets the shards of this process note how long each answer takes."""
+    """Records the time of each answer of the shards of this process."""
     if not hasattr(shards, "spent"):
         answer = shards.Shard.answer
 
@@ -131,7 +132,7 @@ def end_timing() -> list[tuple[int, float, int]]:
 
 
 def forget_peak() -> int:
-    """Makes Linux forget the peak of this process, and returns its memory in bytes."""
+    """Resets the peak memory of this process (Linux), and returns its current memory in bytes."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     return memory("VmRSS")
@@ -156,7 +157,7 @@ class Asked(NamedTuple):
 
 @contextmanager
 def watched() -> Any:
-    """Notes what every request takes, from the client until the merged reply is there."""
+    """Records the time of every request, from the client's call to the merged reply."""
     asked: list[Asked] = []
     ask = _dask._Cluster.ask
 
@@ -186,7 +187,7 @@ class Fitted(NamedTuple):
 
 
 def measured(client: Client, data: Data, name: str, fit: Callable[[], tuple[np.ndarray, int]], holders: int) -> Fitted:
-    """Time and memory of a fit: the growth of the worker that grows most, over the rows of one of so many holders."""
+    """Time and memory of a fit: the largest increase of a worker, relative to the rows of one of `holders` workers."""
     before = client.run(forget_peak)
     begun = time.perf_counter()
     labels, iterations = fit()
@@ -224,7 +225,7 @@ def daimc(client: Client, data: Data, clusters: int, iterations: int, workers: i
     for own in client.run(end_timing).values():
         for number, seconds, size in own:
             answers.setdefault(number, []).append((seconds, size))
-    # The longest stretch of requests of one size are the iterations: nothing else is asked in between.
+    # The iterations are the longest run of consecutive requests of the same size.
     runs: list[list[Asked]] = []
     for one in asked:
         if runs and runs[-1][-1].request == one.request:
@@ -256,7 +257,7 @@ def k_means(client: Client, data: Data, clusters: int, workers: int) -> Fitted:
 
 
 def factorised(rows: np.ndarray, clusters: int) -> tuple[np.ndarray, int]:
-    """The clusters that `MiniBatchNMF` leads to, in this process. The rows are changed."""
+    """K-means clusters of the components of `MiniBatchNMF`, computed in this process. Modifies the rows."""
     from sklearn.cluster import KMeans
     from sklearn.decomposition import MiniBatchNMF
 
@@ -299,7 +300,7 @@ def main() -> None:
     fits: list[Fitted] = []
     truth = np.empty(0)
     for workers in given.workers:
-        # A worker that ends a moment after the scheduler would complain.
+        # A worker that ends after the scheduler would log an error.
         silent = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
         settings = {"threads_per_worker": 1, "processes": True, "memory_limit": 0, **silent}
         with LocalCluster(n_workers=workers, **settings) as local, Client(local) as client:

@@ -1,13 +1,12 @@
-"""daimc beside the package imml, on the same data with the same preset, in one run.
+"""daimc compared with the package imml, on the same data with the same preset, in one run.
 
     pip install daimc 'imml==0.6.*'
     python imml.py [--masks N] [--threads N] [--data digit|made]
 
-Each fit is a process of its own, daimc and imml in turn, so that memory is measured for each and a busy machine is busy
-for both. Rows are scaled to length 1 beforehand, which is what the paper's preset does; both get alpha = 10, beta = 0.1, at
-most 30 iterations and a tolerance of 1e-4. Memory is what the fit adds to the peak of a process that holds the data and has
-imported everything. On a busy machine take one thread: processor time is then what a quiet one would take. Prints a table in
-Markdown.
+Each fit runs in its own process, alternating between daimc and imml, so that memory is measured separately and other load
+affects both. Rows are scaled to length 1 beforehand, as the paper's preset does; both get alpha = 10, beta = 0.1, at most 30
+iterations and a tolerance of 1e-4. Memory is the increase of the peak during the fit, after the data are loaded and everything
+is imported. On a busy machine use one thread, with which CPU time is close to that of an idle machine. Prints a table in Markdown.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-# The folder of this file comes first, and this file has the name of the package.
+# The directory of this file is first on the path, and this file has the name of the package.
 sys.path.pop(0)
 
 import numpy as np  # noqa: E402
@@ -51,7 +50,7 @@ def load(name: str, missing: float, seed: int) -> tuple[list[np.ndarray], np.nda
     return views, data.target
 
 
-#: daimc also with one start of each k-means, as imml has it, instead of the preset's ten.
+#: daimc also with one initialisation of each k-means, as in imml, instead of ten as in the preset.
 PACKAGES = {"daimc": {}, "daimc, n_init=1": {"n_init": 1}, "imml": None}
 
 
@@ -72,10 +71,10 @@ def one(package: str, name: str, missing: float, seed: int) -> dict[str, float]:
 
     warnings.simplefilter("ignore")
     views, truth = load(name, missing, seed)
-    # A small fit first, so that what is loaded or started once counts for neither.
+    # A small fit first, so that one-time costs count for neither.
     model(package, seed).fit([view[:60, :20] for view in views_without_gaps(views)])
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # Linux forgets the peak so far.
+        file.write("5")  # resets the peak
     before, begun, spent = peak(), time.perf_counter(), time.process_time()
     labels = model(package, seed).fit_predict(views)
     scores = metrics.scores(truth, labels)
@@ -105,7 +104,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--data", choices=[name for name, _ in DATA.values()])
     given = parser.parse_args()
-    # Numpy's libraries and k-means read these; daimc is told.
+    # The libraries of numpy and k-means read these variables; daimc receives `n_jobs`.
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     limit = {} if given.threads is None else dict.fromkeys(names, str(given.threads))
     print(f"imml {version('imml')}, daimc {version('daimc')}, numpy {version('numpy')}, Python {platform.python_version()},")

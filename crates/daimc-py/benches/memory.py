@@ -1,9 +1,9 @@
-"""How much memory a fit adds to the array that it is given.
+"""The memory that a fit needs in addition to its array.
 
     python memory.py [gigabytes]
 
-Fits an array of single precision, 2 GB unless told otherwise, in C order and in Fortran order, each in a process of its own,
-and prints by what share of the array the peak rises. Needs Linux, which keeps the peak.
+Fits an array in single precision, by default of 2 GB, in C order and in Fortran order, each in its own process, and prints the
+increase of the peak memory relative to the array. Needs Linux, which records the peak.
 """
 
 import subprocess

@@ -1,11 +1,11 @@
-"""Learning batch by batch beside learning at once: quality, time per instance, memory.
+"""Online learning compared with a single fit: quality, time per instance, memory.
 
     pip install daimc psutil
     python online.py digit                    # complete, 10 and 20 batches, five orders
     python online.py planted [INSTANCES]      # two views of 128 features in single precision, 20 clusters, batches of a tenth
 
-AC is that of `predict` on all instances; neighbourhoods are off. A batch of planted data is made when it comes, so that the memory told is
-that of a batch and of the model.
+AC is that of `predict` on all instances; neighbourhoods are off. Each batch of planted data is generated when it is needed, so the
+reported memory is that of one batch and the model.
 """
 
 import sys
@@ -37,12 +37,12 @@ def digit():
                 streamed.partial_fit(taken(data.views, rows))
             fits = [model(10).fit(taken(data.views, order)), model(10).fit(taken(data.views, order[:1000])), streamed]
             scores.append([metrics.accuracy(data.target, fit.predict(data.views)) for fit in fits])
-        told = " | ".join(f"{mean:.3f} ± {spread:.3f}" for mean, spread in zip(np.mean(scores, 0), np.std(scores, 0)))
-        print(f"| {batches} | {told} |", flush=True)
+        cells = " | ".join(f"{mean:.3f} ± {spread:.3f}" for mean, spread in zip(np.mean(scores, 0), np.std(scores, 0)))
+        print(f"| {batches} | {cells} |", flush=True)
 
 
 class Planted:
-    """Clusters whose centres overlap: each batch is drawn from a seed of its own."""
+    """Overlapping clusters; each batch has its own seed."""
 
     def __init__(self, clusters=20, features=(128, 128)):
         random = np.random.default_rng(0)

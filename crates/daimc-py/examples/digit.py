@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Digit: five views, half of each missing
 #
-# Two thousand handwritten digits, described by five sets of features. How well are they clustered when more and more of
-# every view is missing, and how does that compare with other methods?
+# Two thousand handwritten digits, described by five sets of features. How does the accuracy fall as more of every view is
+# missing, and how does it compare with other methods?
 
 # %%
 import warnings
@@ -18,7 +18,7 @@ digit = datasets.load_digit()
 # %% [markdown]
 # ## Accuracy as views lose instances
 #
-# The published algorithm ends after 30 iterations, come to rest or not.
+# The published algorithm stops after 30 iterations, whether or not it has converged.
 
 # %%
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -38,9 +38,9 @@ for missing in (0.0, 0.3, 0.5):
     print(f"{missing:.0%} missing:", ", ".join(f"{name} {found[name, missing]:.2f}" for name in methods))
 
 # %% [markdown]
-# ## What is unclear
+# ## Uncertain instances
 #
-# The confidence of an instance tells, without any label, where to look twice.
+# Confidence needs no labels and shows which instances to check.
 
 # %%
 mask = simulate_missing(digit.views, 0.5, random_state=1)

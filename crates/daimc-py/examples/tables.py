@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Tables of several laboratories, joined by patient
 #
-# Three tables in the manner of multi-omics: gene expression, proteins, clinical values. Each laboratory saw other patients and
-# lists them in its own order.
+# Three tables as in multi-omics: gene expression, proteins, clinical values. Each laboratory has data of other patients, in
+# its own order.
 
 # %%
 import numpy as np
@@ -16,7 +16,7 @@ subtype = rng.integers(0, 4, len(patients))
 
 
 def laboratory(name, features, informative, noise, share):
-    """A table in which some features follow the subtype, for a share of the patients in random order."""
+    """A table in which some features depend on the subtype, for a share of the patients in random order."""
     centres = np.zeros((4, features))
     centres[:, :informative] = rng.normal(size=(4, informative))
     values = centres[subtype] + noise * rng.normal(size=(len(patients), features))
@@ -39,9 +39,9 @@ truth = pd.Series(subtype, index=patients)[result.index]
 print(f"accuracy {metrics.accuracy(truth, result['cluster']):.2f}")
 
 # %% [markdown]
-# ## Which features make a cluster
+# ## Which features matter
 #
-# The informative features are the first of each table; are they found?
+# The informative features are the first ones of each table. Does the model rank them highest?
 
 # %%
 for view, informative in (("rna", 60), ("protein", 30), ("clinic", 6)):
@@ -50,13 +50,13 @@ for view, informative in (("rna", 60), ("protein", 30), ("clinic", 6)):
     print(f"{view}: {np.mean(best < informative):.0%} of the {informative} most relevant are informative")
 
 # %% [markdown]
-# ## A patient whom only one laboratory knows
+# ## A patient with data from one laboratory only
 
 # %%
 new = {"protein": tables["protein"].iloc[:1].rename(index=lambda _: "new patient")}
 print("new patient: cluster", model.predict(new)[0])
 made = model.impute(new)
-print("its expression, as the model sees it:", made["rna"].iloc[0, :3].round(2).to_dict())
+print("imputed expression:", made["rna"].iloc[0, :3].round(2).to_dict())
 
 # %%
 plots.missingness(tables)

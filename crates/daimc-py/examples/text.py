@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Sparse text in two languages
 #
-# Short documents about six subjects, as counts of words, in the manner of 20 newsgroups. Every document is written in one
-# language or both: a language is a view, and a document that was not translated is missing there. Nothing becomes dense.
+# Short documents about six subjects, as word counts, similar to 20 Newsgroups. Every document is written in one language or
+# both: a language is a view, and a document without a translation is missing from the other view. The data stay sparse.
 
 # %%
 import numpy as np
@@ -16,7 +16,7 @@ subject = rng.integers(0, subjects, documents)
 
 
 def language(words):
-    """Counts of words: common ones by Zipf's law, and those of the subject ten times as often."""
+    """Word counts by Zipf's law, with the words of the document's subject ten times as frequent."""
     common = 1.0 / np.arange(1, words + 1)
     rows, columns = [], []
     own = [rng.choice(np.arange(50, words), words // 40, replace=False) for _ in range(subjects)]
@@ -34,10 +34,10 @@ english, french = language(4000), language(5000)
 written = np.ones((documents, 2), dtype=bool)
 untranslated = rng.random(documents) < 0.6
 written[np.flatnonzero(untranslated), rng.integers(0, 2, untranslated.sum())] = False
-print(f"{written.all(axis=1).mean():.0%} of the documents are there in both languages")
+print(f"{written.all(axis=1).mean():.0%} of the documents exist in both languages")
 
 # %% [markdown]
-# Counts are weighted by tf-idf, and the model says so.
+# The fit weights counts by tf-idf, as the scaling of the model shows.
 
 # %%
 model = DAIMC(subjects, random_state=0).fit({"english": english, "french": french}, mask=written)
@@ -45,7 +45,7 @@ print(model.scaling("english"))
 print(f"accuracy {metrics.accuracy(subject, model.labels_):.2f}")
 
 # %% [markdown]
-# A document is placed by either language, and they agree.
+# Either language alone assigns a document to a cluster, mostly to the same one.
 
 # %%
 by_english = model.predict({"english": english})

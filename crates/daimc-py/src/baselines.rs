@@ -1,4 +1,4 @@
-//! The methods that DAIMC is compared with, and their options, one line each.
+//! The baseline methods and their options, one line each.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::model::{array, labels};
 use crate::options::{self, Setting};
 use crate::watch::watched;
 
-/// Every method with the names of its options.
+/// The methods with the names of their options.
 const METHODS: [(&str, &[&str]); 9] = [
     ("wsnmf", &["scale", "max_iter", "tol", "passes", "n_init"]),
     ("multinmf", &["scale", "lambda", "rounds", "iterations"]),
@@ -30,16 +30,16 @@ const METHODS: [(&str, &[&str]); 9] = [
     ("concatenation", &["scale"]),
 ];
 
-/// The names of the methods and of their options.
+/// Returns the names of the methods and of their options.
 #[pyfunction]
 pub fn baseline_options() -> Vec<(&'static str, Vec<&'static str>)> {
     METHODS.iter().map(|(name, options)| (*name, options.to_vec())).collect()
 }
 
-/// Options that were given, each of which the method must know.
-struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
+/// The options passed to a method, already checked against [`METHODS`].
+struct MethodOptions<'a, 'py>(&'a Bound<'py, PyDict>);
 
-impl<'py> Given<'_, 'py> {
+impl<'py> MethodOptions<'_, 'py> {
     fn set<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str, what: &str, field: &mut T) -> PyResult<()> {
         if let Some(value) = self.0.get_item(name)? {
             *field = Setting { name, value: &value }.get(what)?;
@@ -80,7 +80,7 @@ fn method(name: &str, given: &Bound<'_, PyDict>) -> PyResult<Box<dyn Method + Se
             return Err(PyValueError::new_err(reason));
         }
     }
-    let options = Given(given);
+    let options = MethodOptions(given);
     Ok(match name {
         "wsnmf" => {
             let fit = options::apply(Daimc::new(1).preset(Preset::Paper), given)?;
@@ -161,7 +161,7 @@ fn method(name: &str, given: &Bound<'_, PyDict>) -> PyResult<Box<dyn Method + Se
 
 type Clustering<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Clusters with one of the methods: labels, embedding, and the objective after each iteration.
+/// Runs one of the methods. Returns labels, embedding, and the objective after each iteration.
 #[pyfunction]
 #[pyo3(signature = (name, parts, joined, clusters, seed, options, threads, each))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
@@ -178,15 +178,15 @@ pub fn baseline<'py>(
 ) -> PyResult<Clustering<'py>> {
     let method = method(name, options)?;
     let data = Data::borrow(&parts, joined)?;
-    let found = watched(py, threads, each.as_ref(), |watch, _| {
+    let found = watched(py, threads, each.as_ref(), |progress, _| {
         let (views, _) = data.views()?;
         let (begun, mut last) = (Instant::now(), f64::INFINITY);
-        let mut tell = |number: usize, objective: f64| -> ControlFlow<()> {
+        let mut report = |number: usize, objective: f64| -> ControlFlow<()> {
             let change = (last - objective).abs() / last.abs().max(f64::MIN_POSITIVE);
             last = objective;
-            watch.tell((1, number, objective, change, begun.elapsed().as_secs_f64()))
+            progress.report((1, number, objective, change, begun.elapsed().as_secs_f64()))
         };
-        method.fit(&views, clusters, seed, &mut tell)
+        method.fit(&views, clusters, seed, &mut report)
     })?;
     Ok((labels(py, &found.labels), array(py, found.embedding)?, found.history.into_pyarray(py)))
 }

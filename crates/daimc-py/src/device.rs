@@ -1,43 +1,41 @@
-//! The machine that a fit is made on.
+//! The device of a fit: the CPU or GPUs.
 
 use std::sync::Arc;
 
 use daimc::accelerator::{Accelerator, Device};
 use daimc::{Daimc, Error, Result};
 
-/// The same fit on the machine that was asked for, to which the cards that views lie on have to belong; `lying` tells their names and
-/// cards.
+/// Sets the device of a fit. `gpu_views` lists the views in GPU memory, by name and GPU number; their GPUs must be among those
+/// of `device`.
 pub fn bring<'a>(
     fit: Daimc,
     device: &str,
     precision: &str,
-    lying: impl Iterator<Item = (&'a str, usize)>,
+    gpu_views: impl Iterator<Item = (&'a str, usize)>,
 ) -> Result<Daimc> {
     let (device, precision) = (device.parse::<Device>()?, precision_of(precision)?);
     let mut own = None;
-    for (view, card) in lying {
+    for (view, gpu) in gpu_views {
         let reason = match &device {
-            Device::Cuda(cards) if !cards.contains(&card) => {
-                let there = Device::Cuda(vec![card]);
-                format!(
-                    "view '{view}' lies on card {card}: give device='{there}', or bring all views to one card"
-                )
+            Device::Cuda(gpus) if !gpus.contains(&gpu) => {
+                let own = Device::Cuda(vec![gpu]);
+                format!("view '{view}' is on GPU {gpu}: use device='{own}', or copy all views to one GPU")
             }
-            Device::Auto if own.is_some_and(|own| own != card) => {
-                format!("view '{view}' lies on card {card}, and another on another: bring them to one card")
+            Device::Auto if own.is_some_and(|own| own != gpu) => {
+                format!("view '{view}' is on GPU {gpu}, other views are on another: copy them to one GPU")
             }
             _ => {
-                own = Some(card);
+                own = Some(gpu);
                 continue;
             }
         };
         return Err(Error::Option { option: "device", value: device.to_string(), reason });
     }
     let own = own.filter(|_| device == Device::Auto);
-    device.bring(fit, move |cards| open(own.as_ref().map_or(cards, std::slice::from_ref), precision))
+    device.bring(fit, move |gpus| open(own.as_ref().map_or(gpus, std::slice::from_ref), precision))
 }
 
-/// How products are made on a card.
+/// The precision of matrix products on a GPU.
 #[derive(Clone, Copy)]
 enum Precision {
     Single,
@@ -57,20 +55,20 @@ fn precision_of(name: &str) -> Result<Precision> {
 }
 
 #[cfg(feature = "cuda")]
-fn open(cards: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
+fn open(gpus: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let precision = match precision {
         Precision::Single => daimc_cuda::Precision::Single,
         Precision::Tf32 => daimc_cuda::Precision::Tf32,
     };
-    daimc_cuda::Gpus::new(cards.iter().copied()).precision(precision).open()
+    daimc_cuda::Gpus::new(gpus.iter().copied()).precision(precision).open()
 }
 
-/// Why there is no card.
+/// The error of a build without GPU support.
 #[cfg(not(feature = "cuda"))]
-pub const WITHOUT: &str = "this package was built without support for graphics cards; use device='cpu'";
+pub const WITHOUT_CUDA: &str = "this package was built without GPU support; use device='cpu'";
 
 #[cfg(not(feature = "cuda"))]
 fn open(_: &[usize], precision: Precision) -> Result<Arc<dyn Accelerator>, String> {
     let (Precision::Single | Precision::Tf32) = precision;
-    Err(WITHOUT.into())
+    Err(WITHOUT_CUDA.into())
 }

@@ -1,12 +1,20 @@
-//! What goes wrong in the library, as a Python exception with the names that Python's users know.
+//! Errors of the library as Python exceptions, with the Python names of options.
+
+use std::fmt::Display;
 
 use daimc::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 
-use crate::options;
+use crate::names;
 
-/// The exception for an error of the library.
+/// Converts any error into a `ValueError`.
+#[allow(clippy::needless_pass_by_value)] // As an argument of `map_err`.
+pub fn value_error(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Converts an error of the library into a Python exception.
 pub fn raise(error: Error) -> PyErr {
     match error {
         Error::Io { path, source } => match source.raw_os_error() {
@@ -14,14 +22,14 @@ pub fn raise(error: Error) -> PyErr {
             None => PyOSError::new_err(format!("{path}: {source}")),
         },
         Error::Option { option, value, reason } => {
-            let option = options::in_python(option);
-            PyValueError::new_err(Error::Option { option, value, reason }.to_string())
+            let option = names::in_python(option);
+            value_error(Error::Option { option, value, reason })
         }
         Error::Unsuitable { what, value, reason } => {
-            let what = options::in_python(what);
-            PyValueError::new_err(Error::Unsuitable { what, value, reason }.to_string())
+            let what = names::in_python(what);
+            value_error(Error::Unsuitable { what, value, reason })
         }
         Error::Accelerator { .. } => PyRuntimeError::new_err(error.to_string()),
-        other => PyValueError::new_err(other.to_string()),
+        other => value_error(other),
     }
 }

@@ -11,11 +11,10 @@ use crate::model::{Model, shares};
 use crate::options;
 use crate::watch::watched;
 
-/// A model; the names of views that share no instance with another; and what each view says for the cluster of each
-/// instance.
+/// The model, the names of views that share no instance with another, and the contributions of the views (instances × views).
 type Fitted<'py> = (Model, Vec<String>, Bound<'py, PyArray2<f64>>);
 
-/// Fits a model.
+/// Fits a model; `each` is called after each iteration.
 #[pyfunction]
 #[pyo3(signature = (parts, joined, clusters, seed, options, start, device, precision, threads, each))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
@@ -37,13 +36,13 @@ pub fn fit<'py>(
         fit = fit.start(matrix(&start)?);
     }
     let data = Data::borrow(&parts, joined)?;
-    let (model, alone, contributions) = watched(py, threads, each.as_ref(), |watch, stop| {
-        let fit = device::bring(fit, device, precision, data.on_cards())?;
+    let (model, alone, contributions) = watched(py, threads, each.as_ref(), |progress, stop| {
+        let fit = device::bring(fit, device, precision, data.gpu_views())?;
         let (views, alone) = data.views()?;
-        let model = fit.stop(stop).fit_with(&views, |news| {
-            let elapsed = news.elapsed.as_secs_f64();
-            let change = news.change.unwrap_or(f64::INFINITY);
-            watch.tell((news.run, news.number, news.objective.total, change, elapsed))
+        let model = fit.stop(stop).fit_with(&views, |iteration| {
+            let elapsed = iteration.elapsed.as_secs_f64();
+            let change = iteration.change.unwrap_or(f64::INFINITY);
+            progress.report((iteration.run, iteration.number, iteration.objective.total, change, elapsed))
         })?;
         let contributions = model.contributions(&views)?;
         Ok((model, alone, contributions))

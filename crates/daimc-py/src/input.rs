@@ -1,21 +1,21 @@
-//! Arrays that Python holds, as views that borrow them.
+//! Views that borrow the arrays of Python.
 
 use daimc::{View, Views};
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 
-use crate::card::CardRows;
 use crate::error::raise;
+use crate::gpu::GpuRows;
 
-/// One view, as the class `View` of the Python half describes it.
+/// One view: the fields of the Python class `View`.
 #[derive(FromPyObject)]
 pub struct ViewInput<'py> {
     name: String,
     shape: (usize, usize),
     values: Numbers<'py>,
-    /// From row to row and from column to column, in values; `None` where rows stand one after another.
+    /// Distance between rows and between columns, in values; `None` if rows are contiguous.
     strides: Option<(usize, usize)>,
-    /// Where rows of a sparse matrix begin and end.
+    /// The row pointers of a sparse matrix.
     offsets: Option<PyReadonlyArray1<'py, i64>>,
     columns: Option<PyReadonlyArray1<'py, u32>>,
     ids: Option<Vec<String>>,
@@ -27,10 +27,10 @@ pub struct ViewInput<'py> {
 enum Numbers<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
-    Card(Bound<'py, CardRows>),
+    Gpu(Bound<'py, GpuRows>),
 }
 
-/// Parts whose arrays are borrowed as slices, which may be read without Python's lock.
+/// Views whose arrays are borrowed as slices, so that they can be read without the GIL.
 pub struct Data<'a> {
     parts: Vec<Slices<'a>>,
     joined: bool,
@@ -51,14 +51,14 @@ struct Slices<'a> {
 enum Values<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
-    Card(&'a CardRows),
+    Gpu(&'a GpuRows),
 }
 
 impl<'a> Data<'a> {
-    /// The arrays of `parts`, which are the same instances row by row or are joined by ID.
+    /// Borrows the arrays of `parts`, whose rows are the same instances or are joined by ID.
     pub fn borrow(parts: &'a [ViewInput<'_>], joined: bool) -> PyResult<Self> {
         let slices = |part: &'a ViewInput<'_>| -> PyResult<Slices<'a>> {
-            // What does not fit after the conversion is refused by the library, with the row.
+            // The library rejects an offset that is out of range, and names the row.
             let offset = |&offset: &i64| usize::try_from(offset).unwrap_or(usize::MAX);
             let sparse = match (&part.offsets, &part.columns) {
                 (Some(offsets), Some(columns)) => {
@@ -72,7 +72,7 @@ impl<'a> Data<'a> {
                 values: match &part.values {
                     Numbers::F32(values) => Values::F32(values.as_slice()?),
                     Numbers::F64(values) => Values::F64(values.as_slice()?),
-                    Numbers::Card(rows) => Values::Card(rows.get()),
+                    Numbers::Gpu(rows) => Values::Gpu(rows.get()),
                 },
                 strides: part.strides,
                 sparse,
@@ -84,28 +84,28 @@ impl<'a> Data<'a> {
         Ok(Self { parts: parts.iter().map(slices).collect::<PyResult<_>>()?, joined })
     }
 
-    /// The views, checked; and the names of those that share no instance with another, where they are joined.
+    /// The checked views and, if they are joined by ID, the names of those that share no instance with another.
     pub fn views(&self) -> daimc::Result<(Views<'_>, Vec<String>)> {
         let views = self.parts.iter().map(Slices::view).collect::<daimc::Result<Vec<_>>>()?;
         if !self.joined {
             return Ok((Views::new(views)?, Vec::new()));
         }
-        let (views, account) = Views::join(views)?;
+        let (views, joined) = Views::join(views)?;
         let several = views.len() > 1;
-        let alone = account.views.into_iter().filter(|(_, shown, alone)| several && shown == alone);
+        let alone = joined.views.into_iter().filter(|(_, present, alone)| several && present == alone);
         Ok((views, alone.map(|(name, ..)| name).collect()))
     }
 }
 
 impl Data<'_> {
-    /// The names of the views that lie on cards, and the numbers of these.
-    pub fn on_cards(&self) -> impl Iterator<Item = (&str, usize)> {
-        let card =
-            |part: &Slices<'_>| if let Values::Card(rows) = part.values { Some(rows.card()) } else { None };
-        self.parts.iter().filter_map(move |part| Some((part.name, card(part)?)))
+    /// The views in GPU memory: name and GPU number.
+    pub fn gpu_views(&self) -> impl Iterator<Item = (&str, usize)> {
+        let gpu =
+            |part: &Slices<'_>| if let Values::Gpu(rows) = part.values { Some(rows.gpu()) } else { None };
+        self.parts.iter().filter_map(move |part| Some((part.name, gpu(part)?)))
     }
 
-    /// The views, of some of more instances.
+    /// The views of a shard: some of the instances of a larger data set.
     pub fn part(&self) -> daimc::Result<Views<'_>> {
         Views::part(self.parts.iter().map(Slices::view).collect::<daimc::Result<Vec<_>>>()?)
     }
@@ -129,9 +129,9 @@ impl Slices<'_> {
             }
             (Values::F32(x), None, None) => View::dense(self.name, features, x)?,
             (Values::F64(x), None, None) => View::dense(self.name, features, x)?,
-            (Values::Card(rows), ..) => rows.view(self.name, self.present)?,
+            (Values::Gpu(rows), ..) => rows.view(self.name, self.present)?,
         };
-        if let Some(present) = self.present.filter(|_| !matches!(self.values, Values::Card(_))) {
+        if let Some(present) = self.present.filter(|_| !matches!(self.values, Values::Gpu(_))) {
             view = view.mask(present)?;
         }
         if let Some(ids) = self.ids {
@@ -144,7 +144,7 @@ impl Slices<'_> {
     }
 }
 
-/// A matrix of the library from an array with two dimensions.
+/// Converts a two-dimensional array to a matrix of the library.
 pub fn matrix(array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<daimc::Matrix> {
     let array = array.as_array();
     let (rows, columns) = match array.shape() {

@@ -1,13 +1,14 @@
-//! The compiled half of the Python package `daimc`: arrays in, arrays out. What users meet is written in Python
-//! beside it, in `python/daimc`.
+//! The compiled module of the Python package `daimc`, with arrays as input and output. The public API is written in
+//! Python, in `python/daimc`.
 
 mod baselines;
-mod card;
 mod device;
 mod error;
 mod fit;
+mod gpu;
 mod input;
 mod model;
+mod names;
 mod online;
 mod options;
 mod select;
@@ -21,9 +22,9 @@ mod _daimc {
     #[pymodule_export]
     use super::baselines::{baseline, baseline_options};
     #[pymodule_export]
-    use super::card::{CardRows, fetch};
-    #[pymodule_export]
     use super::fit::fit;
+    #[pymodule_export]
+    use super::gpu::{GpuRows, fetch};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Updates of a model with a batch of new instances.
+//! Online updates of a model.
 
 use daimc::{Online, Update};
 use numpy::{IntoPyArray, PyArray1, PyArray2};
@@ -8,11 +8,11 @@ use crate::input::{Data, ViewInput};
 use crate::model::{Model, labels, shares};
 use crate::watch::watched;
 
-/// How far a view has moved: its name, all clusters together, and each of them.
+/// The drift of a view: its name, the total, and by cluster.
 type Drift<'py> = (String, f64, Bound<'py, PyArray1<f64>>);
 
-/// The new model, with the instances of the batch; what each view says for their clusters; how far each view has moved; instances
-/// that no cluster explains; groups of them that are near each other; and clusters that have died.
+/// The new model with the instances of the batch; the contributions of the views to their clusters; the drift of each view;
+/// unexplained instances; emerging groups of them; and the clusters that died.
 type Updated<'py> = (
     Model,
     Bound<'py, PyArray2<f64>>,
@@ -22,7 +22,7 @@ type Updated<'py> = (
     Bound<'py, PyArray1<i64>>,
 );
 
-/// Lets a model take in new instances.
+/// Updates a model with a batch of new instances.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
 pub fn update<'py>(
@@ -41,7 +41,7 @@ pub fn update<'py>(
         let (views, _) = data.views()?;
         let online = Online::new().memory_factor(memory_factor).stop(stop);
         let online = add_views.iter().fold(online, Online::add_view);
-        // IDs that are row numbers to users are the same in every batch.
+        // Without IDs, row numbers repeat in every batch and must not be recorded as learnt.
         let update = if named {
             online.update(fit, &views)?
         } else {

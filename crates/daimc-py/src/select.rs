@@ -1,17 +1,17 @@
-//! The number of clusters, from Python's arrays to a recommendation.
+//! Selection of the number of clusters.
 
 use daimc::Daimc;
 use daimc::select::Select;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error::value_error;
 use crate::input::{Data, ViewInput};
 use crate::options::{self, Setting};
 use crate::watch::watched;
 
-/// Recommends one of several numbers of clusters; `each` is called with the fits that are done and that there are to do.
-/// The selection is JSON; the second result names views that share no instance with another.
+/// Recommends one of several numbers of clusters; `each` is called with the number of finished fits and the total. Returns the
+/// selection as JSON and the names of views that share no instance with another.
 #[pyfunction]
 #[pyo3(signature = (parts, joined, clusters, seed, options, resamples, hidden, threads, each))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // They are the arguments of a Python function.
@@ -27,18 +27,17 @@ pub fn select(
     threads: usize,
     each: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
-    // Each fit sets the number of clusters, and the columns of V follow where they are as many: whatever `n_components` asks for, it
-    // is not as many as here.
+    // `Select` sets the number of clusters of each fit, and also the columns of V if the two are equal. `usize::MAX` keeps an
+    // explicit `n_components` different from the number of clusters.
     let fit = options::apply(Daimc::new(usize::MAX).seed(seed), options)?;
     let resamples = Setting { name: "n_resamples", value: resamples }.get("a whole number")?;
     let hidden = Setting { name: "hidden", value: hidden }.get("a number")?;
     let data = Data::borrow(&parts, joined)?;
-    let (selection, alone) = watched(py, threads, each.as_ref(), |watch, stop| {
+    let (selection, alone) = watched(py, threads, each.as_ref(), |progress, stop| {
         let (views, alone) = data.views()?;
         let select = Select::new(fit.stop(stop), clusters).resamples(resamples).hidden(hidden);
-        Ok((select.run_with(&views, |step| watch.tell((step.done, step.of)))?, alone))
+        Ok((select.run_with(&views, |step| progress.report((step.done, step.of)))?, alone))
     })?;
-    let selection =
-        serde_json::to_string(&selection).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let selection = serde_json::to_string(&selection).map_err(value_error)?;
     Ok((selection, alone))
 }

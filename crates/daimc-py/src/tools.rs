@@ -1,4 +1,4 @@
-//! Metrics, gaps and data.
+//! Metrics, simulated missingness and data sets.
 
 use daimc::source::{Buffer, Rows};
 use daimc::{View, Views, datasets, metrics, simulate};
@@ -15,9 +15,9 @@ fn classes(given: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
     given.as_slice()?.iter().map(class).collect()
 }
 
-/// Every metric of a clustering, by name.
+/// All metrics of a clustering, by name.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
+#[allow(clippy::needless_pass_by_value)] // Python passes arguments by value.
 pub fn scores<'py>(
     py: Python<'py>,
     truth: PyReadonlyArray1<'_, i64>,
@@ -40,9 +40,9 @@ pub fn scores<'py>(
     Ok(scores)
 }
 
-/// The pairs of class and cluster behind the accuracy.
+/// The one-to-one matching of classes and clusters that the accuracy uses.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
+#[allow(clippy::needless_pass_by_value)] // Python passes arguments by value.
 pub fn matching(
     truth: PyReadonlyArray1<'_, i64>,
     labels: PyReadonlyArray1<'_, i64>,
@@ -50,9 +50,9 @@ pub fn matching(
     metrics::matching(&classes(&truth)?, &classes(&labels)?).map_err(raise)
 }
 
-/// Which instances each view keeps when a share of them goes missing: instances × views.
+/// Removes a share of the instances from each view at random. Returns the instances that remain: instances × views.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
+#[allow(clippy::needless_pass_by_value)] // Python passes arguments by value.
 pub fn missing(
     py: Python<'_>,
     instances: usize,
@@ -66,7 +66,7 @@ pub fn missing(
 
 type Labels<'py> = Bound<'py, PyArray1<i64>>;
 
-/// Digit: its views by name, and the digits.
+/// The Digit data: views by name, and the digits.
 #[pyfunction]
 pub fn digit(py: Python<'_>) -> PyResult<(Bound<'_, PyDict>, Labels<'_>)> {
     let (views, truth) = datasets::digit();
@@ -75,7 +75,7 @@ pub fn digit(py: Python<'_>) -> PyResult<(Bound<'_, PyDict>, Labels<'_>)> {
 
 /// Gaussian clusters: views by name, in single precision, and the clusters.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // Python hands over what it was given.
+#[allow(clippy::needless_pass_by_value)] // Python passes arguments by value.
 pub fn synthetic(
     py: Python<'_>,
     instances: usize,

@@ -1,4 +1,4 @@
-//! Long work that Python can look at and stop: it runs without Python's lock, on threads of its own.
+//! Long computations that report progress to Python and can be interrupted. They run without the GIL, on their own threads.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -10,49 +10,49 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// How often signals are looked for while nothing is reported.
+/// Interval of the checks for signals while no progress is reported.
 pub const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The line from the work to Python, for news of one kind: the arguments of a function.
-pub struct Watch<'a, News> {
+/// The channel from a computation to a Python callback, which is called with `Args`.
+pub struct Progress<'a, Args> {
     stop: &'a Stop,
-    news: Sender<News>,
+    sender: Sender<Args>,
 }
 
-impl<News> Watch<'_, News> {
-    /// Tells of a step of the work; breaks if it is to end.
-    pub fn tell(&self, news: News) -> ControlFlow<()> {
-        // Nobody listens once the work has been given up.
-        if self.stop.is_set() || self.news.send(news).is_err() {
+impl<Args> Progress<'_, Args> {
+    /// Reports progress; returns `Break` if the computation has to stop.
+    pub fn report(&self, args: Args) -> ControlFlow<()> {
+        // Sending fails if the receiver is gone, that is, after the computation was abandoned.
+        if self.stop.is_set() || self.sender.send(args).is_err() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 }
 
-/// Runs `work` on so many threads. The calling thread meanwhile hands news to `each` and takes signals, which Python
-/// delivers there alone; an exception from either stops the work and is raised.
-pub fn watched<T: Send, News: Send + for<'py> PyCallArgs<'py>>(
+/// Runs `work` on `threads` threads. Meanwhile the calling thread, the only one to which Python delivers signals, calls `each`
+/// with the reported progress and checks for signals; an exception from either stops the work and is raised.
+pub fn watched<T: Send, Args: Send + for<'py> PyCallArgs<'py>>(
     py: Python<'_>,
     threads: usize,
     each: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watch<'_, News>, &Stop) -> Result<T> + Send,
+    work: impl FnOnce(&Progress<'_, Args>, &Stop) -> Result<T> + Send,
 ) -> PyResult<T> {
     let pool = pool(threads)?;
     let stop = Stop::new();
-    let (news, mut heard) = channel();
+    let (sender, mut receiver) = channel();
     let mut failure = None;
     let done = std::thread::scope(|scope| {
         let stop = &stop;
         let worker = scope.spawn(move || {
-            let watch = Watch { stop, news };
-            pool.install(|| work(&watch, stop))
+            let progress = Progress { stop, sender };
+            pool.install(|| work(&progress, stop))
         });
         loop {
-            let next = py.detach(|| listen(&mut heard));
+            let next = py.detach(|| receive(&mut receiver));
             let called = match (next, each) {
                 (Err(RecvTimeoutError::Disconnected), _) => break,
-                (Ok(news), Some(each)) if failure.is_none() => each.call1(news).map(drop),
+                (Ok(args), Some(each)) if failure.is_none() => each.call1(args).map(drop),
                 _ => Ok(()),
             };
             if let Err(error) = called.and_then(|()| py.check_signals()) {
@@ -68,12 +68,22 @@ pub fn watched<T: Send, News: Send + for<'py> PyCallArgs<'py>>(
     }
 }
 
-/// The next news. Borrowed for writing, because a receiver may go to another thread but not be shared between two.
-fn listen<News: Send>(heard: &mut Receiver<News>) -> std::result::Result<News, RecvTimeoutError> {
-    heard.recv_timeout(PATIENCE)
+/// The next report. `&mut`, because a `Receiver` is `Send` but not `Sync`.
+fn receive<Args: Send>(receiver: &mut Receiver<Args>) -> std::result::Result<Args, RecvTimeoutError> {
+    receiver.recv_timeout(PATIENCE)
 }
 
-/// Threads for one call. None are kept, so that a process that was forked meanwhile can work too.
+/// Runs `work` on `threads` threads, without the GIL and without checks for signals.
+pub fn on_threads<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    let pool = pool(threads)?;
+    py.detach(|| pool.install(work)).map_err(crate::error::raise)
+}
+
+/// Creates the threads of one call. They are not kept for later calls: threads do not survive a fork.
 pub fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| PyValueError::new_err(format!("n_jobs = {threads}: {error}")))

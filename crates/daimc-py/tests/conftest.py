@@ -17,7 +17,7 @@ def easy():
 
 @pytest.fixture
 def gaps(easy):
-    """Easy views with gaps: complete views, mask, views with rows of NaN, clusters."""
+    """Easy views with missing rows: complete views, mask, views with rows of NaN, clusters."""
     views, target = easy
     mask = simulate_missing(views, 0.3, random_state=1)
     with_nan = [np.where(mask[:, [v]], view, np.nan) for v, view in enumerate(views)]

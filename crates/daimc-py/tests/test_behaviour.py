@@ -1,4 +1,4 @@
-"""What a fit does to the program around it."""
+"""Side effects of a fit: threads, signals, logs, progress."""
 
 import logging
 import os
@@ -43,7 +43,7 @@ def test_other_threads_run_during_a_fit():
     done.set()
     thread.join()
     during = [moment for moment in ticks if begun < moment < ended]
-    # With Python's lock held by the fit there would be none.
+    # There would be none if the fit held the GIL.
     assert len(during) > 5 and ended - begun > 0.05
 
 
@@ -84,7 +84,7 @@ def test_ctrl_c_stops_a_fit_within_an_iteration(model):
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True).stdout
     word, steps, fitted = output.split()
     assert word == "interrupted" and fitted == "False"
-    # Those of 100 000 that were under way or already told when the signal came.
+    # Of 100 000: those that had started or were already reported when the signal arrived.
     assert int(steps) < 100
 
 
@@ -118,13 +118,13 @@ def test_verbose_shows_progress_on_standard_error_only(easy, capsys):
     DAIMC(4, random_state=0, runs=2, verbose=True).fit(easy[0])
     shown = capsys.readouterr()
     assert shown.out == ""
-    # Runs go on side by side: either may be the last that is told of.
+    # Runs are concurrent: either may be the last to report.
     assert "/2, iteration" in shown.err and "converged" in shown.err and "\r" not in shown.err
     DAIMC(4, random_state=0).fit(easy[0])
     assert capsys.readouterr().err == ""
 
 
-def test_a_notebook_sees_one_line_that_is_drawn_again(easy, capsys, monkeypatch):
+def test_a_notebook_shows_one_line_that_is_overwritten(easy, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ipykernel", object())
     DAIMC(4, random_state=0, verbose=True).fit(easy[0])
     shown = capsys.readouterr().err

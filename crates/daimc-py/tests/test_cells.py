@@ -13,11 +13,11 @@ def fit(views, random_state=0, mask=None, **options):
 
 @pytest.fixture
 def lacking(gaps):
-    """Views with rows and a tenth of the other cells missing, what they were, and the classes."""
+    """Views with missing rows and a tenth of the other cells missing, the complete views, and the classes."""
     views, mask, with_nan, truth = gaps
     rng = np.random.default_rng(3)
     some = [np.where(rng.random(view.shape) < 0.1, np.nan, view) for view in with_nan]
-    for view, whole in zip(some, with_nan):  # no row loses all
+    for view, whole in zip(some, with_nan):  # no row loses all its cells
         gone = np.isnan(view).all(axis=1) & ~np.isnan(whole).all(axis=1)
         view[gone] = whole[gone]
     return views, mask, some, truth
@@ -62,7 +62,7 @@ def test_cells_and_rows_are_imputed_and_others_kept(lacking):
         pd.testing.assert_index_equal(filled[name].index, frames[name].index)
 
 
-def test_the_error_of_what_is_imputed_is_told_and_values_stay_in_range(lacking):
+def test_imputation_reports_its_error_and_keeps_values_in_range(lacking):
     views, mask, some, _ = lacking
     whole, error = fit(some).impute(some, return_error=True)
     assert list(error) == ["view0", "view1"]
@@ -77,7 +77,7 @@ def test_the_error_of_what_is_imputed_is_told_and_values_stay_in_range(lacking):
     assert np.isnan([list(own.values()) for own in error.values()]).all()
 
 
-def test_threads_make_no_difference_to_what_is_imputed(lacking):
+def test_imputation_does_not_depend_on_threads(lacking):
     _, _, some, _ = lacking
     model = fit(some)
     for one, all_ in zip(model.set_params(n_jobs=1).impute(some), model.set_params(n_jobs=None).impute(some)):
@@ -123,7 +123,7 @@ def test_a_mudata_comes_back_as_one(lacking):
         pd.testing.assert_series_equal(own.obs["batch"][part.obs_names], part.obs["batch"], check_dtype=False)
 
 
-def test_one_instance_with_a_missing_cell_is_placed(lacking):
+def test_one_instance_with_a_missing_cell_is_assigned(lacking):
     views, mask, some, _ = lacking
     model = fit(some)
     full = np.flatnonzero(mask.all(axis=1))[:20]
@@ -135,7 +135,7 @@ def test_one_instance_with_a_missing_cell_is_placed(lacking):
     assert same >= 18
 
 
-def test_a_feature_without_a_value_takes_no_part(lacking):
+def test_a_feature_without_a_value_is_ignored(lacking):
     _, _, some, _ = lacking
     wider = [np.insert(some[0], 2, np.nan, axis=1), some[1]]
     model, plain = fit(wider), fit(some)
@@ -143,7 +143,7 @@ def test_a_feature_without_a_value_takes_no_part(lacking):
     assert model.missing_cells_[0][2] == (~np.isnan(some[0]).all(axis=1)).sum()
 
 
-def test_compared_methods_take_the_mean(lacking):
+def test_baselines_impute_the_mean(lacking):
     _, _, some, truth = lacking
     labels = baselines.Baseline("concatenation", 4, random_state=0).fit(some).labels_
     assert metrics.scores(truth, labels)["ac"] > 0.8

@@ -1,4 +1,4 @@
-"""The machine that a fit is made on, where there may be a graphics card or not."""
+"""The device of a fit, on machines with or without a GPU."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ def views():
     return datasets.make_views(300, 3, [10, 20], random_state=0).views
 
 
-def test_the_processor_is_the_default(views):
+def test_the_cpu_is_the_default(views):
     model = DAIMC(3, random_state=0).fit(views)
     assert model.device_ == "cpu"
 
 
-def test_auto_leaves_quick_fits_to_the_processor(views):
+def test_auto_runs_quick_fits_on_the_cpu(views):
     plain = DAIMC(3, random_state=0).fit(views)
     auto = DAIMC(3, random_state=0, device="auto", precision="tf32").fit(views)
     assert auto.device_ == "cpu"
@@ -24,8 +24,8 @@ def test_auto_leaves_quick_fits_to_the_processor(views):
     assert np.array_equal(auto.embedding_, plain.embedding_)
 
 
-def test_a_card_that_is_not_there_is_told(views):
-    # No machine has so many.
+def test_a_missing_gpu_is_an_error(views):
+    # No machine has a thousand GPUs.
     with pytest.raises(RuntimeError, match=r"^cuda:1000: \w"):
         DAIMC(3, device="cuda:1000").fit(views)
 

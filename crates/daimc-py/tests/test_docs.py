@@ -1,4 +1,4 @@
-"""The tutorial and the gallery, run as they stand."""
+"""The tutorial and the examples run as printed."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def no_windows(monkeypatch):
 
 
 def test_the_tutorial_says_what_happens():
-    """Every block is run; where a comment follows an expression, it is its value."""
+    """Runs every block; a comment after an expression is its expected value."""
     names: dict = {}
     shown = 0
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), flags=re.S):
@@ -31,7 +31,7 @@ def test_the_tutorial_says_what_happens():
                 exec(compile(code, "tutorial.md", "exec"), names)
                 continue
             *before, last = code.strip().split("\n")
-            # An expression may go over several lines: it begins where a line is not indented and closes nothing.
+            # The last expression may span several lines: it starts at a line that is not indented and closes no bracket.
             while last.startswith((" ", ")", "]", "}")):
                 last = before.pop() + "\n" + last
             exec(compile("\n".join(before), "tutorial.md", "exec"), names)

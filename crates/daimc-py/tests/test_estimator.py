@@ -1,4 +1,4 @@
-"""The estimator as scikit-learn's users expect it."""
+"""The estimator, with the conventions of scikit-learn."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ def fitted(views, **params):
     return DAIMC(**{"n_clusters": 4, "random_state": 0, **params}).fit(views)
 
 
-def test_clusters_with_gaps_are_found(gaps):
+def test_clusters_are_found_despite_missing_rows(gaps):
     _, _, views, target = gaps
     labels = DAIMC(n_clusters=4, random_state=0).fit_predict(views)
     assert labels.dtype == np.int64
@@ -45,7 +45,7 @@ def test_fitted_attributes_have_the_shapes_that_are_documented(gaps):
     assert model.feature_stability_ is None
 
 
-def test_new_instances_are_placed_from_whichever_views_they_have(gaps):
+def test_new_instances_are_assigned_from_whichever_views_they_have(gaps):
     views, _, with_nan, _ = gaps
     model = fitted(with_nan)
     assert (model.predict(views) == model.labels_).mean() > 0.98
@@ -56,16 +56,16 @@ def test_new_instances_are_placed_from_whichever_views_they_have(gaps):
     np.testing.assert_array_equal(model.fit_transform(with_nan), model.embedding_)
 
 
-def test_contributions_say_what_each_view_is_worth(gaps):
+def test_contributions_measure_the_evidence_of_each_view(gaps):
     views, mask, with_nan, _ = gaps
     model = fitted(with_nan)
     shares = model.contributions_
     np.testing.assert_array_equal(np.isnan(shares), ~mask)
     np.testing.assert_allclose(np.nansum(np.abs(shares), axis=1), 1.0)
-    # These clusters are easy to see in both views.
+    # These clusters are clear in both views.
     assert (shares[mask] > 0).mean() > 0.95
     np.testing.assert_array_equal(fitted(with_nan, n_jobs=1).contributions_, shares)
-    # New instances get what those of the fit got.
+    # The instances of the fit, passed as new ones, have the same contributions.
     here = model.predict(with_nan) == model.labels_
     assert here.mean() > 0.98
     np.testing.assert_allclose(model.contributions(with_nan)[here], shares[here])
@@ -87,7 +87,7 @@ def test_a_view_of_noise_contributes_nothing_and_a_view_that_contradicts_less(ea
     assert shares[turned, 3].mean() < 0.5 * shares[~turned, 3].mean()
 
 
-def test_stability_tells_which_features_lead_in_every_run(gaps):
+def test_stability_shows_which_features_lead_in_every_run(gaps):
     _, _, views, _ = gaps
     rng = np.random.default_rng(0)
     wide = [np.hstack([view, np.where(np.isnan(view[:, :1]), np.nan, 0.5 * rng.normal(size=(300, 170)))]) for view in views]
@@ -151,11 +151,11 @@ def test_a_saved_model_comes_back_whole(gaps, tmp_path):
     np.testing.assert_array_equal(again.embedding_, model.embedding_)
     np.testing.assert_array_equal(again.predict(views), model.predict(views))
     np.testing.assert_array_equal(again.feature_stability_[0], model.feature_stability_[0])
-    # The file has no data, so what the views say must be asked for.
+    # The file has no data, so contributions need the method.
     assert not hasattr(again, "contributions_")
     np.testing.assert_array_equal(again.contributions(views), model.contributions(views))
     assert again.n_features_in_ == 80 and again.n_jobs == 1 and again.seed_ == 0
-    # Fitted again with what the file says, it is the same model.
+    # A fit with the options of the file gives the same model.
     np.testing.assert_array_equal(clone(again).fit(views).embedding_, model.embedding_)
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
         DAIMC.load(tmp_path / "nowhere")
 
 
-def test_what_is_not_fitted_says_so(easy):
+def test_an_unfitted_estimator_raises_not_fitted_error(easy):
     for call in ("predict", "transform", "contributions", "impute", "score", "instance_ids"):
         with pytest.raises(NotFittedError):
             getattr(DAIMC(), call)(easy[0])
@@ -181,7 +181,7 @@ def test_too_few_iterations_are_warned_of(easy):
     assert not model.converged_ and model.n_iter_ == 1
 
 
-def test_frames_come_out_where_set_output_asks_for_them(easy):
+def test_set_output_returns_data_frames(easy):
     model = fitted(easy[0]).set_output(transform="pandas")
     frame = model.transform(easy[0])
     assert list(frame.columns) == ["daimc0", "daimc1", "daimc2", "daimc3"]
@@ -198,9 +198,9 @@ def test_every_option_of_the_library_is_a_parameter():
     stored = set(json.loads(_daimc.resolve(3, 0, {})))
     names = dict(_daimc.options())
     assert set(names) <= set(DAIMC().get_params())
-    # What a fit is told beside its options, and what only presets set.
-    beside = {"clusters", "seed", "view_scales", "latent_scale", "settle", "consolidate"}
-    assert set(names.values()) | beside == stored
+    # Parameters of a fit that are not options, and options that only presets set.
+    others = {"clusters", "seed", "view_scales", "latent_scale", "settle", "consolidate"}
+    assert set(names.values()) | others == stored
 
 
 @pytest.mark.parametrize(
@@ -265,18 +265,18 @@ def test_every_option_reaches_the_fit(params):
     from conftest import clusters
 
     views, _ = clusters(noise=3.0, k=6)
-    # Each option is turned beside the others, which stay.
+    # One option is changed, the others keep their values.
     *others, option = params
     base = {other: params[other] for other in others}
     assert fitted(views, **params).objective_ != fitted(views, **base).objective_, option
 
 
-def test_a_given_start_is_where_the_fit_starts(easy):
+def test_a_fit_starts_from_the_array_init(easy):
     views, target = easy
     start = np.full((300, 4), 0.1)
     start[np.arange(300), target] = 1.1
     again = fitted(views, init=start)
     assert metrics.accuracy(target, again.labels_) == 1.0
-    # No k-means is left whose seed could matter before the first iteration.
+    # No k-means runs before the first iteration, so the seed does not matter until then.
     one, two = (fitted(views, init=start, random_state=seed).objective_history_ for seed in (1, 2))
     np.testing.assert_array_equal(one, two)

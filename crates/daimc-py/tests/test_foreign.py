@@ -1,4 +1,4 @@
-"""What is not a list of views, a table or a mask where one is wanted is refused, and never read by position or ignored."""
+"""Input that is not a list of views, a table or a mask is refused, and never read by position or ignored."""
 
 import numpy as np
 import pandas as pd
@@ -29,18 +29,18 @@ def pyarrow(frame):
 
 
 FOREIGN = {
-    "dask": (dask, r"is a dask.DataFrame, .*: give its compute\(\), which reads all of it into memory"),
-    "xarray": (xarray, r"is a xarray.DataArray, .*: give its to_pandas\(\)$"),
-    "pyarrow": (pyarrow, r"is a pyarrow.Table, .*: give its to_pandas\(\)$"),
-    "polars, lazy": (lambda frame: pl.from_pandas(frame).lazy(), r"is a polars.LazyFrame, .*: give its collect\(\)"),
-    "pandas, a column": (lambda frame: frame["f0"], r"is a Series: give its to_frame\(\)"),
-    "polars, a column": (lambda frame: pl.from_pandas(frame)["f0"], r"is a Series: give its to_frame\(\)"),
+    "dask": (dask, r"is a dask.DataFrame, .*: pass its compute\(\), which reads all of it into memory"),
+    "xarray": (xarray, r"is a xarray.DataArray, .*: pass its to_pandas\(\)$"),
+    "pyarrow": (pyarrow, r"is a pyarrow.Table, .*: pass its to_pandas\(\)$"),
+    "polars, lazy": (lambda frame: pl.from_pandas(frame).lazy(), r"is a polars.LazyFrame, .*: pass its collect\(\)"),
+    "pandas, a column": (lambda frame: frame["f0"], r"is a Series: pass its to_frame\(\)"),
+    "polars, a column": (lambda frame: pl.from_pandas(frame)["f0"], r"is a Series: pass its to_frame\(\)"),
 }
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
 @pytest.mark.filterwarnings("error")
-def test_tables_of_other_libraries_are_refused_with_what_to_give(easy, kind):
+def test_tables_of_other_libraries_are_refused_with_advice(easy, kind):
     make, words = FOREIGN[kind]
     one, other = tables(easy[0])
     model = DAIMC(4, random_state=0).fit([one, other])
@@ -58,19 +58,19 @@ def test_tables_of_other_libraries_are_refused_with_what_to_give(easy, kind):
             DAIMC(4).fit([one, other], mask=foreign)
 
 
-def test_what_is_said_to_be_given_is_taken(easy):
+def test_the_advised_conversions_are_accepted(easy):
     one, other = tables(easy[0])
     plain = DAIMC(4, random_state=0).fit([one, other])
     turned = other.iloc[::-1]
-    for given in (dask(turned).compute(), xarray(turned).to_pandas(), pyarrow(turned).to_pandas()):
-        np.testing.assert_array_equal(DAIMC(4, random_state=0).fit([one, given]).embedding_, plain.embedding_)
+    for converted in (dask(turned).compute(), xarray(turned).to_pandas(), pyarrow(turned).to_pandas()):
+        np.testing.assert_array_equal(DAIMC(4, random_state=0).fit([one, converted]).embedding_, plain.embedding_)
     columns = DAIMC(4, random_state=0).fit([one["f0"].to_frame(), other])
     np.testing.assert_array_equal(
         columns.embedding_, DAIMC(4, random_state=0).fit([one.to_numpy()[:, :1], other.to_numpy()]).embedding_
     )
 
 
-def test_a_baseline_is_not_given_one_view(easy):
+def test_a_baseline_refuses_one_view(easy):
     anndata = pytest.importorskip("anndata")
     one, other = (anndata.AnnData(table) for table in tables(easy[0]))
     with pytest.raises(TypeError, match="X is an AnnData, which is one view: .*MuData"):
@@ -79,44 +79,44 @@ def test_a_baseline_is_not_given_one_view(easy):
 
 
 @pytest.mark.parametrize("make", [iter, lambda views: (view for view in views), lambda views: dict(enumerate(views)).values()])
-def test_views_that_can_be_read_but_once_are_refused(easy, make):
-    with pytest.raises(TypeError, match=r"not a list of views: give list\(X\)"):
+def test_iterators_of_views_are_refused(easy, make):
+    with pytest.raises(TypeError, match=r"not a list of views: pass list\(X\)"):
         DAIMC(4).fit(make(easy[0]))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda views: dict(enumerate(views)).items(), r"X is a dict_items, .*: give dict\(X\)"),
+        (lambda views: dict(enumerate(views)).items(), r"X is a dict_items, .*: pass dict\(X\)"),
         (lambda views: {1, 2}, "X is a set, which has no order"),
-        (lambda views: [iter(views[0]), views[1]], "view 'view0' is a .*, which can be read but once: make an array of it"),
-        (lambda views: {"a": (row for row in views[0])}, "view 'a' is a generator, which can be read but once"),
+        (lambda views: [iter(views[0]), views[1]], "view 'view0' is a .*, which can be read only once: convert it to an array"),
+        (lambda views: {"a": (row for row in views[0])}, "view 'a' is a generator, which can be read only once"),
     ],
 )
-def test_what_is_no_list_of_matrices_is_told_what_to_give(easy, make, words):
+def test_collections_that_are_no_list_of_matrices_are_refused_with_advice(easy, make, words):
     with pytest.raises(TypeError, match=words):
         DAIMC(4).fit(make(easy[0]))
 
 
-def test_a_lazy_frame_is_to_be_collected(easy):
+def test_a_lazy_frame_has_to_be_collected(easy):
     lazy = pl.DataFrame(easy[0][0]).lazy()
     for X in (lazy, [lazy, lazy], {"a": lazy}):
-        with pytest.raises(TypeError, match=r"is a polars.LazyFrame, which has not been read: give its collect\(\)"):
+        with pytest.raises(TypeError, match=r"is a polars.LazyFrame, which is lazy: pass its collect\(\)"):
             DAIMC(4).fit(X)
     DAIMC(4).fit([lazy.collect()])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_column_of_ids_is_to_be_named(easy, library):
+def test_a_column_of_ids_has_to_be_named(easy, library):
     frame = pd.DataFrame(easy[0][0]).rename(columns=str).assign(patient=[f"p{i}" for i in range(300)])
     frame = frame if library == "pandas" else pl.from_pandas(frame)
     for X in (frame, [frame, frame], {"a": frame}):
-        with pytest.raises(TypeError, match="column 'patient'.*if it has the IDs of instances, name it: id_column='patient'"):
+        with pytest.raises(TypeError, match="column 'patient'.*if it contains the IDs of instances, use id_column='patient'"):
             DAIMC(4).fit(X)
         assert DAIMC(4, id_column="patient", random_state=0).fit(X).ids_[1] == "p1"
 
 
-def test_polars_beside_tables_with_ids(easy):
+def test_polars_without_ids_cannot_be_joined_with_tables_with_ids(easy):
     one, other = tables(easy[0])
     with pytest.raises(ValueError, match="view 'b' has no IDs, but view 'a' does: .*; id_column= names the column"):
         DAIMC(4).fit({"a": one, "b": pl.from_pandas(other)})
@@ -160,14 +160,14 @@ def test_a_mask_in_the_place_of_y_is_refused(gaps, kind):
     calls = [model.fit, model.fit_predict, model.fit_transform, other.fit, other.fit_predict]
     calls.append(DAIMC(4, random_state=0).fit(views).score)
     for call in calls:
-        with pytest.raises(TypeError, match="y looks like a mask of the views, and y is ignored: give it by name, mask="):
+        with pytest.raises(TypeError, match="y looks like a mask of the views, but y is ignored: pass it by name, mask="):
             call(views, y)
     sliced = DAIMC(4, view_slices=[slice(0, 30), slice(30, None)])
-    with pytest.raises(TypeError, match="give it by name, mask="):
+    with pytest.raises(TypeError, match="pass it by name, mask="):
         sliced.fit(np.hstack(views), y)
 
 
-def test_classes_are_ignored_as_everywhere(easy):
+def test_classes_as_y_are_ignored(easy):
     views, target = easy
     plain = DAIMC(4, random_state=0).fit(views)
     rng = np.random.default_rng(0)
@@ -200,7 +200,7 @@ def test_classes_are_ignored_as_everywhere(easy):
     np.testing.assert_array_equal(DAIMC(4, random_state=0).fit(together, (target == 0).astype(int)[:, None]).labels_, one.labels_)
 
 
-def test_masks_meet_the_rows_that_they_name(gaps):
+def test_masks_are_matched_to_rows_by_id(gaps):
     views, mask, with_nan, _ = gaps
     plain = DAIMC(4, random_state=0).fit(with_nan)
     one, other = tables(views)
@@ -209,7 +209,7 @@ def test_masks_meet_the_rows_that_they_name(gaps):
     frame = pd.DataFrame(series).iloc[turned]
     slices = [slice(0, 30), slice(30, None)]
     together = pd.DataFrame(np.hstack(views), index=one.index, columns=[f"f{i}" for i in range(80)])
-    for X, given in [
+    for X, by_id in [
         ([one, other], series),
         ([one, other], list(series.values())),
         ([one, other], {"view0": series["view0"].astype("boolean"), "view1": mask[:, 1]}),
@@ -219,19 +219,19 @@ def test_masks_meet_the_rows_that_they_name(gaps):
         (views, pl.DataFrame(mask[:, ::-1], schema=["view1", "view0"])),
         (views, pd.DataFrame(mask[:, ::-1], columns=["view1", "view0"])),
     ]:
-        model = DAIMC(4, random_state=0, view_slices=slices).fit(X, mask=given)
+        model = DAIMC(4, random_state=0, view_slices=slices).fit(X, mask=by_id)
         np.testing.assert_array_equal(model.embedding_, plain.embedding_)
     for wrong, words in [
         ({"view0": series["view0"].drop("p004")}, "mask has no row for instance 'p004' of view 'view0'"),
         ({"view0": pd.concat([series["view0"]] * 2)}, "mask has two rows for instance"),
-        ({"view0": series["view0"].astype("boolean").where(series["view0"].index != "p000")}, "row 0: <NA>; write True or 1"),
+        ({"view0": series["view0"].astype("boolean").where(series["view0"].index != "p000")}, "row 0: <NA>; must be True or 1"),
         ({"view0": pd.Series(mask[:, 0])}, "mask has no row for instance 'p000'"),
     ]:
         with pytest.raises(ValueError, match=words):
             DAIMC(4).fit([one, other], mask=wrong)
 
 
-def test_gaps_are_made_in_views_only(easy):
+def test_simulate_missing_refuses_one_matrix(easy):
     with pytest.raises(TypeError, match="X is one matrix"):
         simulate_missing(easy[0][0], 0.3)
 

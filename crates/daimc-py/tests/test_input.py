@@ -1,4 +1,4 @@
-"""What data may look like, and that it does not matter."""
+"""Input formats and memory layouts, which do not change the result."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def same(one, other):
 
 
 def layouts(x):
-    """The same matrix in other places of memory."""
+    """The same matrix in other memory layouts."""
     wide = np.full((x.shape[0], x.shape[1] + 3), np.nan, dtype=x.dtype)
     wide[:, 1:-2] = x
     tall = np.full((2 * x.shape[0], x.shape[1]), np.nan, dtype=x.dtype)
@@ -47,7 +47,7 @@ def layouts(x):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_place_in_memory_does_not_matter(gaps, dtype):
+def test_the_memory_layout_does_not_matter(gaps, dtype):
     views = [view.astype(dtype) for view in gaps[2]]
     plain = fit(views)
     for name, other in layouts(views[0]).items():
@@ -85,7 +85,7 @@ def test_files_and_memmaps_are_the_same_data(gaps, tmp_path):
 def test_files_that_are_no_arrays_are_refused(tmp_path):
     text = tmp_path / "a.csv"
     text.write_text("id,x\n1,2\n")
-    with pytest.raises(TypeError, match=r"view 'a' names the file .*a\.csv, which is no \.npy: give what is in it"):
+    with pytest.raises(TypeError, match=r"view 'a' is the file .*a\.csv, which is no \.npy: pass its data"):
         fit({"a": text})
     broken = tmp_path / "a.npy"
     broken.write_bytes(b"nothing")
@@ -130,12 +130,12 @@ def test_sparse_formats_are_the_same_data():
     for name, form in forms.items():
         model = fit([form, other])
         np.testing.assert_array_equal(model.embedding_, plain.embedding_, err_msg=name)
-    np.testing.assert_array_equal(unsorted.indices, before)  # what was given is left as it was
+    np.testing.assert_array_equal(unsorted.indices, before)  # the input is not changed
     single = fit([sparse.csr_matrix(dense, dtype=np.float32), other])
     assert (single.labels_ == plain.labels_).mean() > 0.99
 
 
-def test_a_mask_a_row_of_nan_and_an_absent_id_are_the_same_gap(gaps):
+def test_a_mask_a_row_of_nan_and_an_absent_id_are_equivalent(gaps):
     views, mask, with_nan, _ = gaps
     by_nan = fit(with_nan)
     vectors = [mask[:, 0], mask[:, 1]]
@@ -147,7 +147,7 @@ def test_a_mask_a_row_of_nan_and_an_absent_id_are_the_same_gap(gaps):
     listed = [frame[mask[:, v]] for v, frame in enumerate(complete)]
     joined = fit(listed)
     assert sorted(joined.ids_) == sorted(ids)
-    # Where the first table lists everybody, the order is the same and so is every bit.
+    # If the first table lists every instance, the order is the same, and the result is bit-identical.
     first_whole = mask.copy()
     first_whole[:, 0] = True
     same(fit([complete[0], listed[1]]), fit(views, mask=first_whole))
@@ -169,10 +169,10 @@ def test_tables_in_another_order_give_the_same_result(gaps, kind):
             return pl.DataFrame({"who": ids[rows], **{name: x[name].to_numpy() for name in x.columns}})
         return x.rename_axis("who").reset_index()
 
-    everyone, some = np.arange(300), np.flatnonzero(mask[:, 1])
+    all_rows, some = np.arange(300), np.flatnonzero(mask[:, 1])
     options = {} if kind == "pandas" else {"id_column": "who"}
-    in_order = fit({"a": table(0, everyone), "b": table(1, some)}, **options)
-    shuffled = fit({"a": table(0, everyone), "b": table(1, rng.permutation(some))}, **options)
+    in_order = fit({"a": table(0, all_rows), "b": table(1, some)}, **options)
+    shuffled = fit({"a": table(0, all_rows), "b": table(1, rng.permutation(some))}, **options)
     same(in_order, shuffled)
     assert in_order.ids_.tolist() == ids.tolist() and in_order.view_names_ == ["a", "b"]
     assert in_order.feature_names("b")[:2] == ["f0", "f1"]
@@ -183,16 +183,16 @@ def test_tables_in_another_order_give_the_same_result(gaps, kind):
     # New tables may have another order of rows and of columns.
     new = {"a": table(0, both), "b": None}
     np.testing.assert_array_equal(in_order.instance_ids(new), ids[both])
-    np.testing.assert_array_equal(in_order.predict(new), in_order.predict({"a": table(0, everyone)})[both])
+    np.testing.assert_array_equal(in_order.predict(new), in_order.predict({"a": table(0, all_rows)})[both])
     columns = list(table(0, both).columns)
     backwards = {"a": table(0, both)[columns[::-1]]}
     np.testing.assert_array_equal(in_order.predict(backwards), in_order.predict(new))
-    completed = in_order.impute({"a": table(0, everyone), "b": table(1, some)})
+    completed = in_order.impute({"a": table(0, all_rows), "b": table(1, some)})
     assert type(completed["b"]) is type(table(1, some))
     assert completed["b"].shape[0] == 300
 
 
-def test_ids_of_another_type_meet(easy):
+def test_ids_of_different_types_are_joined(easy):
     views, _ = easy
     numbers = [pd.DataFrame(view, index=np.arange(300)) for view in views]
     texts = pd.DataFrame(views[1], index=[str(i) for i in range(300)])
@@ -212,7 +212,7 @@ def test_tables_without_a_common_id_are_warned_of(easy):
     assert [str(warning.message).split("'")[1] for warning in caught] == ["view0", "view1"]
 
 
-def test_polars_without_ids_is_taken_row_by_row(easy):
+def test_polars_without_ids_is_read_row_by_row(easy):
     views, _ = easy
     same(fit([pl.DataFrame(view) for view in views]), fit(views))
 
@@ -280,7 +280,7 @@ def test_one_matrix_is_cut_into_views(gaps):
     assert (csr.labels_ == fit(views).labels_).mean() > 0.99
 
 
-def test_simulated_gaps_have_their_share(easy):
+def test_simulated_missingness_has_the_requested_share(easy):
     views, _ = easy
     mask = simulate_missing(views, [0.1, 0.5], random_state=3)
     assert (~mask).sum(axis=0).tolist() == [30, 150] and mask.any(axis=1).all()

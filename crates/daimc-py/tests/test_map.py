@@ -33,7 +33,7 @@ def test_a_file_keeps_the_map(tmp_path):
     assert loaded.map is True
 
 
-def test_who_is_not_seen_is_not_on_the_map():
+def test_an_instance_missing_from_every_view_is_not_on_the_map():
     data = datasets.make_views(60, 3, [8, 9], random_state=0)
     views = [np.vstack([np.full((1, view.shape[1]), np.nan), view]) for view in data.views.values()]
     model = DAIMC(3, random_state=0, assess=False, handle_unseen="keep").fit(views)

@@ -1,4 +1,4 @@
-"""Tables as people have them: read as they are meant, or refused with the place and a way out."""
+"""Messy tables: read as intended, or refused with an error that names the location and the remedy."""
 
 import warnings
 from decimal import Decimal
@@ -39,11 +39,11 @@ def fit(views, **options):
     ],
     ids=str,
 )
-def test_columns_of_numbers_are_numbers_however_they_are_held(dtype, values):
+def test_columns_of_numbers_are_numbers_in_every_dtype(dtype, values):
     if str(dtype).endswith("[pyarrow]"):
         pytest.importorskip("pyarrow")
-    held = pd.DataFrame(values, index=IDS).astype(dtype)
-    model = fit([held, table(1)])
+    frame = pd.DataFrame(values, index=IDS).astype(dtype)
+    model = fit([frame, table(1)])
     np.testing.assert_array_equal(model.embedding_, fit([values.astype(float), VIEWS[1]]).embedding_)
 
 
@@ -59,12 +59,12 @@ def test_objects_that_are_numbers_are_numbers():
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (pd.Categorical(["f", "m"] * 60), "column 'x' has dtype category, which are not numbers: leave the column out"),
+        (pd.Categorical(["f", "m"] * 60), "column 'x' has dtype category, which is not numeric: remove the column"),
         (pd.Categorical([1, 2] * 60), "column 'x' has dtype category"),
         (pd.Timestamp("2020-01-01"), "column 'x' has dtype datetime64"),
         (pd.Timedelta(1), "column 'x' has dtype timedelta64"),
         (pd.array(["a"] * 120, dtype="string"), "column 'x' has dtype string"),
-        (["1.5"] * 120, "row 0 (instance 'p0'), column 'x': '1.5' is not a number; pandas.to_numeric makes"),
+        (["1.5"] * 120, "row 0 (instance 'p0'), column 'x': '1.5' is not a number; pandas.to_numeric converts"),
         ([1.0] * 7 + ["12,5"] + [2] * 112, "row 7 (instance 'p7'), column 'x': '12,5' is not a number"),
     ],
 )
@@ -79,13 +79,13 @@ def test_columns_of_one_name_keep_their_order_or_are_refused():
     model = fit([twice, table(1)])
     plain = fit([twice.to_numpy(), VIEWS[1]])
     np.testing.assert_array_equal(model.predict([twice, None]), plain.predict([twice.to_numpy(), None]))
-    with pytest.raises(ValueError, match="view 'view0' has several columns 'f5'.*cannot be told"):
+    with pytest.raises(ValueError, match="view 'view0' has several columns 'f5'.*cannot be matched"):
         model.predict([twice.iloc[:, ::-1], None])
     anndata = pytest.importorskip("anndata")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        held = anndata.AnnData(twice.to_numpy(), obs=pd.DataFrame(index=IDS), var=pd.DataFrame(index=twice.columns))
-        np.testing.assert_array_equal(model.predict([held, None]), model.predict([twice, None]))
+        annotated = anndata.AnnData(twice.to_numpy(), obs=pd.DataFrame(index=IDS), var=pd.DataFrame(index=twice.columns))
+        np.testing.assert_array_equal(model.predict([annotated, None]), model.predict([twice, None]))
     with pytest.raises(ValueError, match="view 'view0' has several columns 'who'"):
         fit([pd.concat([table(0, who=IDS), table(0, who=IDS)], axis=1)], id_column="who")
 
@@ -124,7 +124,7 @@ def test_a_row_without_an_id_is_refused(blank):
         fit([table(0), table(1).set_axis(index)])
 
 
-def test_indexes_of_different_kinds_come_out_together():
+def test_indexes_of_different_kinds_are_combined():
     levels = pd.MultiIndex.from_product([["a", "b"], range(60)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -134,7 +134,7 @@ def test_indexes_of_different_kinds_come_out_together():
             assert list(rows.index) == [*tables[0].index, *tables[1].index]
 
 
-def test_ids_that_one_table_tells_apart_are_not_warned_of():
+def test_similar_ids_in_one_table_are_not_warned_of():
     ids = [*(f"p{i}" for i in range(60)), *(f"P{i}" for i in range(60))]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -151,7 +151,7 @@ def test_new_instances_may_all_lack_a_view():
         model.contributions([VIEWS[0], blank]), model.contributions([VIEWS[0], None])
     )
     np.testing.assert_array_equal(model.impute([VIEWS[0], blank])[1], model.impute([VIEWS[0], None])[1])
-    # The order is that of the tables all the same.
+    # The order is still that of the tables.
     tables = fit([table(0), table(1)])
     gone = table(0)[::-1] * np.nan
     np.testing.assert_array_equal(tables.predict([gone, table(1)]), tables.predict([None, table(1)])[::-1])
@@ -163,22 +163,22 @@ def test_new_instances_may_all_lack_a_view():
     labels = kept.predict([gone, table(1).iloc[:100]])
     assert (labels[:20] == -1).all()
     np.testing.assert_array_equal(labels[20:], kept.predict([None, table(1)])[:100][::-1])
-    # One row of one matrix has no other way to say it.
+    # In one row of one matrix, NaN is the only way to mark a missing view.
     sliced = fit(np.hstack(VIEWS), view_slices=[slice(0, 6), slice(6, None)])
     row = np.hstack([VIEWS[0][:1], blank[:1]])
     assert sliced.predict(row) == model.predict([VIEWS[0][:1], None])
     assert np.isfinite(sliced.impute(row)).all()
     with pytest.raises(ValueError, match="view 'view1' has no instances"):
         fit([VIEWS[0], blank])
-    with pytest.raises(ValueError, match="no view shows any instance"):
+    with pytest.raises(ValueError, match="no instance is present in any view"):
         fit(VIEWS, handle_unseen="keep").predict([np.full_like(VIEWS[0], np.nan), blank])
 
 
 @pytest.mark.parametrize(
     ("X", "error", "words"),
     [
-        ("a.csv", TypeError, "X names files: give what is in them"),
-        (["a.csv", Path("b.csv")], TypeError, "X names files"),
+        ("a.csv", TypeError, "X contains file names: pass the data"),
+        (["a.csv", Path("b.csv")], TypeError, "X contains file names"),
         ({"a": VIEWS[0], "b": {"x": VIEWS[1]}}, ValueError, "view 'b': expected a matrix, found a dict"),
         ([[[1, 2], [3]], VIEWS[1]], ValueError, "view 'view0': expected a matrix, found a list that is none"),
         ([VIEWS[0][0], VIEWS[1][0]], ValueError, "view 'view0': .*reshape.1, -1. one row"),
@@ -186,19 +186,19 @@ def test_new_instances_may_all_lack_a_view():
         ([table(0), table(1).iloc[:, :0]], ValueError, "view 'view1' has no features"),
         ([table(0), VIEWS[1]], ValueError, "view 'view1' has no IDs, but view 'view0' does"),
         ([table(0), sparse.csr_matrix(VIEWS[1])], ValueError, "view 'view1' has no IDs"),
-        ({1: table(0)}, TypeError, "names of views are strings"),
+        ({1: table(0)}, TypeError, "view name 1: must be a string"),
     ],
 )
-def test_what_is_no_list_of_views_is_refused(X, error, words):
+def test_input_that_is_no_list_of_views_is_refused(X, error, words):
     with pytest.raises(error, match=words):
         fit(X)
 
 
 def test_views_come_in_any_container_and_order():
     plain = fit(VIEWS)
-    held = np.empty(2, dtype=object)
-    held[:] = VIEWS
-    for views in (tuple(VIEWS), held, [view.tolist() for view in VIEWS], [pl.DataFrame(view) for view in VIEWS]):
+    container = np.empty(2, dtype=object)
+    container[:] = VIEWS
+    for views in (tuple(VIEWS), container, [view.tolist() for view in VIEWS], [pl.DataFrame(view) for view in VIEWS]):
         np.testing.assert_array_equal(fit(views).embedding_, plain.embedding_)
     named = fit({"a": VIEWS[0], "b": VIEWS[1]})
     np.testing.assert_array_equal(

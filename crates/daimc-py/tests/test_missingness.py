@@ -1,4 +1,4 @@
-"""Clusters that go together with which views instances have."""
+"""Clusters associated with which views instances have."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_missing_by_class_warns_at_the_line_of_the_fit() -> None:
     made, _ = views(0, by_class=True)
     with pytest.warns(MissingnessWarning, match="lack view") as caught:
         model = DAIMC(n_clusters=3, random_state=0).fit(made)
-    told = [one for one in caught if one.category is MissingnessWarning]
-    assert len(told) == 1 and told[0].filename == __file__
+    warned = [one for one in caught if one.category is MissingnessWarning]
+    assert len(warned) == 1 and warned[0].filename == __file__
     assert model.missingness_["p_value"] < 0.01 and model.missingness_["information"] > 0.05
 
 

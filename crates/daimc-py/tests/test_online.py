@@ -1,4 +1,4 @@
-"""Batches: what `partial_fit` learns, keeps, tells and refuses."""
+"""Online learning with `partial_fit`."""
 
 import pickle
 import subprocess
@@ -29,7 +29,7 @@ def learnt(data, size, **options):
 def test_batches_lead_to_the_clusters_of_all(data):
     model = learnt(data, 150)
     assert metrics.accuracy(data.target, model.predict(data.views)) > 0.95
-    # What has a row for each instance is that of the last batch.
+    # Attributes with a row for each instance are those of the last batch.
     assert len(model.labels_) == len(model.embedding_) == len(model.ids_) == len(model.contributions_) == 150
     assert np.array_equal(model.labels_, model.predict(batch(data, 750, 900)))
     assert set(model.update_.drift) == set(model.view_names_)
@@ -40,17 +40,17 @@ def test_the_first_call_is_a_fit(data):
     one = DAIMC(3, random_state=0).partial_fit(batch(data, 0, 300))
     other = DAIMC(3, random_state=0).fit(batch(data, 0, 300))
     assert np.array_equal(one.labels_, other.labels_) and not hasattr(one, "update_")
-    # A fit begins anew.
+    # A fit starts from scratch.
     one.partial_fit(batch(data, 300, 600)).fit(batch(data, 0, 300))
     assert np.array_equal(one.labels_, other.labels_) and not hasattr(one, "update_")
 
 
-def test_a_list_lacks_a_view_by_none(data):
+def test_none_in_a_list_is_an_absent_view(data):
     first, second = data.views.values()
     model = DAIMC(3, random_state=0).fit([first[:300], second[:300]])
     before = [basis.copy() for basis in model.basis_]
     model.partial_fit([None, second[300:600]])
-    # Few instances in all are clustered anew, which moves what is known of the other view a little.
+    # With few instances in total, all are clustered again, which also moves the model of the other view a little.
     moved = [np.linalg.norm(new - old) / np.linalg.norm(old) for new, old in zip(model.basis_, before)]
     assert moved[0] < 0.05 and moved[1] > 0
     assert np.isnan(model.contributions_[:, 0]).all()
@@ -67,7 +67,7 @@ def test_an_update_survives_pickle_and_files(data, tmp_path):
     assert np.array_equal(model.embedding_, again.embedding_) and np.array_equal(model.embedding_, loaded.embedding_)
 
 
-def test_a_new_view_is_added_with_leave(data):
+def test_a_new_view_needs_add_views(data):
     name, other = data.views
     model = DAIMC(3, random_state=0, neighbours="off").fit(batch(data, 0, 400, [name]))
     with pytest.raises(ValueError, match=f"view '{other}' is not part of the model"):
@@ -78,7 +78,7 @@ def test_a_new_view_is_added_with_leave(data):
     assert metrics.accuracy(data.target[700:], found) > 0.9
 
 
-def test_ids_that_come_again_are_refused_and_row_numbers_are_not(data):
+def test_repeated_ids_are_refused_and_row_numbers_are_not(data):
     def tables(start, stop, index):
         return {name: pd.DataFrame(rows[start:stop], index=index) for name, rows in data.views.items()}
 
@@ -89,12 +89,12 @@ def test_ids_that_come_again_are_refused_and_row_numbers_are_not(data):
         with pytest.raises(ValueError, match=f"already learnt from instance 'p{start}'"):
             model.partial_fit(tables(start, start + 1, names[start : start + 1]))
     model.partial_fit(tables(600, 900, names[600:]))
-    # The index that pandas makes numbers every batch alike.
+    # The default index of pandas is the same for every batch.
     model = DAIMC(3, random_state=0).partial_fit(tables(0, 300, None))
     assert len(model.partial_fit(tables(300, 600, None)).labels_) == 300
 
 
-def test_whom_no_view_shows_keeps_its_place(data):
+def test_an_instance_missing_from_every_view_keeps_its_row(data):
     model = DAIMC(3, random_state=0, handle_unseen="keep").fit(batch(data, 0, 300))
     new = batch(data, 300, 400)
     new = {name: np.where(np.arange(100)[:, None] == 7, np.nan, rows) for name, rows in new.items()}
@@ -106,20 +106,20 @@ def test_whom_no_view_shows_keeps_its_place(data):
 
 
 @pytest.mark.parametrize("factor", [0, -0.5, 1.5, float("nan")])
-def test_a_memory_factor_out_of_range_is_told(data, factor):
+def test_a_memory_factor_out_of_range_is_an_error(data, factor):
     model = DAIMC(3, random_state=0).fit(batch(data, 0, 300))
     with pytest.raises(ValueError, match="memory_factor"):
         model.partial_fit(batch(data, 300, 600), memory_factor=factor)
     assert len(model.labels_) == 300
 
 
-def test_what_is_no_batch_is_told(data):
+def test_invalid_batches_are_refused(data):
     model = DAIMC(3, random_state=0).fit(batch(data, 0, 300))
     with pytest.raises(TypeError, match="memory_factor = 'all'"):
         model.partial_fit(batch(data, 300, 600), memory_factor="all")
     with pytest.raises(TypeError, match="add_views = 3"):
         model.partial_fit(batch(data, 300, 600), add_views=3)
-    with pytest.raises(TypeError, match="give X as a dictionary"):
+    with pytest.raises(TypeError, match="pass X as a dictionary"):
         model.partial_fit(list(data.views.values()), add_views=["c"])
     with pytest.raises(ValueError, match="expected 10, found 12"):
         model.partial_fit(dict.fromkeys(data.views, data.views["view1"][:5]))
@@ -141,7 +141,7 @@ def test_the_command_line_gives_the_same(data, tmp_path):
     subprocess.run([program, "update", tmp_path / "model.safetensors", *arguments, "-o", folder, "-q"], check=True)
     model.partial_fit(batch(data, 300, 600))
     assert np.array_equal(DAIMC.load(folder / "model.safetensors").embedding_, model.embedding_)
-    # The model of one pass has no instances; it places new ones, and goes on.
+    # The model of one pass has no instances; it assigns new ones, and can be updated.
     once = tmp_path / "once"
     subprocess.run([program, "fit", *arguments, "-k", "3", "--online", "--batch", "150", "-o", once, "-q"], check=True)
     loaded = DAIMC.load(once / "model.safetensors")

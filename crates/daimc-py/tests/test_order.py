@@ -1,4 +1,4 @@
-"""Results stand in the order of the tables that were given, and carry their index."""
+"""Results are in the order of the input tables, and carry their index."""
 
 import pickle
 
@@ -22,7 +22,7 @@ def indexes(n):
         "nullable numbers": pd.Index(np.arange(n)[::-1], dtype="Int64"),
         "none": pd.RangeIndex(n),
         "days": pd.date_range("2020-01-01", periods=n, freq="D"),
-        "days of a place": pd.date_range("2020-01-01", periods=n, freq="h", tz="Europe/Paris"),
+        "days of a time zone": pd.date_range("2020-01-01", periods=n, freq="h", tz="Europe/Paris"),
         "two levels": pd.MultiIndex.from_product([["ward a", "ward b"], range(n // 2)], names=["ward", "bed"]),
         "categories": pd.CategoricalIndex([f"c{i}" for i in range(n)]),
     }
@@ -42,11 +42,11 @@ def test_tables_with_one_index_give_results_in_its_order(gaps, kind):
     by_nan, whole = tables(with_nan, index), tables(views, index)
     by_mask = pd.DataFrame(mask, index=index, columns=["a", "b"]).sample(frac=1, random_state=0)
     plain = fit(with_nan)
-    for model, given in ((fit(by_nan), by_nan), (fit(whole, by_mask), whole)):
+    for model, tables_of_fit in ((fit(by_nan), by_nan), (fit(whole, by_mask), whole)):
         np.testing.assert_array_equal(model.labels_, plain.labels_)
         np.testing.assert_array_equal(model.embedding_, plain.embedding_)
         assert list(model.ids_) == list(index)
-        frame = given["a"].assign(cluster=model.labels_)
+        frame = tables_of_fit["a"].assign(cluster=model.labels_)
         assert metrics.accuracy(target, frame["cluster"]) > 0.98
     model = fit(by_nan)
     np.testing.assert_array_equal(model.predict(by_nan), plain.predict(with_nan))
@@ -59,7 +59,7 @@ def test_tables_with_one_index_give_results_in_its_order(gaps, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_frames_that_come_out_carry_the_index(gaps, kind):
+def test_returned_frames_carry_the_index(gaps, kind):
     views, _, with_nan, _ = gaps
     index = indexes(300)[kind]
     both = tables(with_nan, index)
@@ -67,7 +67,7 @@ def test_frames_that_come_out_carry_the_index(gaps, kind):
     for frame in (model.fit_transform(both), model.transform(both)):
         pd.testing.assert_index_equal(frame.index, index)
         assert list(frame.columns) == ["daimc0", "daimc1", "daimc2", "daimc3"]
-    # Rows that only the second table lists come after those of the first.
+    # Rows of the second table only come after those of the first.
     some = {"a": both["a"].iloc[100:], "b": tables(views, index)["b"]}
     later = index[100:].append(index[:100])
     frame = model.transform(some)
@@ -122,7 +122,7 @@ def test_another_order_is_that_of_first_appearance(gaps):
     _, _, with_nan, _ = gaps
     index = pd.Index([f"p{i:03}" for i in range(300)])
     both = tables(with_nan, index)
-    # None of these rows is in the first view; still the first table decides.
+    # These rows are missing from the first view, but its table still determines the order.
     gone = both["a"].index[both["a"].isna().all(axis=1)]
     assert len(gone) > 20
     turned = fit({"a": both["a"], "b": both["b"].sample(frac=1, random_state=0)})
@@ -154,7 +154,7 @@ def test_ids_twice_in_a_table_are_refused_everywhere(gaps):
 
 
 def hidden(kind):
-    """Views with gaps in which nobody sees instances 3 and 200; as arrays, tables, or one matrix; and the mask that says so."""
+    """Views from all of which instances 3 and 200 are missing, as arrays, tables, or one matrix; and the mask."""
     views, target = clusters()
     gone = [3, 200]
     with_nan = [view.copy() for view in views]
@@ -182,7 +182,7 @@ HIDDEN = ["arrays", "arrays, by mask", "one matrix", "one DataFrame", "tables", 
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-def test_an_instance_that_no_view_shows_is_an_error(kind):
+def test_an_instance_missing_from_every_view_is_an_error(kind):
     X, mask, _ = hidden(kind)
     slices = {"view_slices": [slice(0, 30), slice(30, None)]}
     with pytest.raises(ValueError, match="instance 'p?0?0?3' is missing in every view; 2 such.*handle_unseen='keep'"):
@@ -194,7 +194,7 @@ def test_an_instance_that_no_view_shows_is_an_error(kind):
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-def test_an_instance_that_no_view_shows_can_be_kept(kind, tmp_path):
+def test_an_instance_missing_from_every_view_can_be_kept(kind, tmp_path):
     X, mask, target = hidden(kind)
     gone = np.isin(np.arange(300), [3, 200])
     params = {"handle_unseen": "keep", "view_slices": [slice(0, 30), slice(30, None)]}
@@ -209,7 +209,7 @@ def test_an_instance_that_no_view_shows_can_be_kept(kind, tmp_path):
         np.testing.assert_array_equal(getattr(model, name)[~gone], getattr(plain, name))
     assert model.objective_ == plain.objective_
 
-    # New data are treated alike.
+    # The same holds for new data,
     assert len(model.instance_ids(X, mask=mask)) == 300
     labels, rows, shares = (getattr(model, name)(X, mask=mask) for name in ("predict", "transform", "contributions"))
     assert (labels[gone] == -1).all() and np.isnan(rows[gone]).all() and np.isnan(shares[gone]).all()
@@ -222,7 +222,7 @@ def test_an_instance_that_no_view_shows_can_be_kept(kind, tmp_path):
     assert np.isnan(whole[gone]).all()
     np.testing.assert_array_equal(whole[~gone], np.hstack(plain.impute(seen)))
 
-    # And so is everything around it.
+    # and for files and other results.
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.labels_, model.labels_)
     model.save(tmp_path / "model.safetensors")
@@ -237,7 +237,7 @@ def test_an_instance_that_no_view_shows_can_be_kept(kind, tmp_path):
     assert str(chosen) == str(DAIMC(random_state=0).select(seen, [3, 4], n_resamples=2))
 
 
-def test_baselines_and_plots_keep_whom_no_view_shows():
+def test_baselines_and_plots_keep_instances_missing_from_every_view():
     pytest.importorskip("matplotlib").use("Agg")
     X, _, _ = hidden("tables")
     with pytest.raises(ValueError, match="missing in every view"):
@@ -253,7 +253,7 @@ def test_baselines_and_plots_keep_whom_no_view_shows():
     assert "·····  ·····" in patterns
 
 
-def test_mudata_shows_whom_no_view_shows():
+def test_mudata_keeps_instances_missing_from_every_view():
     anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
     X, _, _ = hidden("tables")
     names = {name: [f"{name}{i}" for i in range(table.shape[1])] for name, table in zip("ab", X)}
@@ -264,6 +264,6 @@ def test_mudata_shows_whom_no_view_shows():
     assert np.isnan(data.obsm["X_daimc"][[3, 200]]).all() and data.obs["daimc_confidence"].isna().sum() == 2
 
 
-def test_what_becomes_of_the_unseen_is_one_of_two_things(easy):
+def test_handle_unseen_must_be_error_or_keep(easy):
     with pytest.raises(ValueError, match="handle_unseen = 'drop': must be 'error' or 'keep'"):
         fit(easy[0], handle_unseen="drop")

@@ -1,4 +1,4 @@
-"""The installed package: where it is, what it needs, what it costs."""
+"""The installed package: location, requirements, import time, memory."""
 
 import importlib.metadata
 import os
@@ -33,7 +33,7 @@ def test_only_numpy_and_scikit_learn_are_required():
     assert sorted(line.split(">")[0] for line in required) == ["numpy", "scikit-learn"]
 
 
-def test_the_extras_that_are_named_exist():
+def test_the_extras_in_error_messages_exist():
     here = Path(__file__).parents[1]
     texts = [here / "README.md", *here.glob("docs/*.md"), *here.glob("python/daimc/*.py")]
     lists = [names for text in texts for names in re.findall(r"daimc\[([\w,]+)\]", text.read_text())]
@@ -42,7 +42,7 @@ def test_the_extras_that_are_named_exist():
     assert named <= set(importlib.metadata.metadata("daimc").get_all("Provides-Extra"))
 
 
-def test_it_works_without_what_is_optional():
+def test_it_works_without_optional_dependencies():
     optional = ["pandas", "polars", "matplotlib", "anndata", "mudata", "tqdm", "pyarrow"]
     code = f"""
         import sys

@@ -1,4 +1,4 @@
-"""Python, the command line and the Rust library are one program."""
+"""Python and the command line give identical results."""
 
 import csv
 import json
@@ -55,7 +55,7 @@ def test_labels_are_those_of_the_command_line(digit, folder, tmp_path, options, 
     run("fit", *arguments, "-k", "10", "--seed", "7", *flags, "-o", "out", cwd=tmp_path)
     assert [int(label) for label in column(tmp_path / "out/labels.tsv", "cluster")] == model.labels_.tolist()
 
-    # Each reads the other's file, to the last bit.
+    # Each reads the file of the other, with bit-identical contents.
     theirs = DAIMC.load(tmp_path / "out/model.safetensors")
     np.testing.assert_array_equal(theirs.embedding_, model.embedding_)
     np.testing.assert_array_equal(theirs.predict(views), model.predict(views))
@@ -65,7 +65,7 @@ def test_labels_are_those_of_the_command_line(digit, folder, tmp_path, options, 
     assert [int(label) for label in column(tmp_path / "new.tsv", "cluster")] == model.predict(views).tolist()
 
 
-def test_tables_by_id_are_joined_alike(tmp_path, gaps):
+def test_tables_are_joined_by_id_as_by_the_command_line(tmp_path, gaps):
     pandas = pytest.importorskip("pandas")
     views, mask, _, _ = gaps
     rng = np.random.default_rng(2)
@@ -107,7 +107,7 @@ def test_selections_are_those_of_the_command_line(digit, folder, tmp_path, param
             assert candidate[name] == {"value": columns[name], "error": columns[f"{name}_error"]}
 
 
-def test_simulated_gaps_are_those_of_the_command_line(digit, tmp_path):
+def test_simulated_missingness_is_that_of_the_command_line(digit, tmp_path):
     for name, view in digit.views.items():
         np.save(tmp_path / f"{name}.npy", view)
     arguments = [f"--view={name}={name}.npy" for name in digit.views]

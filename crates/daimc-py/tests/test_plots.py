@@ -1,4 +1,4 @@
-"""Pictures that are saved as they are: nothing is cut off, nothing is hidden."""
+"""Plots: nothing is cut off or hidden when they are saved."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def named(number):
 
 
 class Fitted:
-    """A model as plots see it."""
+    """The attributes of a model that plots use."""
 
     def __init__(self, clusters, views, n=400, seed=0):
         rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ PICTURES = {
 
 
 def assert_whole(ax):
-    """Everything that is drawn lies within the figure, and the legend beside what is drawn on the axes."""
+    """Asserts that everything drawn is inside the figure, and that the legend does not overlap the axes."""
     figure = ax.figure
     figure.savefig("/dev/null", format="png")
     renderer = figure.canvas.get_renderer()
@@ -96,7 +96,7 @@ def test_nothing_is_cut_off(picture, clusters, views):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("picture", PICTURES)
-def test_nothing_is_cut_off_on_axes_that_were_given(picture):
+def test_nothing_is_cut_off_on_existing_axes(picture):
     ax = pyplot.subplots()[1]
     assert_whole(PICTURES[picture](3, 3, ax))
     figure = pyplot.figure(layout="tight")
@@ -104,7 +104,7 @@ def test_nothing_is_cut_off_on_axes_that_were_given(picture):
     assert "Tight" in type(figure.get_layout_engine()).__name__
 
 
-def test_clusters_can_be_told_apart():
+def test_clusters_have_different_markers_or_colours():
     ax = plots.embedding(Fitted(100, 1))
     looks = {
         (tuple(dots.get_facecolor()[0]), dots.get_paths()[0].vertices.tobytes()) for dots in ax.collections
@@ -129,7 +129,7 @@ def test_rare_combinations_are_counted_together():
     assert len(ax.get_legend().get_texts()) == 20
 
 
-def test_a_picture_of_a_fit():
+def test_plots_of_a_fit():
     data = datasets.make_views(60, 3, [4, 5], random_state=0)
     assert_whole(plots.embedding(DAIMC(3, random_state=0, assess=False).fit(data.views)))
 
@@ -138,7 +138,7 @@ def points(ax):
     return np.vstack([dots.get_offsets() for dots in ax.collections])
 
 
-def test_the_map_is_shown_where_there_is_one():
+def test_the_map_is_plotted_if_there_is_one():
     model = Fitted(2, 1)
     order = np.argsort(model.labels_, kind="stable")
     np.testing.assert_array_equal(points(plots.embedding(model)), model.map_[order])
@@ -146,7 +146,7 @@ def test_the_map_is_shown_where_there_is_one():
     assert not np.allclose(pca, model.map_[order])
     model.map_ = None
     np.testing.assert_array_equal(points(plots.embedding(model)), pca)
-    with pytest.raises(ValueError, match="has no map: fit it with map=True, or take kind='pca'"):
+    with pytest.raises(ValueError, match="has no map: fit it with map=True, or use kind='pca'"):
         plots.embedding(model, kind="map")
     with pytest.raises(ValueError, match="kind = 'umap': must be 'map' or 'pca'"):
         plots.embedding(model, kind="umap")

@@ -1,4 +1,4 @@
-"""The page about a fit."""
+"""The report about a fit."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def test_a_loaded_model_writes_the_same_page(fitted, tmp_path):
 
 
 @pytest.mark.skipif("DAIMC_CLI" not in os.environ, reason="DAIMC_CLI names the program")
-def test_it_is_the_page_of_the_program(tmp_path):
+def test_the_page_is_that_of_the_command_line(tmp_path):
     from daimc import datasets
 
     data = datasets.make_views(80, 3, [6, 9], random_state=0)
@@ -60,11 +60,11 @@ def test_other_data_are_an_error(fitted, tmp_path):
     path = tmp_path / "page.html"
     order = np.roll(np.arange(300), 1)
     for other, words in [
-        (None, r"X is needed: give the data of the fit, report\(path, X\)"),
+        (None, r"X is needed: pass the data of the fit, report\(path, X\)"),
         ([views[0][:250], np.nan_to_num(views[1][:250])], "X has 250 instances, but the model was fitted to 300"),
-        ([view[order] for view in views], "X is not what the model was fitted to: its loss is .* give the data of the fit"),
-        ([views[0], views[1] + 1.0], "X is not what the model was fitted to"),
-        ([np.nan_to_num(views[0]), None], "X does not show the view 'view1'"),
+        ([view[order] for view in views], "X differs from the data of the fit: its loss is .* pass the data of the fit"),
+        ([views[0], views[1] + 1.0], "X differs from the data of the fit"),
+        ([np.nan_to_num(views[0]), None], "X lacks the view 'view1'"),
         ([views[0][:, 1:], views[1]], "features"),
     ]:
         with pytest.raises((TypeError, ValueError), match=words):
@@ -74,7 +74,7 @@ def test_other_data_are_an_error(fitted, tmp_path):
     assert not path.exists()
 
 
-def test_the_mask_belongs_to_the_data(gaps, tmp_path):
+def test_the_mask_of_the_fit_is_needed(gaps, tmp_path):
     views, mask, _, _ = gaps
     model = DAIMC(4, random_state=0, assess=False).fit(views, mask=mask)
     model.report(tmp_path / "page.html", views, mask=mask)
@@ -82,7 +82,7 @@ def test_the_mask_belongs_to_the_data(gaps, tmp_path):
         model.report(tmp_path / "page.html", views)
 
 
-def test_classes_are_found_by_id(gaps, tmp_path):
+def test_classes_are_matched_by_id(gaps, tmp_path):
     _, mask, views, target = gaps
     ids = np.array([f"p{i:03}" for i in range(300)])
     tables = {name: pd.DataFrame(views[v], index=ids)[mask[:, v]] for v, name in enumerate("ab")}
@@ -96,7 +96,7 @@ def test_classes_are_found_by_id(gaps, tmp_path):
         model.report(tmp_path / "none.html", tables, truth=kinds.set_axis(range(300)))
 
 
-def test_whom_no_view_shows_is_left_out(easy, tmp_path):
+def test_instances_missing_from_every_view_are_omitted(easy, tmp_path):
     views, target = easy
     for view in views:
         view[[3, 200]] = np.nan

@@ -1,4 +1,4 @@
-"""AnnData and MuData, as scanpy and muon have them."""
+"""AnnData and MuData, as in scanpy and muon."""
 
 import warnings
 
@@ -105,8 +105,8 @@ def test_a_layer_or_a_representation_is_the_view(adata):
 
 def test_a_mudata_is_a_view_for_each_modality(mdata):
     model = fit(mdata)
-    place = {name: row for row, name in enumerate(model.ids_)}
-    rows = [place[name] for name in mdata.obs_names]
+    row_of = {name: row for row, name in enumerate(model.ids_)}
+    rows = [row_of[name] for name in mdata.obs_names]
     np.testing.assert_array_equal(mdata.obs["daimc"].astype(int), model.labels_[rows])
     np.testing.assert_array_equal(mdata.obsm["X_daimc"], model.embedding_[rows])
     np.testing.assert_array_equal(mdata.obsm["daimc_contributions"], model.contributions_[rows])
@@ -135,14 +135,14 @@ def test_a_layer_and_a_representation_by_modality(mdata):
         ({"layer": "raw", "use_rep": "X_pca"}, "view 'rna': layer='raw' and use_rep='X_pca' are both given"),
     ],
 )
-def test_what_is_not_there_is_named(mdata, options, words):
+def test_missing_layers_and_keys_are_named(mdata, options, words):
     with pytest.raises(ValueError, match=words):
         fit(mdata, **options)
 
 
 def test_layers_are_of_annotated_data_only(easy):
     for X in (easy[0], easy[0][0]):
-        with pytest.raises(TypeError, match="layer = 'raw' is for AnnData and MuData, of which X has none"):
+        with pytest.raises(TypeError, match="layer = 'raw' applies to AnnData and MuData only, but X has neither"):
             fit(X, layer="raw")
 
 
@@ -165,7 +165,7 @@ def test_genes_of_modalities_are_found_by_name(mdata):
         model.impute(fewer)
 
 
-def test_what_is_imputed_is_annotated(adata, mdata):
+def test_imputed_views_are_anndata(adata, mdata):
     adata.X[3, 4] = np.nan
     model = fit(adata)
     order = np.r_[5:30, 0:5]
@@ -180,7 +180,7 @@ def test_what_is_imputed_is_annotated(adata, mdata):
     assert filled.mod["protein"].obsm["X_pca"].shape == (300, 7)
 
 
-def test_names_of_cells_may_be_there_twice(adata):
+def test_names_of_cells_may_be_duplicates(adata):
     plain = fit(adata, key_added=None)
     adata.obs_names = ["same"] * adata.n_obs
     np.testing.assert_array_equal(fit(adata).labels_, plain.labels_)
@@ -200,7 +200,7 @@ def test_the_results_can_be_written_and_read(adata, mdata, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
-def test_a_file_that_is_read_on_demand(easy, tmp_path, kind):
+def test_a_backed_file_is_read(easy, tmp_path, kind):
     adata = annotated(kind(np.maximum(easy[0][0], 0)))
     adata.write_h5ad(tmp_path / "a.h5ad")
     backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
@@ -221,10 +221,10 @@ def counts(seed=0):
 
 def test_raw_counts_are_recognised():
     x = counts()
-    with pytest.warns(CountsWarning, match="holds raw counts: their logarithms .*sc.pp.normalize_total and sc.pp.log1p") as said:
+    with pytest.warns(CountsWarning, match="contains raw counts: their logarithms .*sc.pp.normalize_total and sc.pp.log1p") as said:
         fit(annotated(x))
     assert said[0].filename == __file__
-    with pytest.warns(CountsWarning, match="holds raw counts: they were scaled by '"):
+    with pytest.warns(CountsWarning, match="contains raw counts: they were scaled by '"):
         fit(annotated(sparse.csr_matrix(x)))
     normalised = np.log1p(x / np.maximum(x.sum(axis=1, keepdims=True), 1) * 1e4)
     quiet = [(annotated(normalised), {}), (annotated((x > 0).astype(float)), {}), (annotated(x), {"scale": "log"}), ([x], {})]
@@ -243,7 +243,7 @@ def test_a_selection_and_a_copy_know_the_layer(adata):
     assert clone(chosen.estimator).layer == "raw"
 
 
-def test_a_loaded_model_places_cells(adata, tmp_path):
+def test_a_loaded_model_assigns_cells(adata, tmp_path):
     model = fit(adata, layer="raw")
     model.save(tmp_path / "model.safetensors")
     again = DAIMC.load(tmp_path / "model.safetensors", layer="raw")

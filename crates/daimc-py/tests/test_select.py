@@ -1,4 +1,4 @@
-"""The number of clusters, recommended without labels."""
+"""Selection of the number of clusters."""
 
 import dataclasses
 import logging
@@ -40,7 +40,7 @@ def test_the_planted_number_is_recommended(gaps):
     assert columns["votes"][2] == found.confidence
 
 
-def test_where_no_instance_is_seen_in_two_views_stability_decides(easy):
+def test_stability_decides_if_no_instance_is_present_in_two_views(easy):
     found = selected(easy[0][:1])
     assert np.isnan(found.candidates["explained"]).all() and np.isnan(found.candidates["explained_error"]).all()
     np.testing.assert_array_equal(found.candidates["score"], found.candidates["stability"])
@@ -62,20 +62,20 @@ def test_every_form_of_views_gives_the_same_selection(gaps):
     )
 
 
-def test_tables_are_joined_by_id_and_views_that_share_none_are_told_of(gaps):
+def test_tables_are_joined_by_id_with_a_warning_for_views_that_share_none(gaps):
     pandas = pytest.importorskip("pandas")
     views, mask, with_nan, _ = gaps
     ids = np.array([f"p{i:03}" for i in range(300)])
     tables = [pandas.DataFrame(view[here], index=ids[here]) for view, here in zip(views, mask.T)]
     assert selected(tables).n_clusters == selected(with_nan).n_clusters == 4
     tables[1].index = [f"q{name}" for name in tables[1].index]
-    with pytest.warns(UserWarning, match="view 'view0' shares no ID with another view") as told:
+    with pytest.warns(UserWarning, match="view 'view0' shares no ID with another view") as warned:
         selected(tables)
-    assert {warning.filename for warning in told} == {__file__}
+    assert {warning.filename for warning in warned} == {__file__}
 
 
 @pytest.mark.filterwarnings("ignore:::mudata")
-def test_a_mudata_is_taken_and_left_as_it_is(gaps):
+def test_a_mudata_is_read_and_not_changed(gaps):
     mudata = pytest.importorskip("mudata")
     from anndata import AnnData
 
@@ -86,7 +86,7 @@ def test_a_mudata_is_taken_and_left_as_it_is(gaps):
     assert list(data.obs.columns) == before and "X_daimc" not in data.obsm
 
 
-def test_the_estimator_stays_as_it_is(easy):
+def test_the_estimator_is_not_changed(easy):
     views, _ = easy
     estimator = DAIMC(n_clusters=7, view_slices=[slice(0, 30), slice(30, None)], random_state=0)
     before = dict(vars(estimator))
@@ -114,7 +114,7 @@ def test_the_options_of_the_estimator_are_used(gaps):
             other.candidates["explained"], plain.candidates["explained"]
         ), params
     assert not np.array_equal(selected(views, hidden=0.9).candidates["score"], plain.candidates["score"])
-    # As many components as one of the numbers are a choice too.
+    # An explicit n_components is kept, even if it equals one of the numbers of clusters.
     params = {"n_components": 3}
     one, other = selected(views, params, n_clusters=[3, 4]), selected(views, params, n_clusters=[4, 5])
     assert one.candidates["score"][1] == other.candidates["score"][0]
@@ -153,7 +153,7 @@ def test_bad_arguments_are_named(easy, options, error, message):
 
 
 def test_bad_parameters_of_the_estimator_are_named(easy):
-    with pytest.raises(ValueError, match="init is an array, which suits one number of clusters only"):
+    with pytest.raises(ValueError, match="init is an array, which fits one number of clusters only"):
         selected(easy[0], {"init": np.ones((300, 3))})
     with pytest.raises(ValueError, match="n_components = 0: must be at least 1"):
         selected(easy[0], {"n_components": 0})
@@ -172,7 +172,7 @@ def test_a_selection_is_read_only_and_survives_pickle(easy):
     assert again.estimator.get_params() == found.estimator.get_params()
 
 
-def test_a_selection_reads_well(easy, monkeypatch):
+def test_a_selection_prints_its_candidates(easy, monkeypatch):
     found = selected(easy[0])
     assert repr(found) == f"Selection(n_clusters=4, confidence={found.confidence:.2f}, tried=[3, 4, 5])"
     lines = str(found).splitlines()
@@ -242,7 +242,7 @@ INTERRUPTED = """
 def test_ctrl_c_stops_a_selection_in_the_middle_of_a_fit():
     code = textwrap.dedent(INTERRUPTED)
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True).stdout
-    # A fit of so many runs would take days.
+    # A fit with that many runs would take days.
     assert output.strip() == "interrupted"
 
 

@@ -16,7 +16,7 @@ def views(seed, separation):
     return [rng.normal(size=(3, d))[labels] * separation + rng.normal(size=(150, d)) for d in (20, 40)]
 
 
-def test_noise_is_warned_of_and_clusters_are_not(tmp_path):
+def test_noise_issues_a_warning_and_clusters_do_not(tmp_path):
     with pytest.warns(SignificanceWarning, match="no clearer than chance") as caught:
         model = DAIMC(3, random_state=0).fit(views(0, 0))
     assert [one.filename for one in caught if one.category is SignificanceWarning] == [__file__]
@@ -32,6 +32,6 @@ def test_noise_is_warned_of_and_clusters_are_not(tmp_path):
     assert DAIMC.load(tmp_path / "model.daimc").significance_ == found
 
 
-def test_too_few_samples_say_nothing():
+def test_too_few_samples_have_no_significance():
     model = DAIMC(3, random_state=0).fit([view[:14] for view in views(0, 1)])
     assert model.significance_ is None

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, and its tools around the estimator."""
+"""The estimator checks of scikit-learn, and its tools applied to the estimator."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from daimc import DAIMC, metrics
 
-#: Checks that are known to fail, with the reason. There are none.
+#: Checks that are known to fail, with the reason; none at present.
 EXPECTED: dict[str, str] = {}
 
-#: Columns in turn, so that two columns are enough.
+#: Alternating columns, so that two columns are enough.
 TWO_VIEWS = [slice(0, None, 2), slice(1, None, 2)]
 
 

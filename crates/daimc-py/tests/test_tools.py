@@ -24,11 +24,11 @@ def test_labels_may_have_any_names():
     assert metrics.purity(truth, labels) == pytest.approx(5 / 6)
     assert metrics.matching(truth, labels) == {10: "cat", -3: "dog", 7: "bird"}
     assert metrics.scores(truth, truth) == pytest.approx(dict.fromkeys(metrics.scores(truth, truth), 1.0))
-    # Two pairs are rightly together; labels put four pairs together, classes four.
+    # Two pairs share both class and label; four pairs share a label, and four a class.
     assert metrics.pairwise_f(truth, labels) == pytest.approx(0.5)
 
 
-def test_metrics_refuse_what_does_not_fit():
+def test_metrics_refuse_invalid_input():
     with pytest.raises(ValueError, match="expected 2 values, found 3"):
         metrics.accuracy([0, 1], [0, 1, 1])
     with pytest.raises(ValueError, match="nothing was given"):
@@ -63,7 +63,7 @@ def test_digit_with_half_of_every_view_missing_is_clustered(digit):
     assert np.mean(scores) > 0.78
 
 
-def test_made_views_follow_their_state():
+def test_made_views_follow_their_random_state():
     one = datasets.make_views(50, 3, [4, 5], random_state=1)
     same = datasets.make_views(50, 3, [4, 5], random_state=1)
     other = datasets.make_views(50, 3, [4, 5], random_state=2)
@@ -72,7 +72,7 @@ def test_made_views_follow_their_state():
     assert (one.views["view1"] != other.views["view1"]).all()
 
 
-def test_gaps_that_cannot_be_are_refused(easy):
+def test_impossible_missing_rates_are_refused(easy):
     with pytest.raises(ValueError, match="a common rate of at most 0.5 works"):
         simulate_missing(easy[0], 0.9)
     with pytest.raises(ValueError, match="3 shares for 2 views"):

@@ -1,4 +1,4 @@
-"""Traps that packages of this kind fall into, and errors that say where."""
+"""Common pitfalls of clustering packages, and errors that name their location."""
 
 import multiprocessing
 import threading
@@ -17,7 +17,7 @@ def fit(views, mask=None, **options):
 
 
 def refused(error, *words):
-    """The error must say all of these words."""
+    """Asserts that the error contains all of these words."""
 
     class Refused:
         def __enter__(self):
@@ -81,7 +81,7 @@ def test_random_state_reaches_every_draw():
     np.testing.assert_array_equal(one, labels(None))
     assert (labels(None) != one).any()
     state = np.random.RandomState(7)
-    assert (labels(state) != labels(state)).any()  # drawn from, as everywhere in scikit-learn
+    assert (labels(state) != labels(state)).any()  # the generator advances, as in scikit-learn
 
 
 def test_objects_are_numbers_or_refused_by_cell(easy):
@@ -93,7 +93,7 @@ def test_objects_are_numbers_or_refused_by_cell(easy):
     broken[4, 2] = "high"
     with refused(TypeError, "view 'view0'", "row 4", "column 2", "'high'"):
         fit([broken, views[1]])
-    with refused(TypeError, "view 'view0'", "not numbers"):
+    with refused(TypeError, "view 'view0'", "not numeric"):
         fit([np.full((300, 2), "1.0"), views[1]])
     with refused(TypeError, "view 'a'", "column 'sex'"):
         fit({"a": pd.DataFrame({"x": views[0][:, 0], "sex": pd.Categorical(["f", "m"] * 150)})})
@@ -117,9 +117,9 @@ def test_zero_length_views_are_named(easy):
         fit([views[0], np.empty((300, 0))])
     with refused(ValueError, "view 'view1' has no rows"):
         fit([views[0], sparse.csr_matrix((0, 3))])
-    with refused(ValueError, "no view was given"):
+    with refused(ValueError, "X has no views"):
         fit([])
-    with refused(ValueError, "no view was given"):
+    with refused(ValueError, "X has no views"):
         fit({})
     with refused(ValueError, "view 'view1'", "every row is missing"):
         fit([views[0], np.full((300, 2), np.nan)])
@@ -147,11 +147,11 @@ def test_views_that_do_not_fit_together_are_named(easy):
         fit({"a": pd.DataFrame(views[0], index=index)})
     with refused(ValueError, "no column 'who'"):
         fit({"a": pl.DataFrame(views[0])}, id_column="who")
-    with refused(TypeError, "names of views are strings"):
+    with refused(TypeError, "view name 0: must be a string"):
         fit({0: views[0]})
 
 
-def test_masks_that_make_no_sense_are_refused(easy):
+def test_invalid_masks_are_refused(easy):
     views, _ = easy
     with refused(ValueError, "mask has shape (300, 3)", "(300, 2)"):
         fit(views, mask=np.ones((300, 3)))
@@ -159,7 +159,7 @@ def test_masks_that_make_no_sense_are_refused(easy):
         mask = np.ones((300, 2))
         mask[2, 0] = 0.5
         fit(views, mask=mask)
-    with refused(ValueError, "mask names 'view9'"):
+    with refused(ValueError, "mask has an entry for 'view9'"):
         fit(views, mask={"view9": np.ones(300, bool)})
     frames = [pd.DataFrame(view) for view in views]
     with refused(ValueError, "need a mask by ID"):
@@ -175,7 +175,7 @@ def test_new_data_must_be_those_of_the_model(easy):
         model.predict([views[0][:, :-1], None])
     with refused(ValueError, "view 'c' is not part of the model"):
         model.predict({"c": views[0]})
-    with refused(ValueError, "1 view(s) were given", "a, b"):
+    with refused(ValueError, "X has 1 view(s)", "a, b"):
         model.predict([views[0]])
     with refused(ValueError, "every view is None"):
         model.predict([None, None])
@@ -187,11 +187,11 @@ def test_new_data_must_be_those_of_the_model(easy):
         named.predict({"a": frame.assign(more=1.0)})
 
 
-def test_slices_that_make_no_sense_are_refused(easy):
+def test_invalid_slices_are_refused(easy):
     x = np.hstack(easy[0])
     for slices, error, words in [
         ("ab", TypeError, "view_slices = 'ab'"),
-        ([], ValueError, "nothing was given"),
+        ([], ValueError, "view_slices is empty"),
         ([slice(80, 90)], ValueError, "view 'view0' has no columns"),
         ([[0, 99]], ValueError, "no column 99"),
         ([["name"]], ValueError, "columns of X have no names"),
@@ -201,7 +201,7 @@ def test_slices_that_make_no_sense_are_refused(easy):
             fit(x, view_slices=slices)
 
 
-def test_input_is_left_as_it_was(gaps):
+def test_input_is_not_changed(gaps):
     _, mask, views, _ = gaps
     before = [view.copy() for view in views]
     fit(views)
@@ -210,7 +210,7 @@ def test_input_is_left_as_it_was(gaps):
         np.testing.assert_array_equal(view, old)
 
 
-def test_two_fits_at_once_do_not_meet(gaps):
+def test_concurrent_fits_do_not_interfere(gaps):
     _, _, views, _ = gaps
     alone = [fit(views, random_state=seed).embedding_ for seed in range(4)]
     together = [None] * 4

@@ -1,4 +1,4 @@
-"""Not run but checked: the types that users of the package see."""
+"""The types of the public API, checked by mypy and not run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-// What every page can do: sort and download tables, and save figures. Text reaches the page through textContent only.
+// The script of every page: sorts and downloads tables, and saves figures. Text is inserted through textContent only.
 "use strict";
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = (tag, name, text) => {
@@ -49,7 +49,7 @@ for (const button of all("button.download")) {
   });
 }
 
-// Text that is ready to be pasted.
+// Buttons that copy text.
 for (const button of all("button.copy")) {
   button.addEventListener("click", async () => {
     const source = document.getElementById(button.dataset.copy);
@@ -64,7 +64,7 @@ for (const button of all("button.copy")) {
   });
 }
 
-// Figures: saved as SVG, with every style written into it, and as PNG at twice the size; light, whatever the page is.
+// Figures: saved as SVG with inline styles, and as PNG at twice the size; always with the colours of light mode.
 {
   const root = document.documentElement;
   const INHERITED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "font-family",
@@ -89,7 +89,7 @@ for (const button of all("button.copy")) {
     });
     return copy;
   };
-  // What is used by name and stands elsewhere in the page comes along.
+  // Copies the definitions that are referenced by ID from outside the SVG.
   const gather = (svg) => {
     const text = svg.outerHTML;
     const names = new Set([...text.matchAll(/url\(#([\w-]+)\)|href="#([\w-]+)"/g)].map((found) => found[1] ?? found[2]));
@@ -101,7 +101,7 @@ for (const button of all("button.copy")) {
     for (const shape of all("path[id]", defs)) for (const name of INHERITED) shape.removeAttribute(name);
     svg.prepend(defs);
   };
-  // A table as it is seen: its cells and the words in them.
+  // A table as SVG: its cells and their text.
   const traced = (table) => {
     const frame = table.getBoundingClientRect();
     const [width, height] = [Math.ceil(frame.width), Math.ceil(frame.height)];
@@ -114,16 +114,16 @@ for (const button of all("button.copy")) {
       svg.append(draw("rect", rect));
       const words = document.createRange();
       words.selectNodeContents(cell);
-      const place = words.getBoundingClientRect();
+      const extent = words.getBoundingClientRect();
       const font = { fill: look.color, "font-size": look.fontSize, "font-weight": look.fontWeight };
-      const upright = place.height > 1.5 * place.width && cell.querySelector("span");
-      const [left, below] = [place.x - frame.x, place.bottom - frame.y];
-      const at = upright ? { transform: `translate(${left + 0.75 * place.width} ${below}) rotate(-90)` } : { x: left, y: below - 0.25 * place.height };
+      const upright = extent.height > 1.5 * extent.width && cell.querySelector("span");
+      const [left, below] = [extent.x - frame.x, extent.bottom - frame.y];
+      const at = upright ? { transform: `translate(${left + 0.75 * extent.width} ${below}) rotate(-90)` } : { x: left, y: below - 0.25 * extent.height };
       svg.append(draw("text", { ...at, ...font }, cell.textContent));
     }
     return svg;
   };
-  // The keys beside a chart, to its right.
+  // Draws the legend to the right of a chart.
   const legend = (svg, keys) => {
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
     const entries = all(".keys > *, .ramp", keys).filter((key) => key.offsetParent !== null);
@@ -182,5 +182,5 @@ for (const button of all("button.copy")) {
   }
 }
 
-// Paper shows everything.
+// All details are open in print.
 addEventListener("beforeprint", () => all("details").forEach((details) => (details.open = true)));

@@ -1,4 +1,4 @@
-// What moves in the report: the map, single instances, features and their values.
+// The interactive parts of the report: the map, single instances, features and their values.
 const data = JSON.parse(document.getElementById("data").textContent);
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const group = (g) => [`k${g % 10}`, Math.floor(g / 10) % 6];
@@ -10,7 +10,7 @@ const digits = (value) => {
   return text.replace(/-/g, "−");
 };
 
-// What is known of an instance.
+// The data of an instance.
 const about = (() => {
   const { instances } = data;
   const views = instances.viewNames.length;
@@ -35,9 +35,9 @@ const list = (lines) => {
   return node;
 };
 const tip = document.getElementById("tip");
-const place = (at) => {
-  const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
-  tip.style.left = `${Math.max(8, Math.min(at.right + 8, room)) + scrollX}px`;
+const moveTip = (at) => {
+  const most = document.documentElement.clientWidth - tip.offsetWidth - 8;
+  tip.style.left = `${Math.max(8, Math.min(at.right + 8, most)) + scrollX}px`;
   tip.style.top = `${at.bottom + 6 + scrollY}px`;
 };
 
@@ -72,7 +72,7 @@ const showOnMap = (() => {
       const here = key.closest("[data-legend]").dataset.legend === by;
       key.setAttribute("aria-pressed", here && picked === Number(key.dataset.group));
     }
-    // Numbers of clusters say nothing where colours mean something else.
+    // Numbers of clusters are shown only if points are coloured by cluster.
     svg.querySelector(".names").style.display = by === "cluster" ? "" : "none";
   };
   for (const input of all("input[name=colour]")) {
@@ -81,7 +81,7 @@ const showOnMap = (() => {
       picked = null;
       paint();
     });
-    // A browser that restores a page restores its choices too.
+    // A browser that restores a page also restores its inputs.
     if (input.checked) by = input.value;
   }
   for (const key of all("[data-group]")) {
@@ -93,14 +93,14 @@ const showOnMap = (() => {
   }
   paint();
 
-  // Where points and names are: as they were drawn, by the layout of the graph, and in the plane of V.
+  // The positions of points and names: in the layout of the graph, as drawn, and in the plane of V.
   const names = [...svg.querySelector(".names").children];
   const plane = new Uint16Array(bytes(map.plane).buffer);
   const positions = {
     layout: [points, names].map((nodes) => nodes.map((node) => [node.getAttribute("x"), node.getAttribute("y")])),
     plane: [points.map((_, i) => [plane[2 * i] / 10, plane[2 * i + 1] / 10]), map.names],
   };
-  // From left to right.
+  // The points from left to right.
   let order = [];
   const arrange = (by) => {
     [points, names].forEach((nodes, kind) => nodes.forEach((node, i) => {
@@ -119,10 +119,10 @@ const showOnMap = (() => {
   let shown = null;
   const describe = (i) => {
     const lines = about.facts(i);
-    // More views than these would fill the screen; they are told below.
+    // More views would fill the screen; the section on single instances lists them.
     if (viewCount <= 10) {
       for (const [name, percent] of about.views(i)) {
-        lines.push([middle(name, 40), percent === null ? "not seen" : `contributes ${signed(percent)}`]);
+        lines.push([middle(name, 40), percent === null ? "missing" : `contributes ${signed(percent)}`]);
       }
     }
     tip.replaceChildren(make("strong", "", instances.id[i]), list(lines));
@@ -134,7 +134,7 @@ const showOnMap = (() => {
     if (i === null) return;
     points[i].classList.add("here");
     describe(map.at[i]);
-    place(points[i].getBoundingClientRect());
+    moveTip(points[i].getBoundingClientRect());
   };
   svg.addEventListener("pointerover", (event) => show(number.get(event.target) ?? null));
   svg.addEventListener("pointerleave", () => show(null));
@@ -147,7 +147,7 @@ const showOnMap = (() => {
     const at = shown === null ? -1 : order.indexOf(shown);
     show(order[(at + step + order.length) % order.length]);
   });
-  // Rings the point of an instance that was looked up, if it is drawn.
+  // Highlights the point of an instance that was looked up, if it is drawn.
   let ringed = null;
   return (instance) => {
     ringed?.classList.remove("here");
@@ -176,12 +176,12 @@ const showOnMap = (() => {
     const others = instances.id.map((_, j) => [j, distance(j)]).filter(([j]) => j !== i);
     return others.sort((a, b) => a[1] - b[1]).slice(0, NEAREST).map(([j]) => j);
   };
-  const tell = (i) => {
+  const describe = (i) => {
     const drawn = showOnMap(i);
     const self = make("div", "");
     self.append(make("h3", "", instances.id[i]), list([...about.facts(i), ["on the map", drawn ? "ringed" : "not drawn"]]));
-    const said = make("div", "");
-    said.append(make("h3", "", "What each view contributes"), list(about.views(i).map(([name, percent]) => [name, percent === null ? "not seen" : signed(percent)])));
+    const views = make("div", "");
+    views.append(make("h3", "", "What each view contributes"), list(about.views(i).map(([name, percent]) => [name, percent === null ? "missing" : signed(percent)])));
     const near = make("div", "");
     near.append(make("h3", "", "Nearest in V"));
     if (latent) {
@@ -196,16 +196,16 @@ const showOnMap = (() => {
       }
       near.append(names);
     } else {
-      near.append(make("p", "note", "V has too many columns for this page to carry."));
+      near.append(make("p", "note", "V has too many columns to be included in this page."));
     }
     const node = make("div", "card");
-    node.append(self, said, near);
+    node.append(self, views, near);
     card.replaceChildren(node);
   };
   const choose = (i) => {
     input.value = instances.id[i];
     matches.replaceChildren();
-    tell(i);
+    describe(i);
   };
   const lower = instances.id.map((id) => id.toLowerCase());
   input.addEventListener("input", () => {
@@ -213,7 +213,7 @@ const showOnMap = (() => {
     matches.replaceChildren();
     if (!wanted) return;
     const exact = lower.indexOf(wanted);
-    if (exact >= 0) tell(exact);
+    if (exact >= 0) describe(exact);
     const found = [];
     for (let i = 0; i < lower.length && found.length <= MATCHES; i++) if (i !== exact && lower[i].includes(wanted)) found.push(i);
     for (const i of found.slice(0, MATCHES)) {
@@ -223,11 +223,11 @@ const showOnMap = (() => {
       matches.append(button);
     }
     if (found.length > MATCHES) matches.append(make("span", "key", "and more"));
-    if (exact < 0 && found.length === 0) matches.append(make("span", "key", "This page knows no such ID."));
+    if (exact < 0 && found.length === 0) matches.append(make("span", "key", "This page contains no such ID."));
   });
 }
 
-// Features: their weights, their values in the heat map, and how these are distributed.
+// Features: weights, heat map, and distributions by cluster.
 {
   const { features, values } = data;
   const view = document.getElementById("feature-view");
@@ -247,7 +247,7 @@ const showOnMap = (() => {
     return node;
   };
 
-  // The values of a feature, or none if the page does not have them: NaN where a cell is missing.
+  // The values of a feature, with NaN for missing ones; null if the page does not contain the feature.
   const valuesOf = (v, feature) => {
     const own = values.views[v];
     const at = own.features.indexOf(feature);
@@ -265,7 +265,7 @@ const showOnMap = (() => {
     return found;
   };
 
-  // How a feature is distributed over the clusters.
+  // Draws the distribution of a feature by cluster.
   const distribute = (v, feature) => {
     const [frame, caption, heading] = [".chart", "figcaption", "h3"].map((part) => distribution.querySelector(part));
     const name = features[v].names[feature];
@@ -275,7 +275,7 @@ const showOnMap = (() => {
     const found = valuesOf(v, feature);
     for (const row of all(".feature")) row.classList.toggle("chosen", Number(row.dataset.feature) === feature && (row.closest("[data-view]")?.dataset.view ?? view.value) === String(v));
     if (!found) {
-      frame.replaceChildren(make("p", "empty", "The page does not carry the values of this feature."));
+      frame.replaceChildren(make("p", "empty", "This page does not contain the values of this feature."));
       caption.textContent = "";
       return;
     }
@@ -306,13 +306,13 @@ const showOnMap = (() => {
       const here = members.map((j) => found[j]).filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
       const colour = `k${number % 10}`;
       parts.push(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, number));
-      // Points are spread over the row in a fixed pattern.
+      // A fixed vertical jitter.
       parts.push(nodes("g", { class: "strip" }, here.map((value, j) => draw("circle", { class: colour, cx: x(value).toFixed(1), cy: (y + (((j * 7) % 11) - 5) * 0.9).toFixed(1), r: 1.6 }))));
       if (here.length) {
         const at = (share) => {
-          const place = share * (here.length - 1);
-          const before = Math.floor(place);
-          return here[before] + (place - before) * ((here[before + 1] ?? here[before]) - here[before]);
+          const position = share * (here.length - 1);
+          const before = Math.floor(position);
+          return here[before] + (position - before) * ((here[before + 1] ?? here[before]) - here[before]);
         };
         const [a, b, c, d, e] = [0.05, 0.25, 0.5, 0.75, 0.95].map(at);
         parts.push(titled(nodes("g", { class: "box" }, [
@@ -328,15 +328,15 @@ const showOnMap = (() => {
     frame.replaceChildren(svg);
     const unseen = [...shown].filter((flag) => flag === "0").length;
     const missing = found.length - known.length;
-    caption.textContent = `Of the ${columns} instances in the heat map ${known.length} have a value; ${unseen} are not seen in the view and ${missing - unseen} lack the cell. ` +
-      "Boxes hold the middle half, whiskers 90%; the line is the median.";
+    caption.textContent = `Of the ${columns} instances in the heat map ${known.length} have a value; ${unseen} are missing from the view and ${missing - unseen} lack the cell. ` +
+      "Boxes span the middle half, whiskers 90%; the line is the median.";
   };
   const choose = (v, feature, from) => {
     distribute(v, feature);
     if (from) distribution.scrollIntoView({ block: "nearest", behavior: "instant" });
   };
 
-  // The weights.
+  // Draws the weights.
   const weigh = () => {
     const { names, all: overall, by } = features[view.value];
     const entries = cluster.value < 0 ? overall : by[cluster.value];
@@ -370,7 +370,7 @@ const showOnMap = (() => {
     if (entries.length) distribute(Number(view.value), entries[0][0]);
   };
 
-  // The heat maps: pixels made here, for light and for dark ground.
+  // The heat maps, rendered to images with the colours of light or dark mode.
   const RAMPS = {
     light: { stops: [[33, 102, 172], [146, 197, 222], [247, 247, 247], [244, 165, 130], [178, 24, 43]], absent: [167, 175, 185] },
     dark: { stops: [[116, 184, 240], [45, 100, 155], [26, 32, 40], [160, 70, 50], [245, 150, 115]], absent: [89, 99, 111] },
@@ -439,7 +439,7 @@ const showOnMap = (() => {
         ["z-score", Number.isNaN(value) ? "–" : scores(v, feature)[column].toFixed(2).replace("-", "−")], ["cluster", values.cluster[column]]];
       tip.hidden = false;
       tip.replaceChildren(make("strong", "", values.instance ? data.instances.id[values.instance[column]] : ""), list(lines));
-      place({ right: event.clientX, bottom: event.clientY });
+      moveTip({ right: event.clientX, bottom: event.clientY });
     });
     image.addEventListener("pointerleave", () => (tip.hidden = true));
   }

@@ -8,7 +8,7 @@ use daimc_report::Report;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "report.html".into());
     let (views, truth) = datasets::digit();
-    // The five views of the paper; a sixth, `mor`, has but six features.
+    // The five views of the paper; the sixth, `mor`, has only six features.
     let views: Vec<_> = views.into_iter().filter(|view| view.name() != "mor").collect();
     let present = simulate::missing(truth.len(), &vec![0.5; views.len()], 0)?;
     let views = views.into_iter().zip(&present).map(|(view, present)| view.mask(present));

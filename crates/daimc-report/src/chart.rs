@@ -1,5 +1,5 @@
-//! The charts that every page of the project is drawn with: axes, lines, bars, cells, and the page around them. A chart is SVG with
-//! classes, to which the style sheet gives colours that follow light and dark; [`standalone`] makes a file of one.
+//! The charts of all pages of the project: axes, lines, bars, cells, and the page itself. A chart is SVG whose classes get their
+//! colours from the style sheet, for light and dark mode; [`standalone`] converts one to a file.
 
 pub(crate) mod axis;
 mod bars;

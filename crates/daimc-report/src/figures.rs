@@ -1,5 +1,5 @@
-//! What the report shows, as plain data: one module per chart. Nothing here draws, and nothing is larger than a few
-//! numbers per instance while it is worked out, or than a few thousand in all once it is.
+//! The contents of the report as plain data, one module per chart. Nothing is drawn here. The computation needs memory for a
+//! few numbers per instance; the results are a few thousand numbers in total.
 
 mod agreement;
 mod cells;
@@ -47,29 +47,29 @@ pub use values::{ABSENT, FeatureValues, STEPS, Values, ViewValues};
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Figures {
-    /// The headline numbers.
+    /// The key figures at the top of the page.
     pub summary: Summary,
-    /// What is missing where.
+    /// The presence of instances in views.
     pub presence: Presence,
-    /// Views whose rows lack cells.
+    /// Missing cells, for the views that have any.
     pub cells: Vec<ViewCells>,
     /// The objective from iteration to iteration.
     pub course: Course,
-    /// The instances that the page knows one by one.
+    /// The instances that the page can look up by ID.
     pub instances: Instances,
     /// The instances in two dimensions.
     pub map: Map,
-    /// The clusters, one by one.
+    /// Each cluster.
     pub clusters: Clusters,
-    /// What the views say for the clusters.
+    /// The mean contributions of the views to the clusters.
     pub evidence: Evidence,
     /// The features that B selects.
     pub features: Features,
-    /// Values of these features, of some instances.
+    /// The values of these features for a sample of the instances.
     pub values: Values,
-    /// How well the views are explained.
+    /// The reconstruction errors of the views.
     pub reconstruction: Reconstruction,
-    /// Clusters beside true classes, where these are known.
+    /// The agreement of clusters and true classes, if classes are known.
     pub agreement: Option<Agreement>,
 }
 
@@ -82,22 +82,22 @@ impl Figures {
     ) -> Result<Self> {
         let schema = source.schema();
         let found = schema.instances();
-        fits("instances (as many as the model was fitted to)", fit.labels.len(), found)?;
-        fits("views (as many as the model was fitted to)", fit.model.views.len(), schema.len())?;
+        check_length("instances (as many as the model was fitted to)", fit.labels.len(), found)?;
+        check_length("views (as many as the model was fitted to)", fit.model.views.len(), schema.len())?;
         if let Some(classes) = classes {
-            fits("classes (one per instance)", found, classes.of.len())?;
+            check_length("classes (one per instance)", found, classes.of.len())?;
         }
         let explanation = match explanation {
-            Some(given) => Cow::Borrowed(given),
+            Some(explanation) => Cow::Borrowed(explanation),
             None => Cow::Owned(fit.explain(source)?),
         };
         let Explanation { contributions, residuals, variations, .. } = &*explanation;
-        fits("instances of the explanation", found, contributions.instances())?;
+        check_length("instances of the explanation", found, contributions.instances())?;
         let members = members(&fit.labels, fit.model.options.clusters);
         let clusters = Clusters::of(schema, fit, &members);
         let sizes: Vec<usize> = clusters.clusters.iter().map(|cluster| cluster.size).collect();
         let agreement = classes.map(|classes| Agreement::of(fit, classes)).transpose()?.flatten();
-        // Classes of which none is known are none.
+        // Classes of which none is known are not shown.
         let classes = classes.filter(|_| agreement.is_some());
         let instances = Instances::of(schema, fit, classes, contributions, &members);
         let features = Features::of(fit, &sizes);
@@ -118,6 +118,6 @@ impl Figures {
     }
 }
 
-fn fits(what: &str, expected: usize, found: usize) -> Result<()> {
+fn check_length(what: &str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what: what.into(), expected, found }) }
 }

@@ -1,4 +1,4 @@
-//! Turns a fitted model and its data into one HTML page that needs nothing else: no network, no other file.
+//! Renders a fitted model and its data as one self-contained HTML page, which needs neither a network nor other files.
 //!
 //! ```
 //! use daimc::{Daimc, Views, synthetic::Synthetic};
@@ -13,11 +13,12 @@
 //! # Ok::<(), daimc::Error>(())
 //! ```
 //!
-//! What is shown is worked out first, as plain data ([`figures`]), then drawn. Both are linear in the number of
-//! instances; what is drawn one by one is a sample that the page mentions, so the page stays small for any number.
+//! The data of the charts are computed first ([`figures`]), then drawn. Both steps are linear in the number of instances.
+//! Charts that show single instances show a sample, as the page says, so the page stays small for any number of instances.
 
 pub mod chart;
 pub mod figures;
+mod numbers;
 mod page;
 
 use daimc::{Explanation, Fit, Result, Source};
@@ -38,7 +39,7 @@ pub struct Report<'a> {
     clinical: Option<Clinical<'a>>,
 }
 
-/// What a clinical table has to do with the clusters.
+/// The association of a clinical table with the clusters.
 #[derive(Clone, Copy)]
 pub(crate) struct Clinical<'a> {
     pub associations: &'a Associations,
@@ -46,61 +47,60 @@ pub(crate) struct Clinical<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// A report about a model and the data it was fitted to.
+    /// Creates a report about a model and the data it was fitted to.
     #[must_use]
     pub fn new(source: &'a dyn Source, fit: &'a Fit) -> Self {
         let title = "Clusters of incomplete views".into();
         Self { source, fit, classes: None, explanation: None, provenance: None, title, clinical: None }
     }
 
-    /// Compares clusters with true classes; for each instance the name of its class, if it is known.
+    /// Compares clusters with true classes: the name of the class of each instance, if known.
     #[must_use]
     pub fn truth<S: AsRef<str>>(mut self, classes: &[Option<S>]) -> Self {
         self.classes = Some(Classes::new(classes));
         self
     }
 
-    /// Takes what [`Fit::explain`] has found about the same views, which is worked out otherwise.
+    /// Sets the result of [`Fit::explain`] for the same views, which is computed otherwise.
     #[must_use]
     pub fn explanation(mut self, explanation: &'a Explanation) -> Self {
         self.explanation = Some(explanation);
         self
     }
 
-    /// Shows where the result comes from: anything that is worth keeping beside it, such as files, versions and
-    /// the command.
+    /// Shows the provenance of the result, such as input files, versions and the command.
     #[must_use]
     pub fn provenance(mut self, provenance: &'a Value) -> Self {
         self.provenance = Some(provenance);
         self
     }
 
-    /// Shows the association of clinical columns with the clusters, and survival by cluster.
+    /// Shows the associations of clinical columns with the clusters, and survival by cluster.
     #[must_use]
     pub fn clinical(mut self, associations: &'a Associations, survival: Option<&'a Survival>) -> Self {
         self.clinical = Some(Clinical { associations, survival });
         self
     }
 
-    /// The title of the page.
+    /// Sets the title of the page.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// The data of every chart.
+    /// Computes the data of every chart.
     ///
     /// # Errors
-    /// When the model was fitted to other views or instances, or there is not one class per instance.
+    /// If the model was fitted to other views or instances, or the number of classes is not the number of instances.
     pub fn figures(&self) -> Result<Figures> {
         Figures::of(self.source, self.fit, self.classes.as_ref(), self.explanation)
     }
 
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
-    /// As [`Report::figures`].
+    /// The errors of [`Report::figures`].
     pub fn render(&self) -> Result<String> {
         let figures = self.figures()?;
         Ok(page::page(&self.title, &figures, self.fit, self.provenance, self.clinical))

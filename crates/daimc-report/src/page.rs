@@ -1,4 +1,4 @@
-//! The page: sections around charts, with the style sheet, the script and its data inside.
+//! The page: sections of charts and tables, with the style sheet, the script and its data embedded.
 
 mod clinical;
 mod clusters;
@@ -26,7 +26,7 @@ use text::{count, counted, duration, escape, number, percent, put, score, script
 
 const SCRIPT: &str = include_str!("../assets/report.js");
 
-/// A part of the page: the ID of its element, its heading, and what it shows.
+/// A section of the page: the ID of its element, its heading, and its HTML.
 struct Section {
     id: &'static str,
     heading: &'static str,
@@ -39,7 +39,7 @@ impl Section {
     }
 }
 
-/// The sections, in their order. One that has nothing to show is empty and left out.
+/// The sections in order, without empty ones.
 fn sections(
     figures: &Figures,
     fit: &Fit,
@@ -53,11 +53,11 @@ fn sections(
         Section::new("map-section", "Map of the instances", map::section(figures)),
         Section::new("instances", "Single instances", instances::section(figures)),
         Section::new("clusters", "Clusters", clusters::section(figures) + &silhouettes::figure(figures)),
-        Section::new("features", "Features that tell clusters apart", features::section(figures)),
+        Section::new("features", "Features that distinguish the clusters", features::section(figures)),
         Section::new("contributions", "Contribution of each view", heat::contributions(figures)),
         Section::new("truth", "Clusters and true classes", truth.unwrap_or_default()),
         Section::new("clinical", "Clinical data", clinical.map(clinical::section).unwrap_or_default()),
-        Section::new("missing", "What is missing where", presence::section(figures)),
+        Section::new("missing", "Missing data", presence::section(figures)),
         Section::new("reconstruction", "What the model explains", heat::reconstruction(figures)),
         Section::new("course", "Course of the fit", course::section(figures)),
         Section::new("methods", "Methods", methods::section(figures, fit) + &provenance::choices(fit)),
@@ -68,7 +68,7 @@ fn sections(
     sections
 }
 
-/// What the script draws from.
+/// The data of the script.
 fn data(figures: &Figures) -> Value {
     json!({
         "instances": instances::data(figures),
@@ -124,25 +124,25 @@ fn subtitle(figures: &Figures) -> String {
     )
 }
 
-/// What a reader should know before anything else is believed.
+/// The warnings about the result.
 fn warning(fit: &Fit) -> String {
-    let note = |told: &str, see: &str| {
-        format!("<p class=warning role=note><strong>Warning:</strong> {}.{see}</p>", escape(told))
+    let note = |warning: &str, see: &str| {
+        format!("<p class=warning role=note><strong>Warning:</strong> {}.{see}</p>", escape(warning))
     };
-    let follows = fit
+    let missingness = fit
         .missingness
         .warning()
-        .map(|told| note(&told, " See <a href=\"#missing\">what is missing where</a>."));
-    let unclear = fit.significance.and_then(|found| found.warning()).map(|told| note(&told, ""));
-    follows.into_iter().chain(unclear).collect()
+        .map(|warning| note(&warning, " See the section <a href=\"#missing\">Missing data</a>."));
+    let significance = fit.significance.and_then(|found| found.warning()).map(|warning| note(&warning, ""));
+    missingness.into_iter().chain(significance).collect()
 }
 
-/// The numbers that a reader looks for first.
+/// The key figures at the top of the page.
 fn headline(figures: &Figures) -> String {
     let summary = &figures.summary;
     let outcome = match summary.outcome {
         Outcome::Converged => "converged",
-        Outcome::Settled => "limit reached, clusters settled",
+        Outcome::Settled => "limit reached, clusters stable",
         Outcome::IterationLimit => "limit reached before convergence",
         Outcome::Cancelled => "interrupted",
         _ => "ended",
@@ -176,7 +176,7 @@ fn headline(figures: &Figures) -> String {
             ("ARI", score(scores.ari), "pairs judged alike, beyond chance".into()),
         ]);
     }
-    // Rows of equal length, where there is room.
+    // Two rows of equal length if one would be too long.
     let across = if cards.len() > 7 { cards.len().div_ceil(2) } else { cards.len() };
     let mut out = format!("<dl class=headline style=\"--cards:{across}\">");
     for (label, value, remark) in cards {

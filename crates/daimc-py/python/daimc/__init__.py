@@ -38,9 +38,9 @@ __all__ = [
 ]
 __version__ = _version("daimc")
 
-# What takes time to import, scikit-learn above all, is imported when it is first asked for.
+# Modules with slow imports, above all scikit-learn, are imported on first use.
 _MODULES = {"baselines", "datasets", "metrics", "plots", "shards"}
-_HOMES = {
+_MODULE_OF = {
     "DAIMC": "daimc._estimator",
     "CountsWarning": "daimc._warnings",
     "MissingnessWarning": "daimc._warnings",
@@ -54,8 +54,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"daimc.{name}")
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    if name in _MODULE_OF:
+        value = getattr(import_module(_MODULE_OF[name]), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'daimc' has no attribute '{name}'")

@@ -1,4 +1,4 @@
-"""The compiled half of the package."""
+"""The compiled module of the package."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from daimc._matrix import View
 
 __all__ = [
-    "CardRows",
+    "GpuRows",
     "Model",
     "Shard",
     "available_memory",
@@ -35,12 +35,12 @@ __all__ = [
 _Each: TypeAlias = Callable[[int, int, float, float, float], object]
 
 @final
-class CardRows:
+class GpuRows:
     def __new__(
         cls, address: int, shape: tuple[int, int], stride: int, double: bool, owner: object
-    ) -> CardRows: ...
+    ) -> GpuRows: ...
     @property
-    def card(self) -> int: ...
+    def gpu(self) -> int: ...
     def present(self) -> NDArray[np.bool_]: ...
 
 def fetch(address: int, length: int) -> NDArray[np.uint8]: ...

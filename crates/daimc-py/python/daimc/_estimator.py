@@ -30,7 +30,7 @@ from daimc._settings import clusters_of, device_of, seed_of, threads_of
 from daimc._tables import is_annotated
 from daimc._warnings import warn_of_fit
 
-#: Options of a fit by their names here, with their names in the file of a model.
+#: The names of the options of a fit in Python, with their names in a model file.
 OPTIONS = dict(_daimc.options())
 
 
@@ -87,7 +87,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         `neighbours_` describes what was done. If neighbours were used, `predict` also uses the neighbours of new
         instances among those of the fit.
     neighbours_budget : float, default=None
-        The processor time that neighbourhoods may take if `neighbours` is "auto", in seconds of one core. Their cost
+        The CPU time that neighbourhoods may take if `neighbours` is "auto", in seconds of one core. Their cost
         is estimated from the shape of the data, and methods that would take longer are skipped. By default ten times
         the time of the fit without them, at least a minute.
     view_weights : {"equal", "learned"}, default=None
@@ -126,12 +126,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     n_jobs : int, default=None
         The number of threads; `None` and -1 mean all processors. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        The machine for the iterations and the search for neighbours: the processor, an NVIDIA graphics card ("cuda:1"
-        is the second, "cuda:0,1" two that share the rows), or "auto", a card if there is one and the fit takes more than two seconds. The results of a
-        card differ from those of the processor by rounding errors. Only `fit` and its kin use it, and not with Dask
-        or MPI. If views are arrays on a card, it has to be that card, or "auto".
+        The device for the iterations and the search for neighbours: the CPU, an NVIDIA GPU ("cuda:1" is the second,
+        "cuda:0,1" two that share the rows), or "auto", a GPU if one is available and the fit takes more than two
+        seconds. The results of a GPU differ from those of the CPU by rounding errors. Only the methods that fit use
+        it, and not with Dask or MPI. If views are GPU arrays, it has to be their GPU, or "auto".
     precision : {"single", "tf32"}, default="single"
-        The precision of products on a card; "tf32" is faster and rounds factors to 11 bits.
+        The precision of products on a GPU; "tf32" is faster and rounds factors to 11 bits.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -178,7 +178,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     neighbours_ : tuple of str
         How neighbourhoods were used, and why.
     device_ : str
-        The machine that was used: "cpu", or the name of the card.
+        The device that was used: "cpu", or the name of the GPU.
     missingness_ : dict
         How strongly the clusters are associated with which views instances have: `information`, the mutual
         information of the two in nats minus its mean over permutations of the presence patterns, and `p_value`, the
@@ -217,9 +217,9 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     X may be a list or a dictionary of matrices whose rows are the same instances; a dictionary or list of pandas or
     polars DataFrames, whose rows are joined by ID; a MuData, each modality of which is a view; an AnnData, which is
     one view; or one matrix with `view_slices`. Matrices are numpy arrays of any memory layout or scipy matrices. With
-    `device="cuda"` they may also be arrays on the card with `__cuda_array_interface__` (CuPy, PyTorch, JAX), in single
-    or double precision and with the values of a row one after another: the iterations use them there. Results are
-    numpy arrays in any case; `torch.as_tensor(model.labels_, device=x.device)` brings them to the card. A
+    `device="cuda"` they may also be GPU arrays with `__cuda_array_interface__` (CuPy, PyTorch, JAX), in single or
+    double precision and with contiguous rows: the iterations use them without a copy. Results are numpy arrays in any
+    case; `torch.as_tensor(model.labels_, device=x.device)` copies them to the GPU. A
     `numpy.memmap` is read in place, and in a dictionary the name of a `.npy` file stands for its memory-mapped array:
     data that do not fit into memory are not copied. An instance is missing from a view if its row is NaN, if the
     table does not contain its ID, or if `mask` says so. A row of an array or a DataFrame may also be partly NaN: the
@@ -600,8 +600,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def load(cls, path: str | PathLike[str], **params: Any) -> DAIMC:
         """Reads a model that `save`, `daimc fit` or `daimc update` wrote.
 
-        The model of `daimc fit --online` has no instances: `labels_`, `embedding_` and `confidence_` are then empty, and what
-        is told of its fit (`objective_`, `n_iter_`, `converged_`) means nothing.
+        The model of `daimc fit --online` has no instances: `labels_`, `embedding_` and `confidence_` are then empty,
+        and the attributes of its fit (`objective_`, `n_iter_`, `converged_`) are meaningless.
 
         Parameters that are not options of the fit are not in the file: pass `view_slices`, `id_column`, `layer`,
         `use_rep`, `handle_unseen`, `n_jobs`, `device`, `precision` as `params`.
@@ -619,7 +619,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         loaded.ids_ = np.arange(len(loaded.labels_)) if model.ids is None else array_of(model.ids)
         return loaded
 
-    # --- the inside ---------------------------------------------------------------------------------------------------
+    # --- private ------------------------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, mask: Any, client: Any = None, comm: Any = None) -> Data | None:
         """What `fit` and its kin do, one call above it, where warnings point to. No data where others hold them."""
@@ -685,7 +685,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return data
 
     def _options(self) -> tuple[dict[str, Any], NDArray[np.float64] | None]:
-        """The options that were given, and V where it is given to start from."""
+        """The options that are not `None`, and the initial V if `init` is an array."""
         options = {name: getattr(self, name) for name in OPTIONS}
         start = None
         if options["init"] is not None and not isinstance(options["init"], str):
@@ -710,7 +710,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return _dask.place(self, X, mask, client, what)
 
     def _without_instances(self) -> DAIMC:
-        """What places new instances, without what was found for those of the fit."""
+        """A copy for assigning new instances, without the results for the instances of the fit."""
         light = copy(self)
         for name in ("labels_", "embedding_", "confidence_", "contributions_", "ids_"):
             light.__dict__.pop(name, None)
@@ -718,7 +718,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return light
 
     def _framed(self, rows: NDArray[np.float64], data: Data) -> NDArray[np.float64]:
-        """Rows of V with the index of the tables where pandas is wanted: scikit-learn knows that of one DataFrame only."""
+        """Rows of V with the index of the tables if the output is pandas: scikit-learn sets it for one DataFrame only."""
         if data.names.index is None or _get_output_config("transform", self)["dense"] != "pandas":
             return rows
         import pandas
@@ -727,7 +727,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return frame
 
     def _adopt(self, model: _daimc.Model, data: Data | None) -> None:
-        """Takes what a model says of its instances, and of those of `data` that it did not see."""
+        """Sets the fitted attributes from a model, with blanks for instances of `data` that are missing from every view."""
 
         def spread(found: NDArray[Any], blank: float) -> NDArray[Any]:
             return found if data is None else data.spread(found, blank)
@@ -771,7 +771,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # A cell of a dense matrix that is NaN is missing.
+        # NaN in a dense matrix is a missing cell.
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags

@@ -1,4 +1,4 @@
-"""Views whose missing rows and cells are filled in."""
+"""Imputation of missing rows and cells, in the form of the input."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def complete(
     slots: Slots,
     threads: int,
 ) -> tuple[Any, dict[str, dict[str, float]]]:
-    """X with its missing rows and cells filled in, for instances with these rows of V, which are NaN where no view shows them.
+    """Imputes the missing rows and cells of X, given the rows of V, which are NaN for instances missing from every view.
 
-    Beside it, for each view, the errors of rows and of cells that were there and were hidden.
+    Also returns, for each view, the errors of held-out rows and of held-out cells.
     """
     given = {view.name: view for view in data.views}
     whole: dict[str, Any] = {}
@@ -62,7 +62,7 @@ def _in_the_form_of(
 def _whole(
     model: _daimc.Model, name: str, view: View | None, data: Data, latent: NDArray[np.float64], threads: int
 ) -> tuple[Any, dict[str, float]]:
-    """A view with a row for every instance, and the errors of what was filled in."""
+    """A view with a row for every instance, and the errors of the imputed rows and cells."""
     errors = {"rows": np.nan, "cells": np.nan}
     rows = np.full(len(data.seen), -1) if view is None else data.rows(view)
     here = rows >= 0
@@ -73,8 +73,8 @@ def _whole(
         whole = np.array(view.matrix[rows], dtype=view.values.dtype)
         if not np.isnan(whole).any():
             return whole, errors
-    made, *told = model.impute(data.views, data.joined, name, data.gather(latent), threads)
-    errors = {what: np.nan if error is None else error for what, error in zip(errors, told)}
+    made, *estimates = model.impute(data.views, data.joined, name, data.gather(latent), threads)
+    errors = {what: np.nan if error is None else error for what, error in zip(errors, estimates)}
     made = data.spread(made, np.nan)
     if view is None:
         return made, errors
@@ -83,12 +83,12 @@ def _whole(
         order = np.empty(len(here), dtype=np.intp)
         order[here], order[~here] = np.arange(here.sum()), here.sum() + np.arange((~here).sum())
         return stacked[order], errors
-    # In the type of the view: what is there is there to the last bit.
+    # In the dtype of the view, so that present values are bit-identical to those of X.
     return made.astype(view.values.dtype), errors
 
 
 def _like(like: Any, rows: Any, features: list[str] | None, data: Data, id_column: str | None) -> Any:
-    """Rows in a table like another one."""
+    """Rows as a table of the same kind as `like`."""
     if is_pandas(like):
         index = list(data.names.given) if data.names.index is None else data.names.index
         return type(like)(rows, index=index, columns=features)
@@ -99,7 +99,7 @@ def _like(like: Any, rows: Any, features: list[str] | None, data: Data, id_colum
 
 
 def _one_matrix(X: Any, data: Data, whole: dict[str, Any], slices: Any, id_column: str | None) -> Any:
-    """The views back in their columns of one matrix."""
+    """Writes the views back into their columns of one matrix."""
     given, X = X, split_ids(X, id_column)[0]
     out: Any = sparse.lil_matrix(X) if sparse.issparse(X) else np.array(X, dtype=data.views[0].values.dtype)
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
@@ -108,7 +108,7 @@ def _one_matrix(X: Any, data: Data, whole: dict[str, Any], slices: Any, id_colum
     if is_pandas(X) or is_polars(X):
         made = type(X)(out, index=X.index, columns=X.columns) if is_pandas(X) else type(X)(out, schema=X.columns)
         if id_column is not None:
-            place = list(given.columns).index(id_column)
-            (made.insert(place, id_column, given[id_column]) if is_pandas(X) else made.insert_column(place, given[id_column]))
+            at = list(given.columns).index(id_column)
+            (made.insert(at, id_column, given[id_column]) if is_pandas(X) else made.insert_column(at, given[id_column]))
         return made
     return out.tocsr() if sparse.issparse(out) else out

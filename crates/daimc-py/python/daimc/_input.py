@@ -1,4 +1,4 @@
-"""Whatever users have, as views: matrices with a name, a mask, and IDs where instances are joined by them."""
+"""Conversion of the input to views: matrices with a name, a mask, and IDs if instances are joined by ID."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from daimc._card import is_on_card
-from daimc._daimc import CardRows
+from daimc._daimc import GpuRows
 from daimc._data import Data, Names, alike, join_names, own_names, row_numbers
+from daimc._gpu import is_on_gpu
 from daimc._mask import apply_mask
 from daimc._matrix import View, from_matrix
 from daimc._scverse import Slots, is_mudata, read_annotated
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Known:
-    """What a fitted model knows of its views; new data have to match."""
+    """The views of a fitted model and their features, which new data have to match."""
 
     names: list[str]
     features: dict[str, list[str] | None]
@@ -45,24 +45,24 @@ class Known:
 def is_views(X: Any) -> bool:
     """Whether X is several views rather than one matrix."""
     if sparse.issparse(X):
-        return False  # though one in DOK format is a dictionary
+        return False  # a DOK matrix is also a dictionary
     if isinstance(X, Mapping) or is_mudata(X):
         return True
     if isinstance(X, (Iterator, ValuesView)):
-        raise TypeError(f"X is a {type(X).__name__}, not a list of views: give list(X)")
+        raise TypeError(f"X is a {type(X).__name__}, not a list of views: pass list(X)")
     if isinstance(X, ItemsView):
-        raise TypeError(f"X is a {type(X).__name__}, not a dictionary of views: give dict(X)")
+        raise TypeError(f"X is a {type(X).__name__}, not a dictionary of views: pass dict(X)")
     if isinstance(X, Set):
-        raise TypeError(f"X is a {type(X).__name__}, which has no order: give a list or a dictionary of views")
+        raise TypeError(f"X is a {type(X).__name__}, which has no order: pass a list or a dictionary of views")
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         return any(_is_view(part) for part in X)
     if isinstance(X, (str, PathLike)) or (isinstance(X, (list, tuple)) and any(isinstance(x, (str, PathLike)) for x in X)):
-        raise TypeError("X names files: give what is in them, as pandas.read_csv or numpy.load read it")
+        raise TypeError("X contains file names: pass the data, such as the result of pandas.read_csv or numpy.load")
     if not isinstance(X, (list, tuple)):
         return False
     if not X:
-        raise ValueError("no view was given: at least one is needed")
-    # Vectors are the rows of one matrix, unless they cannot be.
+        raise ValueError("X has no views: at least one is needed")
+    # Vectors of equal length are the rows of one matrix.
     lengths = {len(part) if _dimensions(part) == 1 else 0 for part in X}
     return len(lengths) > 1 or any(_is_view(part) for part in X)
 
@@ -72,24 +72,25 @@ def _is_view(part: Any) -> bool:
 
 
 def refuse_one(X: Any, known: Sequence[str] = ("",)) -> None:
-    """Refuses what is no matrix but would pass for one, and one matrix where a model `known` by its views has several."""
+    """Rejects objects that could be mistaken for a matrix, and one matrix if the model has several views (`known`)."""
     refuse_foreign(X, "X")
-    if is_on_card(X):
-        raise TypeError("X is one array on a graphics card: give a list of views, such as [X] or [X[:, :10], X[:, 10:]]")
+    if is_on_gpu(X):
+        raise TypeError("X is one array on a GPU: pass a list of views, such as [X] or [X[:, :10], X[:, 10:]]")
     if len(known) > 1:
         raise TypeError(
-            f"X is one matrix, but the model has {len(known)} views ({', '.join(known)}): give a list or a dictionary of "
+            f"X is one matrix, but the model has {len(known)} views ({', '.join(known)}): pass a list or a dictionary of "
             "views; one instance is one row of each, as x.reshape(1, -1)"
         )
     if is_annotated(X):
         raise TypeError(
-            "X is an AnnData, which is one view: give several, such as {'rna': adata, 'protein': other}, or a MuData"
+            "X is an AnnData, which is one view: pass several, such as {'rna': adata, 'protein': other}, or a MuData"
         )
 
 
 def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool, device: str | None = None) -> Data:
-    """What an estimator is given: as it is for a fit (`reset`), or as the fitted model has it. Arrays on a graphics card stay
-    there for a fit on `device`.
+    """Reads the input of an estimator: for a fit (`reset`), or with the views and features of the fitted model.
+
+    GPU arrays are not copied for a fit on `device`.
     """
     slots = Slots(estimator.layer, estimator.use_rep)
     if is_views(X) or is_annotated(X):
@@ -102,7 +103,7 @@ def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool, device: str | None
             features = {name: estimator._model.features(name) for name in estimator.view_names_}
             known = Known(estimator.view_names_, features)
             data = read(X, mask, estimator.id_column, known, slots).without_empty_views()
-        return data.settle_unseen(estimator.handle_unseen)
+        return data.resolve_unseen(estimator.handle_unseen)
     refuse_one(X, estimator.view_names_ if not reset and estimator.view_slices is None else ("",))
     slots.check({"X": X})
     X, ids, index = split_ids(X, estimator.id_column)
@@ -113,7 +114,7 @@ def data_of(estimator: DAIMC, X: Any, mask: Any, reset: bool, device: str | None
     data = from_slices(X, estimator.view_slices, getattr(estimator, "feature_names_in_", None), names, mask)
     if not reset:
         data = data.without_empty_views()
-    return data.settle_unseen(estimator.handle_unseen)
+    return data.resolve_unseen(estimator.handle_unseen)
 
 
 def read(
@@ -124,7 +125,7 @@ def read(
     slots: Slots = Slots(),  # noqa: B008
     device: str | None = None,
 ) -> Data:
-    """Views from a list, a dictionary, a MuData or an AnnData, which is one view."""
+    """Reads views from a list, a dictionary, a MuData or an AnnData, which is one view."""
     alone = is_annotated(X)
     parts = _by_name([X] if alone else X.mod if is_mudata(X) else X, known)
     slots.check(parts)
@@ -137,8 +138,8 @@ def read(
         refuse_foreign(part, f"view '{name}'")
         if isinstance(part, Iterator):
             raise TypeError(
-                f"view '{name}' is a {type(part).__name__}, which can be read but once: make an array of it, such as "
-                "numpy.array(list(rows))"
+                f"view '{name}' is a {type(part).__name__}, which can be read only once: convert it to an array, such "
+                "as numpy.array(list(rows))"
             )
         if not is_table(part):
             views.append(from_matrix(part, name, device))
@@ -155,7 +156,7 @@ def read(
             given.append(table.ids)
             indexes.append(table.index)
         views.append(view)
-    if alone:  # nothing is joined, so IDs need not tell instances apart
+    if alone:  # nothing is joined, so IDs may contain duplicates
         names = own_names(given[0], indexes[0])
         views[0].ids = names.texts
         apply_mask(mask, views, False)
@@ -168,10 +169,10 @@ def read(
 
 
 def _mapped(path: str | PathLike[str], name: str) -> Any:
-    """The array in a file, mapped: the system reads its pages as they are needed, and may forget them."""
+    """Maps the array of a file into memory; the system reads its pages on demand and may evict them."""
     if not str(path).endswith(".npy"):
         raise TypeError(
-            f"view '{name}' names the file {path}, which is no .npy: give what is in it, as pandas.read_csv reads it"
+            f"view '{name}' is the file {path}, which is no .npy: pass its data, such as the result of pandas.read_csv"
         )
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -180,7 +181,7 @@ def _mapped(path: str | PathLike[str], name: str) -> Any:
 
 
 def warn_of_ids(data: Data, alone: list[str], stacklevel: int) -> None:
-    """Warns of views that share no instance with another, and of IDs that seem to be the same."""
+    """Warns of views that share no instance with another, and of IDs that differ only in spelling."""
     if not data.by_id:
         return
     like = alike(data.views)
@@ -188,14 +189,14 @@ def warn_of_ids(data: Data, alone: list[str], stacklevel: int) -> None:
         warnings.warn(like, UserWarning, stacklevel=stacklevel)
     for name in alone:
         warnings.warn(
-            f"view '{name}' shares no ID with another view; are they of the same kind in every view?",
+            f"view '{name}' shares no ID with another view; do all views use the same kind of IDs?",
             UserWarning,
             stacklevel=stacklevel,
         )
 
 
 def from_slices(X: Any, slices: Any, feature_names: Any, names_of_rows: Names | None, mask: Any = None) -> Data:
-    """Views that are columns of one matrix."""
+    """Views as columns of one matrix."""
     rows = row_numbers(X.shape[0]) if names_of_rows is None else names_of_rows
     names = None if feature_names is None else [str(name) for name in feature_names]
     views = []
@@ -210,7 +211,7 @@ def from_slices(X: Any, slices: Any, feature_names: Any, names_of_rows: Names | 
 
 
 def columns_of(slices: Any, features: int, names: list[str] | None) -> dict[str, Any]:
-    """The columns of each view, as what a matrix can be indexed with."""
+    """The columns of each view, as an index of a matrix."""
     if slices is None:
         return {"view0": slice(None)}
     if isinstance(slices, Mapping):
@@ -220,7 +221,7 @@ def columns_of(slices: Any, features: int, names: list[str] | None) -> dict[str,
     else:
         raise TypeError(f"view_slices = {slices!r}: must be a list or a dictionary of slices or lists of columns")
     if not parts:
-        raise ValueError("view_slices: nothing was given; say the columns of at least one view")
+        raise ValueError("view_slices is empty: it needs the columns of at least one view")
     columns = {name: _columns(name, part, features, names) for name, part in parts.items()}
     for name, part in columns.items():
         if len(np.arange(features)[part]) == 0:
@@ -229,7 +230,7 @@ def columns_of(slices: Any, features: int, names: list[str] | None) -> dict[str,
 
 
 def _columns(name: str, part: Any, features: int, names: list[str] | None) -> Any:
-    """The columns of a view, as what an array can be indexed with."""
+    """The columns of a view, as an index of an array."""
     if isinstance(part, slice):
         return part
     columns = np.asarray(part)
@@ -251,24 +252,24 @@ def _columns(name: str, part: Any, features: int, names: list[str] | None) -> An
 
 
 def _by_name(X: Any, known: Known | None) -> dict[str, Any]:
-    """The parts of X by the names of their views, without those that are `None`, which only new data may be."""
+    """The parts of X by the names of their views, without absent views (`None`), which only new data may have."""
     if isinstance(X, Mapping):
         parts = {_name(name): part for name, part in X.items()}
     else:
         parts = _by_number(X, known)
     if not parts:
-        raise ValueError("no view was given: at least one is needed")
+        raise ValueError("X has no views: at least one is needed")
     if known is None:
         absent = [name for name, part in parts.items() if part is None]
         if absent:
-            raise ValueError(f"view '{absent[0]}' is None: only new data may lack a view; leave it out of the fit")
+            raise ValueError(f"view '{absent[0]}' is None: only new data may lack a view; omit it from the fit")
         return parts
     for name in parts:
         if name not in known.names:
             raise ValueError(f"view '{name}' is not part of the model, which has: {', '.join(known.names)}")
     parts = {name: parts[name] for name in known.names if parts.get(name) is not None}
     if not parts:
-        raise ValueError("every view is None: instances are placed from at least one view")
+        raise ValueError("every view is None: at least one is needed to assign instances to clusters")
     return parts
 
 
@@ -277,15 +278,15 @@ def _by_number(X: Any, known: Known | None) -> dict[str, Any]:
         return {f"view{number}": part for number, part in enumerate(X)}
     if len(X) != len(known.names):
         raise ValueError(
-            f"{len(X)} view(s) were given, but the model has {len(known.names)} ({', '.join(known.names)}): "
-            "give None for a view that is absent"
+            f"X has {len(X)} view(s), but the model has {len(known.names)} ({', '.join(known.names)}): "
+            "pass None for a view that is absent"
         )
     return dict(zip(known.names, X))
 
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"a view is named {name!r}: names of views are strings")
+        raise TypeError(f"view name {name!r}: must be a string")
     return name
 
 
@@ -299,18 +300,18 @@ def _dimensions(X: Any) -> int:
 
 def _check_alignment(views: list[View], joined: bool) -> None:
     first = views[0]
-    there = next((view.name for view in views if isinstance(view.values, CardRows)), None)
+    on_gpu = next((view.name for view in views if isinstance(view.values, GpuRows)), None)
     for view in views:
-        if there is not None and view.offsets is not None:
+        if on_gpu is not None and view.offsets is not None:
             raise ValueError(
-                f"view '{view.name}' is sparse, which beside view '{there}' on a graphics card it cannot be: give all "
-                "views in memory"
+                f"view '{view.name}' is sparse, which cannot be combined with view '{on_gpu}' on a GPU: pass all views "
+                "in host memory"
             )
         if joined and view.ids is None:
             other = next(view.name for view in views if view.ids is not None)
             hint = "" if view.features is None else "; id_column= names the column that has them"
             raise ValueError(
-                f"view '{view.name}' has no IDs, but view '{other}' does: give every view as a table with IDs{hint}"
+                f"view '{view.name}' has no IDs, but view '{other}' does: pass every view as a table with IDs{hint}"
             )
         if not joined and view.shape[0] != first.shape[0]:
             hint = "; id_column= names a column of IDs to join by" if view.features is not None else ""

@@ -1,4 +1,4 @@
-"""Masks: which instances each view shows."""
+"""Masks: which instances are present in each view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daimc._tables import is_foreign, is_pandas, is_polars, is_range, is_series,
 
 
 def apply_mask(mask: Any, views: list[View], joined: bool) -> None:
-    """Tells the views what a mask says: `True` or 1 where an instance is there."""
+    """Sets the mask of each view; it is `True` or 1 where an instance is present."""
     if mask is None:
         return
     if not is_series(mask):
@@ -23,17 +23,17 @@ def apply_mask(mask: Any, views: list[View], joined: bool) -> None:
         _known([str(column) for column in mask.columns], views)
         for view in views:
             if view.name in mask.columns:
-                _tell(view, mask[view.name], joined)
+                _set_mask(view, mask[view.name], joined)
     elif isinstance(mask, Mapping):
         _known(list(mask), views)
         for view in views:
             if view.name in mask:
-                _tell(view, mask[view.name], joined)
+                _set_mask(view, mask[view.name], joined)
     elif isinstance(mask, (list, tuple)) and all(_is_vector(part) for part in mask):
         if len(mask) != len(views):
-            raise ValueError(f"mask has {len(mask)} vectors for {len(views)} view(s): give one for each view")
+            raise ValueError(f"mask has {len(mask)} vectors for {len(views)} view(s): pass one for each view")
         for view, part in zip(views, mask):
-            _tell(view, part, joined)
+            _set_mask(view, part, joined)
     elif joined:
         raise ValueError(
             "mask: views that are joined by ID need a mask by ID: a DataFrame with their IDs as index and a column "
@@ -45,20 +45,20 @@ def apply_mask(mask: Any, views: list[View], joined: bool) -> None:
         if whole.shape != expected:
             raise ValueError(f"mask has shape {whole.shape}, but must be instances × views, {expected}")
         for number, view in enumerate(views):
-            _tell(view, mask.iloc[:, number] if is_pandas(mask) else whole[:, number], joined)
+            _set_mask(view, mask.iloc[:, number] if is_pandas(mask) else whole[:, number], joined)
 
 
 def refuse_mask_as_y(y: Any, views: list[View]) -> None:
-    """Refuses a `y` that looks like a mask, which would be ignored. Classes, which scikit-learn hands on, do not."""
+    """Rejects a `y` that looks like a mask, since `y` is ignored. Classes, which scikit-learn passes as `y`, are accepted."""
     if y is not None and _looks_like_mask(y, views):
-        raise TypeError("y looks like a mask of the views, and y is ignored: give it by name, mask=")
+        raise TypeError("y looks like a mask of the views, but y is ignored: pass it by name, mask=")
 
 
 def _looks_like_mask(y: Any, views: list[View]) -> bool:
     if isinstance(y, Mapping) or {str(column) for column in getattr(y, "columns", ())} == {view.name for view in views}:
         return True
     if is_foreign(y):
-        return False  # what is not in memory is not fetched for this
+        return False  # data that are not in memory are not read for this check
     if isinstance(y, (list, tuple)) and len(y) and all(_is_vector(part) for part in y):
         return len(y) == len(views) and all(_is_binary(np.asarray(part)) for part in y)
     if isinstance(y, (list, tuple)) and not (len(y) and isinstance(y[0], (list, tuple))):
@@ -69,7 +69,7 @@ def _looks_like_mask(y: Any, views: list[View]) -> bool:
         return False
     if table.ndim != 2 or len(views) not in table.shape or not _is_binary(table):
         return False
-    # A column of 0 and 1 beside one view is a vector of classes; of True and False, nobody's.
+    # With one view, a column of 0 and 1 is a vector of classes; a column of True and False is a mask.
     return len(views) > 1 or table.dtype == bool
 
 
@@ -87,8 +87,8 @@ def _is_bit(value: Any) -> bool:
     return isinstance(value, (bool, int, float)) and value in (0, 1)
 
 
-def _tell(view: View, bits: Any, joined: bool) -> None:
-    """Tells a view which of its rows are there; a Series of pandas says it by ID where the view has IDs."""
+def _set_mask(view: View, bits: Any, joined: bool) -> None:
+    """Sets the mask of a view. A pandas Series is matched by ID if the view has IDs."""
     index = getattr(bits, "index", None) if is_series(bits) else None
     if index is not None and not callable(index) and view.ids is not None and (joined or not is_range(index)):
         rows: dict[str, int] = {}
@@ -107,7 +107,7 @@ def _known(names: list[str], views: list[View]) -> None:
     strange = [name for name in names if name not in {view.name for view in views}]
     if strange:
         known = ", ".join(view.name for view in views)
-        raise ValueError(f"mask names '{strange[0]}', but the views are {known}")
+        raise ValueError(f"mask has an entry for '{strange[0]}', but the views are {known}")
 
 
 def _bits(bits: NDArray[Any], view: View) -> NDArray[np.bool_]:
@@ -117,7 +117,7 @@ def _bits(bits: NDArray[Any], view: View) -> NDArray[np.bool_]:
         wrong = [row for row, value in enumerate(bits.tolist()) if not _is_bit(value)]
         if wrong:
             raise ValueError(
-                f"mask of view '{view.name}', row {wrong[0]}: {bits[wrong[0]]!r}; write True or 1 where the instance is "
-                "there, False or 0 where it is missing"
+                f"mask of view '{view.name}', row {wrong[0]}: {bits[wrong[0]]!r}; must be True or 1 where the instance "
+                "is present, False or 0 where it is missing"
             )
     return np.ascontiguousarray(bits.astype(bool))

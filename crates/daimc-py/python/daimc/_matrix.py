@@ -1,5 +1,5 @@
-"""Arrays and sparse matrices as views. Nothing is copied unless it has to be: arrays of single or double precision are
-read where they lie, whatever their order in memory, and so are CSR matrices.
+"""Arrays and sparse matrices as views. Arrays in single or double precision are not copied, whatever their memory layout,
+and neither are CSR matrices.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from daimc._card import card_rows, host_copy, is_on_card, shape_of
-from daimc._daimc import CardRows
+from daimc._daimc import GpuRows
+from daimc._gpu import gpu_rows, host_copy, is_on_gpu, shape_of
 
-#: Rows that are picked from an array at once.
+#: Rows that are selected from an array at once.
 _BLOCK = 1024
 
 
 @dataclass
 class View:
-    """One view, as the compiled half reads it."""
+    """One view, as the compiled module reads it."""
 
     name: str
-    #: The matrix that was given, rows of which are the view's rows.
+    #: The matrix, whose rows are the rows of the view.
     matrix: Any
     shape: tuple[int, int]
-    #: Every value, or every stored one; the `CardRows` of an array that stays on a graphics card.
+    #: All values, of a sparse matrix the stored ones; the `GpuRows` of a GPU array that is not copied.
     values: Any
-    #: From row to row and from column to column, in values; `None` where rows stand one after another.
+    #: Distance between rows and between columns, in values; `None` if rows are contiguous.
     strides: tuple[int, int] | None = None
     offsets: NDArray[np.int64] | None = None
     columns: NDArray[np.uint32] | None = None
@@ -40,37 +40,37 @@ class View:
 
 
 def present_rows(view: View) -> NDArray[np.bool_]:
-    """Which rows of a view are there: those of the mask that are not all NaN."""
+    """Which rows of a view are present: those that the mask includes and that are not all NaN."""
     matrix = view.matrix
-    if isinstance(view.values, CardRows):
-        gone = ~view.values.present()
+    if isinstance(view.values, GpuRows):
+        missing = ~view.values.present()
     elif sparse.issparse(matrix):
         stored = np.diff(matrix.indptr)
-        gone = np.zeros(view.shape[0], dtype=bool)
+        missing = np.zeros(view.shape[0], dtype=bool)
         for row in np.flatnonzero(stored == view.shape[1]):
-            gone[row] = np.isnan(matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]).all()
+            missing[row] = np.isnan(matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]).all()
     else:
-        gone = np.isnan(matrix[:, 0])
-        candidates = np.flatnonzero(gone)
-        for start in range(0, len(candidates), _BLOCK):  # picked rows are copied, so few at a time
+        missing = np.isnan(matrix[:, 0])
+        candidates = np.flatnonzero(missing)
+        for start in range(0, len(candidates), _BLOCK):  # selected rows are copied, so a block at a time
             rows = candidates[start : start + _BLOCK]
-            gone[rows] = np.isnan(matrix[rows]).all(axis=1)
-    here: NDArray[np.bool_] = ~gone
-    return here if view.present is None else here & view.present
+            missing[rows] = np.isnan(matrix[rows]).all(axis=1)
+    present: NDArray[np.bool_] = ~missing
+    return present if view.present is None else present & view.present
 
 
 def from_matrix(X: Any, name: str, device: str | None = None) -> View:
-    """A view of an array or a sparse matrix, which is not copied if it need not be. An array on a graphics card stays there for a
-    fit on `device`, and is else copied.
+    """A view of an array or a sparse matrix, which is copied only if necessary. A GPU array is used in place for a fit on
+    `device`, and copied to host memory otherwise.
     """
     if sparse.issparse(X):
         return _sparse(X, name)
-    if not is_on_card(X):
+    if not is_on_gpu(X):
         return _dense(X, name)
     if device is None:
         return _dense(host_copy(X, name), name)
     shape = _matrix_shape(shape_of(X, name), name, type(X).__name__)
-    return View(name, X, shape, card_rows(X, name, device))
+    return View(name, X, shape, gpu_rows(X, name, device))
 
 
 def _dense(X: Any, name: str) -> View:
@@ -89,14 +89,14 @@ def _dense(X: Any, name: str) -> View:
     if X.flags.c_contiguous:
         return View(name, X, shape, X.reshape(-1))
     row, column = (stride // size for stride in X.strides)
-    # Everything between the first value and the last belongs to the same array.
+    # All memory between the first and the last value belongs to the array.
     reach = (shape[0] - 1) * row + (shape[1] - 1) * column + 1
     values = np.lib.stride_tricks.as_strided(X, (reach,), (size,), writeable=False)
     return View(name, X, shape, values, strides=(row, column))
 
 
 def _matrix_shape(shape: tuple[int, ...], name: str, given: str) -> tuple[int, int]:
-    """The shape of a matrix that has values."""
+    """Checks that an array is a matrix with at least one row and one column, and returns its shape."""
     if not shape:
         raise ValueError(f"view '{name}': expected a matrix, found a {given}")
     if len(shape) != 2:
@@ -122,7 +122,7 @@ def _sparse(X: Any, name: str) -> View:
     values = _numbers(X.data, name)
     if X.shape[1] >= 2**32:
         raise ValueError(f"view '{name}' has {X.shape[1]} features; at most 2**32 are supported")
-    # The same bits where they are 32, as no index is below zero.
+    # No index is negative, so int32 and uint32 have the same bits.
     columns = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
     offsets = X.indptr.astype(np.int64, copy=False)
     return View(
@@ -136,12 +136,12 @@ def _sparse(X: Any, name: str) -> View:
 
 
 def _in_order(values: NDArray[Any]) -> NDArray[Any]:
-    """Values one after another, where a processor can read them: those that came over a network may lie anywhere."""
+    """Values as a contiguous and aligned array: buffers received over a network may be unaligned."""
     return np.require(values, requirements=["C", "A"])
 
 
 def _numbers(X: NDArray[Any], name: str) -> NDArray[Any]:
-    """X in single or double precision, in the order of bytes of this machine."""
+    """X in single or double precision and native byte order."""
     kind = X.dtype.kind
     if X.dtype in (np.float32, np.float64) and X.dtype.isnative:
         return X
@@ -153,11 +153,11 @@ def _numbers(X: NDArray[Any], name: str) -> NDArray[Any]:
         return _objects(X, name)
     if kind == "c":
         raise ValueError(f"Complex data not supported: view '{name}' has dtype {X.dtype}")
-    raise TypeError(f"view '{name}' has dtype {X.dtype}, which are not numbers")
+    raise TypeError(f"view '{name}' has dtype {X.dtype}, which is not numeric")
 
 
 def is_number(value: Any) -> bool:
-    """Whether an object is a number, or stands for one that is missing."""
+    """Whether an object is a number or a missing value."""
     return _is_absent(value) or (isinstance(value, (Number, np.bool_)) and not isinstance(value, complex))
 
 
@@ -167,12 +167,12 @@ def _is_absent(value: Any) -> bool:
 
 def _objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
     numbers = np.empty(X.shape)
-    for place, value in np.ndenumerate(X):
+    for at, value in np.ndenumerate(X):
         if _is_absent(value):
-            numbers[place] = np.nan
+            numbers[at] = np.nan
         elif is_number(value):
-            numbers[place] = float(value)
+            numbers[at] = float(value)
         else:
-            where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"stored value {place[0]}"
+            where = f"row {at[0]}, column {at[1]}" if len(at) == 2 else f"stored value {at[0]}"
             raise TypeError(f"view '{name}', {where}: {value!r} is not a number")
     return numbers

@@ -1,4 +1,4 @@
-"""What `partial_fit` does: a fitted estimator learns from a batch of new instances."""
+"""Online learning: `partial_fit` of a fitted estimator."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Update:
-    """How far a model moved when it took in a batch.
+    """The effect of a batch on a model.
 
     Attributes
     ----------
     drift : dict of float
-        For each view how far what the model expects of the clusters has moved, as a share of its length.
+        For each view, how far the rows that the model expects of the clusters moved, relative to their length.
     cluster_drift : dict of ndarray of shape (n_clusters,)
         The same for each cluster.
     unexplained : ndarray of int
-        The instances of the batch, by their position, that no cluster explains: they are farther from what the old model
-        makes of them than all but one in two hundred of those that it had learnt from.
+        The positions in the batch of instances that no cluster explains: they are farther from the old model's
+        reconstruction than all but one in two hundred of the instances that it had learnt from.
     emerging : list of ndarray of int
-        Groups of such instances that lie near each other, the largest first: they might be new clusters.
+        Groups of unexplained instances that are close to each other, the largest first: they might be new clusters.
     died : ndarray of int
-        Clusters of which hardly an instance is remembered.
+        Clusters with hardly any weight left in the model's memory.
     """
 
     drift: dict[str, float]
@@ -49,11 +49,11 @@ class Update:
 
 
 def update(estimator: DAIMC, X: Any, y: Any, mask: Any, memory_factor: Any, add_views: Any) -> None:
-    """Lets a fitted estimator learn from X, whose instances become those of its attributes."""
+    """Updates a fitted estimator with X; its attributes with a row for each instance then refer to X."""
     factor, names = _factor_of(memory_factor), _names_of(add_views)
     data = _read(estimator, X, mask, names)
     refuse_mask_as_y(y, data.views)
-    # The index that pandas makes itself numbers the rows of every batch alike.
+    # The default index of pandas repeats in every batch, so it identifies no instance.
     named = data.names.texts is not None and not (data.names.index is not None and is_range(data.names.index))
     threads = threads_of(estimator.n_jobs)
     found = _daimc.update(estimator._model, data.views, data.joined, named, factor, names, threads)
@@ -63,29 +63,29 @@ def update(estimator: DAIMC, X: Any, y: Any, mask: Any, memory_factor: Any, add_
     estimator.ids_ = array_of(data.names.given)
     if names:
         estimator.n_features_in_ = sum(len(basis) for basis in estimator.basis_)
-    places = np.flatnonzero(data.spread(np.ones(len(model.labels), dtype=bool), False))
-    order = data.spread(np.arange(len(model.labels)), -1)[places]
-    place = np.empty_like(places)
-    place[order] = places
+    positions = np.flatnonzero(data.spread(np.ones(len(model.labels), dtype=bool), False))
+    order = data.spread(np.arange(len(model.labels)), -1)[positions]
+    position = np.empty_like(positions)
+    position[order] = positions
     estimator.update_ = Update(
         {view: total for view, total, _ in drift},
         {view: clusters for view, _, clusters in drift},
-        np.sort(place[unexplained]),
-        [np.sort(place[group]) for group in groups],
+        np.sort(position[unexplained]),
+        [np.sort(position[group]) for group in groups],
         died,
     )
 
 
 def _read(estimator: DAIMC, X: Any, mask: Any, names: list[str]) -> Data:
-    """The batch, in which the views of these names are new."""
+    """Reads the batch, in which the views with these names are new."""
     if not names:
         return data_of(estimator, X, mask, reset=False)
     if not is_views(X) or isinstance(X, (list, tuple)):
-        raise TypeError("add_views names views: give X as a dictionary of views, or as a MuData")
+        raise TypeError("add_views needs named views: pass X as a dictionary of views, or as a MuData")
     features = {name: estimator._model.features(name) for name in estimator.view_names_}
     known = Known(estimator.view_names_ + names, {**features, **dict.fromkeys(names)})
     data = read(X, mask, estimator.id_column, known, Slots(estimator.layer, estimator.use_rep))
-    return data.without_empty_views().settle_unseen(estimator.handle_unseen)
+    return data.without_empty_views().resolve_unseen(estimator.handle_unseen)
 
 
 def _factor_of(memory_factor: Any) -> float:

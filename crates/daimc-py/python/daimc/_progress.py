@@ -1,4 +1,4 @@
-"""What a fit tells while it runs."""
+"""Progress of a fit: the log and the progress bar."""
 
 import logging
 import sys
@@ -7,15 +7,15 @@ import time
 logger = logging.getLogger("daimc")
 
 _WIDTH = 24
-#: Seconds between two pictures of the bar.
+#: Minimum number of seconds between two updates of the bar.
 _PAUSE = 0.1
 
 
 class _Line:
-    """A line on standard error that says how far the work is.
+    """A progress line on standard error.
 
-    In a terminal and in a notebook it is drawn again and again; elsewhere a line is written now and then, so that
-    files stay readable.
+    In a terminal and in a notebook the line is overwritten; otherwise a new line is written from time to time, so that
+    log files stay readable.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -29,7 +29,7 @@ class _Line:
         return self.verbose or logger.isEnabledFor(logging.DEBUG)
 
     def show(self, text: str, share: float | None = None) -> None:
-        """Shows what is done, with a bar where the share of it is known."""
+        """Shows a text, with a bar if the share of finished work is known."""
         if not self.verbose:
             return
         bar = ""
@@ -53,7 +53,7 @@ class _Line:
 
     def _draw(self) -> None:
         if self._rewrites:
-            # Blanks cover what is left of a longer line.
+            # Blanks overwrite the rest of a longer line.
             print(f"\r{self._text:<100}", end="", file=sys.stderr, flush=True)
         else:
             print(self._text, file=sys.stderr, flush=True)
@@ -77,7 +77,7 @@ class Progress(_Line):
 
 
 class Fits(_Line):
-    """Shows how many of several fits are done and writes each to the log."""
+    """Shows the number of finished fits and writes each to the log."""
 
     def __call__(self, done: int, of: int) -> None:
         logger.debug("fit %d of %d", done, of)

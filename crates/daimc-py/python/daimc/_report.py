@@ -1,4 +1,4 @@
-"""The page about a fit and its data."""
+"""The report about a fit and its data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from daimc._tables import is_series, text_of
 if TYPE_CHECKING:
     from daimc._estimator import DAIMC
 
-#: How far the loss of the fit and that of the same data may be apart, which is rounding: as a share of the loss and of the data.
+#: Tolerance for the difference between the loss of the fit and the loss of X, for rounding: relative to the loss and to Σ‖x‖².
 _OF_LOSS, _OF_DATA = 1e-4, 1e-5
 
 
 def page_of(model: DAIMC, X: Any, truth: Any, title: str | None, mask: Any) -> str:
-    """The page, if X is what the model was fitted to."""
+    """Renders the report. Raises an error if X is not the data of the fit."""
     if X is None:
-        raise TypeError("X is needed: give the data of the fit, report(path, X), as a model does not keep them")
+        raise TypeError("X is needed: pass the data of the fit, report(path, X); a model does not store them")
     if is_dask(X):
         import dask
 
@@ -32,7 +32,7 @@ def page_of(model: DAIMC, X: Any, truth: Any, title: str | None, mask: Any) -> s
     data = model._read(X, mask, reset=False)
     absent = set(model.view_names_) - {view.name for view in data.views}
     if absent:
-        raise ValueError(f"X does not show the view '{min(absent)}': give the data of the fit")
+        raise ValueError(f"X lacks the view '{min(absent)}': pass the data of the fit")
     instances, expected = int(np.count_nonzero(data.seen)), len(model._model.labels)
     if expected == 0:
         raise ValueError(
@@ -40,7 +40,7 @@ def page_of(model: DAIMC, X: Any, truth: Any, title: str | None, mask: Any) -> s
             "of the process that drove the fit"
         )
     if instances != expected:
-        raise ValueError(f"X has {instances} instances, but the model was fitted to {expected}: give the data of the fit")
+        raise ValueError(f"X has {instances} instances, but the model was fitted to {expected}: pass the data of the fit")
     classes = None if truth is None else _classes(truth, data)
     provenance = {"version": __version__, "written by": f"daimc for Python {platform.python_version()}"}
     page, error, square = model._model.report(
@@ -49,19 +49,19 @@ def page_of(model: DAIMC, X: Any, truth: Any, title: str | None, mask: Any) -> s
     loss = model._model.loss
     if abs(error - loss) > _OF_LOSS * loss + _OF_DATA * square:
         raise ValueError(
-            f"X is not what the model was fitted to: its loss is {error:.6g}, that of the fit was {loss:.6g}; give the "
+            f"X differs from the data of the fit: its loss is {error:.6g}, that of the fit was {loss:.6g}; pass the "
             "data of the fit, with its mask, and rows in the same order"
         )
     return page
 
 
 def _classes(truth: Any, data: Data) -> list[str | None]:
-    """The classes of the instances that are seen, in the order of the library."""
+    """The classes of the instances present in any view, in the order of the library."""
     if is_series(truth) and hasattr(truth, "index") and data.names.texts is not None:
         by_id = {text_of("truth", row, name): value for row, (name, value) in enumerate(truth.items())}
         known = [by_id.get(text) for text in data.names.texts]
         if all(value is None for value in known):
-            raise ValueError("truth has no ID in common with X: give it with the IDs of X as its index")
+            raise ValueError("truth has no ID in common with X: its index must contain the IDs of X")
     else:
         known = list(truth)
     if len(known) != len(data.seen):
@@ -71,5 +71,5 @@ def _classes(truth: Any, data: Data) -> list[str | None]:
 
 
 def _is_unknown(value: Any) -> bool:
-    # What pandas calls NA is neither equal nor unequal to itself.
+    # pandas.NA cannot be compared: `value != value` is NA, too.
     return value is None or type(value).__name__ == "NAType" or value != value

@@ -1,4 +1,4 @@
-"""AnnData and MuData: which of their matrices are the views, and what a fit writes into them. Neither is imported here."""
+"""AnnData and MuData: their matrices as views, and the results that a fit writes into them. Neither is imported here."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: A name for every view, or names by view.
 Choice = str | Mapping[str, str] | None
 
-#: Rows that are looked at to recognise counts, and the skewness beyond which they are: an exponential distribution has 2.
-_LOOKED_AT, _SKEWED = 1000, 1.5
+#: The number of rows inspected to recognise counts, and their minimum skewness: an exponential distribution has 2.
+_INSPECTED, _SKEWED = 1000, 1.5
 
 
 def is_mudata(X: Any) -> bool:
@@ -35,28 +35,28 @@ def is_mudata(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class Slots:
-    """Where an AnnData has the matrix of a view: in a layer, in `.obsm`, or in `.X`."""
+    """The location of a view's matrix in an AnnData: a layer, a key of `.obsm`, or `.X`."""
 
     layer: Choice = None
     use_rep: Choice = None
 
     def of(self, view: str) -> tuple[str | None, str | None]:
-        """The layer or the key of `.obsm` of a view; neither where it is `.X`."""
+        """The layer or the key of `.obsm` of a view; both are `None` for `.X`."""
         layer, rep = _of(self.layer, view), _of(self.use_rep, view)
         if layer is not None and rep is not None:
-            raise ValueError(f"view '{view}': layer='{layer}' and use_rep='{rep}' are both given: which is it?")
+            raise ValueError(f"view '{view}': layer='{layer}' and use_rep='{rep}' are both given, but only one can be used")
         return layer, rep
 
     def check(self, parts: Mapping[str, Any]) -> None:
-        """Refuses names that nothing would be looked up by."""
+        """Rejects names that match no view."""
         for option, choice in (("layer", self.layer), ("use_rep", self.use_rep)):
             if choice is None:
                 continue
             if not isinstance(choice, (str, Mapping)):
                 raise TypeError(f"{option} = {choice!r}: must be a name, or a dictionary of names by view")
-            held = [name for name, part in parts.items() if is_annotated(part)]
-            if not held:
-                raise TypeError(f"{option} = {choice!r} is for AnnData and MuData, of which X has none")
+            annotated = [name for name, part in parts.items() if is_annotated(part)]
+            if not annotated:
+                raise TypeError(f"{option} = {choice!r} applies to AnnData and MuData only, but X has neither")
             for view in choice if isinstance(choice, Mapping) else ():
                 if view not in parts:
                     raise ValueError(f"{option} names the view '{view}', but X has: {', '.join(parts)}")
@@ -67,16 +67,16 @@ def _of(choice: Choice, view: str) -> str | None:
 
 
 def read_annotated(X: Any, name: str, slots: Slots, known: list[str] | None) -> Table:
-    """The view of an AnnData; of its features those that a model was fitted to, where it is known which."""
+    """Reads the view of an AnnData, restricted to the features of a model if these are `known`."""
     layer, rep = slots.of(name)
     ids = list(X.obs_names)
     if rep is not None:
-        return _representation(_held(X.obsm, rep, name, "obsm", "use_rep"), rep, name, ids, X.obs_names, known)
-    matrix = X.X if layer is None else _held(X.layers, layer, name, "layers", "layer")
+        return _representation(_item(X.obsm, rep, name, "obsm", "use_rep"), rep, name, ids, X.obs_names, known)
+    matrix = X.X if layer is None else _item(X.layers, layer, name, "layers", "layer")
     if matrix is None:
-        raise ValueError(f"view '{name}' has no X: name one of its layers with layer=, or of its obsm with use_rep=")
+        raise ValueError(f"view '{name}' has no X: select a layer with layer=, or a key of obsm with use_rep=")
     features = [str(feature) for feature in X.var_names]
-    if hasattr(matrix, "to_memory"):  # what a file has that is read on demand is no matrix of scipy's
+    if hasattr(matrix, "to_memory"):  # a backed AnnData has no scipy matrix
         matrix = matrix.to_memory()
     if known is not None and features != known:
         order = in_order(features, name, known, "feature", more=True)
@@ -85,11 +85,11 @@ def read_annotated(X: Any, name: str, slots: Slots, known: list[str] | None) -> 
     return Table(matrix, features, ids, X.obs_names)
 
 
-def _held(held: Mapping[str, Any], key: str, view: str, where: str, option: str) -> Any:
-    if key not in held:
-        others = ", ".join(map(str, held)) or "nothing"
+def _item(items: Mapping[str, Any], key: str, view: str, where: str, option: str) -> Any:
+    if key not in items:
+        others = ", ".join(map(str, items)) or "nothing"
         raise ValueError(f"view '{view}' has no {where}['{key}'], which {option} names; it has: {others}")
-    return held[key]
+    return items[key]
 
 
 def _representation(found: Any, rep: str, name: str, ids: list[Any], index: Any, known: list[str] | None) -> Table:
@@ -107,13 +107,13 @@ def _representation(found: Any, rep: str, name: str, ids: list[Any], index: Any,
 
 
 def annotate(X: Any, model: DAIMC, data: Data) -> None:
-    """Writes what a fit found into an AnnData or a MuData, under the names that `model.key_added` begins or ends."""
+    """Writes the results of a fit into an AnnData or a MuData, under names that contain `model.key_added`."""
     import pandas
 
     key = model.key_added
     if is_mudata(X):
-        place = {text: row for row, text in enumerate(data.names.texts or [])}
-        rows = np.array([place.get(str(name), -1) for name in X.obs_names], dtype=np.intp)
+        row_of = {text: row for row, text in enumerate(data.names.texts or [])}
+        rows = np.array([row_of.get(str(name), -1) for name in X.obs_names], dtype=np.intp)
     else:
         rows = np.arange(X.n_obs)
     here = rows >= 0
@@ -134,15 +134,15 @@ def annotate(X: Any, model: DAIMC, data: Data) -> None:
     X.obsm[f"{key}_contributions"] = pandas.DataFrame(
         spread(model.contributions_), index=X.obs_names, columns=model.view_names_
     )
-    X.uns[key] = _account(model)
+    X.uns[key] = _provenance(model)
     slots = Slots(model.layer, model.use_rep)
     for view, own in (X.mod if is_mudata(X) else {model.view_names_[0]: X}).items():
         if slots.of(view)[1] is None:
             own.varm[f"{key}_weights"] = model.feature_weights(view)
 
 
-def _account(model: DAIMC) -> dict[str, Any]:
-    """Where the result comes from, in what an h5ad file can hold: that has nothing for `None`."""
+def _provenance(model: DAIMC) -> dict[str, Any]:
+    """Options, scalings and version of a fit, in types that an h5ad file can store: it cannot store `None`."""
     scaling = {view: model.scaling(view) for view in model.view_names_}
     used, reason = model.neighbours_
     options = json.loads(model._model.options)
@@ -162,13 +162,13 @@ def _account(model: DAIMC) -> dict[str, Any]:
 
 
 def filled_annotated(X: Any, whole: dict[str, Any], features: dict[str, list[str] | None], data: Data, slots: Slots) -> Any:
-    """An AnnData like X whose one view is whole: of its matrices it has the one that was filled in."""
+    """An AnnData like X that contains the completed matrix only."""
     (view, rows), *_ = whole.items()
     return _filled(type(X), X, rows, features[view], X.obs.copy(), slots.of(view))
 
 
 def filled_mudata(X: Any, whole: dict[str, Any], features: dict[str, list[str] | None], data: Data, slots: Slots) -> Any:
-    """A MuData like X whose views show every instance."""
+    """A MuData like X in which every instance is present in every view."""
     import pandas
 
     annotated = type(next(iter(X.mod.values())))
@@ -204,7 +204,7 @@ def _filled(
 
 
 def warn_of_counts(model: DAIMC, data: Data, stacklevel: int) -> None:
-    """Warns of raw counts in an AnnData or a MuData whose scaling the user left to the fit."""
+    """Warns of raw counts in an AnnData or a MuData if the scaling was chosen automatically."""
     for view in data.views:
         scale = model.scale.get(view.name, model.scale.get(None)) if isinstance(model.scale, Mapping) else model.scale
         if scale not in (None, "auto") or model.preset != "default" or not _is_counts(view):
@@ -212,19 +212,19 @@ def warn_of_counts(model: DAIMC, data: Data, stacklevel: int) -> None:
         used = model.scaling(view.name)[0]
         done = "their logarithms were taken" if used.startswith("log") else f"they were scaled by '{used}'"
         warnings.warn(
-            f"view '{view.name}' holds raw counts: {done}, but cells were not brought to the same total. For gene "
-            "expression use sc.pp.normalize_total and sc.pp.log1p first; a scale that you choose ends this message",
+            f"view '{view.name}' contains raw counts: {done}, but cells were not normalised to the same total. For gene "
+            "expression use sc.pp.normalize_total and sc.pp.log1p first; setting scale silences this warning",
             CountsWarning,
             stacklevel=stacklevel,
         )
 
 
 def _is_counts(view: View) -> bool:
-    """Whether values are whole, not negative and skewed, as counts of molecules are; truth values are no counts."""
-    rows = np.unique(np.linspace(0, view.shape[0] - 1, min(view.shape[0], _LOOKED_AT)).astype(np.intp))
-    picked = view.matrix[rows]
-    x = np.asarray(picked.data if sparse.issparse(picked) else picked, dtype=np.float64).ravel()
-    zeros = picked.shape[0] * picked.shape[1] - x.size
+    """Whether values are non-negative integers with a skewed distribution, as molecule counts are, and not only 0 and 1."""
+    rows = np.unique(np.linspace(0, view.shape[0] - 1, min(view.shape[0], _INSPECTED)).astype(np.intp))
+    sample = view.matrix[rows]
+    x = np.asarray(sample.data if sparse.issparse(sample) else sample, dtype=np.float64).ravel()
+    zeros = sample.shape[0] * sample.shape[1] - x.size
     x = x[~np.isnan(x)]
     if not x.size or x.min() < 0 or x.max() <= 1 or not np.array_equal(x, np.trunc(x)):
         return False

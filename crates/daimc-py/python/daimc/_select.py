@@ -1,4 +1,4 @@
-"""The number of clusters, recommended without labels."""
+"""Selection of the number of clusters without labels."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ from daimc._settings import clusters_of, seed_of, threads_of
 if TYPE_CHECKING:
     from daimc._estimator import DAIMC
 
-#: What each number of clusters is judged by: a median over the resamples, with its standard error.
+#: The criteria for each number of clusters: each is a median over the resamples, with its standard error.
 CRITERIA = ("stability", "explained", "score")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Selection:
-    """What `DAIMC.select` found: a recommended number of clusters, and what is known about all that were tried.
+    """The result of `DAIMC.select`: the recommended number of clusters, and the scores of all candidates.
 
     Attributes
     ----------
     n_clusters : int
-        The recommended number of clusters; 1 where the clusters of the best number that was tried are no clearer than those of
-        the same data with every feature permuted: there is nothing to separate.
+        The recommended number of clusters; 1 if the clusters of the best candidate are no clearer than those of the same
+        data with every feature permuted: there is nothing to separate.
     confidence : float
-        The share of the bootstrap samples of the resamples that recommend it too; NaN where one cluster is recommended.
+        The share of the bootstrap samples of the resamples with the same recommendation; NaN if one cluster is
+        recommended.
     reason : str
-        Why, in a sentence.
+        The reason, in a sentence.
     candidates : dict of ndarray
-        Columns with an entry for each number that was tried: "n_clusters", in increasing order; "stability", the adjusted
-        Rand index of the clusters that two resamples find; "explained", the share of the variance of hidden rows that the
-        clusters predict, NaN where no instance is seen in two views; "score", the product of the two or stability alone,
-        which the recommendation is made by; "votes", the share of the bootstrap samples that recommend the number.
-        Standard errors are under "stability_error", "explained_error" and "score_error".
+        Columns with an entry for each candidate: "n_clusters", in increasing order; "stability", the adjusted Rand index
+        between the clusters of two resamples; "explained", the share of the variance of hidden rows that the clusters
+        predict, NaN if no instance is present in two views; "score", by which the recommendation is made: the product of
+        the two, or stability alone; "votes", the share of the bootstrap samples that recommend the number. Standard
+        errors are in "stability_error", "explained_error" and "score_error".
     n_resamples : int
-        Resamples that were made.
+        The number of resamples.
     estimator : DAIMC
         The estimator with the recommended number of clusters and the seed of the selection, not fitted.
     """
@@ -64,7 +65,7 @@ class Selection:
         return pandas.DataFrame(self.candidates).set_index("n_clusters")
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draws what each number of clusters is judged by; see `daimc.plots.selection`."""
+        """Plots the scores of each number of clusters; see `daimc.plots.selection`."""
         from daimc import plots
 
         return plots.selection(self, ax=ax)
@@ -88,11 +89,11 @@ class Selection:
 
 
 def select(estimator: DAIMC, X: Any, n_clusters: Any, mask: Any, n_resamples: Any, hidden: Any) -> Selection:
-    """What `DAIMC.select` does, one call below it. The estimator stays as it is."""
+    """Implements `DAIMC.select`, one call below it (see `stacklevel`). The estimator is not changed."""
     clusters, seed, threads = _numbers(n_clusters), seed_of(estimator.random_state), threads_of(estimator.n_jobs)
     options, start = estimator._options()
     if start is not None:
-        raise ValueError("init is an array, which suits one number of clusters only: give 'aligned', 'paper' or None")
+        raise ValueError("init is an array, which fits one number of clusters only: use 'aligned', 'paper' or None")
     data = copy.copy(estimator)._read(X, mask, reset=True)
     progress = Fits(bool(estimator.verbose))
     each = progress if progress.wanted else None
@@ -114,7 +115,7 @@ def _selection(found: dict[str, Any], estimator: DAIMC) -> Selection:
     rows = found["candidates"]
     candidates = {"n_clusters": np.array([row["clusters"] for row in rows], dtype=np.int64)}
     for name in CRITERIA:
-        # What is not known is None there, and NaN here.
+        # Unknown values are None in JSON, and NaN here.
         estimates = [row[name] or {} for row in rows]
         candidates[name] = np.array([own.get("value") for own in estimates], dtype=np.float64)
         candidates[f"{name}_error"] = np.array([own.get("error") for own in estimates], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What every fit is told beside its options: the seed, the threads, the number of clusters."""
+"""Parameters of every fit other than its options: seed, threads, device, number of clusters."""
 
 import os
 from numbers import Integral
@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-#: Seeds are whole numbers of 64 bits.
+#: Seeds are unsigned 64-bit integers.
 _SEEDS = 2**64
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed that a `random_state` stands for: an integer is the seed itself, anything else is drawn from."""
+    """The seed of a `random_state`: an integer is the seed itself; otherwise the seed is drawn from the generator."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(_SEEDS, dtype=np.uint64))
     if random_state is None or random_state is np.random:
-        # The generator behind numpy.random.seed, as everywhere in scikit-learn.
+        # The global generator of numpy.random.seed, as in scikit-learn.
         random_state = np.random.mtrand._rand
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(_SEEDS, dtype=np.uint64))
@@ -46,7 +46,7 @@ def threads_of(n_jobs: Any) -> int:
 
 
 def device_of(device: Any, precision: Any) -> tuple[str, str]:
-    """The machine of a fit and its precision, if they are texts."""
+    """Checks that the device and the precision of a fit are strings."""
     for name, value in (("device", device), ("precision", precision)):
         if not isinstance(value, str):
             raise TypeError(f"{name} = {value!r}: must be a str")
@@ -54,7 +54,7 @@ def device_of(device: Any, precision: Any) -> tuple[str, str]:
 
 
 def clusters_of(n_clusters: Any) -> int:
-    """The number of clusters, if it is one."""
+    """Checks the number of clusters."""
     if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool):
         raise TypeError(f"n_clusters = {n_clusters!r}: must be a whole number")
     clusters = int(n_clusters)
@@ -64,7 +64,7 @@ def clusters_of(n_clusters: Any) -> int:
 
 
 def unseen_of(handle_unseen: Any) -> str:
-    """What is done with instances that no view shows, if it is something."""
+    """Checks `handle_unseen`."""
     if handle_unseen not in ("error", "keep"):
         raise ValueError(f"handle_unseen = {handle_unseen!r}: must be 'error' or 'keep'")
     return str(handle_unseen)

@@ -1,4 +1,4 @@
-"""Gaps on demand."""
+"""Simulated missingness."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daimc._settings import seed_of
 
 
 def simulate_missing(X: Any, missing: Any, random_state: Any = None) -> NDArray[np.bool_]:
-    """A mask that hides a share of the instances of each view, each instance keeping at least one view.
+    """A mask that removes a share of the instances from each view at random. Each instance keeps at least one view.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ def simulate_missing(X: Any, missing: Any, random_state: Any = None) -> NDArray[
     Returns
     -------
     mask : ndarray of shape (n_samples, n_views)
-        `True` where an instance is there; for `fit(X, mask=mask)`.
+        `True` where an instance is present; for `fit(X, mask=mask)`.
     """
     if not is_views(X):
-        raise TypeError("X is one matrix: give a list or a dictionary of views")
+        raise TypeError("X is one matrix: pass a list or a dictionary of views")
     views = list(X.values()) if isinstance(X, dict) else list(X)
     lengths = {int(np.shape(view)[0]) for view in views}
     if len(lengths) != 1:
         raise ValueError(f"the views have {sorted(lengths)} rows: rows must be the same instances in every view")
     rates = [float(missing)] * len(views) if isinstance(missing, Real) else [float(rate) for rate in missing]
     if len(rates) != len(views):
-        raise ValueError(f"missing has {len(rates)} shares for {len(views)} views: give one for each view")
+        raise ValueError(f"missing has {len(rates)} shares for {len(views)} views: pass one for each view")
     return _daimc.missing(lengths.pop(), rates, seed_of(random_state))

@@ -1,5 +1,5 @@
 """Tables with named columns and IDs: pandas and polars. Neither is imported here.
-Tables of other libraries are refused, since as arrays they would lose their IDs without a word.
+Tables of other libraries are rejected, since they would silently lose their IDs as arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Table:
     matrix: Any
     features: list[str]
     ids: Sequence[Hashable] | None
-    #: The IDs as an index of pandas, if they come from pandas.
+    #: The pandas index, if the IDs come from pandas.
     index: Any = None
 
 
@@ -52,41 +52,41 @@ def is_series(X: Any) -> bool:
 
 
 def is_range(index: Any) -> bool:
-    """Whether an index of pandas is that of a table to which nobody gave one."""
+    """Whether a pandas index is the default one."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
-#: What makes a pandas or polars DataFrame of a table of another library.
+#: Methods that convert a table of another library to a pandas or polars DataFrame.
 _CONVERSIONS = ("to_pandas", "toPandas", "compute", "collect")
 
 
 def is_foreign(X: Any) -> bool:
-    """Whether X is a table of a library that is not read here: Dask, Modin, cuDF, Spark, pyarrow, xarray, a lazy frame."""
+    """Whether X is a table of an unsupported library: Dask, Modin, cuDF, Spark, pyarrow, xarray, or a lazy frame."""
     if is_table(X) or is_series(X) or isinstance(X, (np.ndarray, Mapping, Sequence)):
         return False
-    # Of its class: to ask a lazy table itself may cost.
+    # On the class, since attribute access on a lazy table may be expensive.
     return any(hasattr(type(X), name) for name in ("__dataframe__", "columns", "to_pandas", "toPandas", "collect_schema"))
 
 
 def refuse_foreign(X: Any, what: str) -> None:
-    """Refuses what would be read by position though it has IDs, and says what to give instead."""
+    """Rejects tables that would be read by position although they have IDs, with advice on how to convert them."""
     if is_series(X):
         raise TypeError(
-            f"{what} is a Series: give its to_frame() if it is a column, its to_frame().T if it is the row of one instance"
+            f"{what} is a Series: pass its to_frame() if it is a column, its to_frame().T if it is the row of one instance"
         )
     if not is_foreign(X):
         return
     kind = f"{type(X).__module__.split('.')[0]}.{type(X).__name__}"
     if hasattr(type(X), "collect_schema"):
-        raise TypeError(f"{what} is a {kind}, which has not been read: give its collect(), with id_column= if it has IDs")
+        raise TypeError(f"{what} is a {kind}, which is lazy: pass its collect(), with id_column= if it has IDs")
     conversion = next((name for name in _CONVERSIONS if hasattr(type(X), name)), None)
     advice = "a pandas or polars DataFrame" if conversion is None else f"its {conversion}()"
     lazy = ", which reads all of it into memory" if conversion in ("toPandas", "compute", "collect") else ""
-    raise TypeError(f"{what} is a {kind}, whose IDs would be lost: give {advice}{lazy}")
+    raise TypeError(f"{what} is a {kind}, whose IDs would be lost: pass {advice}{lazy}")
 
 
 def split_ids(X: Any, id_column: str | None, what: str = "X") -> tuple[Any, Sequence[Hashable] | None, Any]:
-    """One table without its column of IDs; the IDs, if it has any; and these as an index of pandas."""
+    """Splits a table into its features, its IDs if it has any, and its pandas index."""
     if not (is_pandas(X) or is_polars(X)):
         return X, None, None
     if id_column is None:
@@ -104,7 +104,7 @@ def split_ids(X: Any, id_column: str | None, what: str = "X") -> tuple[Any, Sequ
 
 
 def read_table(X: Any, name: str, id_column: str | None, known: list[str] | None) -> Table:
-    """The table of a view; `known` are the columns that a model was fitted to, whatever their order here."""
+    """Reads the table of a view; `known` are the columns of the model, to whose order those of X are brought."""
     return (read_pandas if is_pandas(X) else _polars)(X, name, id_column, known)
 
 
@@ -131,7 +131,7 @@ def _polars(X: Any, name: str, id_column: str | None, known: list[str] | None) -
 
 
 def check_numbers(X: Any, what: str, id_column: str | None) -> None:
-    """Refuses a table with a column that has no numbers, by its name."""
+    """Rejects a table with a column that is not numeric; the error names the column."""
     if is_polars(X):
         for feature, dtype in X.schema.items():
             if not dtype.is_numeric() and str(dtype) != "Boolean":
@@ -146,54 +146,54 @@ def check_numbers(X: Any, what: str, id_column: str | None) -> None:
 
 def _not_numbers(what: str, feature: Any, dtype: Any, id_column: str | None) -> str:
     return (
-        f"{what}, column '{feature}' has dtype {dtype}, which are not numbers: leave the column out, or make numbers "
-        f"of it, such as a column of 0 and 1 for each category{_of_ids(feature, id_column)}"
+        f"{what}, column '{feature}' has dtype {dtype}, which is not numeric: remove the column, or encode it as "
+        f"numbers, such as a column of 0 and 1 for each category{_of_ids(feature, id_column)}"
     )
 
 
 def _check_objects(column: Any, what: str, feature: Any, id_column: str | None) -> None:
-    """Refuses a column of objects of which one is not a number."""
+    """Rejects a column of objects with one that is not a number."""
     for row, value in enumerate(column):
         if not is_number(value):
             raise TypeError(
                 f"{what}, row {row} (instance '{column.index[row]}'), column '{feature}': {value!r} is not a number; "
-                f"pandas.to_numeric makes numbers of text{_of_ids(feature, id_column)}"
+                f"pandas.to_numeric converts text to numbers{_of_ids(feature, id_column)}"
             )
 
 
 def _of_ids(feature: Any, id_column: str | None) -> str:
-    return f"; if it has the IDs of instances, name it: id_column={feature!r}" if id_column is None else ""
+    return f"; if it contains the IDs of instances, use id_column={feature!r}" if id_column is None else ""
 
 
 def in_order(features: list[str], name: str, known: list[str], kind: str = "column", more: bool = False) -> list[int]:
-    """Where the columns of the model stand in a table, which may have `more` than these."""
+    """The positions of the model's columns in a table, which may have `more` columns."""
     if features == known:
         return list(range(len(known)))
-    place = {feature: number for number, feature in enumerate(features)}
-    if len(place) < len(features):
+    position = {feature: number for number, feature in enumerate(features)}
+    if len(position) < len(features):
         wanted = set(known if more else features)
         for number, feature in enumerate(features):
-            if place[feature] != number and feature in wanted:
+            if position[feature] != number and feature in wanted:
                 raise ValueError(
-                    f"view '{name}' has several {kind}s '{feature}', and its {kind}s are not those of the model in their "
-                    "order: which is which cannot be told"
+                    f"view '{name}' has several {kind}s '{feature}', and its {kind}s are not in the order of the model, "
+                    "so they cannot be matched by name"
                 )
-    absent = [feature for feature in known if feature not in place]
+    absent = [feature for feature in known if feature not in position]
     if absent:
         raise ValueError(f"view '{name}' lacks {kind} '{absent[0]}' of the model ({len(absent)} in all)")
     if len(features) > len(known) and not more:
         strange = next(feature for feature in features if feature not in set(known))
-        raise ValueError(f"view '{name}' has a {kind} '{strange}' that the model does not have; leave it out")
-    return [place[feature] for feature in known]
+        raise ValueError(f"view '{name}' has a {kind} '{strange}' that the model does not have; remove it")
+    return [position[feature] for feature in known]
 
 
 def text_of(view: str, row: int, value: Hashable) -> str:
-    """An ID as text, by which views are joined: 1, 1.0 and '1' are one ID."""
+    """An ID as a string, by which views are joined: 1, 1.0 and '1' are the same ID."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):  # of a MultiIndex
         return str(tuple(text_of(view, row, part) for part in value))
-    # What pandas calls NA is neither equal nor unequal to itself.
+    # pandas.NA cannot be compared: `value != value` is NA, too.
     if value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value != value:
         raise ValueError(f"view '{view}', row {row} has no ID: it is {value!r}")
     if isinstance(value, (float, np.floating)) and float(value).is_integer():

@@ -1,4 +1,4 @@
-"""Warnings of the package's own kind."""
+"""Warnings of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CountsWarning", "MissingnessWarning", "SignificanceWarning"]
 
 
 class CountsWarning(UserWarning):
-    """An AnnData or a MuData holds raw counts, and their scaling was left to the fit.
+    """An AnnData or a MuData contains raw counts, and their scaling was chosen automatically.
 
     Cells with more sequenced molecules have larger values in every feature. For gene expression,
     `scanpy.pp.normalize_total` and `scanpy.pp.log1p` correct for that; setting `scale` yourself silences the warning.
@@ -36,7 +36,7 @@ class SignificanceWarning(UserWarning):
 
 
 def warn_of_fit(model: _daimc.Model, stacklevel: int) -> None:
-    """Warns of what a fit has to say against its own result."""
+    """Issues the warnings about the result of a fit."""
     if not model.converged:
         message = f"not converged after {len(model.history)} iterations, clusters may still change: raise max_iter"
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)

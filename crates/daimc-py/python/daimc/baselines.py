@@ -1,4 +1,4 @@
-"""The methods that DAIMC is compared with."""
+"""Baseline methods for comparison with DAIMC."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from daimc._settings import clusters_of, seed_of, threads_of
 
 __all__ = ["METHODS", "Baseline"]
 
-#: Every method with the names of its options.
+#: The methods with the names of their options.
 METHODS = {name: tuple(options) for name, options in _daimc.baseline_options()}
 
 
 class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """A method that DAIMC is compared with.
+    """A baseline method.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     options : dict, default=None
         Options of the method; `METHODS[method]` names them.
     id_column : str, default=None
-        Where views are DataFrames: the column with the IDs of instances.
+        If views are DataFrames: the column with the IDs of instances.
     handle_unseen : {"error", "keep"}, default="error"
-        What becomes of an instance that no view shows: it is an error, or it is kept in its place with the label -1 and a
-        row of NaN.
+        What to do with an instance that is missing from every view: raise an error, or keep it in its place with the
+        label -1 and a row of NaN.
     random_state : int, Generator, RandomState or None, default=None
-        Where every random draw comes from.
+        The source of randomness.
     n_jobs : int, default=None
-        Threads; `None` and -1 stand for all processors.
+        The number of threads; `None` and -1 mean all processors.
     verbose : bool, default=False
-        Whether a line shows how far the fit is.
+        Whether to show a progress line.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> Baseline:
-        """Clusters the instances of X, a list or dictionary of views as `DAIMC.fit` takes them."""
+        """Clusters the instances of X, a list or a dictionary of views as in `DAIMC.fit`."""
         if not is_views(X):
             refuse_one(X)
-            raise TypeError("X is one matrix: give a list or a dictionary of views")
-        data = read(X, mask, self.id_column).settle_unseen(self.handle_unseen)
+            raise TypeError("X is one matrix: pass a list or a dictionary of views")
+        data = read(X, mask, self.id_column).resolve_unseen(self.handle_unseen)
         refuse_mask_as_y(y, data.views)
         progress = Progress(bool(self.verbose))
         try:

@@ -1,4 +1,4 @@
-"""Data to try things on."""
+"""Example data."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def load_digit(views: Sequence[str] = ("fac", "fou", "kar", "pix", "zer")) -> An
 def make_views(
     n_samples: int, n_clusters: int, n_features: Sequence[int], *, noise: float = 1.0, random_state: Any = None
 ) -> Any:
-    """Gaussian clusters that every view shows in its own way.
+    """Gaussian clusters, with independent centres in each view.
 
     Parameters
     ----------
     n_samples, n_clusters : int
-        How many instances and clusters.
+        The numbers of instances and of clusters.
     n_features : sequence of int
-        The features of each view.
+        The number of features of each view.
     noise : float
-        The standard deviation of a value around its cluster's centre; centres have 1.
+        The standard deviation of values about the centre of their cluster; that of the centres is 1.
     random_state : int, Generator, RandomState or None
-        Where the values come from.
+        The source of randomness.
 
     Returns
     -------

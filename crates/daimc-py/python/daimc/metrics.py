@@ -24,18 +24,18 @@ def _codes(truth: ArrayLike, labels: ArrayLike) -> tuple[NDArray[Any], NDArray[n
 
 
 def scores(truth: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Every metric at once: `ac`, `nmi`, `nmi_max`, `nmi_sqrt`, `ari`, `purity` and `f`, each 1 for a perfect clustering."""
+    """All metrics: `ac`, `nmi`, `nmi_max`, `nmi_sqrt`, `ari`, `purity` and `f`, each 1 for a perfect clustering."""
     _, truth_codes, _, label_codes = _codes(truth, labels)
     return _daimc.scores(truth_codes, label_codes)
 
 
 def accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
-    """The share of instances in the right cluster, when clusters are matched to classes as well as can be."""
+    """The share of instances in the right cluster, under the best one-to-one matching of clusters and classes."""
     return scores(truth, labels)["ac"]
 
 
 def nmi(truth: ArrayLike, labels: ArrayLike, average: str = "arithmetic") -> float:
-    """The information that clusters and classes share, over the mean of their entropies.
+    """The mutual information of clusters and classes, divided by the mean of their entropies.
 
     `average` is "arithmetic", "geometric" or "max".
     """
@@ -51,16 +51,16 @@ def ari(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def purity(truth: ArrayLike, labels: ArrayLike) -> float:
-    """The share of instances that are of their cluster's most frequent class."""
+    """The share of instances that belong to the most frequent class of their cluster."""
     return scores(truth, labels)["purity"]
 
 
 def pairwise_f(truth: ArrayLike, labels: ArrayLike) -> float:
-    """F1 over pairs of instances that are together."""
+    """The F1 score over pairs of instances in the same cluster."""
     return scores(truth, labels)["f"]
 
 
 def matching(truth: ArrayLike, labels: ArrayLike) -> dict[Any, Any]:
-    """The class that each cluster is matched to for the accuracy."""
+    """The class to which the accuracy matches each cluster."""
     classes, truth_codes, clusters, label_codes = _codes(truth, labels)
     return {clusters[cluster]: classes[own] for own, cluster in _daimc.matching(truth_codes, label_codes)}

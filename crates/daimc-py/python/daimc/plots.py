@@ -1,7 +1,7 @@
 """Plots of data and models, with matplotlib. Each function draws on `ax`, or on new axes, and returns them.
 
-Long names are shortened in the middle, and legends are placed beside the axes. So that nothing is cut off when a
-figure is saved, it gets matplotlib's "constrained" layout, unless it has a layout already.
+Long names are shortened in the middle, and legends are placed to the right of the axes. A figure without a layout gets
+matplotlib's "constrained" layout, so that nothing is cut off when it is saved.
 """
 
 from __future__ import annotations
@@ -15,34 +15,36 @@ from daimc._input import is_views, read
 
 __all__ = ["contributions", "convergence", "embedding", "features", "missingness", "selection"]
 
-#: Characters of a name, combinations of views and entries of a legend that are shown, at most.
+#: The maximum numbers of characters of a name, combinations of views, and entries of a legend.
 _LONGEST, _COMBINATIONS, _ENTRIES = 30, 30, 100
 
-#: Entries of a legend that stand below each other.
+#: The number of entries in a column of a legend.
 _COLUMN = 20
 
 _BLUE = "#3b6ea5"
 
-#: With ten colours, enough to tell a hundred clusters apart.
+#: With ten colours, enough to distinguish a hundred clusters.
 _MARKERS = "os^Dv<>pPX"
 
 
 def _axes(ax: Any, width: float = 6.4, height: float = 4.8) -> Any:
-    """The axes to draw on: new ones of this size in inches, where none are given."""
+    """The axes to draw on: `ax`, or new ones of this size in inches."""
     if ax is None:
         try:
             from matplotlib import pyplot
         except ImportError as error:
             raise ImportError("plots need matplotlib: pip install 'daimc[plots]'") from error
         return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-    figure = ax.figure.canvas.figure  # also where the axes are in a part of it
+    figure = ax.figure.canvas.figure  # the whole figure, even if the axes are in a subfigure
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
     return ax
 
 
 def _short(name: Any) -> str:
-    """A name on one line, shortened in the middle; its dollars are no mathematics, and no underscore hides it."""
+    """A name on one line, shortened in the middle. Dollars are escaped (mathtext), as is a leading underscore, which would
+    hide a legend entry.
+    """
     text = " ".join(str(name).split())
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2 - 1]}…{text[-_LONGEST // 2 :]}"
@@ -50,7 +52,7 @@ def _short(name: Any) -> str:
 
 
 def _legend_size(names: list[str]) -> tuple[float, float]:
-    """What a legend takes, in inches."""
+    """The width and height of a legend in inches."""
     columns = -(-len(names) // _COLUMN)
     longest = max(map(len, names), default=0)
     return columns * (0.5 + 0.09 * longest), 0.5 + 0.2 * min(len(names), _COLUMN)
@@ -59,17 +61,17 @@ def _legend_size(names: list[str]) -> tuple[float, float]:
 def _legend(ax: Any, handles: list[Any], names: list[str], **options: Any) -> None:
     """A legend to the right of the axes."""
     columns = -(-len(names) // _COLUMN)
-    place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
-    ax.legend(handles, names, ncols=columns, fontsize="small", **place, **options)
+    position = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+    ax.legend(handles, names, ncols=columns, fontsize="small", **position, **options)
 
 
 def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: Any = None) -> Any:
     """Which instances are present in which views: a bar for each combination of views, the most frequent first."""
     if not is_views(X):
-        raise TypeError("X is one matrix: give a list or a dictionary of views")
+        raise TypeError("X is one matrix: pass a list or a dictionary of views")
     data = read(X, mask, id_column)
-    shown = np.column_stack([data.rows(view) >= 0 for view in data.views])
-    patterns, counts = np.unique(shown, axis=0, return_counts=True)
+    present = np.column_stack([data.rows(view) >= 0 for view in data.views])
+    patterns, counts = np.unique(present, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     names = [_short(view.name) for view in data.views]
     most, rest = order[:_COMBINATIONS], order[_COMBINATIONS:]
@@ -79,12 +81,12 @@ def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: A
     if len(rest):
         labels.append(f"{len(rest)} others")
         sizes.append(int(counts[rest].sum()))
-    beside, below = _legend_size(names) if wide else (0.0, 0.0)
+    legend_width, legend_height = _legend_size(names) if wide else (0.0, 0.0)
     left = 0.1 * max(map(len, labels))
-    ax = _axes(ax, max(6.0, 3.5 + left) + beside, max(1.2 + 0.3 * len(labels), below + 1.0))
+    ax = _axes(ax, max(6.0, 3.5 + left) + legend_width, max(1.2 + 0.3 * len(labels), legend_height + 1.0))
     bars = ax.barh(np.arange(len(labels)), sizes, color=_BLUE)
     ax.bar_label(bars, padding=3)
-    ax.margins(x=0.12)  # for the numbers beside the bars
+    ax.margins(x=0.12)  # for the bar labels
     ax.set_yticks(np.arange(len(labels)), labels, family="monospace")
     ax.invert_yaxis()
     ax.set_xlabel("instances")
@@ -97,13 +99,13 @@ def missingness(X: Any, mask: Any = None, *, id_column: str | None = None, ax: A
     return ax
 
 
-def _words(names: list[str], shown: NDArray[np.bool_]) -> str:
-    return "  ".join(name if there else "·" * len(name) for name, there in zip(names, shown))
+def _words(names: list[str], pattern: NDArray[np.bool_]) -> str:
+    return "  ".join(name if present else "·" * len(name) for name, present in zip(names, pattern))
 
 
-def _dots(names: list[str], shown: NDArray[np.bool_]) -> str:
-    """A dot for each view, in fives."""
-    dots = "".join("●" if there else "○" for there in shown)
+def _dots(names: list[str], pattern: NDArray[np.bool_]) -> str:
+    """A dot for each view, in groups of five."""
+    dots = "".join("●" if present else "○" for present in pattern)
     return " ".join(dots[start : start + 5] for start in range(0, len(names), 5))
 
 
@@ -129,7 +131,7 @@ def embedding(model: Any, labels: Any = None, *, kind: str | None = None, ax: An
     if kind not in ("map", "pca"):
         raise ValueError(f"kind = {kind!r}: must be 'map' or 'pca'")
     if kind == "map" and model.map_ is None:
-        raise ValueError("the model has no map: fit it with map=True, or take kind='pca'")
+        raise ValueError("the model has no map: fit it with map=True, or use kind='pca'")
     seen = ~np.isnan(model.embedding_).any(axis=1)
     given = np.asarray(model.labels_ if labels is None else labels)
     if len(given) != len(seen):
@@ -138,8 +140,8 @@ def embedding(model: Any, labels: Any = None, *, kind: str | None = None, ax: An
     kinds, codes = np.unique(given[seen], return_inverse=True)
     names = [_short(kind) for kind in kinds]
     named = len(names) <= _ENTRIES
-    beside, below = _legend_size(names) if named else (0.0, 0.0)
-    ax = _axes(ax, 5.6 + beside, max(4.8, below + 0.6))
+    legend_width, legend_height = _legend_size(names) if named else (0.0, 0.0)
+    ax = _axes(ax, 5.6 + legend_width, max(4.8, legend_height + 0.6))
     dots = []
     for code in range(len(names)):
         own = plane[codes == code]
@@ -208,7 +210,7 @@ def selection(found: Any, *, ax: Any = None) -> Any:
     styles = {"stability": ("#009e73", "s", 0.5), "explained": ("#d55e00", "^", 0.5), "score": ("#3b6ea5", "o", 1.0)}
     for name, (colour, marker, alpha) in styles.items():
         if np.isnan(columns[name]).all():
-            continue  # no instance is seen in two views
+            continue  # no instance is present in two views
         errors = columns[f"{name}_error"]
         style = {"color": colour, "marker": marker, "alpha": alpha, "capsize": 3, "label": name}
         bars[name] = ax.errorbar(columns["n_clusters"], columns[name], errors, **style)

@@ -1,6 +1,8 @@
-//! Numbers on a line: where they lie, and which of them are written beside it.
+//! Axes: the mapping from values to pixels, and ticks.
 
-/// An axis from `low` to `high` that is drawn from pixel `from` to pixel `to`.
+use crate::numbers::extent;
+
+/// An axis from `low` to `high`, drawn from pixel `from` to pixel `to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     low: f64,
@@ -16,24 +18,23 @@ impl Axis {
         Self { low, high, from, to, log: false }
     }
 
-    /// A logarithmic axis over whole decades around positive values.
+    /// A logarithmic axis that covers positive values, extended to whole decades.
     pub fn log((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let (low, high) = (low.log10().floor(), high.log10().ceil());
         Self { log: true, ..Self::linear((low, high), (from, to)) }
     }
 
-    /// Logarithmic where values are positive and span more than a factor of 30; else linear.
-    pub fn fitting(values: impl Iterator<Item = f64> + Clone, pixels: (f64, f64)) -> Self {
-        let (low, high) = values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    /// An axis that covers values: logarithmic if they are positive and span more than a factor of 30, else linear.
+    pub fn fitting(values: impl Iterator<Item = f64>, pixels: (f64, f64)) -> Self {
+        let (low, high) = extent(values);
         if !(low.is_finite() && high.is_finite()) {
             return Self::linear((0.0, 1.0), pixels);
         }
         if low > 0.0 && high / low > 30.0 {
             return Self::log((low, high), pixels);
         }
-        let room = if high > low { 0.06 * (high - low) } else { 0.05 * high.abs().max(1e-300) };
-        Self::linear((low - room, high + room), pixels)
+        let margin = if high > low { 0.06 * (high - low) } else { 0.05 * high.abs().max(1e-300) };
+        Self::linear((low - margin, high + margin), pixels)
     }
 
     pub fn is_log(&self) -> bool {
@@ -60,14 +61,14 @@ impl Axis {
     }
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is not below `step`.
+/// The smallest number not below `step` that is 1, 2 or 5 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step * (1.0 - 1e-9));
     factor.unwrap_or(10.0) * power
 }
 
-/// A tick as it is written.
+/// Formats a tick.
 pub(crate) fn tick(value: f64) -> String {
     let size = value.abs();
     if size >= 1e6 || (size > 0.0 && size < 1e-3) {
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_an_axis_too() {
+    fn a_single_value_has_an_axis() {
         let axis = Axis::fitting([5.0].into_iter(), (0.0, 100.0));
         assert!((axis.at(5.0) - 50.0).abs() < 1e-9);
         assert_eq!(Axis::fitting(std::iter::empty(), (0.0, 1.0)).at(0.5), 0.5);

@@ -1,10 +1,10 @@
-//! A bar for each name.
+//! Bar charts.
 
 use super::axis::{Axis, tick};
 use super::marks::COLOURS;
 use super::text::{escape, middle, name, put};
 
-/// Bars from left to right, one below the other.
+/// A chart of horizontal bars, one below the other.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Bars {
@@ -20,16 +20,16 @@ pub struct Bars {
 pub struct Bar {
     /// Its name.
     pub name: String,
-    /// How long it is.
+    /// Its length.
     pub value: f64,
-    /// How far its error bar reaches to either side.
+    /// The half-length of its error bar.
     pub error: f64,
-    /// What is written behind it.
+    /// The text after it.
     pub text: String,
 }
 
 impl Bar {
-    /// A bar with an error, which may be zero.
+    /// Creates a bar with an error, which may be zero.
     #[must_use]
     pub fn new(name: impl Into<String>, value: f64, error: f64, text: impl Into<String>) -> Self {
         Self { name: name.into(), value, error, text: text.into() }
@@ -42,13 +42,13 @@ const RIGHT: f64 = 70.0;
 const LETTERS: usize = 34;
 
 impl Bars {
-    /// Bars over an axis with these ends; the label says what they show to whoever cannot see them.
+    /// Creates a chart over an axis with this range; `label` is its description for screen readers.
     #[must_use]
     pub fn new(id: impl Into<String>, label: impl Into<String>, range: (f64, f64), rows: Vec<Bar>) -> Self {
         Self { id: id.into(), label: label.into(), range, rows }
     }
 
-    /// The chart as SVG.
+    /// Renders the chart as SVG.
     #[must_use]
     pub fn svg(&self) -> String {
         let longest = self.rows.iter().map(|bar| bar.name.chars().count().min(LETTERS)).max().unwrap_or(0);
@@ -72,8 +72,8 @@ impl Bars {
             );
         }
         out.push_str("</g>");
-        for (place, bar) in self.rows.iter().enumerate() {
-            let y = ROW * place as f64 + 6.0;
+        for (row, bar) in self.rows.iter().enumerate() {
+            let y = ROW * row as f64 + 6.0;
             put!(
                 out,
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}<title>{}</title></text>",
@@ -85,7 +85,7 @@ impl Bars {
             put!(
                 out,
                 "<rect class=\"k{}\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"16\" rx=\"1.5\"/>",
-                place % COLOURS,
+                row % COLOURS,
                 (x.at(bar.value) - left).max(0.5)
             );
             let (low, high) = (x.at(bar.value - bar.error), x.at(bar.value + bar.error));

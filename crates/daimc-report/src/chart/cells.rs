@@ -1,22 +1,23 @@
-//! A coloured cell for each row and column.
+//! Heat maps with numbers.
 
 use super::text::{escape, middle, put};
+use crate::numbers::extent;
 
-/// Numbers in rows and columns, each in a cell that is the darker the larger it is.
+/// A matrix of numbers; the larger a number, the darker its cell.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cells {
     /// The ID of its element.
     pub id: String,
-    /// What it shows, for whoever cannot see it.
+    /// Its description for screen readers.
     pub label: String,
-    /// What stands across and what stands down.
+    /// The titles of the horizontal and of the vertical axis.
     pub axes: (String, String),
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The names of the rows.
     pub rows: Vec<String>,
-    /// Row by row; NaN where there is none.
+    /// The numbers by row; NaN for an empty cell.
     pub values: Vec<Vec<f64>>,
 }
 
@@ -26,19 +27,18 @@ const TOP: f64 = 28.0;
 const LETTERS: usize = 16;
 
 impl Cells {
-    /// Numbers in rows and columns.
+    /// Creates an empty chart.
     #[must_use]
     pub fn new(id: impl Into<String>, label: impl Into<String>, axes: (String, String)) -> Self {
         let (id, label) = (id.into(), label.into());
         Self { id, label, axes, columns: Vec::new(), rows: Vec::new(), values: Vec::new() }
     }
 
-    /// The chart as SVG.
+    /// Renders the chart as SVG.
     #[must_use]
     pub fn svg(&self) -> String {
         let Self { id, label, axes: (across, down), columns, rows, values } = self;
-        let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
-        let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+        let (low, high) = extent(values.iter().flatten().copied().filter(|value| value.is_finite()));
         let longest = rows.iter().map(|row| row.chars().count().min(LETTERS)).max().unwrap_or(0);
         let left = (7.2 * longest as f64 + 20.0).max(60.0);
         let width = (WIDTH - left - 10.0) / columns.len().max(1) as f64;

@@ -1,18 +1,18 @@
-//! The page around charts, and a chart as a file.
+//! The HTML page of charts, and charts as files.
 
 use super::marks;
 use super::text::{escape, put};
 
-/// Colours and marks of charts, and the rest of a page.
+/// The style sheets of charts and of the page.
 const CHART: &str = include_str!("../../assets/chart.css");
 const PAGE: &str = include_str!("../../assets/page.css");
-/// What every page can do: sort and download tables, and save figures.
+/// The script of every page: sorts and downloads tables, and saves figures.
 pub(crate) const SCRIPT: &str = include_str!("../../assets/page.js");
-/// Nothing may be loaded from anywhere.
+/// The content security policy: the page cannot load anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
-/// A page that loads nothing: a title, what stands in the body, and scripts.
+/// A page that loads nothing, from a title, the contents of its body, and scripts.
 pub(crate) fn shell(title: &str, body: &str, scripts: &str) -> String {
     let title = escape(title);
     let mut out = format!(
@@ -33,7 +33,7 @@ pub(crate) fn shell(title: &str, body: &str, scripts: &str) -> String {
     out
 }
 
-/// A page in the hand of the report: a title, a line below it, and a body of HTML. It loads nothing; its figures can be saved.
+/// A page in the style of the report: a title, a subtitle, and a body of HTML. It loads nothing; its figures can be saved.
 #[must_use]
 pub fn document(title: &str, subtitle: &str, body: &str) -> String {
     let header = format!(
@@ -44,7 +44,7 @@ pub fn document(title: &str, subtitle: &str, body: &str) -> String {
     shell(title, &header, &format!("<script>\n{SCRIPT}</script>\n"))
 }
 
-/// A figure of a page: a chart that can be saved under a name, with a heading and a caption, which may be empty.
+/// A figure of a page: a chart that can be saved under `name`, with a heading and a caption, both of which may be empty.
 #[must_use]
 pub fn figure(name: &str, heading: &str, svg: &str, caption: &str) -> String {
     let mut out = format!("<figure data-name=\"{}\">", escape(name));
@@ -73,8 +73,8 @@ pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
     )
 }
 
-/// A chart as a file of its own, in the colours of light pages. Programs for drawing know no variables of style sheets, so that
-/// values stand in their place.
+/// Converts a chart to an SVG file with the colours of light mode. Many drawing programs do not support CSS variables, so they
+/// are replaced by their values.
 #[must_use]
 pub fn standalone(svg: &str) -> String {
     let light = CHART.split_once("@media").map_or(CHART, |(light, _)| light);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_a_chart_needs_no_variables() {
+    fn a_standalone_chart_has_no_css_variables() {
         let file = standalone("<svg id=\"a\" viewBox=\"0 0 1 1\"><rect class=\"k0\"/></svg>");
         assert!(file.starts_with("<?xml") && file.contains("<svg xmlns=\"http://www.w3.org/2000/svg\""));
         assert!(file.contains(".k0 { fill: #0072b2; }"), "{file}");

@@ -1,10 +1,11 @@
-//! Lines over an axis: curves, means with their errors, and step functions such as estimates of survival.
+//! Line charts: curves, means with error bars, and step functions such as survival estimates.
 
 use super::axis::{Axis, tick};
 use super::marks::COLOURS;
 use super::text::{escape, middle, put};
+use crate::numbers::extent;
 
-/// A chart of lines, with axes and a legend.
+/// A line chart with axes and a legend.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LineChart {
@@ -17,55 +18,54 @@ pub struct LineChart {
     lines: Vec<Line>,
 }
 
-/// What is written along an axis.
+/// The title, range and ticks of an axis.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scale {
-    /// What the axis shows.
+    /// The title of the axis.
     pub title: String,
-    /// Its ends; those of the values if there are none.
+    /// Its range; by default that of the values.
     pub range: Option<(f64, f64)>,
-    /// What is written where; round numbers if there is nothing.
+    /// Positions and texts of the ticks; by default round numbers.
     pub ticks: Vec<(f64, String)>,
-    /// Whether it is logarithmic where values are positive and span more than a factor of 30.
+    /// Whether it is logarithmic if values are positive and span more than a factor of 30.
     pub log: bool,
 }
 
 impl Scale {
-    /// An axis over the values, with round numbers beside it.
+    /// Creates a linear axis over the range of the values, with round ticks.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), range: None, ticks: Vec::new(), log: false }
     }
 
-    /// From here to there; what is beyond is drawn at the end.
+    /// Sets the range; values outside are drawn at its ends.
     #[must_use]
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
         self
     }
 
-    /// With these words at these places.
+    /// Sets the ticks: positions and texts.
     #[must_use]
     pub fn ticks(mut self, ticks: Vec<(f64, String)>) -> Self {
         self.ticks = ticks;
         self
     }
 
-    /// Logarithmic, where values are positive and span more than a factor of 30.
+    /// Makes the axis logarithmic if values are positive and span more than a factor of 30.
     #[must_use]
     pub fn log(mut self) -> Self {
         self.log = true;
         self
     }
 
-    fn axis(&self, values: impl Iterator<Item = f64> + Clone, pixels: (f64, f64)) -> Axis {
+    fn axis(&self, values: impl Iterator<Item = f64>, pixels: (f64, f64)) -> Axis {
         match self.range {
             Some(range) => Axis::linear(range, pixels),
             None if self.log => Axis::fitting(values, pixels),
             None => {
-                let ends = (f64::INFINITY, f64::NEG_INFINITY);
-                let (low, high) = values.fold(ends, |(low, high), value| (low.min(value), high.max(value)));
+                let (low, high) = extent(values);
                 if low.is_finite() {
                     Axis::linear((low, high), pixels)
                 } else {
@@ -75,7 +75,7 @@ impl Scale {
         }
     }
 
-    fn written(&self, axis: &Axis, wanted: usize) -> Vec<(f64, String)> {
+    fn ticks_on(&self, axis: &Axis, wanted: usize) -> Vec<(f64, String)> {
         if self.ticks.is_empty() {
             axis.ticks(wanted).into_iter().map(|value| (value, tick(value))).collect()
         } else {
@@ -88,17 +88,17 @@ impl Scale {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Line {
-    /// Its name in the legend; without one it is not there.
+    /// Its name in the legend; a line without a name is not listed.
     pub name: String,
-    /// The number of its colour and of its dashes.
+    /// The number of its colour and dash pattern.
     pub style: usize,
     /// Its points, from left to right.
     pub points: Vec<Point>,
-    /// Whether a value holds until the next, as in a step function.
+    /// Whether it is a step function: a value holds until the next point.
     pub steps: bool,
-    /// Where it is crossed by a small stroke: censored times of an estimate of survival.
+    /// The positions of censoring marks, short vertical strokes.
     pub censored: Vec<(f64, f64)>,
-    /// The ends of a band around it, as (x, low, high).
+    /// A band around it, as (x, low, high).
     pub band: Vec<(f64, f64, f64)>,
 }
 
@@ -106,33 +106,33 @@ pub struct Line {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Point {
-    /// Where it is.
+    /// Its position on the x-axis.
     pub x: f64,
     /// Its value.
     pub y: f64,
-    /// How far its error bar reaches to either side.
+    /// The half-length of its error bar.
     pub error: Option<f64>,
-    /// What is told of it under the pointer.
+    /// Its tooltip.
     pub title: String,
-    /// Whether it is the one to look at.
+    /// Whether it is highlighted.
     pub chosen: bool,
 }
 
 impl Point {
-    /// A point without an error.
+    /// Creates a point without an error bar.
     #[must_use]
     pub fn new(x: f64, y: f64, title: impl Into<String>) -> Self {
         Self { x, y, error: None, title: title.into(), chosen: false }
     }
 
-    /// With an error bar.
+    /// Adds an error bar.
     #[must_use]
     pub fn error(mut self, error: f64) -> Self {
         self.error = Some(error);
         self
     }
 
-    /// Marked, if it is the one to look at.
+    /// Highlights the point.
     #[must_use]
     pub fn chosen(mut self, chosen: bool) -> Self {
         self.chosen = chosen;
@@ -141,13 +141,13 @@ impl Point {
 }
 
 impl Line {
-    /// A line through points.
+    /// Creates a line through points.
     #[must_use]
     pub fn new(name: impl Into<String>, style: usize, points: Vec<Point>) -> Self {
         Self { name: name.into(), style, points, ..Self::default() }
     }
 
-    /// A step function, crossed by strokes where it is censored.
+    /// Makes the line a step function with censoring marks.
     #[must_use]
     pub fn steps(mut self, censored: Vec<(f64, f64)>) -> Self {
         self.steps = true;
@@ -155,45 +155,45 @@ impl Line {
         self
     }
 
-    /// With a band around it, as (x, low, high).
+    /// Adds a band around the line, as (x, low, high).
     #[must_use]
     pub fn band(mut self, band: Vec<(f64, f64, f64)>) -> Self {
         self.band = band;
         self
     }
 
-    /// The classes that give it its colour and, if there are more lines than eyes tell apart, its dashes.
+    /// The CSS classes of its colour and its dash pattern, which distinguishes lines of similar colours.
     fn class(&self) -> String {
         format!("c{} d{}", self.style % COLOURS, self.style / 5 % 3)
     }
 }
 
-/// Points up to which each is marked; among more of them only the one under the pointer is.
+/// The largest number of points that are all marked. On longer lines only the point under the pointer is.
 const MARKED: usize = 30;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 14.0;
 const BELOW: f64 = 44.0;
-/// A line of the legend, and what a letter takes.
+/// The height of a line of the legend and the width of a letter.
 const KEY: f64 = 20.0;
 const LETTER: f64 = 7.0;
 const LETTERS: usize = 40;
 
 impl LineChart {
-    /// A chart whose element has this ID; the label says what it shows to whoever cannot see it.
+    /// Creates a chart whose element has this ID; `label` is its description for screen readers.
     #[must_use]
     pub fn new(id: impl Into<String>, label: impl Into<String>, x: Scale, y: Scale) -> Self {
         let (id, label) = (id.into(), label.into());
         Self { id, label, width: 920.0, height: 300.0, x, y, lines: Vec::new() }
     }
 
-    /// The size of the axes with what is written beside them, without the legend.
+    /// Sets the size of the chart, without the legend.
     #[must_use]
     pub fn size(mut self, width: f64, height: f64) -> Self {
         (self.width, self.height) = (width, height);
         self
     }
 
-    /// The lines.
+    /// Sets the lines.
     #[must_use]
     pub fn lines(mut self, lines: Vec<Line>) -> Self {
         self.lines = lines;
@@ -210,10 +210,10 @@ impl LineChart {
             [point.y - error, point.y + error]
         });
         let bands = lines.iter().flat_map(|line| &line.band).flat_map(|&(_, low, high)| [low, high]);
-        // A title stands above its axis.
+        // The title is above its axis.
         let top = if y.title.is_empty() { TOP } else { TOP + 14.0 };
         let vertical = y.axis(ends.chain(bands), (height - BELOW, top));
-        let written = y.written(&vertical, 5);
+        let written = y.ticks_on(&vertical, 5);
         let longest = written.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
         let left = (longest as f64 * LETTER + 14.0).max(40.0);
         let horizontal = x.axis(points().map(|point| point.x), (left, width - RIGHT));
@@ -236,9 +236,9 @@ impl LineChart {
             );
         }
         let mut end = f64::NEG_INFINITY;
-        for (value, text) in x.written(&horizontal, (width / 75.0) as usize) {
+        for (value, text) in x.ticks_on(&horizontal, (width / 75.0) as usize) {
             let (at, half) = (horizontal.at(value), LETTER * text.chars().count() as f64 / 2.0);
-            // Numbers that would run into the one before are left out.
+            // A number that would overlap the previous one is omitted.
             if at - half > end {
                 let y = height - BELOW + 18.0;
                 put!(out, "<text x=\"{at:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", escape(&text));
@@ -260,16 +260,16 @@ impl LineChart {
         out + &legend + "</svg>"
     }
 
-    /// The names of the lines, in rows below the axes, and how high these are.
+    /// The legend, in rows below the axes, and its height.
     fn legend(&self, left: f64) -> (String, f64) {
         let (mut out, mut x, mut y) = (String::new(), left, self.height + 8.0);
         let mut rows = 0.0;
         for line in self.lines.iter().filter(|line| !line.name.is_empty()) {
             let name = middle(&line.name, LETTERS);
-            let room = 34.0 + LETTER * name.chars().count() as f64 + 18.0;
+            let width = 34.0 + LETTER * name.chars().count() as f64 + 18.0;
             if rows == 0.0 {
                 rows = 1.0;
-            } else if x + room > self.width - 4.0 {
+            } else if x + width > self.width - 4.0 {
                 (x, y, rows) = (left, y + KEY, rows + 1.0);
             }
             let class = line.class();
@@ -279,7 +279,7 @@ impl LineChart {
                 put!(out, "<title>{}</title>", super::text::name(&line.name));
             }
             out.push_str("</text>");
-            x += room;
+            x += width;
         }
         (out, if rows > 0.0 { rows * KEY + 4.0 } else { 0.0 })
     }
@@ -298,10 +298,10 @@ impl Line {
             outline += &path(&back, self.steps, true).replacen('M', "L", 1);
             put!(out, "<path class=\"band {class}\" d=\"{outline}Z\"/>");
         }
-        let places: Vec<(f64, f64)> =
+        let pixels: Vec<(f64, f64)> =
             self.points.iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
-        if places.len() > 1 {
-            put!(out, "<path class=\"line {class}\" d=\"{}\"/>", path(&places, self.steps, false));
+        if pixels.len() > 1 {
+            put!(out, "<path class=\"line {class}\" d=\"{}\"/>", path(&pixels, self.steps, false));
         }
         for &(at, value) in &self.censored {
             put!(
@@ -314,8 +314,8 @@ impl Line {
         if self.steps {
             return;
         }
-        put!(out, "<g{}>", if places.len() <= MARKED { " class=\"few\"" } else { "" });
-        for (point, (at, height)) in self.points.iter().zip(&places) {
+        put!(out, "<g{}>", if pixels.len() <= MARKED { " class=\"few\"" } else { "" });
+        for (point, (at, height)) in self.points.iter().zip(&pixels) {
             if let Some(error) = point.error.filter(|error| *error > 0.0) {
                 let (low, high) = (y.at(point.y - error), y.at(point.y + error));
                 put!(out, "<path class=\"line error {class}\" d=\"M{at:.1} {low:.1}V{high:.1}\"/>");
@@ -331,7 +331,7 @@ impl Line {
     }
 }
 
-/// A path through points. Of steps each value holds until the next point, also on the way back.
+/// A path through points. In a step function each value holds until the next point; `back` draws it from right to left.
 fn path(points: &[(f64, f64)], steps: bool, back: bool) -> String {
     let mut out = String::new();
     for (i, (x, y)) in points.iter().enumerate() {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_the_legend_and_whatever_they_hold_is_text() {
+    fn names_are_escaped_in_the_legend() {
         let mut line = curve();
         line.name = "<b>".into();
         let chart = LineChart::new("a", "b\"", Scale::new("months"), Scale::new("").range(0.0, 1.0));

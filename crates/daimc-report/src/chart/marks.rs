@@ -1,16 +1,16 @@
-//! Colours and shapes. Ten colours that most eyes tell apart, by lightness where not by hue, times six shapes. The style sheet gives the
-//! colours (`k0`… for groups, `q0`… for amounts), so that they follow light and dark.
+//! Colours and shapes of marks: ten colours, distinguishable by lightness with colour-vision deficiency, times six shapes. The
+//! style sheet defines the colours (`k0`… for groups, `q0`… for amounts) for light and dark mode.
 
 use super::text::put;
 
 pub(crate) const COLOURS: usize = 10;
 pub(crate) const SHAPES: usize = 6;
-/// Groups that can be told apart.
+/// The number of groups with different marks.
 pub(crate) const MARKS: usize = COLOURS * SHAPES;
 /// Levels of an amount.
 pub(crate) const LEVELS: usize = 10;
 
-/// The number of the colour and of the shape of a group.
+/// The numbers of the colour and of the shape of a group.
 pub(crate) fn mark(group: usize) -> (usize, usize) {
     (group % COLOURS, group / COLOURS % SHAPES)
 }
@@ -20,7 +20,7 @@ pub(crate) fn level(amount: f64) -> usize {
     ((amount * LEVELS as f64) as usize).min(LEVELS - 1)
 }
 
-/// The shapes, to be used by number: circle, square, triangle, diamond, cross, triangle upside down.
+/// The SVG definitions of the shapes: circle, square, triangle, diamond, cross, inverted triangle.
 pub(crate) fn definitions() -> String {
     let mut out = String::from("<svg width=0 height=0 class=definitions aria-hidden=true><defs>");
     let shapes = [
@@ -34,7 +34,7 @@ pub(crate) fn definitions() -> String {
     for (number, shape) in shapes.iter().enumerate() {
         put!(out, "<path id=m{number} d=\"{shape}\"/>");
     }
-    // Bars of what is summed up are hatched, and so is what nobody has seen.
+    // `hatch` fills bars that sum several combinations, `unseen` instances missing from a view.
     out.push_str(
         "<pattern id=hatch width=6 height=6 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\">\
          <rect class=ink width=2 height=6 /></pattern>\
@@ -44,7 +44,7 @@ pub(crate) fn definitions() -> String {
     out
 }
 
-/// The mark of a group beside its name.
+/// The mark of a group in a legend.
 pub(crate) fn swatch(group: usize) -> String {
     let (colour, shape) = mark(group);
     format!(

@@ -1,4 +1,4 @@
-//! Words and numbers, safe to put into the page.
+//! Formatting of text and numbers for the page.
 
 /// Appends formatted text to a string. Writing to a string cannot fail.
 macro_rules! put {
@@ -9,7 +9,7 @@ macro_rules! put {
 }
 pub(crate) use put;
 
-/// Text as it may stand between tags and in quoted attributes. Control characters, which may not, become spaces.
+/// Escapes text for HTML elements and quoted attributes. Control characters, which are not allowed, become spaces.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -28,13 +28,13 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// JSON as it may stand in a script element: nothing in it can end the element.
+/// JSON for a script element: nothing in it can end the element.
 pub(crate) fn script_json(value: &impl serde::Serialize) -> String {
     let json = serde_json::to_string(value).expect("plain data can be written as JSON");
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// At most so many characters, the last of which says that there were more.
+/// Shortens text to at most `most` characters, ending with an ellipsis.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.into();
@@ -44,7 +44,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     short
 }
 
-/// As [`shorten`], but names that begin alike stay apart: the end is kept, too.
+/// As [`shorten`], but keeps the end too, so that names with a common prefix stay different.
 pub(crate) fn middle(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {
@@ -55,10 +55,10 @@ pub(crate) fn middle(text: &str, most: usize) -> String {
     letters[..start].iter().chain(['…'].iter()).chain(&letters[letters.len() - end..]).collect()
 }
 
-/// The longest name that is kept; whatever is longer would be read by nobody, but could fill the page.
+/// The maximum length of a name, which keeps long names from filling the page.
 pub(crate) const LONGEST: usize = 100;
 
-/// A name, escaped, and cut off where it is beyond all reading.
+/// An escaped name, shortened to [`LONGEST`] characters.
 pub(crate) fn name(text: &str) -> String {
     escape(&shorten(text, LONGEST))
 }
@@ -67,8 +67,8 @@ pub(crate) fn name(text: &str) -> String {
 pub(crate) fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -100,7 +100,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A p-value as journals print it.
+/// A p-value, in scientific notation below 10⁻⁴.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 1e-4 { format!("{p:.1e}").replace('-', "−") } else { format!("{p:.4}") }
 }
@@ -116,7 +116,7 @@ pub(crate) fn signed(value: f64) -> String {
     if ["+0.00", "−0.00"].contains(&text.as_str()) { "0.00".into() } else { text }
 }
 
-/// A share in per cent, with one decimal; what is not quite nothing or not quite all does not look like it.
+/// A share in per cent, with one decimal. Shares just above 0 or just below 1 are not rounded to 0% or 100%.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
@@ -127,12 +127,12 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Standard deviations. Beyond a hundred of them, digits mean nothing.
+/// A number of standard deviations. Above a hundred, the exact number is meaningless.
 pub(crate) fn sigmas(value: f64) -> String {
     if value > 100.0 { "over 100 σ".into() } else { format!("{value:.1} σ").replace('-', "−") }
 }
 
-/// Bytes as text, in base64.
+/// Encodes bytes in base64.
 pub(crate) fn base64(bytes: impl IntoIterator<Item = u8>) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bytes: Vec<u8> = bytes.into_iter().collect();
@@ -148,7 +148,7 @@ pub(crate) fn base64(bytes: impl IntoIterator<Item = u8>) -> String {
     out
 }
 
-/// A duration that a human measures.
+/// A duration in a unit that suits its length.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", 1000.0 * s),
@@ -163,13 +163,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_is_harmless_in_text_and_in_json() {
+    fn markup_is_escaped_in_text_and_in_json() {
         assert_eq!(escape("<a b='\"&\u{7}'>"), "&lt;a b=&#39;&quot;&amp; &#39;&gt;");
         assert_eq!(script_json(&"</script>\u{2028}"), "\"\\u003c/script>\\u2028\"");
     }
 
     #[test]
-    fn numbers_are_written_alike() {
+    fn numbers_are_formatted_consistently() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [0.0, 0.1234, 12.345, 1234.5, -0.5].map(number),

@@ -1,4 +1,4 @@
-//! Clusters beside true classes.
+//! Agreement of clusters and true classes.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use super::classes::{Classes, SHOWN, largest};
 
-/// How clusters and classes agree.
+/// The agreement of clusters and classes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agreement {
     /// The metrics, over the instances whose class is known.
     pub scores: Scores,
     /// Instances whose class is known.
     pub known: usize,
-    /// The classes that are shown: the largest, in their natural order.
+    /// The classes shown: the largest, in natural order.
     pub classes: Vec<String>,
-    /// The clusters that are shown, each in the row of its class where it has one.
+    /// The clusters shown, each in the row of its matched class, if it has one.
     pub clusters: Vec<usize>,
     /// For each cluster shown, the column of its matched class.
     pub matched: Vec<Option<usize>>,
@@ -25,7 +25,7 @@ pub struct Agreement {
     pub counts: Vec<Vec<usize>>,
     /// Instances of each shown cluster whose class is known.
     pub sizes: Vec<usize>,
-    /// Classes and clusters in all.
+    /// The total numbers of classes and clusters.
     pub total: (usize, usize),
 }
 
@@ -48,7 +48,7 @@ impl Agreement {
         let shown_classes = largest(&class_sizes);
         let mut clusters: Vec<usize> = Vec::new();
         let mut matched = Vec::new();
-        // A cluster stands in the row of its class, so that agreement is the diagonal.
+        // A cluster is in the row of its class, so that matched pairs are on the diagonal.
         for (column, &class) in shown_classes.iter().enumerate() {
             if let Ok(at) = pairs.binary_search_by_key(&class, |pair| pair.0) {
                 clusters.push(pairs[at].1);

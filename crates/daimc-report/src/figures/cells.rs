@@ -1,35 +1,35 @@
-//! Cells that are missing inside rows.
+//! Missing cells within rows that are present.
 
 use daimc::Fit;
 use serde::Serialize;
 
-/// Features that are named, of those that lack most values.
+/// The number of features with most missing values that are named.
 const NAMED: usize = 3;
 
-/// What is missing inside the rows of one view.
+/// The missing cells of one view.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ViewCells {
     /// The view.
     pub name: String,
-    /// Cells that are missing.
+    /// The number of missing cells.
     pub cells: usize,
-    /// Their share of the cells of all instances that the view shows.
+    /// Their share of the cells of the instances present in the view.
     pub share: f64,
-    /// Instances that lack some.
+    /// The number of instances with missing cells.
     pub instances: usize,
-    /// Features that some instance lacks.
+    /// The number of features with missing cells.
     pub features: usize,
-    /// The features that most instances lack, with the share of these.
+    /// The features with most missing cells, with the share of instances that lack them.
     pub most: Vec<(String, f64)>,
-    /// Features without any value, which took no part in the fit.
+    /// The number of features without any value, which the fit ignored.
     pub without_value: usize,
 }
 
-/// Views whose rows lack cells.
+/// The views with missing cells.
 pub(super) fn of(fit: &Fit) -> Vec<ViewCells> {
     let views = fit.model.views.iter().zip(&fit.missing_cells).filter(|(_, own)| own.cells() > 0);
-    let told = views.map(|(view, own)| {
+    let counts = views.map(|(view, own)| {
         let most = own.most(NAMED).into_iter();
         ViewCells {
             name: view.name.clone(),
@@ -43,5 +43,5 @@ pub(super) fn of(fit: &Fit) -> Vec<ViewCells> {
             without_value: own.without_value().len(),
         }
     });
-    told.collect()
+    counts.collect()
 }

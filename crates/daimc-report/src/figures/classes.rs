@@ -1,9 +1,11 @@
-//! True classes, where they are known.
+//! True classes.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// The class of each instance, by number, and the names of the classes in their natural order.
+use crate::numbers;
+
+/// The number of each instance's class, if known, and the names of the classes in natural order.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
     pub names: Vec<String>,
@@ -11,9 +13,9 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    pub fn new<S: AsRef<str>>(given: &[Option<S>]) -> Self {
+    pub fn new<S: AsRef<str>>(classes: &[Option<S>]) -> Self {
         let mut numbers: HashMap<&str, usize> = HashMap::new();
-        for name in given.iter().flatten() {
+        for name in classes.iter().flatten() {
             let next = numbers.len();
             numbers.entry(name.as_ref()).or_insert(next);
         }
@@ -22,12 +24,12 @@ impl Classes {
         numbers.extend(names.iter().enumerate().map(|(number, name)| (*name, number)));
         let number = |name: &Option<S>| name.as_ref().map(|name| numbers[name.as_ref()]);
         Self {
-            of: given.iter().map(number).collect(),
+            of: classes.iter().map(number).collect(),
             names: names.iter().map(ToString::to_string).collect(),
         }
     }
 
-    /// How many instances each class has.
+    /// The number of instances of each class.
     pub fn sizes(&self) -> Vec<usize> {
         let mut sizes = vec![0; self.names.len()];
         self.of.iter().flatten().for_each(|&class| sizes[class] += 1);
@@ -35,7 +37,7 @@ impl Classes {
     }
 }
 
-/// Numbers by value, then everything else by letters, with the numbers inside by value.
+/// The natural order: numbers by value, then other names alphabetically, with runs of digits compared by value.
 fn natural(a: &str, b: &str) -> Ordering {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
@@ -45,7 +47,7 @@ fn natural(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Runs of digits and of other characters; of runs of digits the longer is the larger number.
+/// Splits a name into runs of digits and of other characters. A run of digits without leading zeros compares by length first.
 fn parts(name: &str) -> impl Iterator<Item = (usize, &[u8])> {
     name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).map(|run| {
         let zeros = run.iter().take_while(|&&byte| byte == b'0').count();
@@ -53,14 +55,12 @@ fn parts(name: &str) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Classes or clusters that are told apart, at most.
+/// The maximum number of classes or clusters shown.
 pub(super) const SHOWN: usize = 50;
 
-/// The largest groups, in the order of their numbers.
+/// The largest groups that are not empty, in the order of their numbers.
 pub(super) fn largest(sizes: &[usize]) -> Vec<usize> {
-    let mut groups: Vec<usize> = (0..sizes.len()).filter(|&group| sizes[group] > 0).collect();
-    groups.sort_by_key(|&group| std::cmp::Reverse(sizes[group]));
-    groups.truncate(SHOWN);
-    groups.sort_unstable();
+    let mut groups = numbers::largest(sizes, SHOWN);
+    groups.retain(|&group| sizes[group] > 0);
     groups
 }

@@ -1,33 +1,33 @@
-//! What the views say for the clusters.
+//! Mean contributions of the views to the clusters.
 
 use daimc::{Contributions, Fit};
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// What each view contributes to the clusters, on average.
+/// The mean contributions of the views to the clusters.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evidence {
     /// Each view.
     pub views: Vec<ViewEvidence>,
 }
 
-/// What a view contributes.
+/// The mean contributions of a view.
 #[derive(Clone, Debug, Serialize)]
 pub struct ViewEvidence {
     /// Its name.
     pub name: String,
-    /// Over all instances that the view shows.
+    /// Over all instances present in the view.
     pub overall: Option<Contribution>,
-    /// For each cluster; none where the view shows no instance of it.
+    /// For each cluster; none if no instance of it is present in the view.
     pub by_cluster: Vec<Option<Contribution>>,
 }
 
-/// What a view contributes to some instances.
+/// The mean contribution of a view to some instances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Contribution {
     /// The mean contribution, from −1 to 1.
     pub mean: f64,
-    /// The share of the instances against whose cluster the view speaks.
+    /// The share of the instances with a negative contribution, which is evidence against their cluster.
     pub against: f64,
 }
 
@@ -38,7 +38,7 @@ fn add(a: EvidenceSums, b: EvidenceSums) -> EvidenceSums {
     (a.0 + b.0, a.1 + b.1, a.2 + b.2)
 }
 
-/// Instances whose contributions are added up by one thread at a time.
+/// The number of instances per parallel task.
 const BLOCK: usize = 1 << 14;
 
 impl Evidence {
@@ -56,7 +56,7 @@ impl Evidence {
             }
             sums
         };
-        // Added up in the order of the blocks, whichever thread was first.
+        // Summed in the order of the blocks, so that the result does not depend on the threads.
         let blocks: Vec<Vec<EvidenceSums>> = fit.labels.par_chunks(BLOCK).enumerate().map(of_block).collect();
         let mut sums: Vec<EvidenceSums> = vec![(0.0, 0.0, 0.0); views * clusters];
         for block in blocks {

@@ -3,20 +3,20 @@
 use daimc::Fit;
 use serde::Serialize;
 
-/// The course of the objective, thinned out if there were very many iterations.
+/// The course of the objective, thinned out after many iterations.
 #[derive(Clone, Debug, Serialize)]
 pub struct Course {
     /// The iterations, from 1.
     pub iterations: Vec<usize>,
     /// J.
     pub total: Vec<f64>,
-    /// The parts of J as they enter it.
+    /// The terms of J with their weights.
     pub parts: Vec<Term>,
-    /// J of the model that was handed out, which may have been consolidated since.
+    /// J of the returned model, which may have been consolidated after the last iteration.
     pub last: f64,
 }
 
-/// A part of J.
+/// A term of J.
 #[derive(Clone, Debug, Serialize)]
 pub struct Term {
     /// Its name.
@@ -27,7 +27,7 @@ pub struct Term {
     pub values: Vec<f64>,
 }
 
-/// Points of a line, at most.
+/// The maximum number of points of a line.
 const POINTS: usize = 300;
 
 impl Course {

@@ -3,50 +3,52 @@
 use daimc::{Fit, ViewModel};
 use serde::Serialize;
 
-/// The features that matter, per view and cluster.
+use crate::numbers::largest;
+
+/// The most relevant features, by view and cluster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Features {
-    /// Each view, as far as they are listed.
+    /// The views listed: all of them, or the first.
     pub views: Vec<ViewFeatures>,
     /// The clusters for which weights are listed: all of them, or the largest.
     pub clusters: Vec<usize>,
-    /// Features per view and cluster, at most.
+    /// The maximum number of features per view and cluster.
     pub top: usize,
-    /// Runs whose features were compared, if there were several.
+    /// The number of runs whose features were compared, if there were several.
     pub runs: Option<usize>,
 }
 
-/// The features of a view that matter.
+/// The most relevant features of a view.
 #[derive(Clone, Debug, Serialize)]
 pub struct ViewFeatures {
     /// The view.
     pub name: String,
-    /// How many features it has.
+    /// The number of its features.
     pub features: usize,
-    /// Names of the features that are mentioned.
+    /// The names of the features in any of the lists below.
     pub names: Vec<String>,
-    /// Their numbers.
+    /// Their numbers in the view.
     pub mentioned: Vec<usize>,
-    /// The most relevant for all clusters together, as (place in `names`, norm of the row of B).
+    /// The most relevant for all clusters together, as (index in `names`, norm of the row of B).
     pub overall: Vec<(usize, f64)>,
-    /// For each listed cluster, those of largest weight.
+    /// For each listed cluster, the features with the largest weights.
     pub by_cluster: Vec<Vec<Leader>>,
-    /// How many features lead a cluster.
+    /// The number of features that lead a cluster.
     pub leading: usize,
 }
 
-/// A feature that matters for a cluster.
+/// A feature with a large weight for a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Leader {
-    /// Its place in [`ViewFeatures::names`].
+    /// Its index in [`ViewFeatures::names`].
     pub place: usize,
     /// Its weight for the cluster.
     pub weight: f64,
-    /// The share of the runs in which it leads the cluster; none if there was but one.
+    /// The share of the runs in which it leads the cluster; none if there was only one run.
     pub stability: Option<f64>,
 }
 
-/// What is listed, at most: features of a view and cluster, clusters, views, and entries in all.
+/// Limits of the lists: features of a view and cluster, clusters, views, and entries in total.
 const TOP: usize = 20;
 const CLUSTERS: usize = 200;
 const VIEWS: usize = 100;
@@ -54,10 +56,7 @@ const ENTRIES: usize = 40_000;
 
 impl Features {
     pub(super) fn of(fit: &Fit, sizes: &[usize]) -> Self {
-        let mut clusters: Vec<usize> = (0..sizes.len()).collect();
-        clusters.sort_by_key(|&cluster| std::cmp::Reverse(sizes[cluster]));
-        clusters.truncate(CLUSTERS);
-        clusters.sort_unstable();
+        let clusters = largest(sizes, CLUSTERS);
         let views = fit.model.views.len().min(VIEWS);
         let top = (ENTRIES / (views * (clusters.len() + 1))).clamp(2, TOP);
         let of = |view| ViewFeatures::of(fit, view, &clusters, top);
@@ -100,7 +99,7 @@ impl ViewFeatures {
     }
 }
 
-/// The features of largest absolute value, as places in the list of those mentioned, which grows.
+/// The features with the largest absolute values, as indices into `mentioned`, to which new ones are appended.
 fn strongest(values: &[f64], top: usize, mentioned: &mut Vec<usize>) -> Vec<(usize, f64)> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     let by_size = |a: &usize, b: &usize| values[*b].abs().total_cmp(&values[*a].abs()).then(a.cmp(b));
@@ -109,11 +108,11 @@ fn strongest(values: &[f64], top: usize, mentioned: &mut Vec<usize>) -> Vec<(usi
         order.truncate(top);
     }
     order.sort_unstable_by(by_size);
-    let mut place = |feature: usize| {
+    let mut index_of = |feature: usize| {
         mentioned.iter().position(|&known| known == feature).unwrap_or_else(|| {
             mentioned.push(feature);
             mentioned.len() - 1
         })
     };
-    order.into_iter().map(|feature| (place(feature), values[feature])).collect()
+    order.into_iter().map(|feature| (index_of(feature), values[feature])).collect()
 }

@@ -1,12 +1,12 @@
-//! V as it is clustered: rows scaled the way the model scales them.
+//! The rows of V, scaled as for clustering.
 
 use daimc::{Fit, Matrix};
 
-/// The scaled rows of V of some instances, one after the other.
+/// The scaled rows of V of some instances.
 pub(super) fn scaled_rows(fit: &Fit, instances: &[usize]) -> Matrix {
     let mut rows = Matrix::zeros(instances.len(), fit.latent.columns());
-    for (place, &instance) in instances.iter().enumerate() {
-        let row = rows.row_mut(place);
+    for (index, &instance) in instances.iter().enumerate() {
+        let row = rows.row_mut(index);
         row.copy_from_slice(fit.latent.row(instance));
         scale(fit, row);
     }
@@ -22,7 +22,7 @@ fn scale(fit: &Fit, row: &mut [f64]) {
         *value *= factor;
     }
     let length = row.iter().map(|value| value * value).sum::<f64>().sqrt();
-    // A row of zeros has no direction and stays where it is.
+    // A row of zeros cannot be normalised.
     let unit = if scaling.unit_rows() && length > 0.0 { 1.0 / length } else { 1.0 };
     row.iter_mut().for_each(|value| *value *= unit * scaling.weight);
 }

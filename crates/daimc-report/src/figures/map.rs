@@ -1,4 +1,4 @@
-//! The instances in two dimensions.
+//! The map of the instances.
 
 use std::borrow::Cow;
 
@@ -14,40 +14,40 @@ use super::sample::stratified;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Map {
-    /// Who is drawn: places in [`Instances`].
+    /// The instances drawn, as indices into the columns of [`Instances`].
     pub instances: Vec<usize>,
     /// Their clusters.
     pub clusters: Vec<usize>,
     /// The layout of the graph.
     pub layout: Projection,
-    /// Whether that is the graph of neighbours in the views; else that of nearest rows of V.
+    /// Whether the graph is that of neighbours in the views; otherwise it is the kNN graph of the rows of V.
     pub of_views: bool,
     /// The principal plane.
     pub plane: Projection,
     /// The share of the variance along each axis of the plane.
     pub shares: [f64; 2],
-    /// Instances from which the plane was worked out.
+    /// The number of instances from which the plane was computed.
     pub plane_from: usize,
 }
 
-/// Where instances and clusters are in two dimensions.
+/// Coordinates of instances and clusters in two dimensions.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Projection {
-    /// Where each instance is.
+    /// The coordinates of each instance.
     pub points: Vec<[f64; 2]>,
-    /// The middle of each cluster; none if it is empty.
+    /// The centre of each cluster; none if it is empty.
     pub centres: Vec<Option<[f64; 2]>>,
 }
 
-/// Points that are drawn, at most.
+/// The maximum number of points.
 pub const POINTS: usize = 4000;
-/// Rows that decide the plane, and the work that may be spent on their covariance.
+/// The maximum number of rows for the plane, and the maximum work for their covariance.
 const ROWS: usize = 20_000;
 const WORK: usize = 4_000_000_000;
 
 impl Map {
-    /// `members` are the instances of each cluster; those that are drawn are among `instances`.
+    /// Computes the map. `members` are the instances of each cluster; `instances` contains those that are drawn.
     pub(super) fn of(fit: &Fit, members: &[Vec<usize>], instances: &Instances) -> Result<Self> {
         let clusters = members.len();
         let width = fit.latent.columns();
@@ -65,7 +65,7 @@ impl Map {
         let in_plane = scaled_rows(fit, &drawn);
         let in_plane = in_plane.iter_rows().map(|row| plane.project(row));
         Ok(Self {
-            instances: instances.places(&drawn),
+            instances: instances.indices(&drawn),
             layout: Projection::of(laid_out.collect(), &labels, clusters),
             of_views: fit.map.is_some() && fit.neighbours.used != Neighbours::Off,
             plane: Projection::of(in_plane.collect(), &labels, clusters),
@@ -83,7 +83,7 @@ impl Projection {
     }
 }
 
-/// The median of a cluster along each axis: a far-off member does not draw the name away.
+/// The median of a cluster along each axis, which is robust to outliers.
 fn middle(points: &[[f64; 2]], labels: &[usize], cluster: usize) -> Option<[f64; 2]> {
     let median = |axis: usize| {
         let members = points.iter().zip(labels).filter(|(_, label)| **label == cluster);

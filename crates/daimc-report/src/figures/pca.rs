@@ -1,4 +1,4 @@
-//! The plane in which rows differ most.
+//! The principal plane of rows (PCA).
 
 use daimc::Matrix;
 
@@ -13,7 +13,7 @@ pub struct Plane {
     pub total: f64,
 }
 
-/// Orthogonal iteration ends when the variance along the axes changes by less than this share, or after so many steps.
+/// Orthogonal iteration ends when the relative change of the variance is below `TOLERANCE`, or after `STEPS` steps.
 const TOLERANCE: f64 = 1e-13;
 const STEPS: usize = 500;
 
@@ -40,7 +40,7 @@ impl Plane {
         Self { mean, axes, variance, total }
     }
 
-    /// Where a row lies in the plane.
+    /// The coordinates of a row in the plane.
     #[must_use]
     pub fn project(&self, row: &[f64]) -> [f64; 2] {
         let along = |axis: &Vec<f64>| -> f64 {
@@ -49,18 +49,18 @@ impl Plane {
         [along(&self.axes[0]), along(&self.axes[1])]
     }
 
-    /// The share of the variance that each direction shows; zero where nothing varies.
+    /// The share of the variance along each direction; zero if nothing varies.
     #[must_use]
     pub fn shares(&self) -> [f64; 2] {
         self.variance.map(|variance| if self.total > 0.0 { variance / self.total } else { 0.0 })
     }
 }
 
-/// The two leading eigenvectors of a symmetric matrix without negative eigenvalues, and their eigenvalues, by
-/// orthogonal iteration. Where eigenvalues are nearly equal, any of their vectors shows as much.
+/// The two leading eigenvectors of a positive semi-definite matrix and their eigenvalues, by orthogonal iteration. For nearly
+/// equal eigenvalues, any vectors of their eigenspace are returned.
 fn leading(matrix: &Matrix) -> ([Vec<f64>; 2], [f64; 2]) {
     let d = matrix.rows();
-    // Two starts that are no eigenvectors of anything one meets.
+    // Two start vectors that are unlikely to be orthogonal to the leading eigenvectors.
     let start = |seed: f64| (0..d).map(|i| 1.0 + (seed * (i + 1) as f64).sin()).collect::<Vec<f64>>();
     let mut axes = [start(1.3), start(2.7)];
     let mut variance = [0.0; 2];
@@ -81,7 +81,7 @@ fn leading(matrix: &Matrix) -> ([Vec<f64>; 2], [f64; 2]) {
         variance.swap(0, 1);
     }
     for axis in &mut axes {
-        // A sign that does not depend on the start: the largest component is positive.
+        // The component of largest absolute value is positive, so that the sign does not depend on the start.
         let largest = axis.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
         if largest < 0.0 {
             axis.iter_mut().for_each(|value| *value = -*value);
@@ -97,7 +97,7 @@ fn orthonormalise([first, second]: &mut [Vec<f64>; 2]) {
     normalise(second);
 }
 
-/// Brings a vector to length 1; one that is next to nothing becomes zero.
+/// Scales a vector to length 1; a vector of negligible length becomes zero.
 fn normalise(vector: &mut [f64]) {
     let length = dot(vector, vector).sqrt();
     let factor = if length > 1e-150 { 1.0 / length } else { 0.0 };

@@ -1,4 +1,4 @@
-//! What is missing where.
+//! Presence of instances in views.
 
 use std::collections::HashMap;
 
@@ -6,52 +6,52 @@ use daimc::Schema;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Which views show which instances.
+/// The presence of instances in views.
 #[derive(Clone, Debug, Serialize)]
 pub struct Presence {
     /// Each view, in the order of the data.
     pub views: Vec<ViewPresence>,
     /// Combinations of views, the most frequent first.
     pub combinations: Vec<Combination>,
-    /// Combinations that are not listed, and the instances that have them.
+    /// The number of combinations that are not listed, and of their instances.
     pub rest: (usize, usize),
-    /// The share of instances present, for each view and bin. Bins follow the instances in the order of their
-    /// combinations; in all they are [`Presence::bins`].
+    /// The share of instances present, for each view and each of [`Presence::bins`] bins. Instances are assigned to bins in
+    /// the order of their combinations.
     pub tiles: Vec<Vec<f32>>,
     /// Columns of the tile map.
     pub bins: usize,
     /// The share of all pairs of an instance and a view that is missing.
     pub missing: f64,
-    /// Instances that every view shows.
+    /// The number of instances present in every view.
     pub complete: usize,
 }
 
-/// How much of a view is there.
+/// The instances present in a view.
 #[derive(Clone, Debug, Serialize)]
 pub struct ViewPresence {
     /// Its name.
     pub name: String,
-    /// Its features.
+    /// The number of its features.
     pub features: usize,
-    /// Instances that it shows.
+    /// The number of instances present in it.
     pub present: usize,
 }
 
-/// Some views, and how many instances are seen in exactly these.
+/// A combination of views, and the number of instances present in exactly these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Combination {
     /// The views, by number.
     pub views: Vec<usize>,
-    /// The instances.
+    /// The number of instances.
     pub instances: usize,
 }
 
-/// Columns of the tile map, at most, and tiles in all.
+/// The maximum numbers of columns and of tiles of the tile map.
 const BINS: usize = 240;
 const TILES: usize = 9600;
-/// Combinations that are listed, at most.
+/// The maximum number of combinations listed.
 const COMBINATIONS: usize = 500;
-/// Instances whose patterns are counted by one thread at a time.
+/// The number of instances per parallel task.
 const BLOCK: usize = 1 << 14;
 
 impl Presence {
@@ -94,8 +94,8 @@ impl Presence {
     }
 }
 
-/// How many instances have each presence pattern: one bit per view, the first view the highest, so that patterns sort like
-/// their tiles.
+/// Counts the instances of each presence pattern. A pattern has one bit per view, the first view in the highest bit, so that
+/// sorted patterns are in the order of the tile map.
 fn count_patterns(schema: &Schema) -> HashMap<Vec<u64>, usize> {
     let empty = vec![0_u64; schema.len().div_ceil(64)];
     let of_block = |block: usize| {
@@ -124,7 +124,7 @@ fn has(pattern: &[u64], view: usize) -> bool {
     pattern[view / 64] >> (63 - view % 64) & 1 == 1
 }
 
-/// Spreads the instances, pattern after pattern, over the bins.
+/// Distributes the instances over the bins, pattern by pattern.
 fn tiles(patterns: &[(Vec<u64>, usize)], views: usize, instances: usize, bins: usize) -> Vec<Vec<f32>> {
     let mut tiles = vec![vec![0.0_f64; bins]; views];
     let width = instances as f64 / bins as f64;

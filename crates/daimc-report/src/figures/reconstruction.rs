@@ -1,9 +1,9 @@
-//! How well the views are explained.
+//! Reconstruction errors of the views.
 
 use daimc::{Fit, Residual, ViewModel};
 use serde::Serialize;
 
-/// The relative error `Σ‖x − Uv‖² / Σ‖x‖²` over the instances that are present, and the variance that is explained.
+/// The relative error `Σ‖x − Uv‖² / Σ‖x‖²` over the instances present in a view, and the variance explained.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reconstruction {
     /// Each view.
@@ -15,11 +15,11 @@ pub struct Reconstruction {
 pub struct ViewError {
     /// Its name.
     pub name: String,
-    /// Over all instances; none if the view shows nothing but zeros.
+    /// Over all instances; none if all values of the view are zero.
     pub overall: Option<f64>,
-    /// For each cluster; none where the view shows no instance of it, or nothing but zeros.
+    /// For each cluster; none if no instance of it is present in the view, or all their values are zero.
     pub by_cluster: Vec<Option<f64>>,
-    /// The share of the variance that is explained: `1 − Σ‖x − Uv‖² / Σ‖x − x̄‖²`, where x̄ is the mean row. None if nothing varies.
+    /// The share of the variance explained: `1 − Σ‖x − Uv‖² / Σ‖x − x̄‖²`, where x̄ is the mean row. None if nothing varies.
     pub explained: Option<f64>,
 }
 

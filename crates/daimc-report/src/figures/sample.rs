@@ -1,11 +1,11 @@
-//! Which instances are looked at one by one when there are too many for all.
+//! Stratified samples of the instances.
 
 use rayon::prelude::*;
 
-/// Instances that are sorted into clusters by one thread at a time: many more than there are clusters.
+/// The number of instances per parallel task, which is many more than there are clusters.
 const BLOCK: usize = 1 << 16;
 
-/// The instances of each cluster, in their order.
+/// The instances of each cluster in ascending order.
 pub(super) fn members(labels: &[usize], clusters: usize) -> Vec<Vec<usize>> {
     let of_block = |(block, labels): (usize, &[usize])| {
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); clusters];
@@ -19,8 +19,8 @@ pub(super) fn members(labels: &[usize], clusters: usize) -> Vec<Vec<usize>> {
     (0..clusters).into_par_iter().map(of_cluster).collect()
 }
 
-/// At most `limit` instances, the same ones every time: each cluster in proportion to its size, but small clusters with
-/// enough to be seen. They come in a mixed order, so that no cluster is drawn over the others.
+/// A deterministic sample of at most `limit` instances: each cluster in proportion to its size plus a minimum that keeps small
+/// clusters visible. The sample is in pseudo-random order, so that no cluster is drawn on top of the others.
 pub(super) fn stratified(members: &[Vec<usize>], limit: usize) -> Vec<usize> {
     let all: usize = members.iter().map(Vec::len).sum();
     let least = limit / (4 * members.len().max(1));
@@ -39,7 +39,7 @@ pub(super) fn stratified(members: &[Vec<usize>], limit: usize) -> Vec<usize> {
     chosen
 }
 
-/// A number that looks random but always belongs to the same instance (the last steps of `SplitMix64`).
+/// A hash of an instance's number (the mixing function of `SplitMix64`).
 fn mix(instance: usize) -> u64 {
     let z = (instance as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

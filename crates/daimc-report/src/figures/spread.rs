@@ -1,4 +1,4 @@
-//! A handful of numbers that say how values are spread.
+//! Summary statistics of a distribution.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of some values; `None` of none.
+    /// The statistics of some values; `None` if there are none.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {

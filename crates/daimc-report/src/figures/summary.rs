@@ -1,45 +1,45 @@
-//! The headline numbers.
+//! The key figures at the top of the page.
 
 use daimc::{Fit, Outcome, Schema, Significance};
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// The headline numbers.
+/// The key figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Instances.
+    /// The number of instances.
     pub instances: usize,
-    /// Views.
+    /// The number of views.
     pub views: usize,
-    /// Features of all views.
+    /// The total number of features of all views.
     pub features: usize,
-    /// Clusters that were asked for.
+    /// The number of clusters.
     pub clusters: usize,
-    /// The share of the instances on which each of several runs agrees with all together; empty where there was one.
+    /// The share of the instances that each of several runs assigns to the cluster of the combined result; empty after one run.
     pub agreement: Vec<f64>,
-    /// Iterations.
+    /// The number of iterations.
     pub iterations: usize,
-    /// Why the fit ended.
+    /// The reason for the end of the fit.
     pub outcome: Outcome,
-    /// J of the fit.
+    /// The objective J of the fit.
     pub objective: f64,
-    /// Seconds of the fit, from data in memory to clusters.
+    /// The time of the fit in seconds, from data in memory to clusters.
     pub seconds: f64,
-    /// The mean of the instances' confidence.
+    /// The mean confidence.
     pub confidence: f64,
-    /// How far parts of the data lead to the same clusters.
+    /// The reproducibility of the clusters from parts of the data.
     pub reproducibility: Option<f64>,
     /// Whether the clusters are clearer than chance.
     pub significance: Option<Significance>,
 }
 
-/// Instances whose confidence is added up by one thread at a time.
+/// The number of instances per parallel task.
 const BLOCK: usize = 1 << 14;
 
 impl Summary {
     pub(super) fn of(schema: &Schema, fit: &Fit) -> Self {
         let timings = fit.timings;
-        // Added up in the order of the blocks, whichever thread was first.
+        // Summed in the order of the blocks, so that the result does not depend on the threads.
         let blocks: Vec<f64> = fit.confidence.par_chunks(BLOCK).map(|block| block.iter().sum()).collect();
         Self {
             instances: schema.instances(),

@@ -9,8 +9,9 @@ use crate::Clinical;
 
 /// Columns are broken down by cluster where their adjusted p-value is below this.
 const LEVEL: f64 = 0.05;
-/// Columns that are broken down, at most.
+/// The maximum number of columns that are broken down.
 const BROKEN_DOWN: usize = 15;
+
 pub(crate) fn section(clinical: Clinical<'_>) -> String {
     let mut out = String::new();
     if let Some(survival) = clinical.survival {
@@ -76,7 +77,7 @@ fn table(clinical: Clinical<'_>) -> String {
     out
 }
 
-/// What the values of columns are in each cluster: medians and quartiles, or shares of categories.
+/// The values of columns by cluster: medians and quartiles, or counts and shares of categories.
 fn breakdown(tests: &[&Test]) -> String {
     let clusters = tests.iter().map(|test| clusters(test)).max().unwrap_or(0);
     let mut out = String::from(

@@ -8,16 +8,13 @@ use crate::figures::{Cluster, Figures, Spread};
 const WIDTH: f64 = 920.0;
 const ROW: f64 = 20.0;
 const HEAD: f64 = 44.0;
-/// Clusters that are drawn, at most.
+/// The maximum number of clusters drawn.
 const DRAWN: usize = 60;
 
 pub(crate) fn section(figures: &Figures) -> String {
     let clusters = &figures.clusters;
     let all = clusters.clusters.len();
-    let mut drawn: Vec<&Cluster> = clusters.clusters.iter().collect();
-    drawn.sort_by_key(|cluster| std::cmp::Reverse(cluster.size));
-    drawn.truncate(DRAWN);
-    drawn.sort_unstable_by_key(|cluster| cluster.number);
+    let drawn = clusters.largest(DRAWN);
     let mut out = format!(
         "<p class=lead>Mean confidence {}, mean silhouette {}.</p><figure data-name=clusters><div class=chart>{}</div><figcaption>",
         score(figures.summary.confidence),
@@ -69,7 +66,7 @@ fn draw(clusters: &[&Cluster]) -> String {
     let sizes = Axis::linear((0.0, largest as f64), (64.0, 250.0));
     let confidence = Axis::linear((0.0, 1.0), (350.0, 600.0));
     let lowest = clusters.iter().filter_map(|cluster| cluster.silhouette).map(|s| s.quantiles[0]);
-    // Below zero as far as there is something to see.
+    // The axis extends below zero only as far as the data do.
     let least = (2.0 * lowest.fold(0.0, f64::min)).floor() / 2.0;
     let silhouette = Axis::linear((least, 1.0), (650.0, 900.0));
     let mut out = format!(
@@ -86,8 +83,8 @@ fn draw(clusters: &[&Cluster]) -> String {
         }
     }
     out.push_str("</g>");
-    for (place, cluster) in clusters.iter().enumerate() {
-        let y = HEAD + ROW * place as f64;
+    for (row, cluster) in clusters.iter().enumerate() {
+        let y = HEAD + ROW * row as f64;
         let colour = super::marks::mark(cluster.number).0;
         put!(out, "<text x=54 y=\"{:.1}\" text-anchor=end>{}</text>", y + 14.0, cluster.number);
         put!(

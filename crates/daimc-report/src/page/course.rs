@@ -9,7 +9,7 @@ pub(crate) fn section(figures: &Figures) -> String {
     if course.total.is_empty() {
         return "<p class=empty>No iteration was recorded.</p>".into();
     }
-    // A part that is zero throughout (α = 0) has no place on a logarithmic axis.
+    // A part that is always zero (α = 0) cannot be drawn on a logarithmic axis.
     let parts = course.parts.iter().enumerate();
     let parts = parts.filter(|(_, part)| part.values.iter().any(|&value| value > 0.0));
     let part = |(style, part): (usize, &Term)| {
@@ -38,7 +38,7 @@ fn line(course: &Course, legend: &str, name: &str, style: usize, values: &[f64])
     let point = |(&iteration, &value): (&usize, &f64)| {
         Point::new(iteration as f64, value, format!("iteration {iteration}: {name} {}", number(value)))
     };
-    // Three that differ in colour and in dashes.
+    // Three styles that differ in colour and dash pattern.
     let style = [0, 14, 6][style % 3];
     Line::new(legend, style, course.iterations.iter().zip(values).map(point).collect())
 }

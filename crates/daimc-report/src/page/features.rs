@@ -6,7 +6,7 @@ use super::table::{Cell, Table};
 use super::text::{LONGEST, escape, name, number, percent, put, shorten};
 use crate::figures::{Features, Figures, Leader, ViewFeatures};
 
-/// Rows of the table, at most.
+/// The maximum number of rows of the table.
 const ROWS: usize = 1000;
 
 pub(crate) fn section(figures: &Figures) -> String {
@@ -23,8 +23,8 @@ pub(crate) fn section(figures: &Figures) -> String {
     out.push_str(
         "</select></label><label>Cluster <select id=feature-cluster><option value=-1>all clusters</option>",
     );
-    for (place, cluster) in features.clusters.iter().enumerate() {
-        put!(out, "<option value={place}>cluster {cluster}</option>");
+    for (index, cluster) in features.clusters.iter().enumerate() {
+        put!(out, "<option value={index}>cluster {cluster}</option>");
     }
     out.push_str(
         "</select></label></div><div class=pair><figure data-name=features><h3>Largest weights</h3><div class=chart id=feature-bars></div><figcaption>",
@@ -55,7 +55,7 @@ pub(crate) fn section(figures: &Figures) -> String {
     out + &super::values::heat_maps(figures)
 }
 
-/// How many features lead a cluster, in words.
+/// The number of features that lead a cluster, in words.
 fn leading(features: &Features) -> String {
     let counts = features.views.iter().map(|view| view.leading);
     match (counts.clone().min(), counts.max()) {
@@ -66,12 +66,12 @@ fn leading(features: &Features) -> String {
     }
 }
 
-/// What the script draws: names once per view, weights with three digits.
+/// The data of the script: names once per view, weights with three digits.
 pub(crate) fn data(features: &Features) -> Value {
     let pairs = |list: &Vec<(usize, f64)>| -> Vec<(usize, f64)> {
-        list.iter().map(|&(place, value)| (place, three_digits(value))).collect()
+        list.iter().map(|&(index, value)| (index, three_digits(value))).collect()
     };
-    // With their stability in per cent where it is known.
+    // With their stability in per cent, if there were several runs.
     let leaders = |list: &Vec<Leader>| -> Vec<Value> {
         let of = |leader: &Leader| match leader.stability {
             Some(share) => json!([leader.place, three_digits(leader.weight), (100.0 * share).round() as i64]),
@@ -108,11 +108,11 @@ pub(crate) fn table(figures: &Figures) -> String {
     let mut table = Table::new("features-table", "Features", &columns);
     let per_view = (ROWS / features.views.len().max(1)).max(1);
     for view in &features.views {
-        for (rank, &(place, relevance)) in view.overall.iter().take(per_view).enumerate() {
-            let strongest = strongest(features, view, place);
+        for (rank, &(index, relevance)) in view.overall.iter().take(per_view).enumerate() {
+            let strongest = strongest(features, view, index);
             let mut cells = vec![
                 Cell::Text(view.name.clone()),
-                Cell::Text(view.names[place].clone()),
+                Cell::Text(view.names[index].clone()),
                 Cell::Number(relevance, number(relevance)),
                 Cell::Number((rank + 1) as f64, (rank + 1).to_string()),
                 strongest
@@ -128,10 +128,10 @@ pub(crate) fn table(figures: &Figures) -> String {
     table.finish(&format!("the {} most relevant of each view", per_view.min(features.top)))
 }
 
-/// The cluster for which a feature has its largest weight, if it is among the features listed for any.
-fn strongest(features: &Features, view: &ViewFeatures, place: usize) -> Option<(usize, Leader)> {
+/// The cluster for which a feature has its largest weight, if it is listed for any cluster.
+fn strongest(features: &Features, view: &ViewFeatures, index: usize) -> Option<(usize, Leader)> {
     let lists = features.clusters.iter().zip(&view.by_cluster);
     let found = lists
-        .filter_map(|(&cluster, list)| Some((cluster, *list.iter().find(|leader| leader.place == place)?)));
+        .filter_map(|(&cluster, list)| Some((cluster, *list.iter().find(|leader| leader.place == index)?)));
     found.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight))
 }

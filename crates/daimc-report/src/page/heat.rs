@@ -1,18 +1,20 @@
-//! Tables whose cells are coloured by their value: contributions and errors per view and cluster, and clusters beside
-//! classes.
+//! Heat tables: contributions and errors by view and cluster, and the confusion matrix of clusters and classes.
 
 use super::text::{count, counted, escape, middle, name, percent, put, signed};
 use crate::figures::{Agreement, Contribution, Figures, ViewError};
 
-/// Clusters and views that are drawn, at most.
+/// The maximum numbers of clusters and views drawn.
 const CLUSTERS: usize = 100;
 const VIEWS: usize = 60;
 const LETTERS: usize = 16;
 
 pub(crate) fn contributions(figures: &Figures) -> String {
     if figures.summary.views == 1 || figures.summary.clusters == 1 {
-        let what =
-            if figures.summary.views == 1 { "view, which decides alone" } else { "cluster, and no rival" };
+        let what = if figures.summary.views == 1 {
+            "view, so all evidence comes from it"
+        } else {
+            "cluster, so there is no other to compare it with"
+        };
         return format!("<p class=empty>There is one {what}.</p>");
     }
     let views = &figures.evidence.views;
@@ -76,41 +78,37 @@ pub(crate) fn reconstruction(figures: &Figures) -> String {
     out
 }
 
-/// The variance that the model explains in each view, as far as these are named.
+/// The variance explained in each view, for the first views.
 fn explained(views: &[ViewError]) -> String {
     const NAMED: usize = 20;
     let of = |view: &ViewError| {
         Some(format!("{} {}", name(&super::text::shorten(&view.name, 40)), percent(view.explained?.max(0.0))))
     };
-    let told: Vec<String> = views.iter().take(NAMED).filter_map(of).collect();
-    if told.is_empty() {
+    let explained: Vec<String> = views.iter().take(NAMED).filter_map(of).collect();
+    if explained.is_empty() {
         return String::new();
     }
     format!(
         "<p class=lead>Variance explained, about the mean of each feature: {}{}.</p>",
-        told.join(", "),
+        explained.join(", "),
         if views.len() > NAMED { ", …" } else { "" }
     )
 }
 
-/// A table with a row for all instances and for each cluster, as far as they are drawn, and a column for each view; `cell`
-/// is told the view and the cluster, or none for all.
+/// A table with a row for all instances, a row for each of the largest clusters, and a column for each view. `cell` receives the
+/// view and the cluster, or `None` for all instances.
 fn by_view(
     figures: &Figures,
     (id, label): (&str, &str),
     names: &[&str],
     cell: impl Fn(&mut String, usize, Option<usize>),
 ) -> String {
-    let mut clusters: Vec<usize> = (0..figures.clusters.clusters.len()).collect();
-    clusters.sort_by_key(|&cluster| std::cmp::Reverse(figures.clusters.clusters[cluster].size));
-    clusters.truncate(CLUSTERS);
-    clusters.sort_unstable();
     let mut out = format!("<figure data-name={id}>");
     head(&mut out, id, label, names);
     out.push_str("</tr></thead><tbody><tr class=all><th scope=row>all</th>");
     (0..names.len()).for_each(|view| cell(&mut out, view, None));
     out.push_str("</tr>");
-    for cluster in clusters {
+    for cluster in figures.clusters.largest(CLUSTERS).into_iter().map(|cluster| cluster.number) {
         put!(out, "<tr><th scope=row>{cluster}</th>");
         (0..names.len()).for_each(|view| cell(&mut out, view, Some(cluster)));
         out.push_str("</tr>");
@@ -118,7 +116,7 @@ fn by_view(
     out
 }
 
-/// Says what [`by_view`] does not show, and ends the note.
+/// States the clusters and views that [`by_view`] omits, and closes the caption.
 fn left_out(out: &mut String, figures: &Figures, views: usize) {
     if figures.clusters.clusters.len() > CLUSTERS {
         put!(out, " The {CLUSTERS} largest of {} clusters are shown.", figures.clusters.clusters.len());
@@ -171,7 +169,7 @@ pub(crate) fn confusion(agreement: &Agreement, instances: usize) -> String {
     out
 }
 
-/// The head of a heat table. Names that would make it wider than the page stand upright.
+/// The head of a heat table. Names are rotated if the table would be wider than the page.
 fn head(out: &mut String, id: &str, label: &str, names: &[&str]) {
     const PAGE: usize = 1050;
     const MANY: usize = 25;
@@ -193,17 +191,17 @@ fn head(out: &mut String, id: &str, label: &str, names: &[&str]) {
     }
 }
 
-/// What a cell is beside its amount.
+/// The style of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tone {
     Plain,
     /// Framed.
     Matched,
-    /// In the colour of what is below zero.
+    /// In the colour of negative values.
     Against,
 }
 
-/// A cell whose colour says how large its share is. Strong colours get letters of the page's ground.
+/// A cell coloured by its share. On strong colours, text has the colour of the page's background.
 fn heat(out: &mut String, share: f64, text: &str, tone: Tone, attributes: &str) {
     let share = share.clamp(0.0, 1.0);
     let class = match (tone, share > 0.55) {

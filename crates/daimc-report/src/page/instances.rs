@@ -1,4 +1,4 @@
-//! Single instances, found by their ID.
+//! Single instances, looked up by ID.
 
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ pub(crate) fn section(figures: &Figures) -> String {
     out
 }
 
-/// What the script tells of single instances.
+/// The data of the script about single instances.
 pub(crate) fn data(figures: &Figures) -> Value {
     let instances = &figures.instances;
     let percent = |value: &f64| (100.0 * value).round() as i64;
-    // −128: not seen.
+    // −128: missing from the view.
     let contributions = instances.contributions.iter().flatten();
     let contributions = contributions.map(|share| share.map_or(-128_i8, |share| percent(&share) as i8) as u8);
     json!({

@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 use super::marks::{LEVELS, MARKS, level, mark, swatch};
 use super::text::{base64, count, escape, name, percent, put, shorten};
 use crate::figures::{Figures, Instances, Map, Projection};
+use crate::numbers::extent;
 
 const WIDTH: f64 = 760.0;
-/// The map is as high as the layout asks for, within reason.
+/// The minimum and maximum height of the map.
 const HEIGHT: (f64, f64) = (380.0, 600.0);
 const MARGIN: f64 = 26.0;
-/// Clusters whose numbers are written into the map, at most.
+/// The maximum number of clusters whose numbers are written into the map.
 const NAMED: usize = 40;
-/// From the middle of a number to its baseline.
+/// Distance from the middle of a number to its baseline.
 const BASELINE: f64 = 6.0;
 
 pub(crate) fn section(figures: &Figures) -> String {
@@ -46,13 +47,12 @@ pub(crate) fn section(figures: &Figures) -> String {
     out
 }
 
-/// What the script needs to recolour the map, to show it in the plane of V and to say what is under the pointer. Coordinates are
-/// tenths of a pixel.
+/// The data of the script for colours, tooltips and the positions in the plane of V. Coordinates are in tenths of a pixel.
 pub(crate) fn data(figures: &Figures) -> Value {
     let map = &figures.map;
     let frame = Frame::of(&map.plane, Frame::fitted(&map.layout).height);
     let tenths = |point: &[f64; 2]| {
-        let (x, y) = frame.place(*point);
+        let (x, y) = frame.pixels(*point);
         [x, y].map(|pixels| ((10.0 * pixels).round() as u16).to_le_bytes())
     };
     let names = names(&map.plane, &frame).into_iter().map(|(_, (x, y))| [x.round(), (y + BASELINE).round()]);
@@ -63,16 +63,16 @@ pub(crate) fn data(figures: &Figures) -> Value {
     })
 }
 
-/// How places become pixels: one scale for both axes, so that distances on the screen are those of the projection.
+/// The mapping from coordinates to pixels, with the same scale for both axes, so that distances are preserved.
 struct Frame {
     scale: f64,
-    /// What is shown in the middle.
+    /// The coordinates at the middle of the map.
     middle: [f64; 2],
     height: f64,
 }
 
 impl Frame {
-    /// As high as the projection asks for, within reason.
+    /// A frame whose height follows from the projection, within [`HEIGHT`].
     fn fitted(projection: &Projection) -> Self {
         let own = Self::of(projection, HEIGHT.1);
         let (bottom, top) = bounds(projection, 1);
@@ -82,30 +82,29 @@ impl Frame {
 
     fn of(projection: &Projection, height: f64) -> Self {
         let ((left, right), (bottom, top)) = (bounds(projection, 0), bounds(projection, 1));
-        let room = |low: f64, high: f64, pixels: f64| (pixels - 2.0 * MARGIN) / (high - low).max(1e-12);
-        let scale = room(left, right, WIDTH).min(room(bottom, top, height));
+        let fit = |low: f64, high: f64, pixels: f64| (pixels - 2.0 * MARGIN) / (high - low).max(1e-12);
+        let scale = fit(left, right, WIDTH).min(fit(bottom, top, height));
         Self { scale, middle: [f64::midpoint(left, right), f64::midpoint(bottom, top)], height }
     }
 
-    fn place(&self, [x, y]: [f64; 2]) -> (f64, f64) {
+    fn pixels(&self, [x, y]: [f64; 2]) -> (f64, f64) {
         let x = WIDTH / 2.0 + self.scale * (x - self.middle[0]);
         (x, self.height / 2.0 - self.scale * (y - self.middle[1]))
     }
 }
 
-/// The least and the largest coordinate along an axis.
+/// The smallest and the largest coordinate along an axis.
 fn bounds(projection: &Projection, axis: usize) -> (f64, f64) {
-    let values = projection.points.iter().map(|point| point[axis]);
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+    extent(projection.points.iter().map(|point| point[axis]))
 }
 
-/// Where the numbers of the clusters stand, if they are not too many.
+/// The positions of the numbers of the clusters, unless there are too many clusters.
 fn names(projection: &Projection, frame: &Frame) -> Vec<(usize, (f64, f64))> {
     if projection.centres.len() > NAMED {
         return Vec::new();
     }
     let centres = projection.centres.iter().enumerate();
-    apart(centres.filter_map(|(cluster, centre)| Some((cluster, frame.place((*centre)?)))).collect())
+    apart(centres.filter_map(|(cluster, centre)| Some((cluster, frame.pixels((*centre)?)))).collect())
 }
 
 fn draw(map: &Map) -> String {
@@ -117,7 +116,7 @@ fn draw(map: &Map) -> String {
         count(map.layout.points.len())
     );
     for (point, &cluster) in map.layout.points.iter().zip(&map.clusters) {
-        let ((x, y), (colour, shape)) = (frame.place(*point), mark(cluster));
+        let ((x, y), (colour, shape)) = (frame.pixels(*point), mark(cluster));
         put!(out, "<use href=\"#m{shape}\" x=\"{x:.1}\" y=\"{y:.1}\" class=k{colour} />");
     }
     out.push_str("</g><g class=names aria-hidden=true>");
@@ -139,21 +138,21 @@ fn draw(map: &Map) -> String {
     out
 }
 
-/// Moves names that would cover one another apart, as little as it takes.
+/// Moves overlapping names apart.
 fn apart(mut names: Vec<(usize, (f64, f64))>) -> Vec<(usize, (f64, f64))> {
-    const ROOM: f64 = 28.0;
+    const DISTANCE: f64 = 28.0;
     for _ in 0..20 {
         for i in 0..names.len() {
             for j in 0..i {
                 let ((ax, ay), (bx, by)) = (names[i].1, names[j].1);
                 let distance = (ax - bx).hypot(ay - by);
-                if distance >= ROOM {
+                if distance >= DISTANCE {
                     continue;
                 }
-                // Two in the same place part sideways.
+                // Names at the same position are moved sideways.
                 let (dx, dy) =
                     if distance > 0.1 { ((ax - bx) / distance, (ay - by) / distance) } else { (1.0, 0.0) };
-                let push = (ROOM - distance) / 2.0;
+                let push = (DISTANCE - distance) / 2.0;
                 names[i].1 = (ax + push * dx, ay + push * dy);
                 names[j].1 = (bx - push * dx, by - push * dy);
             }
@@ -164,7 +163,7 @@ fn apart(mut names: Vec<(usize, (f64, f64))>) -> Vec<(usize, (f64, f64))> {
 
 fn clusters(figures: &Figures) -> String {
     let mut out =
-        String::from("<p class=legend-title>Clusters <small>press to pick out</small></p><div class=keys>");
+        String::from("<p class=legend-title>Clusters <small>click to highlight</small></p><div class=keys>");
     for cluster in &figures.clusters.clusters {
         put!(
             out,
@@ -180,7 +179,7 @@ fn clusters(figures: &Figures) -> String {
 
 fn classes(map: &Instances) -> String {
     let mut out = String::from(
-        "<p class=legend-title>True classes <small>press to pick out</small></p><div class=keys>",
+        "<p class=legend-title>True classes <small>click to highlight</small></p><div class=keys>",
     );
     for (number, class) in map.class_names.iter().enumerate() {
         put!(

@@ -1,4 +1,4 @@
-//! What was done, as a paragraph for the methods section of a paper.
+//! A description of the fit for the methods section of a paper.
 
 use daimc::{Decision, Fit, Neighbours, Outcome};
 
@@ -7,7 +7,7 @@ use crate::figures::Figures;
 
 const REFERENCE: &str = "Hu, M. and Chen, S. (2018). Doubly aligned incomplete multi-view clustering. In Proceedings of the \
                          Twenty-Seventh International Joint Conference on Artificial Intelligence (IJCAI-18), pp. 2262–2268.";
-/// Views that are named one by one, at most.
+/// The maximum number of views that are named.
 const NAMED: usize = 12;
 
 pub(crate) fn section(figures: &Figures, fit: &Fit) -> String {
@@ -110,7 +110,7 @@ fn paragraph(figures: &Figures, fit: &Fit) -> String {
     out.trim_end().to_owned()
 }
 
-/// How the views were scaled, those that were scaled alike together.
+/// The scalings, each with its views.
 fn scaling(fit: &Fit) -> String {
     let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
     for view in &fit.model.views {

@@ -1,11 +1,11 @@
-//! What is missing where: the tile map and the combinations of views.
+//! Presence of instances in views: the tile map and the combinations of views.
 
 use super::table::{Cell, Table};
 use super::text::{count, counted, escape, middle, name, percent, put, shorten};
 use crate::figures::{Combination, Figures, Presence};
 
 const WIDTH: usize = 920;
-/// Views that are drawn, and combinations.
+/// The maximum numbers of views and of combinations drawn.
 const VIEWS: usize = 60;
 const COMBINATIONS: usize = 30;
 const LETTERS: usize = 20;
@@ -14,7 +14,7 @@ pub(crate) fn section(figures: &Figures) -> String {
     instances(figures) + &cells(figures)
 }
 
-/// Cells that are missing inside rows, in a line and a table; nothing if there are none.
+/// A sentence and a table about missing cells; empty if there are none.
 fn cells(figures: &Figures) -> String {
     if figures.cells.is_empty() {
         return String::new();
@@ -54,7 +54,7 @@ fn cells(figures: &Figures) -> String {
     )
 }
 
-/// Instances that are missing in views.
+/// Charts of the instances missing from views.
 fn instances(figures: &Figures) -> String {
     let (presence, instances) = (&figures.presence, figures.summary.instances);
     if presence.views.len() == 1 {
@@ -121,15 +121,15 @@ fn instances(figures: &Figures) -> String {
     out
 }
 
-/// Room for the names of the views.
-fn room(presence: &Presence, drawn: usize) -> usize {
+/// The width of the names of the views.
+fn names_width(presence: &Presence, drawn: usize) -> usize {
     let letters = presence.views.iter().take(drawn).map(|view| view.name.chars().count().min(LETTERS));
     24 + 8 * letters.max().unwrap_or(0)
 }
 
 /// Names and numbers of the views, to the left of a chart.
 fn labels(out: &mut String, presence: &Presence, drawn: usize, top: usize, height: usize) {
-    let left = room(presence, drawn);
+    let left = names_width(presence, drawn);
     for (number, view) in presence.views.iter().take(drawn).enumerate() {
         let y = top + number * height + height / 2 + 4;
         put!(
@@ -144,7 +144,7 @@ fn labels(out: &mut String, presence: &Presence, drawn: usize, top: usize, heigh
 }
 
 fn tiles(presence: &Presence, instances: usize, drawn: usize) -> String {
-    let (height, left, right) = (18, room(presence, drawn), 62);
+    let (height, left, right) = (18, names_width(presence, drawn), 62);
     let full = drawn * height + 4;
     let mut out = format!(
         "<svg id=tiles viewBox=\"0 0 {WIDTH} {full}\" role=img aria-label=\"Which instances are present in each of {}\">",
@@ -160,7 +160,7 @@ fn tiles(presence: &Presence, instances: usize, drawn: usize) -> String {
             WIDTH - left - right,
             height - 3
         );
-        // Equal neighbours are one tile.
+        // Adjacent tiles of equal shade are merged.
         let steps: Vec<u32> = row.iter().map(|share| (share * 20.0).round() as u32).collect();
         let mut start = 0;
         for run in steps.chunk_by(|a, b| a == b) {
@@ -184,7 +184,7 @@ fn tiles(presence: &Presence, instances: usize, drawn: usize) -> String {
 }
 
 fn upset(presence: &Presence, drawn: usize) -> String {
-    let (bars, row, left) = (150, 18, room(presence, drawn));
+    let (bars, row, left) = (150, 18, names_width(presence, drawn));
     let shown = &presence.combinations[..presence.combinations.len().min(COMBINATIONS)];
     let listed: usize = presence.combinations[shown.len()..].iter().map(|c| c.instances).sum();
     let rest = listed + presence.rest.1;
@@ -206,7 +206,7 @@ fn upset(presence: &Presence, drawn: usize) -> String {
     }
     labels(&mut out, presence, drawn, matrix, row);
     let bar = |out: &mut String, column: usize, instances: usize, class: &str, title: &str| {
-        // The rest may be more than any bar has room for.
+        // The bar of the rest is cut off at the height of the tallest bar.
         let tall = ((instances as f64 / most as f64).min(1.0) * (bars as f64 - 6.0)).max(1.0);
         let x = left + column * width;
         put!(

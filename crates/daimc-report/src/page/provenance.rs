@@ -1,11 +1,11 @@
-//! Where the result comes from.
+//! Provenance of the result.
 
 use daimc::{Decision, Fit};
 use serde_json::Value;
 
 use super::text::{escape, name, put, shorten};
 
-/// The longest document that is shown in full.
+/// The maximum length of a JSON document that is shown in full.
 const LONGEST: usize = 200_000;
 
 pub(crate) fn section(fit: &Fit, provenance: Option<&Value>) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn section(fit: &Fit, provenance: Option<&Value>) -> String {
     out
 }
 
-/// What the fit chose by itself, and why.
+/// The automatic choices of the fit, with their reasons.
 pub(crate) fn choices(fit: &Fit) -> String {
     let mut out = String::from("<h3>Scaling of the views</h3><dl class=facts>");
     for view in fit.model.views.iter().take(100) {
@@ -40,7 +40,7 @@ pub(crate) fn choices(fit: &Fit) -> String {
     out
 }
 
-/// Whatever can be said in a line.
+/// The entries of the provenance that fit on a line.
 fn facts(out: &mut String, provenance: &Value) {
     let Value::Object(entries) = provenance else { return };
     out.push_str("<dl class=facts>");

@@ -58,7 +58,7 @@ fn draw(figures: &Figures) -> String {
     for cluster in filled {
         let (start, values) = (x, &cluster.silhouettes);
         let mut path = format!("M{x:.2} {zero:.1}");
-        // Bars that are equally long, to the pixel, are one.
+        // Adjacent bars of the same height in pixels are merged.
         for run in values.chunk_by(|a, b| y.at(*a).round() == y.at(*b).round()) {
             x += step * run.len() as f64;
             put!(path, "V{:.1}H{x:.2}", y.at(run[0]));

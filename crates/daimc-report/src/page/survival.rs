@@ -6,9 +6,9 @@ use super::axis::{Axis, tick};
 use super::marks::{mark, swatch};
 use super::text::{count, number, p_value, put};
 
-/// Clusters whose numbers at risk have room below the curves.
+/// The maximum number of clusters whose numbers at risk are listed.
 const LISTED: usize = 12;
-/// Clusters whose intervals can be told apart.
+/// The maximum number of clusters whose confidence bands are drawn.
 const BANDS: usize = 3;
 
 const WIDTH: f64 = 760.0;
@@ -18,10 +18,10 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 12.0;
 const LINE: f64 = 17.0;
 
-/// Curves of clusters that have any follow-up, by cluster.
+/// The curves of the clusters with follow-up data, with the numbers of the clusters.
 type Known<'a> = Vec<(usize, &'a Curve)>;
 
-/// The curves, with the numbers at risk below them where there is room.
+/// The curves, and the numbers at risk below them unless there are too many clusters.
 pub(crate) fn figure(survival: &Survival) -> String {
     let known: Known<'_> =
         survival.curves.iter().enumerate().filter(|(_, curve)| curve.instances > 0).collect();
@@ -95,7 +95,7 @@ fn frame(out: &mut String, x: Axis, y: Axis) {
     );
 }
 
-/// A line for each cluster: how many are still observed at each tick of the axis.
+/// A line for each cluster with the number at risk at each tick of the axis.
 fn at_risk(out: &mut String, known: &Known<'_>, x: Axis, top: f64) {
     put!(out, "<g class=grid><text x=\"{:.1}\" y=\"{top:.1}\" text-anchor=middle>at risk</text>", x.at(0.0));
     for (row, (cluster, curve)) in known.iter().enumerate() {
@@ -128,7 +128,7 @@ fn draw(out: &mut String, cluster: usize, curve: &Curve, x: Axis, y: Axis, band:
         path
     };
     if band && !curve.steps.is_empty() {
-        // Forth along the upper ends, back along the lower ones.
+        // The outline follows the upper ends, then the lower ends backwards.
         let mut path = format!("M{}", steps(|step| step.upper));
         let mut level = curve.steps.len();
         while level > 0 {

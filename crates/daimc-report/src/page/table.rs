@@ -1,4 +1,4 @@
-//! Tables that can be sorted and taken away.
+//! Tables that can be sorted and downloaded.
 
 use super::text::{counted, escape, name, put};
 
@@ -15,7 +15,7 @@ struct Column {
     numeric: bool,
 }
 
-/// A cell: what is read, and what is sorted by and downloaded.
+/// A cell. A number has a value, for sorting and download, and a text.
 pub(crate) enum Cell {
     Text(String),
     Number(f64, String),
@@ -23,7 +23,7 @@ pub(crate) enum Cell {
 }
 
 impl Table {
-    /// A table with these columns; `true` says that a column holds numbers.
+    /// Creates a table with these columns; `true` marks a numeric column.
     pub fn new(id: &'static str, title: &'static str, columns: &[(&'static str, bool)]) -> Self {
         let columns = columns.iter().map(|&(name, numeric)| Column { name, numeric }).collect();
         Self { id, title, columns, rows: Vec::new() }
@@ -44,7 +44,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table with its heading, its button and `note`, which says what it leaves out.
+    /// Renders the table with its heading, its download button and a note, for example about omitted rows.
     pub fn finish(self, note: &str) -> String {
         let Self { id, title, columns, rows } = self;
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The heat map of the features that lead the clusters, and the frame in which the script draws how a feature is distributed.
+//! The heat map of the leading features of the clusters, and the data from which the script draws distributions.
 
 use serde_json::{Value, json};
 
@@ -7,16 +7,16 @@ use super::text::{base64, count, escape, middle, name, put};
 use crate::figures::{Figures, Values, ViewFeatures, ViewValues};
 
 const WIDTH: f64 = 920.0;
-/// Height of a row; letters of 12 pixels need as much.
+/// Height of a row of 12-pixel text.
 const ROW: f64 = 15.0;
 const TOP: f64 = 40.0;
 const RIGHT: f64 = 12.0;
 const LETTERS: usize = 22;
 const KEYS: f64 = 48.0;
-/// Standard deviations at which colours end.
+/// The z-score at which the colour scale ends.
 pub(crate) const END: f64 = 2.5;
 
-/// The heat maps, of which the script shows the one of the view that is chosen.
+/// The heat maps of all views; the script shows that of the selected view.
 pub(crate) fn heat_maps(figures: &Figures) -> String {
     let values = &figures.values;
     let mut out =
@@ -32,7 +32,7 @@ pub(crate) fn heat_maps(figures: &Figures) -> String {
         out.push_str("</div>");
     }
     out.push_str(
-        "<figcaption>Rows are the features with the largest weights for each cluster (shown by the mark beside the name), columns are instances, \
+        "<figcaption>Rows are the features with the largest weights for each cluster (shown by the mark next to the name), columns are instances, \
          cluster after cluster; within a cluster, instances are ordered by confidence, highest first; those missing from the view come \
          last. Colours are z-scores over the instances drawn",
     );
@@ -52,7 +52,7 @@ pub(crate) fn heat_maps(figures: &Figures) -> String {
     out
 }
 
-/// The columns of a view: cluster after cluster, those that it shows before those that it does not.
+/// The order of the columns of a view: by cluster and, within a cluster, present instances before missing ones.
 fn order(values: &Values, view: &ViewValues) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.instances.len()).collect();
     order.sort_by_key(|&column| (values.clusters[column], !view.shown[column]));
@@ -87,7 +87,7 @@ fn draw(values: &Values, view: &ViewValues, known: &ViewFeatures, number: usize)
             TOP - 14.0,
             (width - 0.6).max(0.3)
         );
-        // Numbers that would run into the one before are left out.
+        // A number that would overlap the previous one is omitted.
         let (middle, half) = (x + width / 2.0, 4.0 * cluster.to_string().len() as f64);
         if middle - half > end {
             put!(out, "<text x=\"{middle:.1}\" y=18 text-anchor=middle>{cluster}</text>");
@@ -109,8 +109,8 @@ fn draw(values: &Values, view: &ViewValues, known: &ViewFeatures, number: usize)
         out,
         "<image data-heat={number} x=\"{left:.1}\" y={TOP} width=\"{wide:.1}\" height={tall} preserveAspectRatio=none />{bands}<path class=unseen d=\"{hatched}\"/>"
     );
-    for (place, &(feature, cluster)) in view.rows.iter().enumerate() {
-        let y = TOP + ROW * place as f64;
+    for (row, &(feature, cluster)) in view.rows.iter().enumerate() {
+        let y = TOP + ROW * row as f64;
         let full = &known.names[feature];
         put!(
             out,
@@ -131,7 +131,7 @@ fn draw(values: &Values, view: &ViewValues, known: &ViewFeatures, number: usize)
     out
 }
 
-/// What the colours mean.
+/// The legend of the colours.
 fn keys(out: &mut String, left: f64, y: f64, number: usize) {
     put!(
         out,
@@ -148,10 +148,9 @@ fn keys(out: &mut String, left: f64, y: f64, number: usize) {
     put!(out, "<text class=quiet x=\"{:.1}\" y={y}>missing from this view</text>", next + 144.0);
 }
 
-/// What the script draws from.
+/// The data of the script.
 pub(crate) fn data(figures: &Figures) -> Value {
     let values = &figures.values;
-    let places = |numbers: &[usize]| figures.instances.places(numbers);
     let view = |view: &ViewValues| {
         let codes = view.features.iter().flat_map(|own| own.codes.iter().flat_map(|code| code.to_le_bytes()));
         let digits = |value: f64| -> f64 { format!("{value:.5e}").parse().unwrap_or(value) };
@@ -165,8 +164,8 @@ pub(crate) fn data(figures: &Figures) -> Value {
             "codes": base64(codes),
         })
     };
-    // Those of whom the page knows the ID have one here.
-    let known = places(&values.instances);
+    // IDs are available only if the page contains all of these instances.
+    let known = figures.instances.indices(&values.instances);
     let known = (known.len() == values.instances.len()).then_some(known);
     json!({ "instance": known, "cluster": values.clusters, "views": values.views.iter().map(view).collect::<Vec<_>>() })
 }

@@ -1,11 +1,11 @@
-//! What is to be thought of the clusters, in a sentence.
+//! The verdict on the clusters, in a sentence.
 
 use daimc::Fit;
 
 use super::text::{counted, percent, put, score, sigmas};
 use crate::figures::Figures;
 
-/// Reproducibility from which clusters are said to be found again, mostly, or partly.
+/// The grades of reproducibility with their minimum values.
 const GRADES: [(f64, &str); 3] =
     [(0.9, "reproducible"), (0.75, "mostly reproducible"), (0.6, "partly reproducible")];
 

@@ -1,4 +1,4 @@
-//! Chromium, driven through the `DevTools` protocol over a pair of pipes: no port, no library.
+//! Chromium, driven through the `DevTools` protocol over a pair of pipes, without a port or a library.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The browser and the one page that it shows.
+/// The browser and its only page.
 pub struct Chromium {
     process: Child,
     requests: ChildStdin,
     messages: Receiver<Value>,
     session: Option<String>,
     last: u64,
-    /// Everything that happened so far, as (method, parameters).
+    /// All events so far, as (method, parameters).
     pub events: Vec<(String, Value)>,
-    /// A folder of its own, for its profile and for downloads.
+    /// The folder for its profile and for downloads.
     pub folder: PathBuf,
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program, where there is one.
+/// The browser's executable, if one is installed.
 pub fn find() -> Option<PathBuf> {
-    if let Some(given) = std::env::var_os("CHROMIUM").filter(|given| !given.is_empty()) {
-        return Some(given.into());
+    if let Some(path) = std::env::var_os("CHROMIUM").filter(|path| !path.is_empty()) {
+        return Some(path.into());
     }
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -42,7 +42,7 @@ impl Chromium {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("daimc-report-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        // The browser reads from descriptor 3 and writes to 4; the shell puts our pipes there.
+        // The browser reads from file descriptor 3 and writes to 4; the shell redirects our pipes.
         let mut process = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh"])
             .arg(program)
@@ -111,14 +111,14 @@ impl Chromium {
         message
     }
 
-    /// Shows a file, under a colour scheme (or on paper) and in a window of some width.
+    /// Opens a file with a colour scheme ("light", "dark" or "print") in a window of some width.
     pub fn open(&mut self, file: &Path, scheme: &str, width: u32) {
         let media = if scheme == "print" { "print" } else { "" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", &json!({ "media": media, "features": features }));
         let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
-        // Paper has no scroll bars.
+        // Print has no scroll bars.
         self.call("Emulation.setScrollbarsHidden", &json!({ "hidden": scheme == "print" }));
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
@@ -127,7 +127,7 @@ impl Chromium {
         }
     }
 
-    /// The value of an expression in the page.
+    /// Evaluates an expression in the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut answer = self.call("Runtime.evaluate", &parameters);
@@ -140,17 +140,17 @@ impl Chromium {
         self.call("Input.dispatchMouseEvent", &json!({ "type": "mouseMoved", "x": x, "y": y }));
     }
 
-    /// Clicks in the middle of the element that a selector finds.
+    /// Clicks the middle of the element that a selector matches.
     pub fn click(&mut self, selector: &str) {
-        let place = self.evaluate(&format!(
+        let at = self.evaluate(&format!(
             "(() => {{ const e = document.querySelector({}); e.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
              const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()",
             json!(selector)
         ));
-        self.press_at(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+        self.press_at(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
     }
 
-    /// Clicks somewhere.
+    /// Clicks at a position.
     pub fn press_at(&mut self, x: f64, y: f64) {
         for kind in ["mousePressed", "mouseReleased"] {
             let button = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
@@ -170,7 +170,7 @@ impl Chromium {
     pub fn downloaded(&mut self, name: &str) -> String {
         let (file, start) = (self.folder.join(name), Instant::now());
         loop {
-            // Answers keep the browser's messages flowing.
+            // A call processes the browser's pending messages.
             self.evaluate("1");
             match std::fs::read_to_string(&file) {
                 Ok(text) if text.ends_with('\n') => return text,
@@ -180,7 +180,7 @@ impl Chromium {
         }
     }
 
-    /// Waits for a picture to be downloaded and returns its size.
+    /// Waits for an image to be downloaded and returns its size.
     pub fn downloaded_picture(&mut self, name: &str) -> (u32, u32) {
         let (file, start) = (self.folder.join(name), Instant::now());
         loop {
@@ -197,8 +197,8 @@ impl Chromium {
         }
     }
 
-    /// Messages of the page that tell of something wrong.
-    pub fn complaints(&self) -> Vec<String> {
+    /// Error messages and exceptions of the page.
+    pub fn errors(&self) -> Vec<String> {
         let wrong = |(method, parameters): &(String, Value)| match method.as_str() {
             "Runtime.exceptionThrown" => Some(parameters.to_string()),
             "Runtime.consoleAPICalled" if parameters["type"] == "error" => Some(parameters.to_string()),
@@ -208,7 +208,7 @@ impl Chromium {
         self.events.iter().filter_map(wrong).collect()
     }
 
-    /// Addresses that the page asked for.
+    /// URLs that the page requested.
     pub fn requested(&self) -> Vec<String> {
         let requests = self.events.iter().filter(|(method, _)| method == "Network.requestWillBeSent");
         requests.map(|(_, parameters)| parameters["request"]["url"].as_str().unwrap().into()).collect()

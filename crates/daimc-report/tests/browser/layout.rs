@@ -1,4 +1,4 @@
-//! Whether the page can be read: at the widths of a telephone, a laptop and a large screen, in light and dark, and on paper.
+//! Legibility of the page at the widths of a phone, a laptop and a large screen, in light and dark mode, and in print.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Neighbours, Preset, View, Views, simulate};
@@ -6,7 +6,7 @@ use daimc_report::Report;
 
 use crate::chromium::{self, Chromium};
 
-/// What is wrong with the texts of the figures, and of the page as a whole.
+/// Finds text that is too small, cut off or overlapping, and a page that is too wide.
 const CHECK: &str = r"(() => {
   const wrong = [];
   const root = document.documentElement;
@@ -40,7 +40,7 @@ const CHECK: &str = r"(() => {
   return [...new Set(wrong)].slice(0, 12);
 })()";
 
-/// A page about so many clusters and views; names are as long as is said.
+/// A page about `clusters` clusters and `views` views with names of `letters` letters.
 fn page(clusters: usize, views: usize, letters: usize) -> String {
     let n = 30 * clusters.max(8);
     let data = Synthetic::new(n, clusters).noise(0.8).seed(5);
@@ -65,7 +65,7 @@ fn page(clusters: usize, views: usize, letters: usize) -> String {
 }
 
 #[test]
-fn everything_can_be_read_at_every_width_in_light_and_dark_and_on_paper() {
+fn text_is_legible_at_every_width_in_light_and_dark_mode_and_in_print() {
     let Some(program) = chromium::find() else {
         println!("skipped: no Chromium (CHROMIUM, chromium, chromium-browser or google-chrome on PATH)");
         return;
@@ -81,9 +81,9 @@ fn everything_can_be_read_at_every_width_in_light_and_dark_and_on_paper() {
         for (scheme, width) in looks {
             browser.open(&file, scheme, width);
             let found: Vec<String> = serde_json::from_value(browser.evaluate(CHECK)).unwrap();
-            let place = format!("{clusters} clusters, {views} views, names of {letters}, {scheme}, {width}");
-            wrong
-                .extend(found.into_iter().chain(browser.complaints()).map(|told| format!("{place}: {told}")));
+            let case = format!("{clusters} clusters, {views} views, names of {letters}, {scheme}, {width}");
+            let found = found.into_iter().chain(browser.errors());
+            wrong.extend(found.map(|message| format!("{case}: {message}")));
             let requested = browser.requested();
             assert!(requested.iter().all(|url| url.starts_with("file://") || url.starts_with("data:")));
         }

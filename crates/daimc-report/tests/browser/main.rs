@@ -1,4 +1,4 @@
-//! The page in a real browser. Where there is none, the test says so and passes.
+//! The page in a real browser. Without one, the test prints a note and passes.
 
 mod chromium;
 mod layout;
@@ -21,7 +21,7 @@ fn page() -> String {
         view.ids(ids.clone()).unwrap().mask(present).unwrap()
     });
     let views = Views::new(views.collect()).unwrap();
-    // By V alone, so that the confidence of these easy data is not the same for all.
+    // Clusters from V alone, so that confidence varies on these easy data.
     let fit = Daimc::new(4).neighbours(Neighbours::Off).fit(&views).unwrap();
     let classes: Vec<Option<String>> =
         data.truth().iter().map(|class| Some(format!("class {class} {HOSTILE}"))).collect();
@@ -44,15 +44,15 @@ fn the_page_works_in_a_browser_in_light_and_in_dark() {
         assert_eq!(browser.evaluate("getComputedStyle(document.body).backgroundColor"), ground);
         every_chart_is_drawn(&mut browser);
         names_are_text(&mut browser);
-        hovering_tells_the_instance(&mut browser);
+        hovering_shows_the_instance(&mut browser);
         the_switch_changes_colours(&mut browser);
         the_other_switch_moves_the_points(&mut browser);
-        a_key_picks_out_a_group(&mut browser);
+        a_legend_entry_highlights_a_group(&mut browser);
         features_follow_the_choosers(&mut browser);
         pressing_a_feature_shows_its_distribution(&mut browser);
         an_instance_is_found_by_its_id(&mut browser);
         tables_sort(&mut browser);
-        assert_eq!(browser.complaints(), [""; 0]);
+        assert_eq!(browser.errors(), [""; 0]);
         let requested = browser.requested();
         assert!(
             requested.iter().all(|url| url.starts_with("file://") || url.starts_with("data:")),
@@ -66,7 +66,7 @@ fn the_page_works_in_a_browser_in_light_and_in_dark() {
     browser.open(&file, "light", 400);
     let sticks_out = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
     assert_eq!(browser.evaluate(sticks_out), false);
-    paper_shows_everything(&mut browser);
+    print_shows_all_details(&mut browser);
     nothing_can_be_fetched(&mut browser);
 }
 
@@ -109,7 +109,7 @@ fn names_are_text(browser: &mut Chromium) {
     assert_eq!(browser.evaluate("document.querySelector('h1').textContent"), HOSTILE);
 }
 
-fn hovering_tells_the_instance(browser: &mut Chromium) {
+fn hovering_shows_the_instance(browser: &mut Chromium) {
     browser
         .evaluate("document.getElementById('map').scrollIntoView({ block: 'center', behavior: 'instant' })");
     // A point that no other covers.
@@ -130,9 +130,9 @@ fn hovering_tells_the_instance(browser: &mut Chromium) {
     let lines = browser.evaluate("[...document.querySelectorAll('#tip dd')].map((e) => e.textContent)");
     let seen = browser
         .evaluate(&format!("about.views(data.map.at[{}]).filter(([, c]) => c !== null).length", at[0]));
-    let told =
+    let contributions =
         lines.as_array().unwrap().iter().filter(|line| line.as_str().unwrap().starts_with("contributes"));
-    assert_eq!(told.count() as u64, seen.as_u64().unwrap(), "{lines}");
+    assert_eq!(contributions.count() as u64, seen.as_u64().unwrap(), "{lines}");
     browser.point(1.0, 1.0);
     assert_eq!(browser.evaluate("document.getElementById('tip').hidden"), true);
 
@@ -142,7 +142,7 @@ fn hovering_tells_the_instance(browser: &mut Chromium) {
     browser.press("Escape", 27);
 }
 
-/// The colours of the points, as they are drawn.
+/// The computed colours of the points.
 fn colours(browser: &mut Chromium) -> Vec<String> {
     let fills = "[...document.querySelectorAll('#map use')].map((e) => getComputedStyle(e).fill)";
     serde_json::from_value(browser.evaluate(fills)).unwrap()
@@ -165,12 +165,12 @@ fn the_switch_changes_colours(browser: &mut Chromium) {
         assert_eq!(browser.evaluate(&legend), true, "{by}");
         seen.push(now);
     }
-    // The same by keys: from the last choice on to the first.
+    // The same with the keyboard: from the last option to the first.
     browser.press("ArrowRight", 39);
     assert_eq!(colours(browser), by_cluster);
 }
 
-/// Where the points and the numbers of the clusters are.
+/// The positions of the points and of the numbers of the clusters.
 fn positions(browser: &mut Chromium) -> Vec<(f64, f64)> {
     let places = "[...document.querySelectorAll('#map use, #map .names text')].map((e) => \
                   [Number(e.getAttribute('x')), Number(e.getAttribute('y'))])";
@@ -189,13 +189,13 @@ fn the_other_switch_moves_the_points(browser: &mut Chromium) {
     let frame = browser.evaluate("document.getElementById('map').getAttribute('viewBox')");
     let frame: Vec<f64> = frame.as_str().unwrap().split(' ').map(|side| side.parse().unwrap()).collect();
     assert!(plane.iter().all(|(x, y)| *x > 0.0 && *x < frame[2] && *y > 0.0 && *y < frame[3]), "{plane:?}");
-    // Back by keys.
+    // Back with the keyboard.
     browser.press("ArrowLeft", 37);
     assert_eq!(positions(browser), layout);
     assert_eq!(browser.evaluate(shown), serde_json::json!(["SPAN layout"]));
 }
 
-fn a_key_picks_out_a_group(browser: &mut Chromium) {
+fn a_legend_entry_highlights_a_group(browser: &mut Chromium) {
     let away = "document.querySelectorAll('#map .away').length";
     browser.click("[data-legend=cluster] [data-group='2']");
     let others = browser.evaluate("data.instances.cluster.filter((c) => c !== 2).length");
@@ -229,11 +229,11 @@ fn pressing_a_feature_shows_its_distribution(browser: &mut Chromium) {
     browser.click("#feature-chart .feature:nth-of-type(4)");
     let second = browser.evaluate(heading);
     assert_ne!(first, second, "a row of the list");
-    let told = browser.evaluate("document.querySelector('#distribution figcaption').textContent");
-    assert!(told.as_str().unwrap().contains("are not seen in the view and 0 lack the cell"), "{told}");
+    let caption = browser.evaluate("document.querySelector('#distribution figcaption').textContent");
+    assert!(caption.as_str().unwrap().contains("are missing from the view and 0 lack the cell"), "{caption}");
     browser.click("#heat-map .feature:last-of-type text");
     let third = browser.evaluate(heading);
-    assert_ne!(second, third, "a name beside the heat map");
+    assert_ne!(second, third, "a name next to the heat map");
     browser.evaluate(
         "document.querySelector('image[data-heat]').scrollIntoView({ block: 'center', behavior: 'instant' })",
     );
@@ -259,14 +259,14 @@ fn an_instance_is_found_by_its_id(browser: &mut Chromium) {
         ));
         browser.evaluate("document.getElementById('instance-matches').textContent")
     };
-    assert!(enter(browser, "nobody").as_str().unwrap().contains("no such ID"));
+    assert!(enter(browser, "unknown").as_str().unwrap().contains("no such ID"));
     assert!(enter(browser, "alert(1)>23").as_str().unwrap().contains("23"));
     enter(browser, &format!("{HOSTILE}17"));
     let card = browser.evaluate("document.getElementById('instance').textContent");
     for words in ["confidence", "views seen", "What each view contributes", "Nearest in V", "true class"] {
         assert!(card.as_str().unwrap().contains(words), "{card}");
     }
-    // The nearest is whoever has the most similar row of V.
+    // The nearest instances have the most similar rows of V.
     let nearest = "document.querySelectorAll('#instance li').length";
     assert_eq!(browser.evaluate(nearest), 8);
     assert_eq!(browser.evaluate("document.querySelectorAll('#map .here').length"), 1);
@@ -313,7 +313,7 @@ fn tables_sort(browser: &mut Chromium) {
     assert!(read(browser).is_sorted());
     let state = "document.querySelector('#clusters-table th:nth-child(2)').getAttribute('aria-sort')";
     assert_eq!(browser.evaluate(state), "ascending");
-    // Words, too.
+    // Columns of text are sorted, too.
     browser.click("#features-table th:nth-child(2) button");
     let words =
         "[...document.getElementById('features-table').tBodies[0].rows].map((r) => r.cells[1].textContent)";
@@ -332,7 +332,7 @@ fn a_table_is_downloaded(browser: &mut Chromium) {
     assert_eq!(sizes.sum::<usize>(), 240);
 }
 
-fn paper_shows_everything(browser: &mut Chromium) {
+fn print_shows_all_details(browser: &mut Chromium) {
     assert_ne!(browser.evaluate("document.querySelectorAll('details:not([open])').length"), 0);
     let paper = browser.call("Page.printToPDF", &serde_json::json!({ "printBackground": true }));
     assert!(paper["data"].as_str().unwrap().len() > 50_000);

@@ -1,4 +1,4 @@
-//! What the charts show, on data for which it is known.
+//! The data of the charts, for inputs with known results.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Fit, Matrix, View, Views, metrics, simulate};
@@ -36,7 +36,7 @@ fn the_plane_finds_the_directions_of_largest_variance_in_order() {
 }
 
 #[test]
-fn one_column_or_no_variance_has_a_plane_too() {
+fn the_plane_exists_for_one_column_and_without_variance() {
     let line = Plane::of(&Matrix::new(3, 1, vec![1.0, 2.0, 6.0]).unwrap());
     assert!((line.shares()[0] - 1.0).abs() < 1e-12 && line.shares()[1] == 0.0);
     assert_eq!(line.project(&[3.0]), [0.0, 0.0]);
@@ -44,7 +44,7 @@ fn one_column_or_no_variance_has_a_plane_too() {
     assert_eq!((nothing.shares(), nothing.project(&[1.0, 1.0])), ([0.0, 0.0], [0.0, 0.0]));
 }
 
-/// Silhouettes by the book: for each row, every other row.
+/// Silhouettes from the definition, over all pairs of rows.
 fn naive_silhouette(rows: &Matrix, labels: &[usize], i: usize) -> f64 {
     let distance =
         |j: usize| rows.row(i).iter().zip(rows.row(j)).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
@@ -59,7 +59,7 @@ fn naive_silhouette(rows: &Matrix, labels: &[usize], i: usize) -> f64 {
 }
 
 #[test]
-fn silhouettes_are_those_of_the_book() {
+fn silhouettes_match_the_definition() {
     let rows = Matrix::from_fn(40, 3, |i, j| ((i * 7 + j * 13) % 11) as f64 + (i % 3 * 5) as f64);
     let mut labels: Vec<usize> = (0..40).map(|i| i % 3).collect();
     labels[39] = 3;
@@ -82,7 +82,7 @@ fn combinations_are_counted_and_tiles_show_them() {
     let fit = fitted(&views, 2);
     let presence = Report::new(&views, &fit).figures().unwrap().presence;
     let combination = |views: &[usize], instances| Combination { views: views.to_vec(), instances };
-    // As often as another: the one with the earlier views first.
+    // Of two equally frequent combinations, the one with the earlier views is first.
     let expected =
         [combination(&[0], 3), combination(&[0, 1], 2), combination(&[1], 2), combination(&[0, 1, 2], 1)];
     assert_eq!(presence.combinations, expected);
@@ -97,7 +97,7 @@ fn combinations_are_counted_and_tiles_show_them() {
 }
 
 #[test]
-fn tiles_hold_all_that_is_present_however_they_are_binned() {
+fn tiles_sum_to_the_present_instances_for_any_bins() {
     let (views, _) = incomplete(1000, 3);
     let fit = fitted(&views, 3);
     let presence = Report::new(&views, &fit).figures().unwrap().presence;
@@ -119,7 +119,7 @@ fn agreement_counts_the_known_and_matches_clusters_to_classes() {
         .collect();
     let agreement = Report::new(&views, &fit).truth(&classes).figures().unwrap().agreement.unwrap();
     assert_eq!(agreement.known, 240);
-    assert_eq!(agreement.classes, ["10", "x9", "x12"], "numbers count by their value");
+    assert_eq!(agreement.classes, ["10", "x9", "x12"], "numbers are sorted by value");
     let known =
         |values: &[usize]| -> Vec<usize> { (0..300).filter(|i| i % 5 != 0).map(|i| values[i]).collect() };
     assert_eq!(agreement.scores, metrics::scores(&known(&truth), &known(&fit.labels)).unwrap());
@@ -154,7 +154,7 @@ fn clusters_have_their_sizes_and_the_spread_of_their_confidence() {
 }
 
 #[test]
-fn errors_are_shares_of_what_is_present() {
+fn errors_are_relative_to_the_present_values() {
     let (views, _) = incomplete(300, 3);
     let fit = fitted(&views, 3);
     let errors = Report::new(&views, &fit).figures().unwrap().reconstruction.views;
@@ -170,8 +170,8 @@ fn errors_are_shares_of_what_is_present() {
 }
 
 #[test]
-fn features_that_make_a_cluster_come_first() {
-    // Feature 3 says all about the clusters, the others nothing.
+fn features_that_determine_a_cluster_come_first() {
+    // Feature 3 determines the clusters, the others are noise.
     let values: Vec<f64> = (0..600)
         .map(|at| if at % 6 == 3 { f64::from(at / 6 % 2) * 5.0 } else { f64::from(at * at % 7) / 7.0 })
         .collect();
@@ -183,7 +183,7 @@ fn features_that_make_a_cluster_come_first() {
     let relevance = fit.model.views[0].relevance();
     assert!((view.overall[0].1 - relevance[3]).abs() < 1e-12);
     assert!(view.overall.is_sorted_by(|a, b| a.1 >= b.1));
-    // The cluster with large values is for it.
+    // Its weight is positive for the cluster with large values.
     let label = fit.labels[1];
     let of = |cluster: usize| {
         let mut leaders = view.by_cluster[cluster].iter();
@@ -203,7 +203,7 @@ fn features_that_make_a_cluster_come_first() {
 }
 
 #[test]
-fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
+fn evidence_is_the_mean_contribution_over_the_instances_present_in_a_view() {
     let (views, _) = incomplete(300, 3);
     let fit = fitted(&views, 3);
     let figures = Report::new(&views, &fit).figures().unwrap();
@@ -232,7 +232,7 @@ fn evidence_is_the_mean_contribution_over_the_instances_that_a_view_shows() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn data_of_other_sizes_are_refused() {
     let (views, _) = incomplete(100, 2);
     let fit = fitted(&views, 2);
     let (others, _) = incomplete(90, 2);
@@ -279,7 +279,7 @@ fn values_are_those_of_the_data_of_instances_sorted_by_cluster() {
 }
 
 #[test]
-fn every_cluster_has_its_silhouettes_in_falling_order() {
+fn every_cluster_has_its_silhouettes_in_descending_order() {
     let (views, _) = incomplete(300, 3);
     let figures = Report::new(&views, &fitted(&views, 3)).figures().unwrap();
     let all: usize = figures.clusters.clusters.iter().map(|cluster| cluster.silhouettes.len()).sum();
@@ -292,7 +292,7 @@ fn every_cluster_has_its_silhouettes_in_falling_order() {
 }
 
 #[test]
-fn whoever_is_drawn_is_known_however_many_there_are() {
+fn instances_on_the_map_can_be_looked_up_for_any_number_of_instances() {
     let data = Synthetic::new(30_000, 3).noise(0.6).seed(8);
     let views = Views::new(vec![data.dense::<f32>("a", 4).unwrap()]).unwrap();
     let fit =

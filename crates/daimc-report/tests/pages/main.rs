@@ -1,4 +1,4 @@
-//! What the page shows, as figures and as text.
+//! The contents of the page, as data and as text.
 
 mod figures;
 mod page;

@@ -1,4 +1,4 @@
-//! The page as text: complete, harmless, and small for any data.
+//! The page as text: completeness, escaping, and size.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Neighbours, Preset, View, Views, simulate};
@@ -54,19 +54,19 @@ fn many_views_clusters_and_long_names_stay_below_five_megabytes() {
 }
 
 #[test]
-fn the_page_says_what_was_made_of_neighbourhoods() {
+fn the_page_reports_the_use_of_neighbourhoods() {
     let data = Synthetic::new(60, 3);
     let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
     for used in [Neighbours::Off, Neighbours::Refine] {
         let fit = Daimc::new(3).neighbours(used).fit(&views).unwrap();
         let page = Report::new(&views, &fit).render().unwrap();
-        let (_, told) = page.split_once("<h3>Neighbourhoods</h3>").unwrap();
-        assert!(told.contains(used.name()) && told.contains(&fit.neighbours.reason), "{used}");
+        let (_, section) = page.split_once("<h3>Neighbourhoods</h3>").unwrap();
+        assert!(section.contains(used.name()) && section.contains(&fit.neighbours.reason), "{used}");
     }
 }
 
 #[test]
-fn the_page_says_what_confidence_is() {
+fn the_page_defines_confidence() {
     let data = Synthetic::new(60, 3);
     let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
     let page = |runs| Report::new(&views, &Daimc::new(3).runs(runs).fit(&views).unwrap()).render().unwrap();
@@ -76,7 +76,7 @@ fn the_page_says_what_confidence_is() {
 }
 
 #[test]
-fn the_page_says_what_stability_is_where_there_were_several_runs() {
+fn the_page_defines_stability_after_several_runs() {
     let data = Synthetic::new(60, 3);
     let views = Views::new(vec![data.dense::<f64>("a", 8).unwrap()]).unwrap();
     let page = |runs| Report::new(&views, &Daimc::new(3).runs(runs).fit(&views).unwrap()).render().unwrap();
@@ -86,7 +86,7 @@ fn the_page_says_what_stability_is_where_there_were_several_runs() {
 }
 
 #[test]
-fn where_one_view_or_one_cluster_decides_nothing_the_page_says_so() {
+fn the_page_says_if_one_view_or_one_cluster_leaves_nothing_to_compare() {
     let data = Synthetic::new(60, 2);
     let views = |names: &[&str]| {
         Views::new(names.iter().map(|name| data.dense::<f64>(name, 8).unwrap()).collect()).unwrap()
@@ -94,13 +94,16 @@ fn where_one_view_or_one_cluster_decides_nothing_the_page_says_so() {
     let page = |views: &Views<'_>, clusters| {
         Report::new(views, &Daimc::new(clusters).fit(views).unwrap()).render().unwrap()
     };
-    assert!(page(&views(&["a"]), 2).contains("There is one view, which decides alone"));
-    assert!(page(&views(&["a", "b"]), 1).contains("There is one cluster, and no rival"));
+    assert!(page(&views(&["a"]), 2).contains("There is one view, so all evidence comes from it"));
+    assert!(
+        page(&views(&["a", "b"]), 1)
+            .contains("There is one cluster, so there is no other to compare it with")
+    );
     assert!(page(&views(&["a", "b"]), 2).contains("id=contributions-table"));
 }
 
 #[test]
-fn names_cannot_break_out() {
+fn names_are_escaped() {
     let hostile = "</script><img src=x onerror=alert(1)>\u{2028}\"'&";
     let ids = (0..12).map(|i| format!("{hostile}{i}")).collect();
     let values: Vec<f64> = (0..36).map(|i| f64::from(i * i % 13)).collect();
@@ -131,7 +134,7 @@ fn the_page_may_load_nothing_and_names_no_address() {
 }
 
 #[test]
-fn nothing_missing_and_one_cluster_are_told_as_they_are() {
+fn the_page_says_if_nothing_is_missing_and_if_there_is_one_cluster() {
     let data = Synthetic::new(40, 1);
     let views = vec![data.dense::<f64>("a", 3).unwrap(), data.dense::<f64>("b", 3).unwrap()];
     let views = Views::new(views).unwrap();
@@ -166,7 +169,7 @@ fn the_page_judges_the_clusters_and_says_what_was_done() {
     }
     let methods = &page[page.find("id=methods-text").unwrap()..];
     let scale = fit.model.views[0].scaling.scale.to_string();
-    let told = [
+    let paragraph = [
         env!("CARGO_PKG_VERSION"),
         "Hu, M. and Chen, S. (2018)",
         "seed 17",
@@ -174,7 +177,7 @@ fn the_page_judges_the_clusters_and_says_what_was_done() {
         "rna: 12 features",
         &scale,
     ];
-    for words in told {
+    for words in paragraph {
         assert!(methods[..3000].contains(words), "{words}: {}", &methods[..3000]);
     }
     assert!(methods.contains(&fit.neighbours.reason) && methods.contains(&fit.model.views[1].scaling.reason));

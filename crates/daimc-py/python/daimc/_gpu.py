@@ -1,4 +1,4 @@
-"""Arrays that lie on a graphics card: of CuPy, PyTorch, JAX, Numba and whoever else says so by `__cuda_array_interface__`."""
+"""Arrays in GPU memory: of CuPy, PyTorch, JAX, Numba and other libraries with `__cuda_array_interface__`."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from daimc._daimc import CardRows, fetch
+from daimc._daimc import GpuRows, fetch
 
-#: The number by which DLPack knows memory of an NVIDIA card.
+#: The device type of CUDA memory in DLPack.
 _CUDA = 2
 
 
-def is_on_card(X: Any) -> bool:
-    """Whether X is an array on a card."""
+def is_on_gpu(X: Any) -> bool:
+    """Whether X is an array in GPU memory."""
     if isinstance(X, (np.ndarray, list, tuple)):
         return False
-    return hasattr(X, "__cuda_array_interface__") or _is_dlpack_alone(X)
+    return hasattr(X, "__cuda_array_interface__") or _is_dlpack_only(X)
 
 
-def _is_dlpack_alone(X: Any) -> bool:
+def _is_dlpack_only(X: Any) -> bool:
     device = getattr(X, "__dlpack_device__", None)
     return callable(device) and device()[0] == _CUDA
 
 
 def shape_of(X: Any, name: str) -> tuple[int, ...]:
-    """The shape of an array on a card."""
+    """The shape of a GPU array."""
     return tuple(_interface(X, name)["shape"])
 
 
-def card_rows(X: Any, name: str, device: str) -> CardRows:
-    """The rows of a matrix on a card, where they are, for a fit on `device`."""
+def gpu_rows(X: Any, name: str, device: str) -> GpuRows:
+    """The rows of a GPU matrix for a fit on `device`. They are not copied."""
     if device == "cpu":
         raise TypeError(
-            f"view '{name}' is a {_kind(X)} on a graphics card, and device='cpu' is the processor: fit with "
-            "device='cuda', or give a copy in memory, such as x.get() of CuPy or x.cpu() of PyTorch"
+            f"view '{name}' is a {_kind(X)} on a GPU, which a fit with device='cpu' cannot read: fit with "
+            "device='cuda', or pass a copy in host memory, such as x.get() of CuPy or x.cpu() of PyTorch"
         )
     interface = _interface(X, name)
     dtype, (rows, columns) = np.dtype(interface["typestr"]), interface["shape"]
     if dtype not in (np.float32, np.float64) or not dtype.isnative:
         raise TypeError(
-            f"view '{name}' has dtype {dtype} on a graphics card, where single and double precision are read: give "
+            f"view '{name}' has dtype {dtype}; on a GPU, only single and double precision are supported: pass "
             "x.astype('float32'), or x.float() of PyTorch"
         )
     size = dtype.itemsize
@@ -50,14 +50,14 @@ def card_rows(X: Any, name: str, device: str) -> CardRows:
     row = columns * size if rows == 1 else row
     if (columns > 1 and column != size) or row < columns * size or row % size:
         raise ValueError(
-            f"view '{name}': the values of a row do not stand one after another on the graphics card: give "
-            "cupy.ascontiguousarray(x), or x.contiguous() of PyTorch"
+            f"view '{name}': the values of a row are not contiguous in GPU memory: pass cupy.ascontiguousarray(x), or "
+            "x.contiguous() of PyTorch"
         )
-    return CardRows(interface["data"][0], (rows, columns), row // size, dtype == np.float64, X)
+    return GpuRows(interface["data"][0], (rows, columns), row // size, dtype == np.float64, X)
 
 
 def host_copy(X: Any, name: str) -> NDArray[Any]:
-    """A copy in memory of an array on a card, whatever its type and order."""
+    """Copies a GPU array of any type and memory layout to host memory."""
     interface = _interface(X, name)
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
     if 0 in shape:
@@ -73,12 +73,12 @@ def host_copy(X: Any, name: str) -> NDArray[Any]:
 def _interface(X: Any, name: str) -> dict[str, Any]:
     if not hasattr(X, "__cuda_array_interface__"):
         raise TypeError(
-            f"view '{name}' is a {_kind(X)}, which tells by DLPack alone that it is on a graphics card: give "
-            "cupy.from_dlpack(x), or torch.from_dlpack(x)"
+            f"view '{name}' is a {_kind(X)} on a GPU, which supports DLPack only: pass cupy.from_dlpack(x), or "
+            "torch.from_dlpack(x)"
         )
     interface: dict[str, Any] = X.__cuda_array_interface__
     if interface.get("mask") is not None:
-        raise TypeError(f"view '{name}' is a {_kind(X)} with a mask: write NaN where values are missing, or give mask=")
+        raise TypeError(f"view '{name}' is a {_kind(X)} with a mask: set missing values to NaN, or pass mask=")
     return interface
 
 
