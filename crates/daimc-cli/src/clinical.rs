@@ -10,11 +10,11 @@ use daimc_clinical::{Associations, Column, Followup, LeftOut, Survival};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::data::{in_folder, read_once, utf8};
 use crate::failure::{Failure, Result};
 use crate::ids::{self, IdOptions};
-use crate::results::field;
+use crate::paths::{in_folder, read_once, utf8};
 use crate::summary;
+use crate::tsv::field;
 
 /// Columns that are printed after a fit, at most.
 const PRINTED: usize = 10;

@@ -6,7 +6,7 @@ use clap::Args;
 use daimc::{Scale, View};
 use serde_json::json;
 
-use crate::data::{Data, utf8};
+use crate::data::Data;
 use crate::experiment::chart::{Chart, Drawing, Lines};
 use crate::experiment::course::Course;
 use crate::experiment::ledger::Ledger;
@@ -17,6 +17,7 @@ use crate::experiment::sample::{Dataset, Sample};
 use crate::experiment::setting::Setting;
 use crate::experiment::table::{self, Line, Mean};
 use crate::failure::{Failure, Result};
+use crate::paths::utf8;
 use crate::terminal::clean;
 use crate::truth::{Truth, numbers};
 

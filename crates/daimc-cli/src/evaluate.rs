@@ -7,9 +7,9 @@ use daimc::metrics;
 use daimc::text::quoted;
 use daimc_io::Column;
 
-use crate::data::{read_once, utf8};
 use crate::failure::{Failure, Result};
 use crate::ids::IdOptions;
+use crate::paths::{read_once, utf8};
 use crate::tables::Format;
 use crate::terminal::tell;
 use crate::truth;

@@ -8,8 +8,8 @@ use daimc::{Ids, Views};
 use daimc_io::{IdMap, Matching, Pattern};
 use serde::{Deserialize, Serialize};
 
-use crate::data::{in_folder, utf8};
 use crate::failure::{Failure, Result};
+use crate::paths::{in_folder, utf8};
 
 /// How IDs of different files are matched.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]

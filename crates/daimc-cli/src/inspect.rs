@@ -9,6 +9,7 @@ use daimc::text::{duration, list, plain};
 use daimc::{Neighbours, Source, Views};
 use serde_json::{Value, json};
 
+use crate::cost::{copies, cost, estimate};
 use crate::data::{Data, Loaded};
 use crate::failure::{Failure, Result};
 use crate::progress::Level;
@@ -214,23 +215,6 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     counts
 }
 
-/// What a fit takes, its data included.
-pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
-    let Estimate { data, mut fit, neighbours, .. } = *estimate;
-    fit.bytes += data;
-    if with_neighbours {
-        fit.bytes += neighbours.bytes;
-        fit.seconds += neighbours.seconds;
-    }
-    fit
-}
-
-/// What the parts of a fit will take.
-pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
-    let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
-    Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
-}
-
 /// What a fit will take whose rows are distributed.
 fn distributed(loaded: &Loaded, clusters: usize, workers: usize) -> Distributed {
     let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
@@ -253,15 +237,6 @@ fn distributed_json(distributed: &Distributed) -> Value {
         },
         "assumed": {"bytes_per_second": BANDWIDTH, "seconds_per_hop": LATENCY, "seconds_per_task": TASK},
     })
-}
-
-/// Bytes of the views that are copied, because cells are missing inside their rows: these are filled in the copy.
-pub fn copies(loaded: &Loaded) -> f64 {
-    if loaded.from_disk.is_some() {
-        return 0.0;
-    }
-    let lacking = loaded.inputs.iter().zip(&loaded.account.views).filter(|(_, own)| own.missing > 0);
-    lacking.map(|(input, _)| input.bytes as f64).sum()
 }
 
 fn to_json(

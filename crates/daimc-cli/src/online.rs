@@ -11,9 +11,10 @@ use serde_json::json;
 
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
-use crate::fit::{FILES, Options};
 use crate::folder::Folder;
+use crate::options::Options;
 use crate::progress::{self, Level};
+use crate::results::FILES;
 use crate::tables::Format;
 use crate::truth::{self, Truth};
 use crate::{results, summary};

@@ -10,13 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 use convergence::Convergence;
-use daimc::text::quoted;
+use daimc::text::{bytes, quoted};
 use daimc::{Daimc, Iteration, Options, Stop};
 use daimc_io::Disk;
 pub use line::{Done, Line, Pace, clock};
 
 use crate::digits;
-use crate::memory::size;
 use crate::terminal::tell;
 
 /// How much is told on standard error.
@@ -191,7 +190,7 @@ impl Spooling {
                 _ => return,
             };
             let before = sum.fetch_add(more, Ordering::Relaxed);
-            let told = || format!("{what} view {}: {}", view.name, size((before + more) as f64));
+            let told = || format!("{what} view {}: {}", view.name, bytes((before + more) as f64));
             if line.is_shown() {
                 line.show(told(), Done::default());
             } else if before / LINE < (before + more) / LINE {
@@ -207,7 +206,7 @@ impl Spooling {
             let [read, ordered] = [&view.read, &view.ordered].map(|sum| sum.load(Ordering::Relaxed));
             if read > 0 {
                 let order = if ordered > 0 { ", and brought into the order of rows" } else { "" };
-                self.level.detail(format!("  view {}: {} read{order}", view.name, size(read as f64)));
+                self.level.detail(format!("  view {}: {} read{order}", view.name, bytes(read as f64)));
             }
         }
     }

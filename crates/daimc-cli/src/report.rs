@@ -8,10 +8,11 @@ use daimc_io::Column;
 use serde_json::Value;
 
 use crate::clinical::ClinicalOptions;
-use crate::data::{Input, utf8};
+use crate::data::Input;
 use crate::failure::{Failure, Result};
-use crate::fit::Options;
 use crate::folder::{Destination, Folder, settle, spare_inputs};
+use crate::options::Options;
+use crate::paths::utf8;
 use crate::progress::Level;
 use crate::results::{self, Beside};
 use crate::terminal::tell;

@@ -11,7 +11,30 @@ use crate::annotate::Annotated;
 use crate::clinical::Findings;
 use crate::failure::{Failure, Result};
 use crate::truth::Truth;
+use crate::tsv::{field, push_field};
 use crate::{blocks, digits};
+
+/// The files of a result, and those that it takes the place of.
+pub const FILES: [&str; 18] = [
+    "labels.tsv",
+    "labels.parquet",
+    "map.tsv",
+    "map.parquet",
+    "annotated.h5ad",
+    "annotated.h5mu",
+    "clinical.tsv",
+    "survival.tsv",
+    "embedding.tsv",
+    "embedding.npy",
+    "embedding.parquet",
+    "contributions.tsv",
+    "contributions.parquet",
+    "features.tsv",
+    "features.parquet",
+    "report.html",
+    "summary.json",
+    "model.safetensors",
+];
 
 /// Appends formatted text to a buffer, which always has room.
 macro_rules! push {
@@ -276,24 +299,6 @@ pub fn report(
         report = report.clinical(associations, survival.as_ref());
     }
     Ok(report.render()?)
-}
-
-/// A text as a field of a TSV file: quoted where it would not be one field otherwise.
-pub fn field(text: &str) -> String {
-    if text.contains(['\t', '\n', '\r', '"']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// Appends a text as a field of a TSV file.
-fn push_field(out: &mut Vec<u8>, text: &str) {
-    if text.contains(['\t', '\n', '\r', '"']) {
-        out.extend(field(text).as_bytes());
-    } else {
-        out.extend(text.as_bytes());
-    }
 }
 
 /// Appends the ID of an instance.

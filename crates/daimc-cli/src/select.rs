@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::data::Data;
 use crate::failure::{Failure, Result};
-use crate::fit;
 use crate::folder::{Folder, spare_inputs};
+use crate::options::Options;
 use crate::progress::{self, Done, Level, Line, Pace};
 
 #[derive(Args)]
@@ -90,13 +90,13 @@ impl FromStr for Numbers {
 pub fn run(arguments: &Arguments) -> Result<()> {
     crate::use_threads(arguments.threads)?;
     let level = Level::new(arguments.quiet, false);
-    let options = fit::Options {
+    let options = Options {
         data: arguments.data.clone(),
         clusters: Some(*arguments.clusters.0.start()),
         scale: arguments.scale.clone(),
         runs: arguments.runs,
         seed: arguments.seed,
-        ..fit::Options::default()
+        ..Options::default()
     };
     options.check_names()?;
     let fit = options.fit()?.stop(progress::request());

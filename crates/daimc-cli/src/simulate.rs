@@ -11,7 +11,7 @@ use daimc_io::{Cells, Csr, Table};
 use crate::data::Data;
 use crate::failure::{Failure, Result};
 use crate::folder::{Folder, spare_inputs};
-use crate::results::field;
+use crate::tsv::field;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::align::align;
 use crate::data::{Data, Loaded};
 use crate::failure::{Failure, Result};
-use crate::fit::FILES;
 use crate::folder::{Folder, settle, spare_inputs};
 use crate::progress::{self, Level};
+use crate::results::FILES;
 use crate::{results, summary};
 
 #[derive(Args)]
