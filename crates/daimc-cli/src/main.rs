@@ -15,7 +15,7 @@ mod device;
 mod digits;
 mod embedding;
 mod evaluate;
-mod experiment;
+mod experiments;
 mod failure;
 mod fit;
 mod folder;
