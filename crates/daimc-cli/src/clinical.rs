@@ -25,15 +25,18 @@ const LEVEL: f64 = 0.05;
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ClinicalOptions {
-    /// A table of IDs and columns of any kind (stage, age, treatment): adds clinical.tsv, and tests of their association with the
-    /// clusters to the report. Not used by the fit
+    /// A table of IDs and clinical columns of any kind, to test for association with the clusters; not used by the fit
+    ///
+    /// Adds clinical.tsv, and the tests to the report.
     #[arg(long, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clinical: Option<String>,
 
-    /// Columns of the clinical table with the follow-up time and the event (1, dead or true; otherwise censored): adds survival.tsv
-    /// and Kaplan-Meier curves with the log-rank test. If several times are given, as in
-    /// `days_to_death/days_to_last_followup,vital_status`, the first that is known is used
+    /// Columns of the clinical table with the follow-up time and the event
+    ///
+    /// Adds survival.tsv, and Kaplan-Meier curves with the log-rank test to the report. An event is 1, dead or true; other
+    /// instances are censored. Of several times, as in `days_to_death/days_to_last_followup,vital_status`, the first known
+    /// one is used.
     #[arg(long, value_name = "TIME[/TIME],EVENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub survival: Option<String>,

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::help::{IDS, READING, RESOURCES};
 use crate::ids::IdOptions;
 use crate::memory;
 use crate::paths::{in_folder, is_standard_input, read_once, utf8};
@@ -21,39 +22,40 @@ use crate::progress::{self, Level, Spooling};
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV or GCT, optionally compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet,
-    /// .feather, .xlsx, .ods, .h5ad, 10x .h5 or folder), or `-` for standard input; `::VARIABLE` selects an array in a container,
-    /// as in `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is one view for each modality.
-    /// Repeat for each view
+    /// A view: its name and its file; repeat for each view
+    ///
+    /// CSV, TSV or GCT, optionally compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx, .ods, .h5ad,
+    /// 10x .h5 or a 10x folder, or `-` for standard input. `::VARIABLE` selects an array in a container, as in
+    /// `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. Each modality of a .h5mu file is a view.
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub view: Vec<String>,
 
-    /// A table of IDs with a column for each view by name: 1 if the instance is present in the view, 0 if it is to be hidden
-    /// [default: nothing is hidden]
-    #[arg(long, value_name = "FILE", value_parser = utf8())]
+    /// A table of IDs with a column for each view by name: 1 if the instance is present in the view, 0 to hide it [default:
+    /// none]
+    #[arg(long, help_heading = READING, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
 
-    /// Files have instances in columns and features in rows; for some views only: `--transpose=rna,protein` [default: no]
+    /// Files have features in rows and instances in columns; for some views only: `--transpose=rna,protein` [default: no]
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transpose: Option<Which>,
 
     /// Files have no IDs in their first column: instances are identified by row number; for some views only: `--no-ids=rna`
     /// [default: no]
-    #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
+    #[arg(long, help_heading = READING, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ids: Option<Which>,
 
-    /// Columns to drop from tables (text, spreadsheets, Parquet, Feather), by name, in every view that has them:
-    /// `--drop Symbol,Chr` [default: none]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    /// Columns to drop from tables (text, spreadsheets, Parquet, Feather), by name, in every view that has them: `--drop
+    /// Symbol,Chr` [default: none]
+    #[arg(long, help_heading = READING, value_name = "COLUMNS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop: Vec<String>,
 
     /// Decimal separator in text files, `.` or `,` [default: .]
-    #[arg(long, value_name = "SIGN")]
+    #[arg(long, help_heading = READING, value_name = "SIGN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decimal: Option<Decimal>,
 
@@ -61,25 +63,25 @@ pub struct Data {
     #[serde(flatten)]
     pub ids: IdOptions,
 
-    /// Allow a view to have no instance in common with another; otherwise IDs that never match are treated as a mistake
-    #[arg(long)]
+    /// Allow a view to have no instance in common with another; without it, IDs that never match are an error
+    #[arg(long, help_heading = IDS)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_disjoint: bool,
 
-    /// What to do with a row in which some values are missing: `model` to use those that are present, `error`, or `mean` to fill in
-    /// the mean of the feature [default: model]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    /// Rows with missing values: `model` uses the values that are present, `error` rejects them, `mean` fills in the mean
+    /// of the feature [default: model]
+    #[arg(long, help_heading = READING, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nan: Option<Nan>,
 
-    /// Type of the values: `f32`, `f64`, or `auto` for the type in the file, f64 for text [default: auto]
-    #[arg(long, value_name = "TYPE", hide_possible_values = true)]
+    /// Type of the values in memory: `f32`, `f64`, or `auto` for the type in the file, f64 for text [default: auto]
+    #[arg(long, help_heading = READING, value_name = "TYPE", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
 
-    /// Memory limit, such as `500MB` or `16GB`: data that do not fit are read from disk in every pass, in place (.npy, uncompressed
+    /// Memory limit, such as `500MB` or `16GB`: larger data are read from disk in every pass, in place (.npy, uncompressed
     /// .npz) or from unnamed temporary files [default: free memory]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, help_heading = RESOURCES, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }

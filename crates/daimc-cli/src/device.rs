@@ -8,20 +8,22 @@ use daimc::{Daimc, Fit};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::help::RESOURCES;
 
 /// Which machine a fit is made on.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct DeviceOptions {
-    /// Machine for the iterations and the search for neighbours: `cpu`, `cuda` (an NVIDIA graphics card; `cuda:1` for the second,
-    /// `cuda:0,1` for two that share the rows) or `auto` (a card, if there is one and the fit takes more than two seconds). The results of a card differ from those of the
-    /// processor by rounding errors [default: cpu]
+    /// Device for the iterations and the neighbour search: cpu, cuda or auto [default: cpu]
+    ///
+    /// `cuda` is an NVIDIA GPU, `cuda:1` the second, `cuda:0,1` two that share the instances. `auto` uses a GPU if one is
+    /// available and the fit takes more than two seconds. Results of a GPU differ from those of the CPU by rounding errors.
     #[arg(long, value_name = "DEVICE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
 
-    /// Let a card round the factors of products to 11 bits (TF32), which is faster
-    #[arg(long)]
+    /// Round the factors of products to 11 bits on a GPU (TF32), which is faster
+    #[arg(long, help_heading = RESOURCES)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tf32: bool,
 }

@@ -18,6 +18,7 @@ use crate::device;
 use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
 use crate::folder::{self, Folder};
+use crate::help::{OUTPUT, READING};
 use crate::memory;
 use crate::online;
 use crate::options::{self, Options};
@@ -33,10 +34,12 @@ pub struct Arguments {
     #[command(flatten)]
     pub options: Options,
 
-    /// Folder for the results: labels.tsv, map.tsv (coordinates of each instance on the report's map), embedding.tsv or .npy (V),
-    /// contributions.tsv (how strongly each view supports each instance's cluster), features.tsv (the weight of each feature for
-    /// each cluster, and the share of runs in which it leads the cluster; these five as .parquet with --format parquet),
-    /// model.safetensors, summary.json, report.html; with --clinical, clinical.tsv and survival.tsv
+    /// Folder for the results
+    ///
+    /// labels.tsv, map.tsv (coordinates of each instance on the report's map), embedding.tsv or .npy (V), contributions.tsv
+    /// (how strongly each view supports each instance's cluster), features.tsv (the weight of each feature for each
+    /// cluster, and the share of runs in which it leads the cluster), model.safetensors, summary.json, report.html; with
+    /// --clinical, clinical.tsv and survival.tsv. The first five are .parquet files with --format parquet.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
@@ -44,16 +47,16 @@ pub struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Read options from a TOML file with the names of these options as keys, or from the summary.json of another fit; the command
-    /// line takes precedence
-    #[arg(long, value_name = "FILE")]
+    /// Read options from a TOML file with the names of these options as keys, or from the summary.json of another fit; the
+    /// command line takes precedence
+    #[arg(long, help_heading = READING, value_name = "FILE")]
     config: Option<PathBuf>,
 
     /// Print the summary as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     json: bool,
 
-    /// Print nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 

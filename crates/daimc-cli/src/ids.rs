@@ -9,6 +9,7 @@ use daimc_io::{IdMap, Matching, Pattern};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::help::IDS;
 use crate::paths::{in_folder, utf8};
 
 /// How IDs of different files are matched.
@@ -16,34 +17,34 @@ use crate::paths::{in_folder, utf8};
 #[serde(rename_all = "kebab-case", default)]
 pub struct IdOptions {
     /// Compare only this number of characters at the start of IDs, such as 12 for the patient in a TCGA barcode [default: all]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, help_heading = IDS, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_prefix: Option<usize>,
 
     /// Compare only the part of IDs that a regular expression matches, or its first group: `'^[^_]+'` for the part before a `_`
     /// [default: all]
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, help_heading = IDS, value_name = "REGEX")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_regex: Option<String>,
 
-    /// Compare IDs without regard to case
-    #[arg(long)]
+    /// Ignore case when comparing IDs
+    #[arg(long, help_heading = IDS)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
 
     /// Treat `-`, `.`, `_`, `:`, `/` and spaces in IDs as the same character
-    #[arg(long)]
+    #[arg(long, help_heading = IDS)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_separators: bool,
 
     /// A table with the columns `view`, `id` and `instance` that maps each ID of a view to its instance
-    #[arg(long, value_name = "FILE", value_parser = utf8())]
+    #[arg(long, help_heading = IDS, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
 
-    /// What to do if several rows of a view belong to the same instance: `error`, `first` to take the first, or `mean` [default:
+    /// Several rows of a view with the same ID: `error` rejects them, `first` takes the first, `mean` their mean [default:
     /// error]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, help_heading = IDS, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Duplicates>,
 }

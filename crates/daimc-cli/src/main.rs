@@ -19,6 +19,7 @@ mod experiments;
 mod failure;
 mod fit;
 mod folder;
+mod help;
 mod hints;
 mod ids;
 mod impute;
@@ -44,7 +45,7 @@ mod update;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::{Failure, Result};
 
 /// Clusters instances described by several views, each of which lacks some of the instances
@@ -97,7 +98,12 @@ enum Command {
 
 fn main() -> ExitCode {
     survive_file_limits();
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| hints::with_tip(error).exit());
+    let mut command = help::for_arguments(Arguments::command(), std::env::args_os());
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let arguments = matches.and_then(|matches| {
+        Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    });
+    let arguments = arguments.unwrap_or_else(|error| hints::with_tip(error).exit());
     let outcome = match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Fit(arguments) => fit::run(*arguments),
@@ -111,8 +117,8 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
-        Command::Completions(arguments) => shell::completions(&arguments),
-        Command::Man(arguments) => shell::man(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments, Arguments::command()),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ use crate::data::{Data, Input};
 use crate::device::DeviceOptions;
 use crate::embedding::Embedding;
 use crate::failure::{Failure, Result};
+use crate::help::{MODEL, OUTPUT, RESOURCES};
 use crate::paths::{in_folder, utf8};
 use crate::tables::Format;
 
@@ -32,104 +33,108 @@ pub struct Options {
     pub clusters: Option<usize>,
 
     /// Defaults of the other options: `default`, or `paper` for the published algorithm [default: default]
-    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = by_name(Preset::ALL, Preset::name))]
+    #[arg(long, help_heading = MODEL, value_name = "NAME", hide_possible_values = true, value_parser = by_name(Preset::ALL, Preset::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
 
-    /// Scaling: auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit; for one view only:
-    /// `--scale rna=log`. `auto` tries min-max-unit and unit on a sample (log and log-unit where values are heavy-tailed); sparse
-    /// counts are scaled by tf-idf. May be repeated [default: auto]
+    /// Scaling of the views, or of one view: `--scale rna=log`; may be repeated [default: auto]
+    ///
+    /// auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit. `auto` tries min-max-unit
+    /// and unit on a sample (log and log-unit for heavy-tailed values) and scales sparse counts by tf-idf.
     #[arg(long, value_name = "[VIEW=]SCALE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,
 
-    /// Use only this number of features of each view, those with the largest variance (of the logarithms, where these are taken)
-    /// [default: all]
-    #[arg(long, value_name = "NUMBER")]
+    /// Use only this number of features of each view, those with the largest variance (of the logarithms, if these are
+    /// taken) [default: all]
+    #[arg(long, help_heading = MODEL, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_features: Option<usize>,
 
-    /// Scale of alpha and beta: `published`, `relative` to the data (beta, from 0 to 1, then actually drops features), or `auto`:
+    /// Scale of alpha and beta: `published`, `relative` to the data (beta, from 0 to 1, then drops features), or `auto`:
     /// relative, and chosen by the prediction of hidden rows [default: published]
-    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Penalty::ALL, Penalty::name))]
+    #[arg(long, help_heading = MODEL, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Penalty::ALL, Penalty::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty: Option<Penalty>,
 
-    /// Weights of the views: `equal`, or `learned` from how well the other views predict hidden rows of a view, so that a noisy
-    /// view has little weight [default: equal]
-    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(ViewWeights::ALL, ViewWeights::name))]
+    /// Weights of the views: `equal`, or `learned` from how well the other views predict hidden rows of a view, so that a
+    /// noisy view has little weight [default: equal]
+    #[arg(long, help_heading = MODEL, value_name = "HOW", hide_possible_values = true, value_parser = by_name(ViewWeights::ALL, ViewWeights::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view_weights: Option<ViewWeights>,
 
     /// Weight of the alignment of the views' bases [default: 10; relative 1]
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, help_heading = MODEL, value_name = "NUMBER", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
 
     /// Weight of the sparsity of the feature selection [default: 0.1; relative 0.15]
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, help_heading = MODEL, value_name = "NUMBER", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
 
     /// Number of columns of the shared representation [default: the number of clusters]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, help_heading = MODEL, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latent: Option<usize>,
 
     /// Maximum number of iterations [default: 100; paper 30]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, help_heading = MODEL, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iter: Option<usize>,
 
     /// Stop when the relative change of the objective is below this threshold [default: 1e-4]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[arg(long, help_heading = MODEL, value_name = "SHARE", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tol: Option<f64>,
 
     /// How the representation is initialised: `aligned` or `paper` [default: aligned; paper paper]
-    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Initialisation::ALL, Initialisation::name))]
+    #[arg(long, help_heading = MODEL, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Initialisation::ALL, Initialisation::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<Initialisation>,
 
     /// How the representation is updated: `coordinate` or `multiplicative` [default: coordinate; paper multiplicative]
-    #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Solver::ALL, Solver::name))]
+    #[arg(long, help_heading = MODEL, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Solver::ALL, Solver::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver: Option<Solver>,
 
-    /// Number of runs, from different starts, that are combined into one clustering; confidence is higher where they agree, and
-    /// features.tsv and the report show the stability of the features [default: 1]
+    /// Number of runs, from different starts, to combine into one clustering [default: 1]
+    ///
+    /// Confidence is higher where the runs agree; features.tsv and the report show the stability of the features.
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<usize>,
 
-    /// Use of nearest neighbours within each view: `off`, `refine` (clusters are cut from the kNN graph), `embed` (each view is
-    /// replaced by the eigenvectors of its kNN graph) or `auto` (a vote, weighted by how well neighbours in single views predict
-    /// the clusters, within --neighbours-budget) [default: auto; paper off]
+    /// Use of nearest neighbours within each view: off, refine, embed or auto [default: auto; paper off]
+    ///
+    /// `refine` cuts the clusters from the kNN graph. `embed` replaces each view by the eigenvectors of its kNN graph.
+    /// `auto` combines the clusterings, weighted by how well neighbours in single views predict the clusters, within
+    /// --neighbours-budget.
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_parser = by_name(Neighbours::ALL, Neighbours::name))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
 
-    /// Processor time that neighbourhoods may take with `--neighbours auto`, in seconds of one core; methods that would take longer
-    /// are skipped [default: ten times that of the fit without them, at least 60]
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    /// CPU time for nearest neighbours with `--neighbours auto`, in seconds of one core; slower methods are skipped
+    /// [default: ten times that of the fit without them, at least 60]
+    #[arg(long, help_heading = MODEL, value_name = "SECONDS", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours_budget: Option<f64>,
 
-    /// Skip the comparison of the clusters with those of permuted and of resampled data. Clusters stay the same; confidence is then
-    /// the plain margin
-    #[arg(long)]
+    /// Skip the comparison of the clusters with those of permuted and of resampled data; clusters stay the same, confidence
+    /// is then the plain margin
+    #[arg(long, help_heading = MODEL)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_assess: bool,
 
-    /// Learn in a single pass from data that are too large to be read repeatedly: the first batch is fitted, every later one
-    /// updates the model; finally the data are read once more and all instances are assigned to clusters. Only labels.tsv,
-    /// features.tsv, model.safetensors and summary.json are written
-    #[arg(long)]
+    /// Learn in a single pass, for data that are too large to be read repeatedly: fit the first batch, update the model
+    /// with every later one, then read the data once more and assign all instances to clusters. Writes only labels.tsv,
+    /// features.tsv, model.safetensors and summary.json
+    #[arg(long, help_heading = RESOURCES)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub online: bool,
 
-    /// Number of instances in a batch with --online; data that stay on disk are loaded batch by batch [default: 100000]
-    #[arg(long, value_name = "NUMBER")]
+    /// Number of instances in a batch with --online; data on disk are loaded batch by batch [default: 100000]
+    #[arg(long, help_heading = RESOURCES, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
 
@@ -147,34 +152,36 @@ pub struct Options {
     #[serde(flatten)]
     pub device: DeviceOptions,
 
-    /// Format of the tables of labels, V, contributions and features: `tsv`, or `parquet` (IDs as text, zstd), which pandas, polars
-    /// and R read in a fraction of the time [default: tsv]
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    /// Format of the tables of labels, V, contributions and features: `tsv`, or `parquet` (IDs as text, zstd), which
+    /// pandas, polars and R load much faster [default: tsv]
+    #[arg(long, help_heading = OUTPUT, value_name = "FORMAT", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 
-    /// Format of the shared representation, if different from that of the other tables: `tsv` with IDs and six significant digits,
-    /// `npy` (float32, a row for each line of labels.tsv), `parquet` (float32, with IDs), `none`, or `auto`: as --format, but npy
-    /// instead of tsv beyond 100 000 instances [default: auto]
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    /// Format of V, if different from that of the other tables: `tsv` with IDs and six significant digits, `npy` (float32,
+    /// a row for each line of labels.tsv), `parquet` (float32, with IDs), `none`, or `auto`: as --format, but npy instead
+    /// of tsv beyond 100 000 instances [default: auto]
+    #[arg(long, help_heading = OUTPUT, value_name = "FORMAT", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
 
-    /// Also write annotated.h5ad or annotated.h5mu: a copy of the single file that all views come from, with clusters as `daimc`
-    /// and their confidence as `daimc_confidence` in obs, V as `X_daimc` and the map as `X_daimc_map` in obsm, for further work in
+    /// Also write annotated.h5ad or annotated.h5mu: a copy of the single file that all views come from, with clusters as
+    /// `daimc` and their confidence as `daimc_confidence` in obs, V as `X_daimc` and the map as `X_daimc_map` in obsm, for
     /// scanpy or muon
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub annotate: bool,
 
-    /// A table of IDs and true classes: adds metrics, and a comparison to the report; `::COLUMN` names the column if there are
-    /// several, as in `clinical.csv::stage`. Not used by the fit
+    /// A table of IDs and true classes, to score the clusters; not used by the fit
+    ///
+    /// Adds metrics to the summary and a comparison to the report. `::COLUMN` names the column if there are several, as in
+    /// `clinical.csv::stage`.
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<String>,
 
     /// Title of the report [default: Clusters of incomplete views]
-    #[arg(long, value_name = "TEXT", value_parser = utf8())]
+    #[arg(long, help_heading = OUTPUT, value_name = "TEXT", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 
@@ -292,7 +299,7 @@ impl Options {
         let command = Self::augment_args(clap::Command::new("fit"));
         let known: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).chain(["k"]).collect();
         if let Some(unknown) = table.keys().find(|key| !known.contains(&key.as_str())) {
-            return Err(wrong(format!("there is no option {}; see daimc fit --help", quoted(unknown))));
+            return Err(wrong(format!("there is no option {}; see daimc fit --help-all", quoted(unknown))));
         }
         if let Some(clusters) = table.remove("k") {
             table.insert("clusters".into(), clusters);
