@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     compare::check(methods, *seeds)?;
     arguments.data.check_truth(&arguments.truth)?;
     let loaded = arguments.data.load_whole()?;
-    level.tell(&loaded.account);
+    level.info(&loaded.account);
     let truth = Truth::read(&arguments.truth, &loaded.views, &arguments.data.ids)?;
     let data = dataset(arguments, loaded.views, &truth);
 

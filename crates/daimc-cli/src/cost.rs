@@ -7,7 +7,7 @@ use daimc::{Daimc, Neighbours, Options, Source};
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
 
-/// What a fit takes, its data included.
+/// Memory and time of a fit, data included.
 pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
     let Estimate { data, mut fit, neighbours, .. } = *estimate;
     fit.bytes += data;
@@ -18,13 +18,13 @@ pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
     fit
 }
 
-/// What the parts of a fit will take.
+/// Estimates the memory and time of the parts of a fit.
 pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
     let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
     Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
 }
 
-/// Bytes of the views that are copied, because cells are missing inside their rows: these are filled in the copy.
+/// Bytes of the views that a fit copies to fill in missing cells.
 pub fn copies(loaded: &Loaded) -> f64 {
     if loaded.from_disk.is_some() {
         return 0.0;
@@ -33,8 +33,8 @@ pub fn copies(loaded: &Loaded) -> f64 {
     lacking.map(|(input, _)| input.bytes as f64).sum()
 }
 
-/// Fails before a fit begins that would end for want of memory, whose end nobody could be told of. Where it is up to the fit
-/// whether neighbourhoods are used, it is told how much memory there is for them.
+/// Fails early if the fit would run out of memory: the OOM killer leaves no message. With `--neighbours auto`, sets the memory
+/// budget of the neighbour search instead if the fit itself has enough.
 pub fn check(loaded: &Loaded, fit: Daimc) -> Result<Daimc> {
     let Some(available) = daimc_io::memory::available().map(|bytes| bytes as f64) else { return Ok(fit) };
     let Options { clusters, neighbours, neighbours_budget, .. } = *fit.options();
@@ -42,7 +42,7 @@ pub fn check(loaded: &Loaded, fit: Daimc) -> Result<Daimc> {
     if let Some(budget) = neighbours_budget {
         estimate.used = Effort::new(loaded.views.schema(), clusters).affords(budget);
     }
-    // The data are there already.
+    // The data are loaded already.
     let copies = copies(loaded);
     let needed = |with| cost(&estimate, with).bytes - estimate.data + copies;
     let auto = neighbours == Neighbours::Auto;
@@ -52,7 +52,7 @@ pub fn check(loaded: &Loaded, fit: Daimc) -> Result<Daimc> {
     }
     if needed(wanted) > available {
         return Err(Failure::Failed(format!(
-            "the fit needs about {} of memory beside the data, but {} can be had: free or allow more (ulimit, the limit of the \
+            "the fit needs about {} of memory in addition to the data, but {} is available: free or allow more (ulimit, the limit of the \
              container, --memory), read the data as --precision f32, or use fewer threads (--threads)",
             bytes(needed(wanted)),
             bytes(available)

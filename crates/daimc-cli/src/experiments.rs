@@ -25,7 +25,7 @@ pub struct ExperimentOptions {
     #[arg(long)]
     pub json: bool,
 
-    /// Print nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
@@ -83,7 +83,7 @@ impl Monitor for Console {
         } else if last.elapsed() >= BETWEEN_LINES {
             *last = Instant::now();
             let left = seconds.map_or_else(String::new, |left| format!(", about {} left", clock(left)));
-            self.level.tell(text + &left);
+            self.level.info(text + &left);
         }
     }
 
@@ -92,7 +92,7 @@ impl Monitor for Console {
     }
 
     fn note(&self, text: &str) {
-        self.level.tell(text);
+        self.level.info(text);
     }
 
     fn interrupted(&self) -> bool {

@@ -23,7 +23,7 @@ use crate::memory;
 use crate::online;
 use crate::options::{self, Options};
 use crate::progress::{Level, Line, Progress};
-use crate::results::{self, Beside, FILES};
+use crate::results::{self, Extras, FILES};
 use crate::summary::{self, Summary};
 use crate::tables::{self, Format};
 use crate::truth::{self, Truth};
@@ -65,13 +65,13 @@ pub struct Arguments {
     verbose: bool,
 }
 
-/// Features without a value that are named.
+/// Maximum number of features without values to name.
 const LISTED: usize = 5;
 
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { options, output, force, config, json, quiet, verbose } = arguments;
     let level = Level::new(quiet, verbose);
-    config.as_deref().map_or(Ok(()), folder::settle)?;
+    config.as_deref().map_or(Ok(()), folder::recover)?;
     let earlier = config.as_deref().map(options::inputs_of).unwrap_or_default();
     let options = config.as_deref().map_or_else(|| Ok(options.clone()), |path| options.over(path))?;
     crate::use_threads(options.threads)?;
@@ -84,11 +84,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     options.clinical.check(&options.data.paths()?)?;
     let annotated = options.annotate.then(|| Annotated::of(&options.data)).transpose()?;
-    let told = summary::json(&options)?;
+    let given = summary::json(&options)?;
     let folder = Folder::begin(&output, force)?;
     let truth_file = options.truth.as_ref().map(|truth| truth.parse::<Column>()).transpose()?;
-    let beside = truth_file.map(|truth| truth.path).into_iter().chain(options.clinical.path());
-    let read: Vec<PathBuf> = options.data.paths()?.into_iter().chain(beside).chain(config).collect();
+    let other_inputs = truth_file.map(|truth| truth.path).into_iter().chain(options.clinical.path());
+    let read: Vec<PathBuf> = options.data.paths()?.into_iter().chain(other_inputs).chain(config).collect();
     for file in FILES {
         folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
     }
@@ -99,12 +99,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
         memory::check_latent(&options.data.sizes()?, fit.options().latent)?;
     }
     let loaded = options.data.load(&output, level)?;
-    level.tell(&loaded.account);
-    loaded.from_disk.iter().for_each(|why| level.tell(why));
+    level.info(&loaded.account);
+    loaded.from_disk.iter().for_each(|why| level.info(why));
     for input in &loaded.inputs {
         let known = earlier.iter().find(|known| known.name == input.name);
         if known.is_some_and(|known| known.sha256 != input.sha256) {
-            level.tell(format!("{} has changed since the fit that is repeated", input.path.display()));
+            level.info(format!("{} has changed since the fit that is repeated", input.path.display()));
         }
     }
     if options.online {
@@ -118,22 +118,22 @@ pub fn run(arguments: Arguments) -> Result<()> {
         && clinical.matched < loaded.views.instances()
     {
         let (without, all) = (loaded.views.instances() - clinical.matched, loaded.views.instances());
-        level.tell(format!("{without} of {all} instances are not in the clinical table"));
+        level.info(format!("{without} of {all} instances are not in the clinical table"));
     }
     let (fitted, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let findings = clinical.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
-    let mut summary = Summary::new(told, &loaded.inputs, loaded.seconds, &fitted)?;
+    let mut summary = Summary::new(given, &loaded.inputs, loaded.seconds, &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     summary.clinical = findings.as_ref().map(Findings::to_json).transpose()?;
     let formats = (options.format.unwrap_or_default(), options.embedding.unwrap_or_default());
-    let beside = Beside {
+    let extras = Extras {
         truth: truth.as_ref(),
         clinical: findings.as_ref(),
         title: options.title.as_deref(),
         annotated: annotated.as_ref().map(|own| (own, output.as_path())),
     };
     let line = Line::new(level, "writing the results and the report");
-    write(folder, &loaded.views, &fitted, beside, formats, &mut summary)?;
+    write(folder, &loaded.views, &fitted, extras, formats, &mut summary)?;
     drop(line);
     let mut out = io::stdout().lock();
     if json {
@@ -144,26 +144,26 @@ pub fn run(arguments: Arguments) -> Result<()> {
     done(&fitted, &output)
 }
 
-/// A fit that was interrupted has left something, but it is not done.
+/// Fails if the fit was interrupted; its results so far have been written.
 pub fn done(fitted: &Fit, output: &Path) -> Result<()> {
     if fitted.outcome != Outcome::Cancelled {
         return Ok(());
     }
     let output = output.display();
-    // Iterations that came to rest were not what was interrupted.
+    // If the iterations had converged, the interruption came later.
     let last = fitted.history.iter().rev().map(|objective| objective.total);
     let rested = last.clone().zip(last.skip(1)).next().is_some_and(|(now, before)| {
         (before - now).abs() <= fitted.model.options.tolerance * before.max(f64::MIN_POSITIVE)
     });
     let when = match fitted.iterations() {
-        _ if rested => "among neighbourhoods, without which the clusters were made".into(),
+        _ if rested => "during the neighbour search; the clusters do not use it".into(),
         1 => "after 1 iteration".into(),
         iterations => format!("after {iterations} iterations"),
     };
-    Err(Failure::Failed(format!("interrupted {when}; what there is so far is in {output}")))
+    Err(Failure::Failed(format!("interrupted {when}; the results so far are in {output}")))
 }
 
-/// Fits, with progress; and says how well the clusters agree with the truth.
+/// Runs the fit with progress, reports its choices and warnings, and scores the clusters against the true classes.
 pub fn cluster(
     fit: &Daimc,
     views: &Views<'_>,
@@ -176,22 +176,22 @@ pub fn cluster(
     let fitted = fitted?;
     let weighed = fitted.model.options.view_weights == ViewWeights::Learned;
     if weighed && fitted.model.views.iter().all(|view| view.scaling.importance == 1.0) {
-        level.tell(
-            "views count alike: each is predicted by the others, or nothing could be hidden to find out",
+        level.info(
+            "all views have equal weight: each is predicted by the others, or no rows could be hidden to test this",
         );
     }
     for view in &fitted.model.views {
         let name = plain(&view.name);
-        let told = format!("{name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason);
+        let line = format!("{name}: scaled by {} ({})", view.scaling.scale, view.scaling.reason);
         let asked = fitted.model.options.view_scales.get(&view.name).unwrap_or(&fitted.model.options.scale);
         if *asked == Scale::Auto {
-            level.tell(told);
+            level.info(line);
         } else {
-            level.detail(format!("  {told}"));
+            level.detail(format!("  {line}"));
         }
         if view.scaling.importance < 1.0 {
-            level.tell(format!(
-                "{name}: counts {:.1e} of a view that the others predict well",
+            level.info(format!(
+                "{name}: weight {:.1e} relative to a view that the others predict well",
                 view.scaling.importance
             ));
         }
@@ -204,79 +204,75 @@ pub fn cluster(
             let more = if without.len() > LISTED { ", …" } else { "" };
             let (name, count) = (plain(&view.name), without.len());
             let noun = if count == 1 { "feature has" } else { "features have" };
-            level.tell(format!(
-                "{name}: {count} {noun} no value in any instance, and take no part: {named}{more}"
+            level.info(format!(
+                "{name}: {count} {noun} no value in any instance and are ignored: {named}{more}"
             ));
         }
     }
     if fitted.model.options.penalty == Penalty::Relative {
         let (alpha, beta) = (fitted.model.options.alpha, fitted.model.options.beta);
-        level.tell(format!("relative alpha = {alpha}, beta = {beta}; features that are not left out:"));
+        level.info(format!("relative alpha = {alpha}, beta = {beta}; selected features:"));
         for view in &fitted.model.views {
             let (name, kept, all) = (plain(&view.name), view.selected().len(), view.basis.rows());
-            level.tell(format!("  {name}: {kept} of {all}"));
+            level.info(format!("  {name}: {kept} of {all}"));
         }
     }
     level.detail(format!(
-        "  {} passes over the data, {} iterations among them",
+        "  {} passes over the data, including {} iterations",
         fitted.passes,
         fitted.iterations()
     ));
-    device::told(&fitted).into_iter().for_each(|told| level.tell(told));
-    level.tell(format!("neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
+    device::describe(&fitted).into_iter().for_each(|line| level.info(line));
+    level.info(format!("neighbourhoods: {} ({})", fitted.neighbours.used, fitted.neighbours.reason));
     for (view, recall) in fitted.model.views.iter().zip(&fitted.neighbours.recall) {
-        level.detail(format!(
-            "  {:.1} % of the neighbours in view {} were found",
-            100.0 * recall,
-            quoted(&view.name)
-        ));
+        level.detail(format!("  neighbour recall {:.1} % in view {}", 100.0 * recall, quoted(&view.name)));
     }
     if let Some(warning) = fitted.missingness.warning() {
-        level.tell(format!("warning: {warning}"));
+        level.info(format!("warning: {warning}"));
     }
     if let Some(significance) = fitted.significance {
         match significance.warning() {
-            Some(warning) => level.tell(format!("warning: {warning}")),
-            None => level.tell(format!("clearer than chance: {}", significance.text())),
+            Some(warning) => level.info(format!("warning: {warning}")),
+            None => level.info(format!("clearer than chance: {}", significance.text())),
         }
     }
     let agreement = || fitted.runs.iter().map(|run| 100.0 * run.agreement);
     if let (Some(least), Some(most)) = (agreement().reduce(f64::min), agreement().reduce(f64::max)) {
         let (runs, asked) = (fitted.runs.len(), fitted.model.options.runs);
         let mean = agreement().sum::<f64>() / runs as f64;
-        level.tell(format!(
-            "{runs} of {asked} runs, taken by themselves, agree with the result on {least:.1} to {most:.1} % of the instances \
+        level.info(format!(
+            "{runs} of {asked} runs agree individually with the result on {least:.1} to {most:.1} % of the instances \
              (mean {mean:.1} %)"
         ));
     }
     if fitted.outcome == Outcome::IterationLimit {
         let most = fitted.model.options.max_iterations;
-        level.tell(format!(
+        level.info(format!(
             "not converged after {most} iterations, clusters may still change; --max-iter allows more"
         ));
     }
     let clusters = fitted.model.options.clusters;
     let empty = sizes(&fitted).iter().filter(|(size, _)| *size == 0).count();
     if empty > 0 {
-        level.tell(format!("{empty} of {clusters} clusters are empty: the views do not tell so many apart"));
+        level.info(format!("{empty} of {clusters} clusters are empty: the views do not separate that many"));
     }
     let scores = truth.map(|truth| truth.scores(&fitted.labels)).transpose()?;
     if let Some(truth) = truth {
         let unknown = truth.classes.iter().filter(|class| class.is_none()).count();
         if unknown > 0 {
             let all = truth.classes.len();
-            level.tell(format!("{unknown} of {all} instances have no class; the metrics leave them out"));
+            level.info(format!("{unknown} of {all} instances have no class; the metrics leave them out"));
         }
     }
     Ok((fitted, scores))
 }
 
-/// Writes all results. Where there is no room for the model, the others appear without it.
+/// Writes all results. If the disk is too full for the model, the other files are written without it.
 pub fn write(
     mut folder: Folder,
     views: &Views<'_>,
     fitted: &Fit,
-    beside: Beside<'_>,
+    extras: Extras<'_>,
     (format, embedding): (Format, Embedding),
     summary: &mut Summary,
 ) -> Result<()> {
@@ -294,7 +290,7 @@ pub fn write(
         Some(map) => {
             format.write(&mut folder, "map", |out| results::map(out, ids, map), || tables::map(ids, map))?;
         }
-        // The fit was interrupted before.
+        // The fit was interrupted before it laid out the map.
         None => ["map.tsv", "map.parquet"].into_iter().try_for_each(|file| folder.leave_out(file))?,
     }
     embedding.write(&mut folder, fitted, format)?;
@@ -305,21 +301,21 @@ pub fn write(
         || tables::contributions(model, ids, labels, contributions),
     )?;
     format.write(&mut folder, "features", |out| results::features(out, model), || tables::features(model))?;
-    if let Some(findings) = beside.clinical {
+    if let Some(findings) = extras.clinical {
         folder.write("clinical.tsv", |out| findings.write(out))?;
         if let Some(survival) = &findings.survival {
             folder.write("survival.tsv", |out| Findings::write_survival(survival, out))?;
         }
     }
-    if let Some((annotated, scratch)) = beside.annotated {
+    if let Some((annotated, scratch)) = extras.annotated {
         annotated.write(&mut folder, fitted, scratch)?;
     }
-    let page = results::report(views, fitted, Some(&explanation), beside, &summary.value()?)?;
+    let page = results::report(views, fitted, Some(&explanation), extras, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
     summary.finish(start.elapsed().as_secs_f64());
     let text = summary.text()?;
     folder.write("summary.json", |out| writeln!(out, "{text}"))?;
-    // The largest comes last: what there is room for is there by then.
+    // The largest file comes last, so that a full disk does not prevent the others.
     let stored = folder.write("model.safetensors", |out| fitted.write(out));
     if stored.is_err() {
         folder.leave_out("model.safetensors")?;
@@ -329,7 +325,7 @@ pub fn write(
     stored.map_err(|error| Failure::Failed(format!("{error}; all other results are in {output}")))
 }
 
-/// Instances that are counted by one thread at a time.
+/// Number of instances that a task counts.
 const BLOCK: usize = 1 << 14;
 
 /// For each cluster the number of its instances and the sum of their confidence.
@@ -344,14 +340,14 @@ fn sizes(fitted: &Fit) -> Vec<(usize, f64)> {
     };
     let blocks = fitted.labels.par_chunks(BLOCK).zip(fitted.confidence.par_chunks(BLOCK)).map(of_block);
     let mut sizes = vec![(0, 0.0); fitted.model.options.clusters];
-    // In the order of the blocks, whichever thread was first.
+    // In the order of the blocks: sums do not depend on the threads.
     for block in blocks.collect::<Vec<_>>() {
         sizes.iter_mut().zip(block).for_each(|(sum, own)| *sum = (sum.0 + own.0, sum.1 + own.1));
     }
     sizes
 }
 
-/// The result for people.
+/// Prints the sizes of the clusters, the scores and the clinical tests.
 fn print(
     out: &mut impl Write,
     fitted: &Fit,

@@ -1,4 +1,4 @@
-//! The options that say which IDs name the same instance.
+//! The options for matching IDs across files.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub struct IdOptions {
     pub duplicates: Option<Duplicates>,
 }
 
-/// What to do with two rows of an instance.
+/// Handling of several rows with the same ID.
 #[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
@@ -76,7 +76,7 @@ impl IdOptions {
         })
     }
 
-    /// Fails if an option makes no sense, before any file is read.
+    /// Fails if an option is invalid; reads no file.
     pub fn check(&self) -> Result<()> {
         if self.id_prefix == Some(0) {
             return Err(Failure::Usage("--id-prefix must be at least 1".into()));
@@ -90,12 +90,12 @@ impl IdOptions {
         self.id_regex.as_ref().map(|text| text.parse().map_err(wrong)).transpose()
     }
 
-    /// The file that is read.
+    /// The path of the map of IDs.
     pub fn path(&self) -> Option<PathBuf> {
         self.ids.as_ref().map(PathBuf::from)
     }
 
-    /// Takes relative paths as relative to a folder.
+    /// Resolves relative paths against a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
         if let Some(path) = &mut self.ids {
             *path = in_folder(folder, Path::new(path))?;
@@ -104,7 +104,7 @@ impl IdOptions {
     }
 }
 
-/// Says of a table about instances that it has none of those of the views, and what would join them.
+/// The error for a table that has no instance of the views, with the closest match of IDs.
 pub fn none_known(path: &Path, listed: &[String], views: &Views<'_>) -> Failure {
     let id = |i| views.ids().get(i);
     let numbered = matches!(views.ids(), Ids::Numbers(_));

@@ -1,6 +1,6 @@
-//! The `daimc` program: arguments, then a plan that is checked, then the work.
+//! The `daimc` program: parses the arguments, checks them, runs the command.
 
-// These end the program where standard output or standard error is closed: see `terminal`.
+// These macros panic if standard output or standard error is closed: see `terminal`.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod align;
@@ -48,7 +48,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::{Failure, Result};
 
-/// Clusters instances described by several views, each of which lacks some of the instances
+/// Clusters instances described by several views, each of which may lack some of the instances
 #[derive(Parser)]
 #[command(
     name = "daimc",
@@ -71,7 +71,7 @@ enum Command {
     Fit(Box<fit::Arguments>),
     /// Recommend a number of clusters by stability and by prediction of hidden rows, with a plot
     Select(select::Arguments),
-    /// Show what is missing where, and estimate the memory and time of a fit
+    /// Show which data are missing, and estimate the memory and time of a fit
     Inspect(inspect::Arguments),
     /// Assign new instances to the clusters of a fitted model, from whichever views they have
     Predict(predict::Arguments),
@@ -123,46 +123,46 @@ fn main() -> ExitCode {
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
-/// From now on, a write beyond what `ulimit -f` allows is an error like any other. Without a handler the signal ends the program
-/// without a word, and what it has begun to write stays.
+/// Makes a write beyond the limit of `ulimit -f` an ordinary error. Without a handler the signal kills the program, with no message
+/// and with temporary files left behind.
 fn survive_file_limits() {
     #[cfg(unix)]
     {
         use signal_hook::{consts::SIGXFSZ, flag};
-        // Nobody looks at the flag: the write itself fails. Where no handler can be set, all is as before.
+        // The flag is not used: the write itself fails. Without a handler the default applies.
         let _ = flag::register(SIGXFSZ, std::sync::Arc::default());
     }
 }
 
-/// From now on, all work is done by so many threads; where no number is given, by one for each processor.
+/// Sets the number of threads, by default one per CPU.
 fn use_threads(threads: Option<usize>) -> Result<()> {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let most = MOST_THREADS.max(4 * processors);
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let most = MOST_THREADS.max(4 * cpus);
     match threads {
         Some(0) => return Err(Failure::Usage("--threads must be at least 1".into())),
         Some(threads) if threads > most => {
-            let reason = format!("at most {most} can be used here, where {processors} run at once");
+            let reason = format!("at most {most} are allowed here, with {cpus} CPUs");
             return Err(Failure::Usage(format!("--threads {threads}: {reason}")));
         }
         _ => {}
     }
     let failed = |reason: &dyn std::fmt::Display| {
-        let told = "threads cannot be started";
+        let text = "threads cannot be started";
         let out = "allow more processes or memory, or ask for fewer with --threads";
-        Failure::Failed(format!("{told} ({reason}): {out}"))
+        Failure::Failed(format!("{text} ({reason}): {out}"))
     };
-    // A thread that starts where no room is left ends the program instead of saying so.
+    // A thread without memory for its stack would abort the program without a message.
     let wanted = std::env::var("RAYON_NUM_THREADS").ok().and_then(|wanted| wanted.parse().ok());
-    let count = threads.or(wanted.filter(|&wanted| wanted > 0)).unwrap_or(processors) as u64;
+    let count = threads.or(wanted.filter(|&wanted| wanted > 0)).unwrap_or(cpus) as u64;
     if daimc_io::memory::addresses().is_some_and(|left| count.saturating_mul(STACK) > left) {
-        return Err(failed(&format!("there is no room for the stacks of {count}")));
+        return Err(failed(&format!("no memory for the stacks of {count}")));
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global();
     pool.map_err(|error| failed(&error))
 }
 
-/// The stack of a thread, and what else it takes to start one, in bytes.
+/// The stack of a thread and the overhead of starting it, in bytes.
 const STACK: u64 = (2 << 20) + (1 << 17);
 
-/// So many threads can be asked for on any machine.
+/// Number of threads that is allowed on any machine.
 const MOST_THREADS: usize = 256;

@@ -1,11 +1,11 @@
-//! Memory: the limit of `--memory`, and whether data fit into what is available.
+//! Memory: the limit of `--memory`, and whether data fit into the available memory.
 
 use daimc::text::bytes;
 use daimc_io::Size;
 
 use crate::failure::{Failure, Result};
 
-/// From now on no more memory is used than `--memory` says.
+/// Sets the memory limit of `--memory`.
 pub fn limit(size: &str) -> Result<()> {
     let Some(bytes) = parse(size) else {
         let reason = "write a number and a unit, such as 500MB or 16GB";
@@ -15,41 +15,41 @@ pub fn limit(size: &str) -> Result<()> {
     Ok(())
 }
 
-/// The share of the memory that can be had which data may take: a fit needs some beside them.
+/// The share of the available memory for data; the rest is for the fit.
 const SHARE: f64 = 0.7;
 
-/// What is told of data that were expected to fit into memory and do not.
+/// The message for data that were expected to fit into memory and do not.
 pub const FROM_DISK: &str =
     "the data do not fit into memory: rows are read from disk, in every pass over them";
 
-/// Why data of these sizes cannot be read into memory, if they cannot.
+/// The reason why data of these sizes cannot be read into memory; `None` if they can.
 pub fn too_large(sizes: &[Size]) -> Option<String> {
     let (data, available) =
         (sizes.iter().map(|size| size.bytes).sum::<u64>() as f64, daimc_io::memory::available()? as f64);
     (data > SHARE * available).then(|| {
         format!(
-            "the data take {} and {} of memory can be had: rows are read from disk, in every pass over them",
+            "the data take {} and {} of memory is available: rows are read from disk, in every pass over them",
             bytes(data),
             bytes(available)
         )
     })
 }
 
-/// How many bytes may still be read into memory beside data of these sizes.
+/// Bytes that can be read into memory in addition to data of these sizes.
 pub fn left(sizes: &[Size]) -> u64 {
     let known = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(size.bytes));
     let share = |available: u64| (SHARE * available as f64) as u64;
     daimc_io::memory::available().map_or(u64::MAX, |available| share(available).saturating_sub(known))
 }
 
-/// Fails before anything is read, if the instances are known to be so many that V alone does not fit into memory.
+/// Fails before reading if the number of instances is known and V alone does not fit into memory.
 pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
     let Some(instances) = sizes.iter().filter_map(|size| size.rows).max() else { return Ok(()) };
     let needed = (instances as f64) * (latent as f64) * 8.0;
     match daimc_io::memory::available() {
         Some(available) if needed > available as f64 => Err(Failure::Failed(format!(
-            "V, {instances} instances × {latent}, takes {}, but {} of memory can be had: allow more (ulimit, the limit of the \
-             container, --memory), or take fewer clusters",
+            "V, {instances} instances × {latent}, takes {}, but {} of memory is available: allow more (ulimit, the limit of the \
+             container, --memory), or use fewer clusters",
             bytes(needed),
             bytes(available as f64)
         ))),
@@ -57,7 +57,7 @@ pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
     }
 }
 
-/// Bytes of a size such as `16GB`; units are decimal, and may be left out.
+/// Parses a size such as `16GB` into bytes; units are decimal and optional.
 fn parse(size: &str) -> Option<u64> {
     let size = size.trim().to_ascii_lowercase();
     let unit = size.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(size.len());

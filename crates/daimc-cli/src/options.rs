@@ -190,7 +190,7 @@ pub struct Options {
     pub clinical: ClinicalOptions,
 }
 
-/// A parser of the names of some values.
+/// Parses the name of a value.
 fn by_name<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = daimc::Error> + Clone + Send + Sync + 'static,
@@ -243,7 +243,7 @@ impl Options {
         Ok(with(fit, self.solver, Daimc::solver))
     }
 
-    /// Takes relative paths as relative to a folder.
+    /// Resolves relative paths against a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
         if std::env::current_dir().is_ok_and(|here| here == folder) {
             return Ok(());
@@ -257,7 +257,7 @@ impl Options {
         self.data.in_folder(folder)
     }
 
-    /// Fails if an option names a view that there is not.
+    /// Fails if an option names an unknown view.
     pub fn check_names(&self) -> Result<()> {
         let names = self.data.names()?;
         for text in &self.scale {
@@ -271,7 +271,7 @@ impl Options {
         Ok(())
     }
 
-    /// These options where they say something, else those of a file.
+    /// Returns these options, with those of a file for the ones that are not set.
     pub fn over(&self, path: &Path) -> Result<Self> {
         let wrong = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
         let text =
@@ -293,7 +293,7 @@ impl Options {
         };
         for other in ["config", "output", "force", "json", "quiet", "verbose"] {
             if table.contains_key(other) {
-                return Err(wrong(format!("'{other}' belongs on the command line, not into a file")));
+                return Err(wrong(format!("'{other}' belongs on the command line, not in a file")));
             }
         }
         let command = Self::augment_args(clap::Command::new("fit"));
@@ -304,7 +304,7 @@ impl Options {
         if let Some(clusters) = table.remove("k") {
             table.insert("clusters".into(), clusters);
         }
-        // What may be repeated may also be given once.
+        // Options that may be repeated may be a single string in the file.
         for key in ["view", "scale"] {
             if let Some(one @ toml::Value::String(_)) = table.get(key).cloned() {
                 table.insert(key.into(), vec![one].into());
@@ -316,14 +316,14 @@ impl Options {
     }
 }
 
-/// The files of an earlier fit, where its summary is the configuration.
+/// The input files of an earlier fit, if the configuration is its `summary.json`.
 pub fn inputs_of(config: &Path) -> Vec<Input> {
     let summary = std::fs::read_to_string(config).ok().and_then(|text| serde_json::from_str(&text).ok());
     let summary: serde_json::Value = summary.unwrap_or_default();
     serde_json::from_value(summary["inputs"].clone()).unwrap_or_default()
 }
 
-/// Sets an option that was given.
+/// Sets an option if a value was given.
 fn with<T>(fit: Daimc, value: Option<T>, set: impl FnOnce(Daimc, T) -> Daimc) -> Daimc {
     match value {
         Some(value) => set(fit, value),
@@ -345,9 +345,9 @@ mod tests {
         ("summary.json", include_str!("../../daimc-fuzz/corpus/json/summary.json")),
     ];
 
-    /// The seconds of `DAIMC_FUZZ_SECONDS`, one by default.
+    /// Runs for `DAIMC_FUZZ_SECONDS` seconds, by default one.
     #[test]
-    fn configurations_that_are_damaged_give_options_or_a_sentence() {
+    fn damaged_configurations_give_options_or_an_error() {
         let seconds = std::env::var("DAIMC_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
         let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(1));
         let folder = tempfile::tempdir().unwrap();

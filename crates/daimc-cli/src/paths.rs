@@ -6,14 +6,14 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::failure::{Failure, Result};
 
-/// A parser of paths that become part of what a fit writes down, which is UTF-8.
+/// Parses paths that `summary.json` records and that therefore must be UTF-8.
 pub fn utf8() -> impl TypedValueParser<Value = String> {
     let refused =
-        |_| "the path is not UTF-8, as what is written down about a fit is: rename the file, or link to it";
+        |_| "the path is not UTF-8 and cannot be recorded in summary.json: rename the file, or link to it";
     OsStringValueParser::new().try_map(move |path| path.into_string().map(at_home).map_err(refused))
 }
 
-/// A path, or a view and its path, in which `~` is the home folder: shells leave it where something comes before it.
+/// Expands `~` to the home folder in `PATH` or `NAME=PATH`: shells do so only at the start of an argument.
 fn at_home(text: String) -> String {
     let Some(home) = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok()) else {
         return text;
@@ -26,7 +26,7 @@ fn at_home(text: String) -> String {
     }
 }
 
-/// Fails if standard input is to be read twice.
+/// Fails if standard input is read twice.
 pub fn read_once<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<()> {
     if files.into_iter().filter(|file| is_standard_input(file)).count() < 2 {
         return Ok(());
@@ -40,11 +40,11 @@ pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A path that is relative to a folder, as a configuration writes it. Standard input is in no folder.
+/// Resolves a path of a configuration against its folder, except for standard input.
 pub fn in_folder(folder: &Path, path: &Path) -> Result<String> {
     let path = if is_standard_input(path) { path.to_owned() } else { folder.join(path) };
     path.into_os_string().into_string().map_err(|path| {
-        let reason = "the path is not UTF-8, and options are: rename the folder, or work in it";
+        let reason = "the path is not UTF-8, as options must be: rename the folder, or change to it";
         Failure::Usage(format!("{}: {reason}", path.display()))
     })
 }

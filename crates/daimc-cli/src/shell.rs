@@ -1,4 +1,4 @@
-//! Completions for shells, and the manual.
+//! `daimc completions` and `daimc man`.
 
 use std::io::{self, Write};
 

@@ -18,7 +18,7 @@ use crate::harness::{Error, Monitor, Result};
 /// A comparison of methods on one data set.
 #[derive(Debug)]
 pub struct Comparison<'a> {
-    /// The data with their true classes, which score the methods and are not shown to them.
+    /// The data with their true classes, which only score the methods.
     pub data: &'a Dataset,
     /// The methods; none: every one that does not have to be named.
     pub methods: &'a [String],
@@ -30,7 +30,7 @@ pub struct Comparison<'a> {
     pub scale: Option<Scale>,
     /// The folder for `results.tsv`, `table.md`, the plots and `compare.html`.
     pub folder: &'a Path,
-    /// Where the data and options come from. Runs recorded in the folder count only if theirs is the same.
+    /// The provenance. The folder must be empty or have runs of the same provenance.
     pub key: &'a Value,
 }
 
@@ -55,12 +55,12 @@ pub fn check(methods: &[String], seeds: u64) -> Result<()> {
 }
 
 impl Comparison<'_> {
-    /// Runs what the folder does not have, and writes the results to it. If the monitor interrupts the runs, the results of the
-    /// finished ones are written and returned.
+    /// Executes the runs that the folder does not have, and writes the results to it. If the monitor interrupts the runs, the
+    /// results of the finished ones are written and returned.
     ///
     /// # Errors
     /// When too many instances are to be removed, or the folder holds other results or cannot be written. A method that
-    /// cannot take the data is noted and left out.
+    /// cannot handle the data is reported to the monitor and skipped.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Compared> {
         let &Self { data, methods, rates, seeds, scale, folder, key } = self;
         for &rate in rates {
@@ -100,7 +100,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The table, and for each score a line for each method, or a bar where there is but one share of missing instances.
+/// The table, and a plot of each score: a line for each method, or a bar if there is only one share of missing instances.
 fn section(lines: &[Line]) -> Section {
     let scores =
         [("AC", (|line| line.ac) as fn(&Line) -> Mean), ("NMI", |line| line.nmi), ("ARI", |line| line.ari)];

@@ -1,8 +1,7 @@
-//! The methods that DAIMC is compared with, each in a file of its own beside its equations, all behind one trait.
+//! The methods that DAIMC is compared with, one file each with its equations, behind one trait.
 //!
-//! Masks stay masks: a missing row is never made up unless the method itself asks for it, and nothing is N × N unless
-//! the method's own model is. Methods work on rows in memory: of a [`Source`] that is not, the views are read first, whole, and
-//! kept while the fit goes on.
+//! Missing rows are imputed only if the method itself requires it, and no matrix is N × N unless the method's own model has one.
+//! Methods work on rows in memory: a [`Source`] on disk is read completely first and kept during the fit.
 
 mod algebra;
 mod concatenation;
@@ -49,14 +48,14 @@ pub use weighted_semi_nmf::WeightedSemiNmf;
 
 /// A clustering method for incomplete multi-view data.
 pub trait Method: Sync {
-    /// Its name, as it stands in tables.
+    /// Its name in tables.
     fn name(&self) -> String;
 
     /// Clusters the instances into `clusters` clusters. Every random draw comes from `seed`. `each` is called after every
     /// iteration with its number and the objective; if it breaks, the result so far is returned.
     ///
     /// # Errors
-    /// When the method cannot take such data; the message says the way out.
+    /// When the method cannot handle the data; the message suggests a remedy.
     fn fit(
         &self,
         source: &dyn Source,
@@ -66,7 +65,7 @@ pub trait Method: Sync {
     ) -> Result<Clustering>;
 }
 
-/// What a method finds.
+/// The result of a method.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Clustering {
@@ -76,6 +75,6 @@ pub struct Clustering {
     pub embedding: Matrix,
     /// The objective after each iteration.
     pub history: Vec<f64>,
-    /// How sure the method is of the cluster of each instance, from 0 to 1; empty where it does not tell.
+    /// The confidence of each instance, from 0 to 1; empty if the method does not report one.
     pub confidence: Vec<f64>,
 }

@@ -26,7 +26,7 @@ use plan::Wishes;
 
 pub use plan::Experiment;
 
-/// An experiment, and on what it is run.
+/// An experiment and its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The table or figure.
@@ -51,12 +51,12 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Runs what the folder does not have, writes the results to it and returns them. If the monitor interrupts the runs, these are
-    /// the results of the finished ones.
+    /// Executes the runs that the folder does not have, writes the results to it and returns them. If the monitor interrupts
+    /// the runs, these are the results of the finished ones.
     ///
     /// # Errors
-    /// When options do not go together, data sets are missing or incomplete, or the folder holds other results or cannot be
-    /// written. A method that cannot take the data is noted and left out.
+    /// When options are inconsistent, data sets are missing or incomplete, or the folder holds other results or cannot be
+    /// written. A method that cannot handle the data is reported to the monitor and skipped.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<Vec<Section>> {
         self.check()?;
         let grid = Grid::read(self.grid)?;
@@ -84,7 +84,7 @@ impl Request<'_> {
         Ok(sections)
     }
 
-    /// Fails if the options do not go together.
+    /// Fails if the options are inconsistent.
     fn check(&self) -> Result<()> {
         let &Self { experiment, methods, sets, seeds, search, grid, scale, .. } = self;
         let refuse = |reason: String| Err(Error::Usage(reason));
@@ -111,7 +111,7 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Runs an experiment, writes what it found to its folder, and returns that.
+    /// Runs one experiment, writes the results to its folder and returns them.
     fn reproduce(
         &self,
         experiment: Experiment,
@@ -120,7 +120,7 @@ impl Request<'_> {
         monitor: &dyn Monitor,
     ) -> Result<Vec<Section>> {
         let data = load(experiment, self.data, monitor)?;
-        // What is finished counts only for the same data and scaling; settings, seeds and shares are in the rows.
+        // Rows are valid only for the same data and scaling; settings, seeds and shares are in the rows.
         let inputs: Vec<_> = data.iter().map(|own| json!([own.name.text(), own.inputs])).collect();
         let key = json!({
             "version": env!("CARGO_PKG_VERSION"), "experiment": experiment.name(), "inputs": inputs, "scale": wishes.scale,
@@ -131,7 +131,7 @@ impl Request<'_> {
         for case in &cases {
             for &rate in &case.rates {
                 for contender in &case.contenders {
-                    let run = |seed| Run::new(&experiment.name(), &case.sample, rate, contender, seed);
+                    let run = |seed| Run::new(experiment.name(), &case.sample, rate, contender, seed);
                     cells.extend((0..self.seeds).map(run));
                 }
             }
@@ -153,7 +153,7 @@ impl Request<'_> {
     }
 }
 
-/// The data sets of an experiment; one that it can do without is left out where it is not there.
+/// Loads the data sets of an experiment; an optional one is skipped if it is missing.
 fn load(experiment: Experiment, folder: Option<&Path>, monitor: &dyn Monitor) -> Result<Vec<Loaded>> {
     let (needed, further) = experiment.data();
     let mut data = vec![needed.load(folder)?];

@@ -1,4 +1,4 @@
-//! What the plots of experiments show; [`daimc_report::chart`] draws them.
+//! The plots of experiments, drawn by [`daimc_report::chart`].
 
 use daimc_report::chart::{self, Bar, Bars, Cells, LineChart, Point, Scale};
 
@@ -7,7 +7,7 @@ use super::table::{Line, Mean};
 /// A plot.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// The name of its file, without an ending.
+    /// The name of its file, without an extension.
     pub name: String,
     /// The heading.
     pub title: String,
@@ -26,17 +26,17 @@ pub enum Drawing {
     Heat(Heat),
 }
 
-/// A name, and values at places on the horizontal axis.
+/// A name, and values at positions on the horizontal axis.
 pub type Series = (String, Vec<(f64, Mean)>);
 
-/// A line for each series over places on the horizontal axis.
+/// A line chart.
 #[derive(Clone, Debug)]
 pub struct Lines {
     pub across: String,
-    /// The labels of the horizontal axis and where they are.
+    /// The labels of the horizontal axis and their positions.
     pub ticks: Vec<(f64, String)>,
     pub series: Vec<Series>,
-    /// The range of the vertical axis; what is beyond is drawn at its end.
+    /// The range of the vertical axis; values outside are drawn at its end.
     pub range: (f64, f64),
 }
 
@@ -63,14 +63,14 @@ pub fn add(series: &mut Vec<Series>, name: &str, point: (f64, Mean)) {
     }
 }
 
-/// A coloured cell for each row and column.
+/// A heat map.
 #[derive(Clone, Debug)]
 pub struct Heat {
     pub across: String,
     pub down: String,
     pub columns: Vec<String>,
     pub rows: Vec<String>,
-    /// Row by row; NaN where there is none.
+    /// The values row by row; NaN if missing.
     pub values: Vec<Vec<f64>>,
 }
 

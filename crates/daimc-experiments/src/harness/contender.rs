@@ -1,4 +1,4 @@
-//! The methods by name.
+//! The methods by name, with their settings.
 
 use crate::methods::{
     Concatenation, Img, Method, Mic, MultiNmf, Nemo, Omvc, Opimc, PcaSpectral, Pvc, SingleView,
@@ -10,7 +10,8 @@ use daimc::{Daimc, Neighbours, Preset, Scale};
 use super::setting::Setting;
 use crate::harness::{Error, Result};
 
-/// The names, in the order of the table (`daimc-plain` is the default preset of DAIMC without neighbourhoods), and the hyper-parameters that each can be told beside `scale`.
+/// The names of the methods in the order of the tables, with their hyper-parameters in addition to `scale`. `daimc-plain` is
+/// the default preset of DAIMC without neighbourhoods.
 pub const METHODS: [(&str, &[&str]); 16] = [
     ("daimc", &["alpha", "beta"]),
     ("daimc-plain", &["alpha", "beta"]),
@@ -30,15 +31,15 @@ pub const METHODS: [(&str, &[&str]); 16] = [
     ("nemo", &["neighbours"]),
 ];
 
-/// Those that run only if they are named, or if the experiment names them.
+/// Methods that run only if the user or the experiment names them.
 const ON_DEMAND: [&str; 4] = ["daimc-refine", "daimc-embed", "pca-spectral", "nemo"];
 
 /// A method with a setting.
 pub struct Contender {
     pub method: &'static str,
-    /// The views of a method that does not take all of them, and the hyper-parameters.
+    /// The views, if the method does not use all of them, and the hyper-parameters.
     pub setting: String,
-    /// Whether the hyper-parameters come from a grid; else they are the ones that are taken without labels.
+    /// Whether the hyper-parameters come from a grid; otherwise they are the fixed ones, chosen without labels.
     pub searched: bool,
     pub fit: Box<dyn Method + Send>,
 }
@@ -60,7 +61,7 @@ pub fn check<'a>(names: &[String], known: impl Iterator<Item = &'a str> + Clone)
     }
 }
 
-/// How views are scaled.
+/// The scaling of the views for each kind of method.
 #[derive(Clone, Copy, Debug)]
 pub struct Scales {
     /// For the default preset of DAIMC, which can choose for itself.
@@ -72,7 +73,7 @@ pub struct Scales {
 }
 
 impl Scales {
-    /// The same for all if it is given, else what suits each.
+    /// The given scaling for all methods, or a default for each.
     pub fn new(given: Option<Scale>, others: Scale) -> Self {
         Self {
             daimc: given.unwrap_or(Scale::Auto),
@@ -82,18 +83,18 @@ impl Scales {
     }
 }
 
-/// Every name.
+/// The names of all methods.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     METHODS.iter().map(|(name, _)| *name)
 }
 
-/// Whether a method is asked for: one of `names`, or if there are none, any that runs without being named.
+/// Whether a method is selected: it is one of `names`, or there are none and it does not have to be named.
 pub fn wanted(names: &[String], method: &str) -> bool {
     if names.is_empty() { !ON_DEMAND.contains(&method) } else { names.iter().any(|name| name == method) }
 }
 
-/// A method with its hyper-parameters, on views of these names; two-view methods on every pair of them, single views each.
-/// A scale in the setting goes before `scales`.
+/// A method with its hyper-parameters, on views of these names: a contender for each pair of views for two-view methods, and for
+/// each view for single-view methods. A scale in the setting takes precedence over `scales`.
 pub fn contenders(method: &'static str, setting: &Setting, views: &[&str], scales: Scales) -> Vec<Contender> {
     let scale = setting.scale(scales.others);
     let with = |choice: String| if setting.0.is_empty() { choice } else { format!("{choice}; {setting}") };
@@ -180,7 +181,7 @@ pub fn contenders(method: &'static str, setting: &Setting, views: &[&str], scale
             }))
         }
         "nemo" => {
-            // Zero is as many as published.
+            // Zero is the published number.
             let neighbours = Some(setting.count("neighbours", 0)).filter(|count| *count > 0);
             one(Box::new(Nemo { scale: setting.scale(scales.standard), neighbours }))
         }

@@ -1,22 +1,22 @@
-//! Why an experiment failed.
+//! The errors of experiments.
 
-/// Why an experiment could not be run. Messages name the options of `daimc compare` and `daimc reproduce`.
+/// Why an experiment failed. Messages name the options of `daimc compare` and `daimc reproduce`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Options that do not exist or do not go together.
+    /// Unknown or inconsistent options.
     #[error("{0}")]
     Usage(String),
 
-    /// A data set that is incomplete or of another kind.
+    /// An incomplete or invalid data set.
     #[error("{0}")]
     Data(String),
 
-    /// The system refused, e.g. to start threads.
+    /// An error of the system, e.g. when starting threads.
     #[error("{0}")]
     System(String),
 
-    /// The library refused the data or the options.
+    /// An error of the library.
     #[error(transparent)]
     Fit(#[from] daimc::Error),
 

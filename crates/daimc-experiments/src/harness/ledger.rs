@@ -1,4 +1,4 @@
-//! What is finished: a row per run, kept in results.tsv as it is found.
+//! The finished runs: a row of results.tsv each, appended as soon as the run ends.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -31,7 +31,7 @@ impl Cell {
     }
 }
 
-/// One run and what came of it; scores are NaN where no class is known.
+/// A run and its result; scores are NaN if no class is known.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cell: Cell,
@@ -40,14 +40,14 @@ pub struct Row {
     pub ari: f64,
     pub seconds: f64,
     pub iterations: usize,
-    /// The mean over the instances of how sure the method is of their clusters, where it tells.
+    /// The mean confidence of the instances, if the method reports one.
     pub confidence: Option<f64>,
 }
 
 const HEADER: &str =
     "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations\tconfidence";
 
-/// The rows that are finished.
+/// The finished rows of a folder.
 pub struct Ledger {
     path: PathBuf,
     state: Mutex<Contents>,
@@ -57,13 +57,13 @@ struct Contents {
     rows: Vec<Row>,
     keys: HashSet<String>,
     file: File,
-    /// Nobody else writes to the folder.
+    /// Holds the lock of the folder.
     folder: Folder,
 }
 
 impl Ledger {
-    /// Opens the ledger of a folder; rows count only if they come from the same data and options, which `key` tells. It is
-    /// kept in the file `about`.
+    /// Opens the ledger of a folder. Fails if its rows come from other data or options than those of `key`, which the file `about`
+    /// records.
     pub fn open(folder: &Path, about: &str, key: &Value) -> Result<Self> {
         let fail = |path: &Path, source| daimc_files::Error::Io { path: path.to_owned(), source };
         let mut own = Folder::begin(folder, true)?;
@@ -80,7 +80,7 @@ impl Ledger {
         } else {
             String::new()
         };
-        // A row that was cut off when the program was killed has no end of line.
+        // A row that was truncated when the program was killed has no end of line.
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         let rows: Vec<Row> = whole.lines().filter_map(parse).collect();
         let mut start = format!("{HEADER}\n");
@@ -101,7 +101,7 @@ impl Ledger {
         self.state().keys.contains(&cell.key())
     }
 
-    /// Keeps a row.
+    /// Appends a row.
     pub fn add(&self, row: Row) -> Result<()> {
         let mut state = self.state();
         let written = state.file.write_all(line(&row).as_bytes()).and_then(|()| state.file.sync_data());
@@ -111,7 +111,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Lets files, each a name and a text, appear in the folder, all at once.
+    /// Writes files, each a name and a text, to the folder, atomically as a group.
     pub fn publish(&self, files: impl IntoIterator<Item = (String, String)>) -> Result<()> {
         let folder = &mut self.state().folder;
         for (name, text) in files {

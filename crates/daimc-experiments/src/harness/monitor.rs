@@ -3,7 +3,7 @@
 /// Receives the progress of an experiment, and can stop it.
 ///
 /// An experiment is one or more series of runs. For each series it calls [`begin`](Self::begin), then
-/// [`progress`](Self::progress) after every run, from whichever thread made it but from one at a time, then
+/// [`progress`](Self::progress) after every run, from any thread but never concurrently, then
 /// [`end`](Self::end). [`note`](Self::note) comes between the series.
 pub trait Monitor: Sync {
     /// A series of this many runs begins; zero if all of them were finished by an earlier call.
@@ -15,7 +15,7 @@ pub trait Monitor: Sync {
     /// The series has ended or failed.
     fn end(&self);
 
-    /// Receives one line of text, e.g. which data set or method was left out and why.
+    /// Receives one line of text, e.g. which data set or method was skipped and why.
     fn note(&self, text: &str);
 
     /// Whether to stop: asked before every run and after every iteration. Finished runs are kept.

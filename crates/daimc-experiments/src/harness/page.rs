@@ -1,4 +1,4 @@
-//! What was found as a page that loads nothing, as Markdown, and as files of plots.
+//! The results as a self-contained page, as Markdown, and as files of plots.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ pub fn markdown(sections: &[Section]) -> String {
     out
 }
 
-/// The sections as a page; `key` says where it comes from.
+/// The sections as a page with the provenance `key`.
 pub fn html(title: &str, sections: &[Section], key: &Value) -> String {
     let mut body = String::new();
     for Section { title, notes, table, charts } in sections {

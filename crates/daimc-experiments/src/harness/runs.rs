@@ -1,4 +1,4 @@
-//! Runs what is not finished, one fit per thread.
+//! Executes the runs that are not finished, one fit per thread.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -43,7 +43,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A method that cannot take the data, and why.
+/// A method that cannot handle the data, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     pub method: String,
@@ -57,8 +57,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Runs all that the ledger does not have, and keeps each row as it is found. Where there are fewer runs than threads, a
-/// fit has several of them. Returns the methods that cannot take the data.
+/// Executes the runs that the ledger does not have, and appends each row as soon as it is known. With fewer runs than threads, a
+/// fit has several threads. Returns the methods that cannot handle the data.
 pub fn work(mut runs: Vec<Run<'_>>, ledger: &Ledger, monitor: &dyn Monitor) -> Result<Vec<Refusal>> {
     runs.retain(|run| !ledger.has(&run.cell));
     // Seed by seed: an interrupted series covers all methods and data sets.
@@ -111,7 +111,7 @@ fn series(runs: &[Run<'_>], ledger: &Ledger, monitor: &dyn Monitor) -> Result<Ve
     }
     let mut refused = std::mem::take(&mut *lock(&refused));
     refused.sort();
-    // One setting tells as much as all of them.
+    // One setting is enough for the message.
     refused.dedup_by(|a, b| (&a.method, &a.data) == (&b.method, &b.data));
     Ok(refused)
 }
@@ -157,7 +157,7 @@ fn one(run: &Run<'_>, monitor: &dyn Monitor) -> Result<Outcome> {
     })
 }
 
-/// The scores that are kept.
+/// The recorded scores.
 fn three(scores: &Scores) -> [f64; 3] {
     [scores.ac, scores.nmi, scores.ari]
 }

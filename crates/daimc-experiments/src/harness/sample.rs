@@ -1,4 +1,4 @@
-//! What a method is run on: a data set with its classes, some of its views, some of its instances hidden.
+//! The data of a run: some views of a data set, with some instances hidden, and the classes.
 
 use daimc::source::Buffer;
 use daimc::{View, Views, simulate};
@@ -17,8 +17,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Which instances each view keeps when it loses a share of those that it shows, drawn with a seed.
-    pub fn present(&self, rate: f64, seed: u64) -> Result<Vec<Vec<bool>>> {
+    /// The presence of each instance in each view after a random share of the present ones is removed.
+    pub(crate) fn present(&self, rate: f64, seed: u64) -> Result<Vec<Vec<bool>>> {
         let views = &self.views;
         let shown = |view: usize| (0..views.instances()).map(|i| views.is_present(view, i)).collect();
         let shown: Vec<Vec<bool>> = (0..views.len()).map(shown).collect();
@@ -30,18 +30,18 @@ impl Dataset {
     }
 }
 
-/// Some views of a data set, or all.
+/// All or some views of a data set.
 pub struct Sample<'a> {
     /// Its name in results.tsv.
     pub name: String,
     pub data: &'a Dataset,
-    /// The views, by number; `None`: all. Instances that none of them shows are left out.
+    /// The indices of the views; `None`: all. Instances that are in none of them are dropped.
     pub views: Option<Vec<usize>>,
 }
 
 impl Sample<'_> {
-    /// Hides a share of the instances that every view of the data set shows, drawn with a seed, and does something with the views that
-    /// are left and the class of each instance. The mask is that of the data set, whichever of its views are taken.
+    /// Hides a random share of the present instances of every view and calls `work` with the views and the class of each
+    /// instance. The mask depends on the data set, not on the selected views.
     pub fn with<T>(
         &self,
         rate: f64,
@@ -66,20 +66,20 @@ impl Sample<'_> {
     }
 }
 
-/// The share, but for its rounding: half of an odd number of instances cannot go from both of two views, so one less goes.
+/// The largest possible share up to rounding: half of an odd number of instances cannot be removed from both of two views.
 fn possible(rate: f64, views: &Views<'_>) -> f64 {
     let count = views.instances();
     let most = (count - count.div_ceil(views.len())) as f64 / count as f64;
     if rate > most && rate - most < 1.0 / count as f64 { most } else { rate }
 }
 
-/// Some of the views, with the instances that they show; each has the number it had.
+/// Some of the views with the instances that are present in them, and the previous index of each instance.
 fn select<'a>(views: &Views<'a>, chosen: &[usize]) -> daimc::Result<(Views<'a>, Vec<usize>)> {
     let mut parts = Vec::with_capacity(chosen.len());
     for (number, view) in views.iter().enumerate().filter(|(number, _)| chosen.contains(number)) {
         let mut buffer = Buffer::default();
         let rows = views.block(number, 0..views.instances(), &mut buffer)?.index;
-        // The ID of a row is the number of its instance; rows of no instance are not there.
+        // The ID of a row is the index of its instance; rows without an instance are masked.
         let mut ids: Vec<String> = (0..view.rows()).map(|row| format!("no instance {row}")).collect();
         let mut present = vec![false; view.rows()];
         for instance in 0..views.instances() {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_that_the_chosen_views_do_not_show_are_left_out_and_the_others_keep_their_classes() {
+    fn instances_in_none_of_the_selected_views_are_dropped_and_the_others_keep_their_classes() {
         let data = data();
         let (all, one) = (sample(&data, None), sample(&data, Some(vec![1])));
         let shown = all.with(0.5, 3, |views, _| {

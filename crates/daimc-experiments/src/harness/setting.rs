@@ -16,7 +16,7 @@ pub enum Value {
 pub struct Setting(pub Vec<(String, Value)>);
 
 impl Setting {
-    /// Numbers by name.
+    /// A setting of numbers by name.
     pub fn of(numbers: &[(&str, f64)]) -> Self {
         Self(numbers.iter().map(|(name, value)| ((*name).into(), Value::Number(*value))).collect())
     }
@@ -25,7 +25,7 @@ impl Setting {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// A number, or what it is where nothing is said.
+    /// A number, by default `default`.
     pub fn number(&self, name: &str, default: f64) -> f64 {
         match self.get(name) {
             Some(Value::Number(number)) => number,
@@ -33,12 +33,12 @@ impl Setting {
         }
     }
 
-    /// A whole number, or what it is where nothing is said.
+    /// A whole number, by default `default`.
     pub fn count(&self, name: &str, default: usize) -> usize {
         self.number(name, default as f64) as usize
     }
 
-    /// The scaling of the views, or what it is where nothing is said.
+    /// The scaling of the views, by default `default`.
     pub fn scale(&self, default: Scale) -> Scale {
         match self.get("scale") {
             Some(Value::Scale(scale)) => scale,

@@ -1,4 +1,4 @@
-//! Means and spreads over the seeds, and tables of them.
+//! Means and standard deviations over the seeds, and tables of them.
 
 use std::fmt::Write;
 
@@ -63,7 +63,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The means of rows that differ by their seeds, or by nothing that is told apart; `None` if there are none.
+    /// The means over rows of different seeds; `None` if there are no rows.
     pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Self> {
         let rows: Vec<&Row> = rows.collect();
         let cell = rows.first()?.cell.clone();
@@ -85,7 +85,7 @@ impl Line {
         })
     }
 
-    /// The method, and if the classes chose its setting, which it was.
+    /// The method, with its setting if the classes chose it.
     pub fn name(&self) -> String {
         match self.settings {
             1 => self.method.clone(),
@@ -94,7 +94,7 @@ impl Line {
     }
 }
 
-/// The line of the highest mean AC among these contenders: the classes choose it, and the line says from how many.
+/// The line with the highest mean AC among these contenders, chosen by the classes; `settings` is their number.
 pub fn best<'a>(
     rows: &[Row],
     data: &str,
@@ -111,7 +111,7 @@ pub fn best<'a>(
     };
     let lines: Vec<Line> = contenders.filter_map(line).collect();
     let settings = lines.len();
-    // The first of equals.
+    // Of equal settings the first.
     let best = lines.into_iter().reduce(|best, line| if line.ac.mean > best.ac.mean { line } else { best });
     best.map(|line| Line { settings, ..line })
 }
@@ -146,7 +146,7 @@ impl Table {
     }
 }
 
-/// What is said of every method of a comparison: scores, time, runs.
+/// The table of a comparison: scores, time and runs of every method.
 pub fn comparison(lines: &[Line]) -> Table {
     let mut table = Table::new(&["missing", "method", "AC", "NMI", "ARI", "seconds", "iterations", "runs"]);
     for line in lines {

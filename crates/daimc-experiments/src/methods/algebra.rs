@@ -1,4 +1,4 @@
-//! What the methods do with small matrices, and their random draws.
+//! Small dense matrices and random draws.
 
 use daimc::internal::dot;
 use daimc::{Matrix, internal};
@@ -29,7 +29,7 @@ pub(super) fn rows_of(a: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), a.columns(), |i, k| a[(rows[i], k)])
 }
 
-/// A with rows of length 1; a row of zeros stays.
+/// A with rows of length 1; rows of zeros stay zero.
 pub(super) fn unit_rows(a: &Matrix) -> Matrix {
     let mut out = a.clone();
     for i in 0..out.rows() {
@@ -41,8 +41,8 @@ pub(super) fn unit_rows(a: &Matrix) -> Matrix {
     out
 }
 
-/// `(A + ridge · I)⁻¹` of a symmetric, positive semi-definite matrix; a direction that the sum does not know is
-/// lifted, not divided by zero. Where it cannot be found its entries are no numbers, which no clustering takes.
+/// `(A + ridge · I)⁻¹` of a symmetric, positive semi-definite matrix; singular directions are
+/// regularised. If the inverse cannot be computed its entries are NaN, which the clustering rejects.
 pub(super) fn inverse(a: &Matrix, ridge: f64) -> Matrix {
     let Ok((mut values, vectors)) = internal::symmetric_eigen(a) else {
         return Matrix::from_fn(a.rows(), a.columns(), |_, _| f64::NAN);

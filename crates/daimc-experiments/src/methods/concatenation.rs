@@ -1,4 +1,4 @@
-//! K-means on all views side by side.
+//! K-means on the concatenated views.
 
 use std::ops::ControlFlow;
 
@@ -7,9 +7,9 @@ use daimc::{Matrix, Result, Scale, Source};
 use crate::methods::data::{Filled, check_clusters, cluster};
 use crate::methods::{Clustering, Method};
 
-/// K-means on the views side by side, missing rows being the mean of the others.
+/// K-means on the concatenated views, with missing rows filled with the mean of the others.
 ///
-/// Each view is first scaled and then brought to equal weight: the mean squared length of its rows is 1. The objective is
+/// Each view is first scaled and then weighted equally: the mean squared length of its rows is 1. The objective is
 /// the sum of squared distances to the centres. The embedding holds N × Σ d numbers, whether views are sparse or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concatenation {
@@ -43,7 +43,7 @@ impl Method for Concatenation {
         for view in 0..source.views() {
             let filled = Filled::new(source, view, self.scale)?;
             let mean_square = filled.sum_squares(0.0) / source.schema().view(view).present() as f64;
-            // A view of zeros stays as it is.
+            // A view of zeros stays zero.
             let weight = if mean_square > 0.0 { mean_square.sqrt().recip() } else { 1.0 };
             for (instance, row) in filled.dense().iter_rows().enumerate() {
                 let to = &mut embedding.row_mut(instance)[first..first + row.len()];
@@ -52,7 +52,7 @@ impl Method for Concatenation {
             first += filled.features();
         }
         let (labels, inertia) = cluster(&embedding, clusters, seed)?;
-        // There is nothing left to stop.
+        // The fit is finished: a break has no effect.
         let _ = each(1, inertia);
         Ok(Clustering { labels, embedding, history: vec![inertia], confidence: Vec::new() })
     }

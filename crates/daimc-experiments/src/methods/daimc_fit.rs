@@ -6,8 +6,8 @@ use daimc::{Daimc, Iteration, Preset, Result, Source, internal};
 
 use crate::methods::{Clustering, Method};
 
-/// Any fit is a method. It keeps its options but for the number of clusters and the seed, and runs on the current rayon
-/// pool, if the rows are in memory. Columns of V follow the number of clusters unless [`Daimc::latent`] set them apart.
+/// Every fit is a method. The number of clusters and the seed replace those of its options; it runs on the current rayon pool if
+/// the rows are in memory. V has as many columns as clusters unless [`Daimc::latent`] sets another number.
 impl Method for Daimc {
     fn name(&self) -> String {
         match self.options().preset {

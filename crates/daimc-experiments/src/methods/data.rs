@@ -1,5 +1,5 @@
-//! What the compared methods do to the data before they begin: scaling, a check of signs, and the mean in place of what
-//! is missing; and what they do with an embedding in the end.
+//! Preparation of the data for the compared methods: scaling, a check of signs, mean imputation; and the final clustering of an
+//! embedding.
 
 use daimc::internal::{self, Aligned, ViewRows, dot, product, sparse as kernel, transposed_product};
 use daimc::source::{self, Buffer, Csr};
@@ -7,10 +7,10 @@ use daimc::{Error, Matrix, Result, Scalar, Scale, Scaling, Source};
 
 use crate::methods::algebra::{add, gram, rows_of};
 
-/// Rows longer than this could leave the range of numbers in products.
+/// Products of longer rows could overflow.
 const LONGEST: f64 = 1e100;
 
-/// A view and its scaling. Rows that are not in memory are read once and kept as they are stored.
+/// A view and its scaling. Rows on disk are read once and kept in their stored format.
 pub(crate) struct Scaled<'a> {
     source: &'a dyn Source,
     view: usize,
@@ -32,7 +32,7 @@ impl<'a> Scaled<'a> {
         self.source.is_present(self.view, instance)
     }
 
-    /// A scaled copy of the rows of some instances, all of which the view must show. Sparse rows stay sparse unless the
+    /// A scaled copy of the rows of some instances, all of which must be present in the view. Sparse rows stay sparse unless the
     /// scaling shifts them.
     pub fn rows(&self, instances: &[usize]) -> Result<Rows> {
         let (d, scaling) = (self.features(), &self.scaling);
@@ -56,7 +56,7 @@ impl<'a> Scaled<'a> {
         Ok(rows)
     }
 
-    /// Refuses rows with a negative value, for methods whose factors are all non-negative.
+    /// Rejects rows with a negative value, for methods whose factors are all non-negative.
     pub fn refuse_negative(&self, method: &str, instances: &[usize], rows: &Rows) -> Result<()> {
         let Some(at) = rows.values().iter().position(|&value| value < 0.0) else { return Ok(()) };
         let (row, column) = rows.cell(at);
@@ -87,7 +87,7 @@ pub(crate) struct Sparse {
     offsets: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
-    /// Every row, as the kernels want to be told.
+    /// The index of all rows, for the kernels.
     rows: Vec<usize>,
 }
 
@@ -127,7 +127,7 @@ impl Rows {
         }
     }
 
-    /// The row and the column where a stored value stands.
+    /// The row and the column of a stored value.
     fn cell(&self, at: usize) -> (usize, usize) {
         match self {
             Self::Dense(rows) => (at / rows.columns(), at % rows.columns()),
@@ -149,7 +149,7 @@ impl Rows {
         }
     }
 
-    /// X as it is, n × d.
+    /// X as a dense matrix, n × d.
     pub fn dense(&self) -> Matrix {
         let mut out = Matrix::zeros(self.count(), self.features());
         for row in 0..self.count() {
@@ -208,14 +208,14 @@ impl Rows {
     }
 }
 
-/// One view with the mean of its present rows in place of each missing row: an N × d matrix
+/// One view with each missing row replaced by the mean of the present ones: an N × d matrix
 ///
 /// ```text
 /// X = P R + (1 − w) mᵀ
 /// ```
 ///
-/// R are the present rows, P puts them where they belong, and the rest has rank one. So the fill is never written and a
-/// sparse view stays sparse; products with X cost what products with R do.
+/// R are the present rows, P their positions, and the rest has rank one. The fill is therefore never stored, a sparse view stays
+/// sparse, and products with X cost the same as products with R.
 #[derive(Clone, Debug)]
 pub(crate) struct Filled {
     rows: Rows,
@@ -226,7 +226,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// View `view`, its present rows scaled, its missing rows the mean of the scaled ones.
+    /// View `view` with scaled present rows, and missing rows as the mean of these.
     pub fn new(source: &dyn Source, view: usize, scale: Scale) -> Result<Self> {
         Self::of(&Scaled::new(source, view, scale)?)
     }
@@ -243,15 +243,15 @@ impl Filled {
         Ok(Self { rows, present, missing, mean })
     }
 
-    /// Every view, refused if a value is below zero, and divided by its sum: the entries of each view, fill included,
-    /// add up to 1.
+    /// Every view, rejected if a value is negative, and divided by its sum: the entries of each view, fill included, sum
+    /// to 1.
     pub fn distributions(source: &dyn Source, scale: Scale, method: &str) -> Result<Vec<Self>> {
         let prepare = |view| {
             let scaled = Scaled::new(source, view, scale)?;
             let mut filled = Self::of(&scaled)?;
             scaled.refuse_negative(method, &filled.present, &filled.rows)?;
             let total = filled.mean.iter().sum::<f64>() * filled.instances() as f64;
-            // A view of zeros stays as it is.
+            // A view of zeros stays zero.
             if total > 0.0 {
                 let values = filled.rows.values_mut().iter_mut().chain(&mut filled.mean);
                 values.for_each(|value| *value /= total);
@@ -269,14 +269,14 @@ impl Filled {
         self.rows.features()
     }
 
-    /// One for each instance that is there, `otherwise` for the others.
+    /// One for each present instance, `otherwise` for the others.
     pub fn weights(&self, otherwise: f64) -> Vec<f64> {
         let mut weights = vec![1.0; self.instances()];
         self.missing.iter().for_each(|&instance| weights[instance] = otherwise);
         weights
     }
 
-    /// The share of instances that are there.
+    /// The share of present instances.
     pub fn share(&self) -> f64 {
         self.present.len() as f64 / self.instances() as f64
     }
@@ -313,13 +313,13 @@ impl Filled {
         out
     }
 
-    /// `Σ_j c_j² ‖x_j‖²`, where c is one for rows that are there and `otherwise` for the others.
+    /// `Σ_j c_j² ‖x_j‖²`, where c is one for present rows and `otherwise` for the others.
     pub fn sum_squares(&self, otherwise: f64) -> f64 {
         let filled = self.missing.len() as f64 * otherwise * otherwise;
         self.rows.sum_squares() + filled * dot(&self.mean, &self.mean)
     }
 
-    /// X as it is, N × d.
+    /// X as a dense matrix, N × d.
     pub fn dense(&self) -> Matrix {
         let mut out = Matrix::zeros(self.instances(), self.features());
         for (row, &instance) in self.present.iter().enumerate() {
@@ -333,7 +333,7 @@ impl Filled {
     }
 }
 
-/// Rows side by side, each padded with zeros to `width`.
+/// Rows padded with zeros to `width`.
 fn pad<'a>(rows: impl ExactSizeIterator<Item = &'a [f64]>, width: usize) -> Aligned<f64> {
     let mut out = Aligned::zeros(rows.len() * width);
     for (to, row) in out.chunks_exact_mut(width).zip(rows) {
@@ -389,8 +389,8 @@ fn sparse<T: Scalar>(
     Rows::Sparse(out)
 }
 
-/// Scales a row: `(x − m) ∘ c`, and to length 1 if that is asked for. Written out, and not folded into products, so
-/// that what min-max makes zero is zero and never a rounding below it.
+/// Scales a row: `(x − m) ∘ c`, and optionally to length 1. The scaled values are computed explicitly, not within products, so that
+/// the minimum under min-max is exactly zero and not slightly negative.
 fn finish(row: &mut [f64], scaling: &Scaling) {
     row.iter_mut().zip(&scaling.shift).for_each(|(x, shift)| *x -= shift);
     row.iter_mut().zip(&scaling.factor).for_each(|(x, factor)| *x *= factor);
@@ -404,7 +404,7 @@ fn unit(row: &mut [f64], scaling: &Scaling) {
     }
 }
 
-/// Starts of the k-means that turns a representation into clusters.
+/// Starts of the k-means on a representation.
 pub(crate) const STARTS: usize = 20;
 
 /// The clusters of the rows of an embedding by k-means, and the sum of squared distances to their centres.
@@ -417,7 +417,7 @@ pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<
     Ok((labels, inertia))
 }
 
-/// Fails if so many clusters cannot be found among these instances.
+/// Fails if the number of clusters is invalid for these instances.
 pub(crate) fn check_clusters(instances: usize, clusters: usize) -> Result<()> {
     if (1..=instances).contains(&clusters) {
         return Ok(());
@@ -430,7 +430,7 @@ pub(crate) fn check_clusters(instances: usize, clusters: usize) -> Result<()> {
     })
 }
 
-/// Fails if a weight of an objective is not a number from zero.
+/// Fails if a weight of an objective is negative or not finite.
 pub(crate) fn check_weight(option: &'static str, value: f64) -> Result<()> {
     if value >= 0.0 && value.is_finite() {
         return Ok(());
@@ -439,7 +439,7 @@ pub(crate) fn check_weight(option: &'static str, value: f64) -> Result<()> {
     Err(Error::Option { option, value: value.to_string(), reason })
 }
 
-/// Fails if something is to be done no times.
+/// Fails if a count is zero.
 pub(crate) fn check_count(option: &'static str, value: usize) -> Result<()> {
     if value > 0 {
         return Ok(());
@@ -476,7 +476,7 @@ mod tests {
         }
     }
 
-    /// A zero that is shifted is a number like the others.
+    /// A shifting scaling turns zeros into other values.
     #[test]
     fn a_sparse_view_becomes_dense_where_it_must() {
         let sparse = View::sparse("sparse", 1, vec![0, 1, 1, 2], vec![0, 0], vec![2.0, 4.0]).unwrap();

@@ -8,18 +8,18 @@ use rayon::prelude::*;
 use crate::methods::algebra::add;
 use crate::methods::spectral::{self, Entries};
 
-/// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which no Laplacian sees, is
+/// The symmetric `(A + Aᵀ)/2` of an affinity A whose rows are on the simplex. Its diagonal, which does not affect the Laplacian, is
 /// zero.
 ///
-/// Row i of A is `max(t_i − d_ij, 0)` with `d_ij = ‖p_i − p_j‖²`. Without the maximum A has rank K + 2, and a product with
-/// it costs O(n K) a column. A row is therefore kept as its level t and what the maximum adds where it cuts; one of which more
-/// is cut than left, as the entries that are left. Either way there are at most n/2 of them. Rounding is relative to the
-/// largest distance, not to the affinities.
+/// Row i of A is `max(t_i − d_ij, 0)` with `d_ij = ‖p_i − p_j‖²`. Without the maximum A has rank K + 2, and a product with it
+/// costs O(n K) a column. A row is therefore stored as its level t and the corrections of the entries that the maximum
+/// changes; a row with more zeros than other entries, as these entries. Either way at most n/2 entries are stored. Rounding
+/// is relative to the largest distance, not to the affinities.
 pub(super) struct Graph {
     /// `½ (F Gᵀ + G Fᵀ)`, the part of low rank, is `left · rightᵀ` with `left = ½ (F, G)` and `right = (G, F)`.
     left: Matrix,
     right: Matrix,
-    /// The diagonal of that part: the levels of the rows that are kept with theirs, zero for the others.
+    /// The diagonal of that part: the levels of the rows that are stored with a level, zero for the others.
     levels: Vec<f64>,
     entries: Entries,
     degrees: Vec<f64>,
@@ -27,19 +27,19 @@ pub(super) struct Graph {
     pub sum_squares: f64,
 }
 
-/// Bytes that two graphs of `n` instances take at most: a new one is made while the old one is still there.
+/// Maximum size in bytes of two graphs of `n` instances: the old one exists while the new one is computed.
 pub(super) fn bytes(n: usize) -> f64 {
     12.0 * (n as f64).powi(2)
 }
 
-/// Rows of A that are worked out at a time.
+/// Rows of A in a block.
 const ROWS: usize = 32;
 
-/// A degree below this is the rounding of none.
+/// Degrees below this are rounding errors of zero.
 const SMALLEST_DEGREE: f64 = 1e-12;
 
 impl Graph {
-    /// The graph in which every two instances are equally near.
+    /// The graph with equal affinities.
     pub fn uniform(n: usize) -> Self {
         Self::nearest(&Matrix::zeros(n, 1), 1.0)
     }
@@ -71,7 +71,7 @@ impl Graph {
         let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
         let rows: Vec<Vec<Row>> = starts.into_par_iter().map(some).collect();
 
-        // A = b ∘ (t 1ᵀ − D) + E with b = 1 for the rows that are kept with their level t, D the distances, E the entries:
+        // A = b ∘ (t 1ᵀ − D) + E with b = 1 for the rows stored with their level t, D the distances, E the entries:
         // F = b ∘ (2p, t − ‖p‖², −1), G = (p, 1, ‖p‖²).
         let width = k + 2;
         let (mut left, mut right) = (Matrix::zeros(n, 2 * width), Matrix::zeros(n, 2 * width));
@@ -127,7 +127,7 @@ impl Graph {
 
     /// The Q of `(2β L + μ I) Q = R`, from a guess.
     ///
-    /// The eigenvalues lie between μ and about 4β + μ, so conjugate gradients with the diagonal as preconditioner need
+    /// The eigenvalues are between μ and about 4β + μ, so conjugate gradients with the diagonal as preconditioner need
     /// few products with A, where a decomposition of the n × n matrix costs n³.
     pub fn solve(&self, beta: f64, mu: f64, right: &Matrix, guess: &Matrix) -> Matrix {
         let apply = |q: &Matrix| {
@@ -150,7 +150,7 @@ impl Graph {
     }
 }
 
-/// A row of A as it is kept.
+/// A stored row of A.
 struct Row {
     level: f64,
     whole: bool,
@@ -160,7 +160,7 @@ struct Row {
 }
 
 impl Row {
-    /// Row `i`, by its distances; the one to itself is made zero.
+    /// Row `i` from its distances; the one to itself is set to zero.
     fn new(i: usize, distances: &mut [f64]) -> Self {
         distances[i] = 0.0;
         let (level, left) = project(distances);
@@ -179,7 +179,7 @@ impl Row {
 }
 
 /// The projection of `−d` on the simplex: the one level t for which the `max(t − d_j, 0)` sum to 1, and how many of them
-/// are above 0. Whoever is above the level of those that are left drops out, until nobody is (Michelot, 1986).
+/// are above 0. Distances above the level of the remaining ones are dropped until there is none (Michelot, 1986).
 fn project(distances: &[f64]) -> (f64, usize) {
     let mut level = f64::INFINITY;
     let mut before = distances.len() + 1;
@@ -205,7 +205,7 @@ struct Below<'a> {
 impl WithSimd for Below<'_> {
     type Output = (f64, usize);
 
-    /// The loop is left to the compiler, which may use all that the machine has in here.
+    /// Vectorised by the compiler for the instruction set of the machine.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> (f64, usize) {
         let Self { distances, level } = self;
@@ -262,11 +262,11 @@ fn total([a, b, c, d, e, f, g, h]: [f64; 8]) -> f64 {
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
-/// Residual, as a share of the right-hand side, at which a column is solved; and steps, at most.
+/// Tolerance of the residual relative to the right-hand side, and maximum number of steps.
 const RESIDUAL: f64 = 1e-11;
 const MOST_STEPS: usize = 1000;
 
-/// Preconditioned conjugate gradients, all columns side by side.
+/// Preconditioned conjugate gradients for all columns at once.
 fn conjugate_gradients(
     apply: impl Fn(&Matrix) -> Matrix,
     diagonal: &[f64],
@@ -289,7 +289,7 @@ fn conjugate_gradients(
         }
         let image = apply(&direction);
         let curvature = dots(&direction, &image);
-        // A column that is solved stands still: its direction may be zero.
+        // A converged column is not updated: its direction may be zero.
         let step = |k: usize| if open[k] && curvature[k] > 0.0 { size[k] / curvature[k] } else { 0.0 };
         let steps: Vec<f64> = (0..size.len()).map(step).collect();
         add_scaled(&mut x, &steps, &direction);
@@ -339,7 +339,7 @@ mod tests {
         Matrix::from_fn(n, k, |_, _| rng.random_range(-1.0..1.0))
     }
 
-    /// The graph as a matrix, by its own product.
+    /// The graph as a matrix, from products with unit vectors.
     fn weights(graph: &Graph) -> Matrix {
         let n = graph.degrees.len();
         graph.times(&Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j))))
@@ -375,14 +375,14 @@ mod tests {
         fn affinities_are_the_exact_projections(
             n in 1_usize..40, k in 1_usize..5, magnitude in -4.0..3.0, seed in 0_u64..99,
         ) {
-            // From graphs in which all are neighbours to graphs in which each has but a few.
+            // From complete graphs to graphs with few neighbours.
             let factor = 10.0_f64.powf(magnitude);
             let q = random(n, k, seed);
             let graph = Graph::nearest(&q, factor);
             let a = literal(&q, factor);
             let l = dense_laplacian(&a);
             let off_diagonal = naive::build(n, n, |i, j| if i == j { 0.0 } else { -l[i][j] });
-            // Rows of A sum to 1; where a large distance is cut, its rounding is left.
+            // Rows of A sum to 1 up to the rounding of large distances.
             let difference = naive::frobenius(&naive::subtract(&plain(&weights(&graph)), &off_diagonal));
             prop_assert!(difference < 1e-14 * (1.0 + factor) * n as f64, "{difference}");
             prop_assert!((graph.sum_squares - naive::frobenius(&a).powi(2)).abs() < 1e-10);

@@ -36,15 +36,15 @@ use crate::methods::{Clustering, Method};
 /// ```
 ///
 /// until P and Q agree. (The authors' program fits the bases to the instances in both views alone and stops the projection
-/// after its first step, so that rows of A sum to more than 1; this is the model as it is published.) A starts as the graph
-/// in which all are equally near. The clusters are those of spectral clustering of A: k-means on the embedding by the K smallest eigenvectors of its normalised Laplacian. An instance in neither
-/// view gets a row of zeros and the largest cluster.
+/// after its first step, so that rows of A sum to more than 1; this is the published model.) A starts with equal affinities.
+/// The clusters are those of spectral clustering of A: k-means on the embedding by the K smallest eigenvectors of its
+/// normalised Laplacian. An instance in neither view gets a row of zeros and the largest cluster.
 ///
-/// Memory: the graph takes 6 n² bytes at most, twice that while it is renewed, and far less where nearly all or hardly any two
-/// instances are neighbours. A fit that could need more than is available is refused.
+/// Memory: the graph takes at most 6 n² bytes, twice that while it is updated, and much less if almost all or few pairs of
+/// instances are neighbours. A fit that could need more memory than is available is rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Img {
-    /// The two views, by number.
+    /// The indices of the two views.
     pub views: (usize, usize),
     /// The weight of the size of the bases, λ ≥ 0.
     pub lambda: f64,
@@ -54,7 +54,7 @@ pub struct Img {
     pub gamma: f64,
     /// How the views are scaled.
     pub scale: Scale,
-    /// Iterations, at most.
+    /// Maximum number of iterations.
     pub max_iterations: usize,
     /// The iterations end when no entry of P differs from Q by more. Published is 1e-8, which takes twice the iterations
     /// for the same clusters.
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::methods::testing::{assert_close, below, dense, plain, views};
 
-    /// A state after some iterations, so that the dual and the graph are not those of the start.
+    /// A state after some iterations, with a dual and a graph that differ from those of the start.
     fn example(seed: u64, options: &Img) -> ([Side; 2], Variables) {
         let views = views(30, &[7, 5], -1.0, seed);
         let pair = Pair::new(&views, (0, 1)).unwrap();
@@ -258,7 +258,7 @@ mod tests {
         transpose(&solve(s, &transpose(r)))
     }
 
-    /// What P and Q see of the augmented Lagrangian.
+    /// The terms of the augmented Lagrangian in P and Q.
     fn lagrangian(state: &Variables, sides: &[Side; 2], beta: f64) -> f64 {
         let difference = sum(&state.coefficients, -1.0, &state.copy);
         state.misfit(sides)

@@ -7,7 +7,7 @@ use crate::methods::algebra::add;
 
 /// Coordinate descent on a row ends when a step gains less than this share of what a step from zero could gain ...
 const SMALLEST_GAIN: f64 = 1e-6;
-/// ... or after so many times K steps.
+/// ... or after this many times K steps.
 const MOST_STEPS: usize = 4;
 /// A bound holds unless the gradient at it is below zero by more than this share of its terms.
 const SMALLEST_SLOPE: f64 = 1e-13;
@@ -18,24 +18,24 @@ const SMALLEST_SLOPE: f64 = 1e-13;
 /// min_{w ≥ 0}  w M wᵀ − 2 r·w + μ Σ w
 /// ```
 ///
-/// by greedy coordinate descent (Hsieh and Dhillon, 2011) from the W that is given: with the gradient
-/// `g = 2wM − 2r + μ`, the step `s_k = max(−w_k, −g_k / 2M_kk)` whose gain `−g_k s_k − M_kk s_k²` is largest is taken,
-/// while it is worth it. That finds out quickly which coordinates are zero and slowly what the others are; these are
-/// therefore solved for, which also puts right what the descent got wrong (Lawson and Hanson, 1974).
+/// by greedy coordinate descent (Hsieh and Dhillon, 2011) from the given W: with the gradient
+/// `g = 2wM − 2r + μ`, the step `s_k = max(−w_k, −g_k / 2M_kk)` whose gain `−g_k s_k − M_kk s_k²` is largest is taken
+/// until the gain is negligible. This quickly finds which coordinates are zero but converges slowly for the others; these are
+/// then solved for exactly, which also corrects wrong zeros (Lawson and Hanson, 1974).
 pub(super) fn least_squares(w: &mut Matrix, m: &Matrix, r: &Matrix, penalty: f64) {
     let k = w.columns();
     let rows = w.values_mut().par_chunks_exact_mut(k).zip(r.values().par_chunks_exact(k));
     rows.with_min_len(256).for_each_init(
-        || Room::new(k),
-        |room, (w, r)| {
-            descend(w, m, r, penalty, &mut room.gradient);
-            settle(w, m, r, penalty, room);
+        || Scratch::new(k),
+        |scratch, (w, r)| {
+            descend(w, m, r, penalty, &mut scratch.gradient);
+            solve_exactly(w, m, r, penalty, scratch);
         },
     );
 }
 
-/// Where a row is worked on.
-struct Room {
+/// Scratch memory for a row.
+struct Scratch {
     gradient: Vec<f64>,
     /// The coordinates that are free, the factor of their system, row by row, and its solution.
     free: Vec<usize>,
@@ -43,7 +43,7 @@ struct Room {
     goal: Vec<f64>,
 }
 
-impl Room {
+impl Scratch {
     fn new(k: usize) -> Self {
         let free = Vec::with_capacity(k);
         Self { gradient: vec![0.0; k], free, lower: vec![0.0; k * k], goal: Vec::with_capacity(k) }
@@ -62,7 +62,7 @@ fn descend(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, gradient: &mut [f
         let mut best = (0, 0.0, enough);
         for l in 0..k {
             let (g, curvature) = (gradient[l], m[(l, l)]);
-            // Nothing bends the parabola of a dead column: it can only fall to zero.
+            // The parabola of a dead column has no curvature: the coordinate can only fall to zero.
             let step = if curvature > 0.0 { (-g / (2.0 * curvature)).max(-w[l]) } else { -w[l] };
             let gain = -g * step - curvature * step * step;
             if gain > best.2 {
@@ -73,24 +73,24 @@ fn descend(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, gradient: &mut [f
         if gain <= enough || step == 0.0 {
             break;
         }
-        // A step that ends at the bound ends there exactly.
+        // A step to the bound ends exactly at zero.
         w[l] = if step == -w[l] { 0.0 } else { w[l] + step };
         add(gradient, 2.0 * step, m.row(l));
     }
 }
 
-/// Lawson and Hanson's method from a row w ≥ 0: solves for the coordinates that are free, goes as far towards the solution
-/// as the bounds allow, binds what meets its bound, and frees the coordinate whose bound holds it back most. If the system
-/// of the free coordinates is singular, w stays where it is.
-fn settle(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, room: &mut Room) {
+/// Lawson and Hanson's method from a row w ≥ 0: solves for the coordinates that are free, goes as far towards the solution as
+/// the bounds allow, binds coordinates that reach their bound, and frees the coordinate with the largest gradient at its
+/// bound. If the system of the free coordinates is singular, w does not change.
+fn solve_exactly(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, scratch: &mut Scratch) {
     let k = w.len();
-    room.free.clear();
-    room.free.extend((0..k).filter(|&l| w[l] > 0.0));
+    scratch.free.clear();
+    scratch.free.extend((0..k).filter(|&l| w[l] > 0.0));
     for _ in 0..4 * k + 8 {
-        if !room.solve(m, r, penalty) {
+        if !scratch.solve(m, r, penalty) {
             return;
         }
-        let Room { free, goal, .. } = &mut *room;
+        let Scratch { free, goal, .. } = &mut *scratch;
         // How far each coordinate can go; the one that can go least far meets its bound exactly.
         let reach = |(&l, goal): (&usize, &f64)| if *goal > 0.0 { 1.0 } else { w[l] / (w[l] - goal) };
         let shares = free.iter().zip(&*goal).map(reach);
@@ -114,7 +114,7 @@ fn settle(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, room: &mut Room) {
     }
 }
 
-impl Room {
+impl Scratch {
     /// Sets the goal to the `x` of `M x = r − μ/2` on the free coordinates, by Cholesky's decomposition; `false` if M is
     /// singular there.
     fn solve(&mut self, m: &Matrix, r: &[f64], penalty: f64) -> bool {

@@ -1,12 +1,12 @@
-//! Whether what a method keeps fits into memory, asked before it is taken.
+//! Checks that the memory of a method is available, before it is allocated.
 
 use daimc::internal::memory::available;
 use daimc::{Error, Result};
 
-/// What is taken as available where the system does not say.
+/// The available memory if the system does not report it.
 const ASSUMED: f64 = 4e9;
 
-/// Fails if what a method keeps of its instances, so many bytes, is more than can be had.
+/// Fails if a method needs more bytes for its instances than are available.
 pub(super) fn check_memory(what: &str, instances: usize, needed: f64) -> Result<()> {
     let available = available().map_or(ASSUMED, |bytes| bytes as f64);
     compare_memory(what, instances, needed, available)
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_checked_before_it_is_taken() {
+    fn memory_is_checked_before_it_is_allocated() {
         assert!(compare_memory("it keeps them", 2000, 1e8, 1e9).is_ok());
         let refused = compare_memory("it keeps them", 100_000, 1.2e11, 8e9).unwrap_err().to_string();
         assert!(

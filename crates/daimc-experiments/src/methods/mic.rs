@@ -20,8 +20,8 @@ use crate::methods::{Clustering, Method};
 /// ```
 ///
 /// Missing rows of X are filled with the mean of their view and count less: `C_v` is diagonal, 1 where the instance is
-/// there and else the share of instances that the view shows. Each view is divided by its sum. Factors start as
-/// [`NmfStart`] says. In each round, for each view so many times
+/// present and otherwise the share of present instances of the view. Each view is divided by its sum. Factors start as
+/// [`NmfStart`] specifies. Each round repeats, for each view,
 ///
 /// ```text
 /// U ← U ∘ √( [C²XV + αC²U*] ⊘ [C²UVᵀV + αC²U + (β/2) D U] ),    D_jj = 1 / ‖U_j‖
@@ -35,21 +35,21 @@ use crate::methods::{Clustering, Method};
 /// Clusters are those of k-means on U*. O(Σ d N K) per iteration; sparse views stay sparse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mic {
-    /// How views are scaled first. As published, not at all; min-max makes room for data below zero.
+    /// The scaling of the views: published is none; min-max allows negative data.
     pub scale: Scale,
     /// Weight of the consensus, α, for every view.
     pub alpha: f64,
-    /// Weight of the row sparsity, β, for every view. Data that sum to one need a tiny one: entries of U are about
+    /// Weight of the row sparsity, β, for every view. Data that sum to one need a small one: entries of U are about
     /// 1 / (N K), and from β = 1e-5 on the penalty leaves little of the clusters (3Sources).
     pub beta: f64,
     /// How the factors start.
     pub start: NmfStart,
-    /// Rounds, at most.
+    /// Maximum number of rounds.
     pub rounds: usize,
-    /// Iterations for each view in a round, at most.
+    /// Maximum number of iterations for each view in a round.
     pub iterations: usize,
     /// The iterations for a view, in a round as in the start, end when ten of them change its part of J by less than this
-    /// share, and the rounds end when one of them changes J by less. With 0 there are as many as published.
+    /// share, and the rounds end when one of them changes J by less. With 0 their numbers are the published ones.
     pub tolerance: f64,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Weighted<'a> {
         let weighed = self.weigh(latent);
         let cross = self.x.transposed_times(&weighed).dot(basis);
         let grams = transposed_product(basis, basis).dot(&transposed_product(latent, &weighed));
-        // What is left of a perfect fit is rounding, on either side of zero.
+        // The residual of a perfect fit is a rounding error of either sign.
         let loss = (self.x.sum_squares(self.x.share()) - 2.0 * cross + grams).max(0.0);
         let (mut apart, mut norms) = (0.0, 0.0);
         for ((row, towards), square) in latent.iter_rows().zip(consensus.iter_rows()).zip(&self.squares) {

@@ -18,9 +18,9 @@ use crate::methods::{Clustering, Method};
 /// J = Σ_v { ‖X_v − V_v U_vᵀ‖² + λ ‖V_v Q_v − V*‖² },    all ≥ 0
 /// ```
 ///
-/// The method knows no missing instances: they are filled with the mean of their view. Each view is divided by its sum.
-/// Factors start as [`NmfStart`] says and V* as the V of the first view; then, in each round, for each view so many
-/// times
+/// The method has no missing instances: they are filled with the mean of their view. Each view is divided by its sum.
+/// Factors start as [`NmfStart`] says and V* as the V of the first view; then each round repeats, for each
+/// view,
 ///
 /// ```text
 /// V_jk ← V_jk  [ (X U)_jk + λ V*_jk ] / [ (V UᵀU)_jk + λ V_jk ]
@@ -28,25 +28,25 @@ use crate::methods::{Clustering, Method};
 /// U ← U Q⁻¹,  V ← V Q
 /// ```
 ///
-/// and V* becomes the mean of the `V_v`. The last line leaves J as it is, and it makes Q = I for the first. None of this
-/// raises J but for rounding and the floor of denominators. A round that does is taken back and tried again with the new
-/// V*, as published; there it may be tried for ever, here a few times in a row, which ends the fit.
+/// and V* becomes the mean of the `V_v`. The last line does not change J and makes Q = I for the first. No step
+/// raises J except by rounding and the floor of denominators. A round that raises J is undone and repeated with the new
+/// V*, as published; the published method may repeat it forever, here a few repetitions in a row end the fit.
 ///
 /// Clusters are those of k-means on V*. O(Σ d N K) per iteration; sparse views stay sparse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MultiNmf {
-    /// How views are scaled first. As published, not at all; min-max makes room for data below zero.
+    /// The scaling of the views: published is none; min-max allows negative data.
     pub scale: Scale,
     /// Weight of the consensus, λ, for every view.
     pub lambda: f64,
     /// How the factors start.
     pub start: NmfStart,
-    /// Rounds, at most.
+    /// Maximum number of rounds.
     pub rounds: usize,
-    /// Iterations for each view in a round, at most.
+    /// Maximum number of iterations for each view in a round.
     pub iterations: usize,
     /// The iterations for a view, in a round as in the start, end when ten of them change its part of J by less than this
-    /// share, and the rounds end when one of them changes J by less. With 0 there are as many as published.
+    /// share, and the rounds end when one of them changes J by less. With 0 their numbers are the published ones.
     pub tolerance: f64,
 }
 
@@ -66,7 +66,7 @@ impl Default for MultiNmf {
 /// Denominators are at least this.
 const SMALLEST: f64 = 1e-10;
 
-/// How often in a row a round may raise J before the fit ends.
+/// Number of consecutive rounds that may raise J before the fit ends.
 const FAILURES: usize = 3;
 
 /// The V step, for a basis whose columns sum to one.

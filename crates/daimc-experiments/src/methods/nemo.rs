@@ -1,4 +1,4 @@
-//! NEMO: a graph of neighbourhoods that is averaged over the views which instances share.
+//! NEMO: a neighbourhood graph averaged over the views that instances share.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::methods::{Clustering, Method};
 
 /// NEMO (Rappoport and Shamir, *NEMO: cancer subtyping by integration of partial multi-omic data*, Bioinformatics 2019).
 ///
-/// In each view, among the instances that it shows, with the k nearest neighbours `N(i)` of each:
+/// In each view, among its present instances, with the k nearest neighbours `N(i)` of each:
 ///
 /// ```text
 /// S(i, j)  = exp(−‖x_i − x_j‖² / 2σ²_ij) / √(2π) σ_ij
@@ -20,8 +20,8 @@ use crate::methods::{Clustering, Method};
 /// RS(i, j) = S(i, j) / Σ_{r ∈ N(i)} S(i, r)  if j ∈ N(i),  plus  S(i, j) / Σ_{r ∈ N(j)} S(j, r)  if i ∈ N(j)
 /// ```
 ///
-/// The weight of a link is the mean of RS over the views that show both instances. The clusters are those of spectral
-/// clustering. Nothing is filled in but cells that are missing inside rows, with the mean of their feature.
+/// The weight of an edge is the mean of RS over the views with both instances. The clusters are those of spectral
+/// clustering. Only missing cells inside rows are filled, with the mean of their feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nemo {
     /// How the rows of each view are scaled before they are compared.
@@ -32,7 +32,7 @@ pub struct Nemo {
 }
 
 impl Default for Nemo {
-    /// Standardised features, as many neighbours as published.
+    /// Standardised features, and the published number of neighbours.
     fn default() -> Self {
         Self { scale: Scale::ZScore, neighbours: None }
     }
@@ -54,14 +54,14 @@ impl Method for Nemo {
         check_clusters(n, clusters)?;
         check_count("neighbours", self.neighbours.unwrap_or(1))?;
         let found = self.graph(source, clusters)?.cluster(clusters, seed)?;
-        // There is nothing left to stop.
+        // The fit is finished: a break has no effect.
         let _ = each(1, found.history[0]);
         Ok(found)
     }
 }
 
 impl Nemo {
-    /// E with `E + Eᵀ` = the mean of RS: of each instance its neighbours in all views, one view after the other.
+    /// E with `E + Eᵀ` = the mean of RS: the neighbours of each instance in all views, view by view.
     fn graph(&self, source: &dyn Source, clusters: usize) -> Result<Entries> {
         let n = source.instances();
         let shown = |view: usize| -> Vec<usize> { (0..n).filter(|&i| source.is_present(view, i)).collect() };
@@ -70,7 +70,7 @@ impl Nemo {
             .map(|view| shown(view).len())
             .map(|present| present as f64 * counts(present).min(present) as f64)
             .sum();
-        // A link is kept twice while the graph is put together.
+        // Both directions of an edge are stored while the graph is assembled.
         check_memory("NEMO keeps the neighbourhoods of all instances", n, 40.0 * links)?;
         let shared = |i: usize, j: usize| {
             (0..source.views())
@@ -103,12 +103,12 @@ fn relative(nearest: &[Vec<(u32, f64)>]) -> Vec<Vec<(u32, f64)>> {
         links.iter().map(|(_, square)| square).sum::<f64>() / links.len().max(1) as f64
     };
     let means: Vec<f64> = nearest.iter().map(mean).collect();
-    // Instances in the same place: as wide as rounding is, so that links between them are equal.
+    // Identical instances get the width of rounding errors, so that edges between them are equal.
     let least = f64::EPSILON * means.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let row = |(i, links): (usize, &Vec<(u32, f64)>)| {
         let weight = |&(j, square): &(u32, f64)| {
             let width = ((means[i] + means[j as usize] + square) / 3.0).max(least);
-            // √2π is in all of them.
+            // The factor √2π cancels.
             (j, (-0.5 * square / width).exp() / width.sqrt())
         };
         let weights: Vec<(u32, f64)> = links.iter().map(weight).collect();

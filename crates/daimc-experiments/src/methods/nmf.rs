@@ -1,4 +1,4 @@
-//! Non-negative matrix factorisation of one view, and of several views in a chain: where `MultiNMF` and MIC start.
+//! Non-negative matrix factorisation of one view, and of several views in a chain: the start of `MultiNMF` and MIC.
 
 use daimc::internal::{column_squares, product, transposed_product};
 use daimc::{Matrix, Result};
@@ -8,12 +8,12 @@ use rayon::prelude::*;
 
 use crate::methods::data::{Filled, check_count};
 
-/// How the factors of `MultiNMF` and MIC start: by plain NMF of view after view, several times over all views, each from
-/// the latent matrix of the one before. The default is the published one.
+/// How the factors of `MultiNMF` and MIC start: by plain NMF of one view after another, several times over all views, each from
+/// the latent matrix of the previous one. The default is the published one.
 ///
-/// One NMF tries several random bases for a few iterations, keeps the one with the smallest error, and goes on from it.
-/// Published, every trial runs to its end; here a tenth of the iterations decides which tenth of them does. That, and the
-/// tolerance of the method, save most of the time and leave the clusters as good as they were.
+/// One NMF tries several random bases for a few iterations, keeps the one with the smallest error, and goes on from it. In
+/// the published method every trial runs to its end; here a tenth of the iterations selects the tenth of the trials that
+/// does. That, and the tolerance of the method, save most of the time without a loss of accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NmfStart {
     /// Times that the chain goes over all views.
@@ -77,11 +77,12 @@ impl Factors {
         let cross = x.transposed_times(&self.latent).dot(&self.basis);
         let grams =
             transposed_product(&self.basis, &self.basis).dot(&transposed_product(&self.latent, &self.latent));
-        // What is left of a perfect fit is rounding, on either side of zero.
+        // The residual of a perfect fit is a rounding error of either sign.
         (x.sum_squares(1.0) - 2.0 * cross + grams).max(0.0)
     }
 
-    /// Makes the columns of U sum to one; V takes their sums, so that `V Uᵀ` stays. A column of zeros stays too.
+    /// Makes the columns of U sum to one; V is multiplied by their sums, so that `V Uᵀ` does not change. Columns of zeros
+    /// stay zero.
     pub fn normalise(&mut self) {
         let sums = column_sums(&self.basis).into_iter().map(|sum| if sum > 0.0 { sum } else { 1.0 });
         let sums: Vec<f64> = sums.collect();
@@ -112,11 +113,11 @@ pub(crate) fn column_sums(a: &Matrix) -> Vec<f64> {
     sums
 }
 
-/// Iterations between two looks at an objective.
+/// Iterations between two evaluations of an objective.
 const STRIDE: usize = 10;
 
-/// Calls `step` so many times, or until the objective changes by no more than a share of `tolerance` within ten of
-/// them. With a tolerance of 0 nothing ends the iterations early, and the objective is not asked for.
+/// Calls `step` up to the given number of times, or until the objective changes by no more than a share of `tolerance` within
+/// ten of them. With a tolerance of 0 nothing ends the iterations early, and the objective is not evaluated.
 pub(crate) fn iterate<T>(
     state: &mut T,
     iterations: usize,
@@ -159,11 +160,11 @@ pub(crate) fn chained(
     factors.into_iter().flatten().collect()
 }
 
-/// The share of the trials that run to their end, and of their iterations that decide which.
+/// The share of the trials that run to their end, and of the iterations that select them.
 const FINALISTS: usize = 10;
 const HEAT: usize = 10;
 
-/// Random starts of the NMF of one view, from a latent matrix that is given, or from random ones. Trial t draws from
+/// Trials of the NMF of one view, from a given latent matrix or from random ones. Trial t draws from
 /// stream `first + t` of the seed, so trials run in parallel and the result does not depend on it.
 struct Trials<'a> {
     x: &'a Filled,

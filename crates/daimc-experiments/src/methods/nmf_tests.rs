@@ -1,5 +1,5 @@
-//! Each step of NMF, `MultiNMF` and MIC against its equation, written out in dense loops, and the promise that it never
-//! raises its objective.
+//! Each step of NMF, `MultiNMF` and MIC against its equation, written out in dense loops, and that no step raises its
+//! objective.
 
 use daimc::{Matrix, Scale, View, Views};
 use daimc_naive::{self as naive, Mat, build, mul, relative_difference, transpose};
@@ -39,7 +39,7 @@ impl Case {
         let filled = build(n, d, |j, f| if present[j] { rows[j][f] } else { mean[f] });
         let total: f64 = filled.iter().flatten().sum();
         let dense = naive::scale(1.0 / total, &filled);
-        // Of the size that factors of such data have.
+        // Of the magnitude of factors of such data.
         let mut random = |rows, columns, size: f64| {
             Matrix::from_fn(rows, columns, |_, _| size * rng.random_range(0.1..1.0))
         };

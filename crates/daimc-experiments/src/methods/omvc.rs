@@ -17,11 +17,11 @@ use crate::methods::{Clustering, Method};
 /// J = Σ_v { Σ_j c_vj² ( ‖x_vj − V_v u_vj‖² + α ‖u_vj − u*_j‖² ) + β ‖U_v‖₁ },   all ≥ 0
 /// ```
 ///
-/// An instance that a view misses stands there as the mean of those that the view has shown so far, with the share of
-/// those that it has shown as its weight `c_vj`; one that is there has weight 1. (The authors' program counts the missing
-/// ones there, by which a row that is made up would weigh the more, the less the view has shown; it never applies that
-/// weight. Meant is the one of [`Mic`](super::Mic), the share of what is present, as far as it is known.) Each view is
-/// divided by the sum of all its values. What is kept of the blocks that have passed is `A_v = Σ c² x uᵀ` and `B_v = Σ c² u uᵀ`. On a block,
+/// An instance that is missing from a view is filled with the mean of the present ones so far, and its weight `c_vj` is their share
+/// so far; a present instance has weight 1. (The authors' program uses the share of
+/// the missing ones, so that imputed rows would weigh more the fewer rows are present, but never applies that weight. The intended
+/// weight is that of [`Mic`](super::Mic), the share of present instances so far.) Each view is
+/// divided by the sum of all its values. Of previous blocks the method keeps `A_v = Σ c² x uᵀ` and `B_v = Σ c² u uᵀ`. On a block,
 ///
 /// ```text
 /// u*   = Σ_v c_v² u_v / Σ_v c_v²
@@ -30,27 +30,27 @@ use crate::methods::{Clustering, Method};
 /// columns of V_v to sum 1, those of U_v scaled the other way
 /// ```
 ///
-/// are repeated until J over all that has been seen settles; η is 1, halved until J does not rise. In a later pass a
-/// block starts from its own U and takes back what it gave before. Instances come in a random order. The clusters are
+/// are repeated until J over all blocks so far converges; η is 1, halved until J does not rise. In a later pass a
+/// block starts from its own U, and its previous contribution is subtracted. Instances come in a random order. The clusters are
 /// those of k-means on U*.
 ///
-/// Memory: the U of every view, and one block of rows in double precision; a missing row has no zeros, so a block of a sparse
-/// view is dense.
+/// Memory: the U of every view, and one block of rows in double precision; imputed rows are dense, so blocks of sparse
+/// views are stored densely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Omvc {
     /// The weight of the consensus, α ≥ 0.
     pub alpha: f64,
-    /// The weight of the sum of the coefficients, β ≥ 0; to be compared with values that sum to 1 in a view.
+    /// The weight of the sum of the coefficients, β ≥ 0; relative to values that sum to 1 in a view.
     pub beta: f64,
-    /// Instances in a block; at least as many as clusters are taken.
+    /// Instances in a block; at least the number of clusters.
     pub block: usize,
     /// Passes over the data.
     pub passes: usize,
     /// How the views are scaled before they are divided by their sums; nothing may be negative afterwards.
     pub scale: Scale,
-    /// Iterations on a block, at most.
+    /// Maximum number of iterations on a block.
     pub max_iterations: usize,
-    /// A block is done when J changes by less than this share.
+    /// A block has converged when J changes by less than this share.
     pub tolerance: f64,
 }
 
@@ -148,7 +148,7 @@ impl Omvc {
     }
 }
 
-/// Rows that are added up at a time, so that there is no copy of a whole view.
+/// Rows in a partial sum, which avoids a copy of a whole view.
 const TOTAL_BLOCK: usize = 1024;
 
 /// The sum of all values of a view, none of which may be negative.
@@ -170,7 +170,7 @@ struct Rows {
     weights: Vec<f64>,
 }
 
-/// What is known of a view: `A`, `B`, `Σ c²‖x‖²` of the blocks that have passed, and the basis V.
+/// The state of a view: `A`, `B`, `Σ c²‖x‖²` of previous blocks, and the basis V.
 struct ViewState {
     sums: Matrix,
     grams: Matrix,
@@ -178,7 +178,7 @@ struct ViewState {
     basis: Matrix,
     /// One over the sum of all values.
     factor: f64,
-    /// Instances that have come by in this pass, how many the view showed, and the sum of their rows.
+    /// Instances in this pass so far, the number of present ones, and the sum of their rows.
     met: f64,
     shown: f64,
     running: Vec<f64>,
@@ -191,7 +191,7 @@ impl ViewState {
             grams: Matrix::zeros(clusters, clusters),
             squares: 0.0,
             basis: uniform(features, clusters, rng),
-            // A view of zeros stays one.
+            // A view of zeros stays zero.
             factor: if total > 0.0 { total.recip() } else { 1.0 },
             met: 0.0,
             shown: 0.0,
@@ -201,7 +201,7 @@ impl ViewState {
         state
     }
 
-    /// Before a pass: the means run as they did in the first one, so that a block is filled in the same way.
+    /// Resets the running means before a pass, so that a block is filled as in the first pass.
     fn rewind(&mut self) {
         (self.met, self.shown) = (0.0, 0.0);
         self.running.fill(0.0);
@@ -240,7 +240,7 @@ impl ViewState {
         backtrack(&self.basis, &direction, value)
     }
 
-    /// Brings the columns of V to sum 1 and scales those of U the other way. A column of zeros stays.
+    /// Scales the columns of V to sum 1 and those of U inversely. Columns of zeros stay zero.
     fn normalise(&mut self, u: &mut Matrix) {
         let mut totals = vec![0.0; self.basis.columns()];
         self.basis.iter_rows().for_each(|row| add(&mut totals, 1.0, row));
@@ -249,7 +249,7 @@ impl ViewState {
         self.basis.scale_columns(&totals.iter().map(|total| total.recip()).collect::<Vec<_>>());
     }
 
-    /// `Σ c²‖x − V u‖²` over what is known and the block.
+    /// `Σ c²‖x − V u‖²` over previous blocks and this one.
     fn loss(&self, rows: &Rows, u: &Matrix) -> f64 {
         let weighted = rows.weigh(u);
         let sums = sum(&self.sums, 1.0, &transposed_product(&rows.values, &weighted));
@@ -270,8 +270,7 @@ impl Rows {
         self.values.iter_rows().zip(&self.weights).map(square).sum()
     }
 
-    /// Uniform draws; each row sums, in the mean, to what the row of the data does, as it will when columns of V sum
-    /// to 1.
+    /// Uniform draws; the expected sum of a row is that of the row of the data, as it is when columns of V sum to 1.
     fn random(&self, clusters: usize, rng: &mut ChaCha8Rng) -> Matrix {
         let mut u = uniform(self.values.rows(), clusters, rng);
         for (i, row) in self.values.iter_rows().enumerate() {
@@ -281,13 +280,13 @@ impl Rows {
         u
     }
 
-    /// The Newton step of U. The weight of a row is in its gradient and in its Hessian and cancels, but for β.
+    /// The Newton step of U. The weight of a row cancels between its gradient and its Hessian, except in the term of β.
     fn update_latent(&self, basis: &Matrix, u: &Matrix, star: &Matrix, alpha: f64, beta: f64) -> Matrix {
         let (products, grams) = (product(&self.values, basis), gram(basis));
         let mut half = sum(&product(u, &grams), -1.0, &products);
         add(half.values_mut(), alpha, sum(u, -1.0, star).values());
         for (i, weight) in self.weights.iter().enumerate() {
-            // Where nothing weighs, β alone decides, and takes the row to zero.
+            // With zero weight only β remains, and the row becomes zero.
             let push = if *weight > 0.0 { beta / (2.0 * weight) } else { f64::MAX.sqrt() * beta };
             half.row_mut(i).iter_mut().for_each(|value| *value += push);
         }
@@ -313,7 +312,7 @@ impl Rows {
     }
 }
 
-/// Adds a block to what is known of each view, or takes it back.
+/// Adds a block to the state of each view, or subtracts it.
 fn give(states: &mut [ViewState], rows: &[Rows], us: &[Matrix], sign: f64) {
     for ((state, rows), u) in states.iter_mut().zip(rows).zip(us) {
         let weighted = rows.weigh(u);
@@ -335,7 +334,7 @@ fn mean(rows: &[Rows], us: &[Matrix]) -> Matrix {
     star
 }
 
-/// Halvings of a step; after so many there is no step left.
+/// Maximum number of halvings; then the step is zero.
 const HALVINGS: usize = 60;
 
 /// `max(0, start − η · direction)` with the largest η of 1, ½, ¼, … whose value is not above that of the start.
@@ -367,7 +366,7 @@ mod tests {
 
     const CLUSTERS: usize = 3;
 
-    /// A view of which one block has passed, the rows of the next, its U and a U*.
+    /// A view after one block, the rows of the next block, its U and a U*.
     fn example(seed: u64) -> (ViewState, Rows, Matrix, Matrix) {
         let views = views(40, &[7, 5], 0.0, seed);
         let view = Scaled::new(&views, 0, Scale::None).unwrap();
@@ -451,7 +450,7 @@ mod tests {
             let slack = 1e-12 * value(&v).abs();
             prop_assert!(value(&plain(&basis)) <= value(&v) + slack);
 
-            // Normalisation changes factors, not what they stand for.
+            // Normalisation changes the factors but not their product.
             state.basis = basis;
             let before = mul(&plain(&new), &transpose(&plain(&state.basis)));
             let mut scaled = new;

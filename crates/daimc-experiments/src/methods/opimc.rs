@@ -11,43 +11,42 @@ use crate::methods::algebra::{add, gram, inverse, rows_of, stream, sum, uniform}
 use crate::methods::data::{Rows, Scaled, check_clusters, check_weight};
 use crate::methods::{Clustering, Method};
 
-/// OPIMC: a regularised k-means over all views, of which each sees but its own instances, in one pass over blocks of
-/// instances.
+/// OPIMC: a regularised k-means over all views, each with its present instances, in one pass over blocks of instances.
 ///
 /// ```text
 /// J = Σ_v { Σ_j w_vj ‖x_vj − U_v v_j‖² + α ‖U_v‖² },   v_j one-hot
 /// ```
 ///
-/// What is kept of the blocks that have passed is `R_v = Σ w x vᵀ` and `T_v = Σ w v vᵀ`. A block starts from the clusters that
-/// the bases give it (the first: from random shares) and repeats
+/// Of previous blocks the method keeps `R_v = Σ w x vᵀ` and `T_v = Σ w v vᵀ`. A block starts from the clusters that
+/// are nearest by the current bases (the first: from random shares) and repeats
 ///
 /// ```text
 /// U_v = (R_v + Σ_block w x vᵀ) (T_v + Σ_block w v vᵀ + αI)⁻¹
 /// v_j = the k for which Σ_v w_vj (‖u_vk‖² − 2 x_vjᵀu_vk) is least
 /// ```
 ///
-/// until J over all that has been seen changes no more. A cluster that has no member yet keeps its basis, or is the mean of
-/// the block if it is the first one. Whatever follows hangs on the first block, so it is started several times and the
-/// start with the least J is kept. Instances come in a random order. The clusters are V itself, which is also the
+/// until J over all blocks so far does not change. A cluster without members keeps its basis, or has the mean of the block as its
+/// basis in the first one. The result depends on the first block, so it is started several times and the start with the
+/// smallest J is kept. Instances come in a random order. The clusters are V itself, which is also the
 /// embedding.
 ///
-/// Published are α = 10, blocks of 30 and one start; with rows of unit length, of which a cluster has but a few in such a
-/// block, that α outweighs the data and all fall into one cluster (AC 0.10 on Digit), so the defaults are milder.
+/// Published are α = 10, blocks of 30 and one start; with rows of unit length, of which a cluster has only a few in such a
+/// block, that α dominates the data and all instances fall into one cluster (AC 0.10 on Digit), so the defaults are smaller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opimc {
     /// The weight of the size of the bases, α ≥ 0.
     pub alpha: f64,
-    /// Instances in a block; at least as many as clusters are taken.
+    /// Instances in a block; at least the number of clusters.
     pub block: usize,
     /// Starts of the first block; published is one.
     pub starts: usize,
-    /// Passes over the data; in a later one a block takes back what it gave before.
+    /// Passes over the data; in a later one the previous contribution of a block is subtracted.
     pub passes: usize,
     /// How the views are scaled.
     pub scale: Scale,
-    /// Iterations on a block, at most.
+    /// Maximum number of iterations on a block.
     pub max_iterations: usize,
-    /// A block is done when J changes by less than this share.
+    /// A block has converged when J changes by less than this share.
     pub tolerance: f64,
 }
 
@@ -104,7 +103,7 @@ impl Method for Opimc {
                 }
                 history.push(objective);
                 if each(history.len(), objective).is_break() {
-                    // Whoever has not been looked at is where the bases are.
+                    // Instances not visited yet have the nearest cluster by the bases.
                     let rest = blocks[number + 1..].iter().filter(|_| pass == 0);
                     for instances in rest {
                         let v = Block::new(&scaled, instances)?.assign(&known);
@@ -143,7 +142,7 @@ impl Opimc {
         (v, now)
     }
 
-    /// The iterations on a block: its V and J over all that has been seen, without the rows of the block's own past.
+    /// The iterations on a block: its V, and J over all blocks so far without the previous contribution of this one.
     fn iterate(&self, block: &Block, known: &mut [Known], mut v: Matrix, first: bool) -> (Matrix, f64) {
         let mut before = f64::INFINITY;
         for _ in 0..self.max_iterations.max(1) {
@@ -161,7 +160,7 @@ impl Opimc {
     }
 }
 
-/// What is known of a view: `R`, `T`, `Σ w‖x‖²` of the blocks that have passed, and the basis U.
+/// The state of a view: `R`, `T`, `Σ w‖x‖²` of previous blocks, and the basis U.
 #[derive(Clone)]
 struct Known {
     sums: Matrix,
@@ -181,7 +180,7 @@ impl Known {
     }
 }
 
-/// The rows of a block that a view shows, and where in the block they are.
+/// The present rows of a view in a block, and their positions in it.
 struct Seen {
     here: Vec<usize>,
     rows: Rows,
@@ -202,7 +201,7 @@ impl Block {
         Ok(Self { size: instances.len(), views: scaled.iter().map(seen).collect::<Result<_>>()? })
     }
 
-    /// Adds the block to what is known, or takes it back.
+    /// Adds the block to the state, or subtracts it.
     fn give(&self, known: &mut [Known], v: &Matrix, sign: f64) {
         for (known, seen) in known.iter_mut().zip(&self.views) {
             let v = rows_of(v, &seen.here);
@@ -252,7 +251,7 @@ impl Block {
         v
     }
 
-    /// J over what is known and this block, without the squares of the rows:
+    /// J over the state and this block, without the squares of the rows:
     /// `Σ_v −2 tr(UᵀR) + tr(UᵀU T) + α‖U‖²`, R and T with the block.
     fn surrogate(&self, known: &[Known], v: &Matrix, alpha: f64) -> f64 {
         let of_view = |(known, seen): (&Known, &Seen)| {
@@ -284,7 +283,7 @@ mod tests {
     use super::*;
     use crate::methods::testing::{assert_close, dense, plain, views};
 
-    /// Two blocks of three views; the first has passed.
+    /// Two blocks of three views, the first of them processed.
     fn example(seed: u64) -> (Block, Vec<Known>, Block, Matrix) {
         let views = views(40, &[7, 5, 3], -1.0, seed);
         let scaled: Vec<Scaled<'_>> = (0..3).map(|v| Scaled::new(&views, v, Scale::Unit).unwrap()).collect();

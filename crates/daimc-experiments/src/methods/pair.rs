@@ -1,4 +1,4 @@
-//! Two of the views: who is in both, who in one of them, who in neither.
+//! A pair of views: the instances in both, in one, and in neither.
 
 use daimc::{Error, Matrix, Result, Source};
 
@@ -58,7 +58,7 @@ impl Pair {
         Ok(Self { both, first, second, all })
     }
 
-    /// How many instances are in one of the views at least.
+    /// The number of instances in at least one of the views.
     pub fn len(&self) -> usize {
         self.both.len() + self.first.len() + self.second.len()
     }
@@ -67,7 +67,7 @@ impl Pair {
         self.both.iter().chain(&self.first).chain(&self.second).copied()
     }
 
-    /// The rows of the view that shows `both` and `only`; without negative values, if a method must not have any.
+    /// The rows of the view with the instances `both` and `only`; fails on negative values if the method does not allow them.
     pub fn side(&self, view: &Scaled<'_>, only: &[usize], non_negative_for: Option<&str>) -> Result<Side> {
         let side = Side { both: view.rows(&self.both)?, only: view.rows(only)? };
         if let Some(method) = non_negative_for {
@@ -77,8 +77,7 @@ impl Pair {
         Ok(side)
     }
 
-    /// Stacked rows and labels, back at their instances. Nothing is known of those in neither view: their row is zero
-    /// and their cluster the largest one, which is right more often than any other guess.
+    /// Unstacks rows and labels. Instances in neither view get a row of zeros and the largest cluster, the most probable one.
     pub fn unstack(&self, stacked: &Matrix, stacked_labels: &[usize]) -> (Matrix, Vec<usize>) {
         let mut sizes = vec![0_usize; stacked_labels.iter().max().map_or(1, |most| most + 1)];
         stacked_labels.iter().for_each(|&label| sizes[label] += 1);
@@ -93,7 +92,7 @@ impl Pair {
     }
 }
 
-/// Matrices of as many columns, one below the other.
+/// Stacks matrices with the same number of columns.
 pub(super) fn stack(parts: [&Matrix; 3]) -> Matrix {
     let values: Vec<f64> = parts.iter().flat_map(|part| part.values()).copied().collect();
     let rows = parts.iter().map(|part| part.rows()).sum();

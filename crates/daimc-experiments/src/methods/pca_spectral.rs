@@ -1,4 +1,4 @@
-//! Spectral clustering on the principal components of all views side by side.
+//! Spectral clustering on the concatenated principal components of all views.
 
 use std::ops::ControlFlow;
 
@@ -10,15 +10,15 @@ use crate::methods::memory::check_memory;
 use crate::methods::spectral::{Entries, nearest};
 use crate::methods::{Clustering, Method};
 
-/// Spectral clustering on the principal components of each view, side by side, missing rows being the mean of the others.
+/// Spectral clustering on the concatenated principal components of each view, with missing rows filled with the mean of the others.
 ///
 /// The graph links each instance with its nearest neighbours, `W = ½ (A + Aᵀ)` with `A_ij = 1` if j is one of those of i.
-/// Scores are as long as the principal components make them, so a view counts with the variance that these hold.
+/// Scores are not rescaled, so a view is weighted by the variance of its components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PcaSpectral {
     /// How the rows of each view are scaled before they are filled in.
     pub scale: Scale,
-    /// Principal components of each view, at most.
+    /// Maximum number of principal components of each view.
     pub components: usize,
     /// Nearest neighbours of each instance.
     pub neighbours: usize,
@@ -49,7 +49,7 @@ impl Method for PcaSpectral {
         check_count("neighbours", self.neighbours)?;
         let mut scores = Vec::with_capacity(source.views());
         for view in 0..source.views() {
-            // Products of features, or of instances where these are fewer; their eigenvectors; and the working space for them.
+            // Products of features, or of instances if there are fewer; their eigenvectors; and scratch memory.
             let order = source.features(view).min(n) as f64;
             check_memory("principal components take a square matrix", n, 24.0 * order * order)?;
             scores.push(components(Filled::new(source, view, self.scale)?.dense(), self.components)?);
@@ -65,14 +65,14 @@ impl Method for PcaSpectral {
             graph.push(neighbours.into_iter().map(|(j, _)| (j, 1.0)));
         }
         let found = graph.cluster(clusters, seed)?;
-        // There is nothing left to stop.
+        // The fit is finished: a break has no effect.
         let _ = each(1, found.history[0]);
         Ok(found)
     }
 }
 
-/// The scores of the rows on their first principal components: `X V` with the leading eigenvectors V of `XᵀX`, X being
-/// centred, or `U Λ^½` with those of `XXᵀ` where there are fewer rows than features.
+/// The scores of the rows on their first principal components: `X V` with the leading eigenvectors V of `XᵀX`, with X
+/// centred, or `U Λ^½` with those of `XXᵀ` if there are fewer rows than features.
 fn components(mut x: Matrix, most: usize) -> Result<Matrix> {
     let (n, d) = (x.rows(), x.columns());
     let mut mean = vec![0.0; d];
@@ -100,8 +100,8 @@ mod tests {
     use crate::methods::algebra::uniform;
     use crate::methods::testing::{plain, views};
 
-    /// Scores on one component after the other: the direction of largest variance by the power method, which is then
-    /// taken out of the rows.
+    /// Scores on one component after the other: the direction of largest variance by the power method, followed by
+    /// deflation.
     fn literal(x: &Mat, count: usize) -> Mat {
         let (n, d) = naive::shape(x);
         let mean: Vec<f64> = (0..d).map(|f| x.iter().map(|row| row[f]).sum::<f64>() / n as f64).collect();

@@ -12,8 +12,7 @@ use crate::methods::least_squares::least_squares;
 use crate::methods::pair::{Pair, Side, stack};
 use crate::methods::{Clustering, Method};
 
-/// PVC: instances in both views share their coefficients, instances in one view have their own, and the bases tie them
-/// together.
+/// PVC: instances in both views share their coefficients, instances in one view have their own, and all share the bases.
 ///
 /// Rows are instances: `X_c`, `Y_c` of those in both views, `X̂` of those in the first only, `Ŷ` of those in the second
 /// only. With all factors non-negative,
@@ -22,7 +21,7 @@ use crate::methods::{Clustering, Method};
 /// J = ‖[X_c; X̂] − [P_c; P_x] U_xᵀ‖² + ‖[Y_c; Ŷ] − [P_c; P_y] U_yᵀ‖² + λ ( ‖P_c‖₁ + ‖P_x‖₁ + ‖P_y‖₁ )
 /// ```
 ///
-/// is brought down block by block; every block is a non-negative least-squares problem and is solved exactly:
+/// is minimised block by block; every block is a non-negative least-squares problem and is solved exactly:
 ///
 /// ```text
 /// P_x = argmin ‖X̂ − P U_xᵀ‖² + λ‖P‖₁            P_y = argmin ‖Ŷ − P U_yᵀ‖² + λ‖P‖₁
@@ -53,13 +52,13 @@ use crate::methods::{Clustering, Method};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pvc {
-    /// The two views, by number.
+    /// The indices of the two views.
     pub views: (usize, usize),
     /// The weight of the sum of the coefficients, λ ≥ 0.
     pub lambda: f64,
     /// How the views are scaled; nothing may be negative afterwards.
     pub scale: Scale,
-    /// Rounds over the blocks, at most, of the start and of the descent.
+    /// Maximum number of rounds over the blocks, for the start and for the descent.
     pub max_rounds: usize,
     /// The descent ends when J changes by less than this share.
     pub tolerance: f64,
@@ -202,7 +201,7 @@ mod tests {
         (sides, factors)
     }
 
-    /// J as it is written in the description.
+    /// J as in the description.
     fn literal(factors: &Factors, sides: &[Side; 2], lambda: f64) -> f64 {
         let mut sum = 0.0;
         for (v, side) in sides.iter().enumerate() {
@@ -236,7 +235,7 @@ mod tests {
         fn every_block_is_the_literal_least_squares_solution(seed in 0_u64..1000, lambda in 0.0..0.1) {
             let (sides, mut factors) = example(seed);
             factors.start(&sides, &Pvc { lambda, max_rounds: 2, ..Pvc::default() });
-            // A dead cluster has no one solution.
+            // The solution is not unique for a dead cluster.
             let alive = |a: &Matrix| column_squares(a).iter().all(|&square| square > 1e-6);
             prop_assume!(alive(&factors.both) && factors.bases.iter().all(alive));
             factors.update_only(&sides, lambda);

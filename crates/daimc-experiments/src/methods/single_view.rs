@@ -7,11 +7,11 @@ use daimc::{Error, Result, Scale, Source};
 use crate::methods::data::{Filled, check_clusters, cluster};
 use crate::methods::{Clustering, Method};
 
-/// K-means on the rows of one view, missing rows being the mean of the others.
+/// K-means on the rows of one view, with missing rows filled with the mean of the others.
 ///
-/// The best of these over all views is the comparison that is known as BSV; which view is best only labels can tell, so
-/// the caller chooses. The objective is the sum of squared distances to the centres. The embedding is the filled view,
-/// N × d numbers, whether the view is sparse or not.
+/// The best of these over all views is known as BSV; only labels show which view is best, so the caller chooses. The
+/// objective is the sum of squared distances to the centres. The embedding is the filled view, N × d numbers, whether the
+/// view is sparse or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SingleView {
     /// The view, from 0.
@@ -47,7 +47,7 @@ impl Method for SingleView {
         }
         let embedding = Filled::new(source, self.view, self.scale)?.dense();
         let (labels, inertia) = cluster(&embedding, clusters, seed)?;
-        // There is nothing left to stop.
+        // The fit is finished: a break has no effect.
         let _ = each(1, inertia);
         Ok(Clustering { labels, embedding, history: vec![inertia], confidence: Vec::new() })
     }

@@ -1,4 +1,4 @@
-//! Graphs with few links: the nearest neighbours of points, products with such a graph, and its spectral clustering.
+//! Sparse graphs: the nearest neighbours of points, products with a graph, and spectral clustering.
 
 use daimc::internal::dot;
 use daimc::{Matrix, Result, internal};
@@ -8,7 +8,7 @@ use crate::methods::Clustering;
 use crate::methods::algebra::{add, unit_rows};
 use crate::methods::data::cluster;
 
-/// Entries off the diagonal of a matrix E, row by row; a column that comes twice in a row stands for the sum of both.
+/// Entries off the diagonal of a matrix E, row by row; duplicate columns in a row are summed.
 #[derive(Default)]
 pub(super) struct Entries {
     ends: Vec<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Adds a row below the others.
+    /// Appends a row.
     pub fn push(&mut self, entries: impl IntoIterator<Item = (u32, f64)>) {
         for (column, value) in entries {
             self.columns.push(column);
@@ -91,14 +91,14 @@ pub(super) fn embed(
     Ok(embedding)
 }
 
-/// Points whose distances to all others are worked out at a time.
+/// Points in a block of distances.
 const ROWS: usize = 32;
 
-/// The `count` nearest others of each point with their squared distances, the nearest first and of equals the first.
+/// The `count` nearest others of each point with their squared distances, the nearest first, ties by index.
 pub(super) fn nearest(points: &Matrix, count: usize) -> Vec<Vec<(u32, f64)>> {
     let (n, d) = (points.rows(), points.columns());
     let count = count.min(n.saturating_sub(1));
-    // Digits of a difference are lost to what both points have in common.
+    // Cancellation: digits of the difference are lost to the common part of both points.
     let mut mean = vec![0.0; d];
     points.iter_rows().for_each(|row| add(&mut mean, 1.0 / n as f64, row));
     let centred = Matrix::from_fn(n, d, |i, f| points[(i, f)] - mean[f]);

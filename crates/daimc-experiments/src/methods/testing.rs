@@ -1,4 +1,4 @@
-//! What the tests of the methods share.
+//! Helpers for the tests of the methods.
 
 use daimc::{Matrix, View, Views};
 use daimc_naive::{self as naive, Mat};
@@ -11,13 +11,13 @@ pub fn plain(a: &Matrix) -> Mat {
     a.iter_rows().map(<[f64]>::to_vec).collect()
 }
 
-/// Rows as a matrix, by their own product.
+/// Rows as a matrix, from a product with the identity.
 pub fn dense(rows: &Rows) -> Mat {
     let identity = Matrix::from_fn(rows.features(), rows.features(), |i, j| f64::from(u8::from(i == j)));
     plain(&rows.times(&identity))
 }
 
-/// Matrices one below the other.
+/// Stacked matrices.
 pub fn below(a: Mat, b: Mat) -> Mat {
     a.into_iter().chain(b).collect()
 }
@@ -41,8 +41,8 @@ pub fn views(n: usize, features: &[usize], low: f64, seed: u64) -> Views<'static
     Views::new(features.iter().enumerate().map(view).collect()).unwrap()
 }
 
-/// Rows `w ≥ 0` with the least `w M wᵀ − 2 r·w + μ Σ w`: of the stationary points of every support, the one from
-/// which no other coordinate wants to grow. (Values would tell supports apart to half the digits only.)
+/// Rows `w ≥ 0` with the least `w M wᵀ − 2 r·w + μ Σ w`: of the stationary points of every support, the one at
+/// which no other coordinate has a negative gradient. (Objective values separate supports to half the digits only.)
 pub fn exhaustive(m: &Mat, r: &Mat, penalty: f64) -> Mat {
     let row = |r: &Vec<f64>| {
         let k = r.len();
@@ -68,8 +68,8 @@ pub fn exhaustive(m: &Mat, r: &Mat, penalty: f64) -> Mat {
     r.iter().map(row).collect()
 }
 
-/// The rows, of length 1, of the leading eigenvectors of `D^{-½} W D^{-½}`, by the power method: each vector is kept at right
-/// angles to those before it. The eigenvalues are moved from −1 … 1 to 0 … 1, so that the largest is also the longest.
+/// The rows, of length 1, of the leading eigenvectors of `D^{-½} W D^{-½}`, by the power method: each vector is orthogonalised
+/// against the previous ones. The eigenvalues are moved from −1 … 1 to 0 … 1, so that the largest is also the longest.
 pub fn spectral(weights: &Mat, count: usize) -> Mat {
     let n = weights.len();
     let degrees: Vec<f64> = weights.iter().map(|row| row.iter().sum()).collect();

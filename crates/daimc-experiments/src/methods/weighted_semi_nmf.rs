@@ -6,17 +6,17 @@ use daimc::{Daimc, Preset, Result, Source};
 
 use crate::methods::{Clustering, Method};
 
-/// Weighted semi-NMF, Eq. 8 of the DAIMC paper: one latent matrix, and bases that are free.
+/// Weighted semi-NMF, Eq. 8 of the DAIMC paper: one latent matrix, and bases without constraints.
 ///
 /// ```text
 /// J = Σ_v Σ_j w_vj ‖x_vj − U_v v_j‖²,   V ≥ 0
 /// ```
 ///
-/// It is DAIMC with α = 0: the U step becomes `U = C S⁻¹`, and B takes no part. All else is as published (rows of unit
-/// length, the unmatched start, Eq. 19), so that the two differ by the alignment alone.
+/// It is DAIMC with α = 0: the U step becomes `U = C S⁻¹`, and B is not used. Everything else is as published (rows of unit
+/// length, the unmatched start, Eq. 19), so that the two differ only by the alignment.
 #[derive(Clone, Debug)]
 pub struct WeightedSemiNmf {
-    /// The fit whose α is taken as zero.
+    /// The options of the fit; α is set to zero.
     pub fit: Daimc,
 }
 

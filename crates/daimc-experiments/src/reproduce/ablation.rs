@@ -11,7 +11,7 @@ use daimc::{
 
 use crate::harness::contender::Contender;
 
-/// The preset itself, then each of its parts switched to that of the other preset or off.
+/// The preset itself, and variants with one part switched off or to that of the other preset.
 pub fn variants(method: &'static str) -> Vec<Contender> {
     let paper = method == "daimc-paper";
     let preset = if paper { Preset::Paper } else { Preset::Default };
@@ -21,7 +21,7 @@ pub fn variants(method: &'static str) -> Vec<Contender> {
     } else {
         (Initialisation::Paper, "start as published")
     };
-    // Each solver with the passes it has in its own preset.
+    // Each solver with the number of passes of its own preset.
     let (solver, passes, solver_name) = if paper {
         (Solver::Coordinate, 2, "V by coordinate descent")
     } else {
@@ -53,8 +53,8 @@ pub fn variants(method: &'static str) -> Vec<Contender> {
 /// The setting of the preset itself.
 pub const AS_IT_IS: &str = "as it is";
 
-/// DAIMC without its first alignment: each view has a V of its own, fitted to the instances that it shows. They are put
-/// side by side, rows of length 1, missing ones being the mean, and clustered by k-means.
+/// DAIMC without its first alignment: each view has its own V, fitted to its present instances. These are concatenated, with
+/// rows of length 1 and missing rows as the mean, and clustered by k-means.
 struct Separate {
     fit: Daimc,
 }
@@ -88,11 +88,11 @@ impl Method for Separate {
     }
 }
 
-/// One view of a source, with the instances that it shows.
+/// One view of a source, restricted to its present instances.
 struct Alone<'a> {
     source: &'a dyn Source,
     view: usize,
-    /// Their numbers in the source.
+    /// Their indices in the source.
     instances: Vec<usize>,
     schema: Schema,
 }

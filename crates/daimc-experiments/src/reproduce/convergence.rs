@@ -8,14 +8,14 @@ use rayon::prelude::*;
 use super::plan::{Case, ITERATIONS};
 use crate::harness::Result;
 
-/// The course of J in one fit.
+/// J after each iteration of a fit.
 pub struct Trace {
     pub method: &'static str,
     pub seed: u64,
     pub objective: Vec<f64>,
 }
 
-/// The courses of the longest fits, for each seed.
+/// The traces of the longest fits, for each seed.
 pub fn traces(case: &Case<'_>, seeds: u64) -> Result<Vec<Trace>> {
     let longest = format!("iteration {ITERATIONS}");
     let fits = case.contenders.iter().filter(|contender| contender.setting == longest);
@@ -30,7 +30,7 @@ pub fn traces(case: &Case<'_>, seeds: u64) -> Result<Vec<Trace>> {
     runs.into_par_iter().map(trace).collect()
 }
 
-/// The courses as a table, a row for each iteration of each fit.
+/// The traces as a table, a row for each iteration of each fit.
 pub fn tsv(traces: &[Trace]) -> String {
     let mut out = String::from("method\tseed\titeration\tobjective\n");
     for Trace { method, seed, objective } in traces {

@@ -20,25 +20,25 @@ pub enum Name {
     Flowers,
 }
 
-/// A data set that was read.
+/// A loaded data set.
 pub struct Loaded {
     pub name: Name,
     pub data: Dataset,
-    /// The scaling of all views for the methods that do not choose for themselves. Most of them need values that are not
-    /// negative, and views that are comparable.
+    /// The scaling of all views for the methods without an automatic choice. Most of them need non-negative values and comparable
+    /// views.
     pub scale: Scale,
     /// The files and their SHA-256.
     pub inputs: Vec<Value>,
 }
 
 const NEWSPAPERS: [&str; 3] = ["bbc", "guardian", "reuters"];
-/// The cells of the file of Digit; the paper leaves out the fourth, `mor`.
+/// The cells in the file of Digit; the paper does not use the fourth, `mor`.
 const DIGIT: [(&str, &str); 5] =
     [("fac", "X{1}"), ("fou", "X{2}"), ("kar", "X{3}"), ("pix", "X{5}"), ("zer", "X{6}")];
 const FLOWERS: [&str; 3] = ["colour", "shape", "texture"];
 
 impl Name {
-    /// In tables, and the folder under `--data`.
+    /// The name in tables and of the folder in `--data`.
     pub fn text(self) -> &'static str {
         match self {
             Self::ThreeSources => "3sources",
@@ -48,7 +48,7 @@ impl Name {
         }
     }
 
-    /// What its folder holds, and where that comes from.
+    /// The files in its folder, and their origin.
     pub fn expected(self) -> &'static str {
         match self {
             Self::ThreeSources => {
@@ -95,7 +95,7 @@ impl Name {
     }
 }
 
-/// Classes may be numbered from anywhere; there are as many clusters as different ones.
+/// Renumbers the classes from 0; the number of clusters is the number of distinct classes.
 fn loaded(name: Name, views: Views<'static>, classes: &[usize], scale: Scale, inputs: Vec<Value>) -> Loaded {
     let different: BTreeSet<usize> = classes.iter().copied().collect();
     let number = |class: &usize| different.iter().position(|known| known == class);
@@ -118,7 +118,7 @@ fn embedded() -> Result<Loaded> {
 type Read = (Views<'static>, Vec<usize>, Scale);
 
 impl Files {
-    /// Counts of words by story; the story has the topic under which the list of topics has it.
+    /// Word counts by story; the list of topics has the stories of each topic.
     fn three_sources(&mut self) -> Result<Read> {
         let mut views = Vec::new();
         for paper in NEWSPAPERS {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_histograms() {
-        // Histograms (½, ½, 0), (0, ½, ½), and nothing.
+        // Histograms (½, ½, 0), (0, ½, ½), and an empty one.
         let found = distances(vec![2.0, 2.0, 0.0, 0.0, 3.0, 3.0, 0.0, 0.0, 0.0], 3);
         assert_eq!(found, [0.0, 0.5, 0.5, 0.5, 0.0, 0.5, 0.5, 0.5, 0.0]);
     }

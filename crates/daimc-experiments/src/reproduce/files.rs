@@ -1,4 +1,4 @@
-//! The files of a data set: found, read, and noted with their SHA-256.
+//! The files of a data set: reads them and records their SHA-256.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::harness::{Error, Result};
 
 /// The files of a data set.
 pub struct Files {
-    /// The folder under `--data` that is to hold them, and what they are.
+    /// The folder in `--data`, and the expected files.
     name: &'static str,
     expected: &'static str,
     pub folder: PathBuf,
@@ -22,7 +22,7 @@ impl Files {
         Self { name, expected, folder, inputs: Vec::new() }
     }
 
-    /// The path of a file that is there.
+    /// The path of a file; fails if it is missing.
     pub fn path(&self, file: &str) -> Result<PathBuf> {
         let path = self.folder.join(file);
         if !path.is_file() {
@@ -36,7 +36,7 @@ impl Files {
         Ok(path)
     }
 
-    /// Notes that a file was read.
+    /// Records that a file was read.
     pub fn note(&mut self, file: &str, sha256: &str) {
         if !self.inputs.iter().any(|input| input[0] == file) {
             self.inputs.push(json!([file, sha256]));
@@ -58,14 +58,14 @@ impl Files {
         Ok(table)
     }
 
-    /// Whole numbers, as classes.
+    /// Reads whole numbers as classes.
     pub fn classes(&mut self, file: &str, variable: &str) -> Result<Vec<usize>> {
         let table = self.table(file, Some(variable), false)?;
         Ok(dense(table)?.0.into_iter().map(|class| class as usize).collect())
     }
 }
 
-/// The values of a dense table and how many a row has.
+/// The values of a dense table and its number of columns.
 pub fn dense(table: Table) -> Result<(Vec<f64>, usize)> {
     let values = match table.cells {
         Cells::DenseF64(values) => values,

@@ -9,7 +9,7 @@ use crate::harness::contender::METHODS;
 use crate::harness::setting::{Setting, Value};
 use crate::harness::{Error, Result};
 
-/// What is taken where no file is named.
+/// The default grid.
 const DEFAULT: &str = include_str!("../../grid.toml");
 
 /// A hyper-parameter with its values.
@@ -20,7 +20,7 @@ type Parameter = (String, Vec<Value>);
 pub struct Grid(Vec<(&'static str, Vec<Parameter>)>);
 
 impl Grid {
-    /// Reads a file, or the grid that is part of the program.
+    /// Reads a file, by default the grid of the program.
     pub fn read(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Self::parse(DEFAULT, "the grid of the program") };
         let name = path.display().to_string();
@@ -71,7 +71,7 @@ impl Grid {
         Ok(Self(methods))
     }
 
-    /// Every combination of the values of a method; nothing if it has no section.
+    /// All combinations of the values of a method; none if it has no section.
     pub fn settings(&self, method: &str) -> Vec<Setting> {
         let Some((_, parameters)) = self.0.iter().find(|(name, _)| *name == method) else {
             return Vec::new();
@@ -89,7 +89,7 @@ impl Grid {
         settings
     }
 
-    /// The numbers of one hyper-parameter of a method.
+    /// The values of one numeric hyper-parameter of a method.
     pub fn numbers(&self, method: &str, parameter: &str) -> Vec<f64> {
         let section = self.0.iter().find(|(name, _)| *name == method);
         let values = section.and_then(|(_, all)| all.iter().find(|(name, _)| name == parameter));
@@ -141,8 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        for (text, told) in [
+    fn errors_name_the_method_and_the_parameter() {
+        for (text, message) in [
             ("[spectral]\nk = [1]", "there is no method 'spectral'"),
             ("[pvc]\nalfa = [1]", "pvc has no hyper-parameter 'alfa'; it has lambda, scale"),
             ("[pvc]\nlambda = 1", "pvc.lambda must be a list"),
@@ -154,7 +154,7 @@ mod tests {
             ("[pvc", "g: "),
         ] {
             let error = Grid::parse(text, "g").unwrap_err().to_string();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 }

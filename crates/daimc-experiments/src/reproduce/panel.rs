@@ -1,5 +1,5 @@
-//! The default and the other routes of DAIMC beside other methods on many data sets, so that a default can be judged by its
-//! mean and by its worst case.
+//! The default and the other routes of DAIMC compared with other methods on many data sets, to judge the default by its mean and by
+//! its worst case.
 
 mod fashion;
 mod planted;
@@ -24,13 +24,13 @@ use sets::Set;
 
 pub use sets::check;
 
-/// The default, and the routes that could be one.
+/// The default, and its alternatives.
 const DEFAULT: &str = "daimc";
 const ROUTES: [&str; 4] = ["daimc-plain", "daimc-refine", "daimc-embed", "daimc-paper"];
-/// The others that are fast enough to run on everything.
+/// Other methods that are fast enough for every data set.
 const OTHERS: [&str; 5] = ["wsnmf", "opimc", "concatenation", "pca-spectral", "nemo"];
 
-/// A set as some seeds have it.
+/// A data set for some of the seeds.
 struct Trial<'a> {
     set: &'a Set,
     sample: Sample<'a>,
@@ -38,11 +38,11 @@ struct Trial<'a> {
     contenders: Vec<Contender>,
 }
 
-/// Runs the panel, writes what it found to its folder, and returns that.
+/// Runs the panel, writes the results to its folder and returns them.
 pub fn reproduce(request: &Request<'_>, folder: &Path, monitor: &dyn Monitor) -> Result<Vec<Section>> {
     let &Request { data, seeds, scale, .. } = request;
     let sets = sets::load(request.sets, data, seeds, monitor)?;
-    // What is finished counts only for the same data and scaling; seeds, methods and shares are in the rows.
+    // Rows are valid only for the same data and scaling; seeds, methods and shares are in the rows.
     let inputs: Vec<_> = sets.iter().map(|set| json!([set.name, set.inputs])).collect();
     let key = json!({
         "version": env!("CARGO_PKG_VERSION"), "experiment": "panel", "inputs": inputs, "scale": scale,
@@ -67,7 +67,7 @@ pub fn reproduce(request: &Request<'_>, folder: &Path, monitor: &dyn Monitor) ->
     Ok(sections)
 }
 
-/// The methods that are asked for, or those of the panel; DAIMC first.
+/// The selected methods, by default those of the panel; DAIMC first.
 fn chosen(names: &[String]) -> Vec<&'static str> {
     let own = || [DEFAULT].into_iter().chain(ROUTES);
     if names.is_empty() {
@@ -77,12 +77,12 @@ fn chosen(names: &[String]) -> Vec<&'static str> {
     own().chain(others).filter(|method| contender::wanted(names, method)).collect()
 }
 
-/// A set, once for all seeds or as each seed makes it.
+/// The trials of a data set: one for all seeds, or one for each seed that generates data.
 fn trials<'a>(set: &'a Set, methods: &[&'static str], scale: Option<Scale>, seeds: u64) -> Vec<Trial<'a>> {
     let scales = Scales::new(scale, set.scale);
-    // What people do who put views side by side.
+    // The usual scaling for concatenated views.
     let side_by_side = Scales { others: scales.standard, ..scales };
-    // Nobody standardises counts before comparing rows: a rare word would be the largest of distances.
+    // Counts are not standardised before rows are compared: rare words would dominate the distances.
     let counts = set.scale == Scale::Unit;
     let compared = if counts { Scales { standard: scales.others, ..scales } } else { scales };
     let trial = |(seed, data)| {

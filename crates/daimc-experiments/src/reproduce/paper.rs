@@ -1,6 +1,6 @@
-//! What the paper reports in numbers; its figures are pictures.
+//! The numbers that the paper reports; its figures have none.
 
-/// Table 2 of the paper: data, method, NMI, AC. Two-view methods have no figure for the whole set.
+/// Table 2 of the paper: data, method, NMI, AC. Two-view methods have no value for the whole set.
 pub const TABLE_2: [(&str, &str, f64, f64); 18] = [
     ("bbc+guardian", "daimc-paper", 0.4264, 0.5399),
     ("bbc+guardian", "mic", 0.3813, 0.4988),
@@ -32,8 +32,8 @@ pub enum Score {
     Nmi,
 }
 
-/// By how much DAIMC raises a score, as the text of the paper says, in per cent, over these shares of missing instances. It
-/// does not say over which method.
+/// The improvement of a score by DAIMC that the text of the paper claims, in per cent, over these shares of missing instances. The
+/// paper does not name the method it is relative to.
 pub struct Claim {
     pub data: &'static str,
     pub score: Score,

@@ -1,4 +1,4 @@
-//! What each experiment runs.
+//! The runs of each experiment.
 
 use daimc::{Daimc, Neighbours, Preset, Scale};
 
@@ -45,18 +45,18 @@ pub struct Case<'a> {
     pub contenders: Vec<Contender>,
 }
 
-/// What is asked of an experiment.
+/// The options of an experiment.
 pub struct Wishes<'a> {
     pub methods: &'a [String],
     pub scale: Option<Scale>,
     pub grid: &'a Grid,
-    /// Whether the grid is searched beside the fixed settings.
+    /// Whether the grid is searched in addition to the fixed settings.
     pub search: bool,
 }
 
-/// The algorithms whose parts and weights are studied, the published one first; neighbourhoods would cover up what these do.
+/// The presets whose parts and weights are studied, the published one first; without neighbourhoods, which would mask the effects.
 const PRESETS: [&str; 2] = ["daimc-paper", "daimc-plain"];
-/// α and β of the convergence study; of the view study β is 1.
+/// α and β of the convergence study; in the view study β is 1.
 const ALPHA: f64 = 10.0;
 const BETA: f64 = 0.1;
 /// Iterations of the convergence study.
@@ -129,22 +129,22 @@ impl Experiment {
         }
     }
 
-    /// Whether it compares methods, each with its fixed setting and, if that is asked for, with those of the grid.
+    /// Whether it compares methods, each with its fixed setting and optionally with those of the grid.
     pub fn compares(self) -> bool {
         matches!(self, Self::ThreeSources | Self::Digit | Self::Wikipedia | Self::Flowers)
     }
 
-    /// Whether it takes its values from the grid.
+    /// Whether its values come from the grid.
     pub fn varies(self) -> bool {
         matches!(self, Self::Alpha | Self::Beta | Self::Grid)
     }
 
-    /// The methods that it knows.
+    /// The methods that it can run.
     pub fn methods(self) -> Vec<&'static str> {
         if self.compares() || self == Self::Panel { contender::names().collect() } else { PRESETS.into() }
     }
 
-    /// The data sets of the paper that it needs, and those that it takes if they are there.
+    /// The data set that it needs, and an optional one.
     pub fn data(self) -> (Name, Option<Name>) {
         match self {
             Self::ThreeSources => (Name::ThreeSources, None),
@@ -155,7 +155,7 @@ impl Experiment {
         }
     }
 
-    /// What it runs on its data sets; `panel` has its own way.
+    /// The cases on its data sets; `panel` has its own.
     pub fn cases<'a>(self, data: &'a [Loaded], wishes: &Wishes<'_>) -> Vec<Case<'a>> {
         let whole = |own: &'a Loaded| Sample { name: own.name.text().into(), data: &own.data, views: None };
         let own = &data[0];
@@ -235,7 +235,7 @@ impl Wishes<'_> {
         Scales::new(self.scale, own.scale)
     }
 
-    /// Every method that is asked for with its fixed setting, and with those of the grid.
+    /// The selected methods with their fixed settings and with those of the grid.
     fn compared(&self, sample: &Sample<'_>, scale: Scale) -> Vec<Contender> {
         let (names, scales) = (sample.view_names(), Scales::new(self.scale, scale));
         let mut contenders = Vec::new();
@@ -249,13 +249,13 @@ impl Wishes<'_> {
         contenders
     }
 
-    /// What each preset that is asked for runs.
+    /// The contenders of each selected preset.
     fn each(&self, of: impl Fn(&'static str) -> Vec<Contender>) -> Vec<Contender> {
         PRESETS.into_iter().filter(|method| contender::wanted(self.methods, method)).flat_map(of).collect()
     }
 }
 
-/// A preset that stops after 1, 2, … iterations; a seed goes the same way each time.
+/// A preset that stops after 1, 2, … iterations; with the same seed the iterations are the same.
 fn iterations(method: &'static str, scales: Scales) -> Vec<Contender> {
     let of = |count| Contender::new(method, format!("iteration {count}"), stopped(method, scales, count));
     (1..=ITERATIONS).map(of).collect()

@@ -1,4 +1,4 @@
-//! Tables and plots of what was found, beside what the paper says.
+//! Tables and plots of the results, next to the values of the paper.
 
 use super::ablation::AS_IT_IS;
 use super::convergence::Trace;
@@ -10,7 +10,7 @@ use crate::harness::ledger::Row;
 use crate::harness::page::Section;
 use crate::harness::table::{self, Line, Mean, Table};
 
-/// A name and the score of a line that has it.
+/// A score by name.
 type Named = (&'static str, fn(&Line) -> Mean);
 const SCORES: [Named; 2] = [("AC", |line| line.ac), ("NMI", |line| line.nmi)];
 
@@ -78,7 +78,7 @@ fn compared(cases: &[Case<'_>], rows: &[Row]) -> Vec<Section> {
             sections.push(lead(name, &by_rate, &claims));
         }
     }
-    // What holds for all is said once.
+    // Common notes appear once.
     let said = sections.first().map_or_else(Vec::new, |section| section.notes.clone());
     sections.iter_mut().skip(1).for_each(|section| section.notes.retain(|note| !said.contains(note)));
     sections
@@ -153,7 +153,7 @@ fn comparison(name: &str, pairs: &[&Pair], published: &[&(&str, &str, f64, f64)]
     Section { title: name.into(), notes, table, charts }
 }
 
-/// A line for each method over the shares of missing instances, or a bar where there is but one.
+/// A line for each method over the shares of missing instances, or a bar if there is only one share.
 fn by_rate(lines: &[Line], score: fn(&Line) -> Mean, title: &str, data: &str, which: &str) -> Chart {
     let several = lines.iter().any(|line| line.missing != lines[0].missing);
     let kind = if several {
@@ -165,7 +165,7 @@ fn by_rate(lines: &[Line], score: fn(&Line) -> Mean, title: &str, data: &str, wh
     Chart { name, title: format!("{title}, {which}: {data}"), kind }
 }
 
-/// By how much DAIMC raises the scores of the methods it is compared with in the paper.
+/// The improvement by DAIMC over the methods that the paper compares it with.
 fn lead(name: &str, by_rate: &[Vec<Pair>], claims: &[&Claim]) -> Section {
     let mut table = Table::new(&["score", "missing", "DAIMC", "over", "fixed", "best of grid", "paper"]);
     for claim in claims {
@@ -229,7 +229,7 @@ fn lead(name: &str, by_rate: &[Vec<Pair>], claims: &[&Claim]) -> Section {
 /// J and NMI after each iteration.
 fn convergence(case: &Case<'_>, rows: &[Row], traces: &[Trace]) -> Section {
     let methods = methods_of(case);
-    // J of the presets differ by their scaling: each fit is shown relative to its own last J.
+    // The presets scale differently, so each fit is shown relative to its own last J.
     let relative = |method: &str, i: usize| {
         let own = traces.iter().filter(|trace| trace.method == method);
         let values: Vec<f64> =
@@ -288,7 +288,7 @@ fn convergence(case: &Case<'_>, rows: &[Row], traces: &[Trace]) -> Section {
     }
 }
 
-/// More and more views.
+/// The view study.
 fn views(cases: &[Case<'_>], rows: &[Row]) -> Section {
     let most = cases.iter().map(|case| case.sample.view_names().len()).max().unwrap_or(0);
     let mut table = Table::new(&["views", "method", "AC", "NMI", "ARI", "choices of views", "runs"]);
@@ -453,7 +453,7 @@ fn ablation(case: &Case<'_>, rows: &[Row]) -> Vec<Section> {
         for contender in &case.contenders {
             let (method, setting) = (contender.method, &contender.setting);
             let Some(line) = line(rows, case, rate, method, setting) else { continue };
-            // Against the preset itself, seed by seed.
+            // Paired with the preset itself by seed.
             let of = |setting: &str, seed: u64| {
                 rows.iter().find(|row| {
                     let cell = &row.cell;

@@ -1,4 +1,4 @@
-//! The compared methods from outside.
+//! The public interface of the compared methods.
 
 mod nmf;
 mod online;

@@ -1,5 +1,5 @@
-//! The compared methods from outside: planted clusters, data they refuse, seeds and threads. Their steps are held
-//! against their equations beside them, in `src/nmf_tests.rs`.
+//! The public interface of the compared methods: planted clusters, rejected data, seeds and threads. `src/methods/nmf_tests.rs`
+//! compares their steps with the equations.
 
 use std::ops::ControlFlow;
 
@@ -102,8 +102,8 @@ fn every_result_has_a_row_per_instance_and_a_history() {
         assert_eq!((found.labels.len(), found.embedding.rows()), (240, 240), "{}", method.name());
         assert!(found.labels.iter().all(|&label| label < 4));
         assert!(found.embedding.values().iter().all(|value| value.is_finite()));
-        let told: Vec<(usize, f64)> = (1..).zip(found.history.iter().copied()).collect();
-        assert_eq!(seen, told, "{}", method.name());
+        let message: Vec<(usize, f64)> = (1..).zip(found.history.iter().copied()).collect();
+        assert_eq!(seen, message, "{}", method.name());
     }
 }
 

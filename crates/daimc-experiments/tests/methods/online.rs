@@ -1,4 +1,4 @@
-//! One pass over a stream, beside OPIMC, the online method of the field, on the same batches.
+//! One pass over a stream compared with OPIMC, the online method of the field, on the same batches.
 
 use std::ops::ControlFlow;
 use std::time::Instant;

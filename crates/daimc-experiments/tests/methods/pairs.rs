@@ -1,5 +1,5 @@
-//! The methods for two views and the online ones, as a user meets them: planted clusters are found, data that a method cannot
-//! take are refused with the way out, and a seed decides everything.
+//! The methods for two views and the online ones: planted clusters are found, unsuitable data are rejected with a remedy, and the
+//! result depends only on the seed.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Fashion-MNIST: images of clothes, and three views that are made of them.
+//! Fashion-MNIST: images of clothes, and three views computed from them.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::super::files::Files;
 use crate::harness::{Error, Result};
 
-/// Images that are taken: the first of the test set, and of all.
+/// The images: the first of the test set, or all.
 const SOME: &[(&str, usize)] = &[("t10k", 5000)];
 const ALL: &[(&str, usize)] = &[("train", 60_000), ("t10k", 10_000)];
 /// Pixels of a side.
@@ -50,7 +50,7 @@ fn read(files: &mut Files, parts: &[(&str, usize)]) -> Result<(Views<'static>, V
     Ok((Views::new(views)?, labels.into_iter().map(usize::from).collect()))
 }
 
-/// The first bytes of an IDX file: so many items of these sizes.
+/// The first `count` items, of these sizes, of an IDX file.
 fn idx(files: &mut Files, name: &str, count: usize, sizes: &[usize]) -> Result<Vec<u8>> {
     let packed = format!("{name}.gz");
     let file = if files.folder.join(&packed).is_file() { packed } else { name.to_owned() };
@@ -151,14 +151,14 @@ mod tests {
         for (at, value) in found.iter().enumerate() {
             assert!(*value == 0.0 || at % DIRECTIONS == 0, "{at}: {value}");
         }
-        // Blocks that see the edge have length 1.
+        // Blocks that contain the edge have length 1.
         let square: f64 = found[..4 * DIRECTIONS].iter().map(|value| value * value).sum();
         assert!((square - 1.0).abs() < 1e-12);
         assert!(gradients(&image(|_, _| 0.5)).iter().all(|value| *value == 0.0));
     }
 
     #[test]
-    fn magnitudes_are_those_of_waves_wherever_they_begin() {
+    fn magnitudes_do_not_depend_on_the_phase() {
         let wave = |start: f64| {
             image(|y, x| {
                 (2.0 * std::f64::consts::PI * (3.0 * x as f64 + 2.0 * y as f64 + start) / SIDE as f64).cos()

@@ -1,4 +1,4 @@
-//! Planted clusters in data of many kinds: what spreads, offsets, counts, junk and nuisance do to a method.
+//! Planted clusters in data of many kinds, to test the effect of scales, offsets, counts, noise views and nuisance factors.
 
 use daimc::{View, Views};
 use rand::{RngExt, SeedableRng};
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::harness::Result;
 use crate::harness::sample::Dataset;
 
-/// A kind of data. Beneath all of them is `x = signal · c + e`: c the centre of the cluster, drawn from N(0, 1) for each
+/// A kind of data. All are based on `x = signal · c + e`: c the centre of the cluster, drawn from N(0, 1) for each
 /// feature, e noise from N(0, 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -19,21 +19,21 @@ pub enum Family {
     Wild,
     /// The exponential of x.
     LogNormal,
-    /// Gamma-Poisson counts whose means are exponentials, of instances that are read to different depth.
+    /// Gamma-Poisson counts with exponential means, and instances of different sequencing depth.
     Counts,
     /// Clusters of 60, 25, 10 and 5 %.
     Unequal,
-    /// Two views, and two of noise.
+    /// Two views, and two views of noise.
     Junk,
-    /// Noise with three strong factors in common.
+    /// Noise with three strong common factors.
     Correlated,
-    /// Few features that tell clusters apart.
+    /// Few informative features.
     Few,
     /// No clusters.
     Nothing,
 }
 
-/// What a family is made of.
+/// The dimensions of a family.
 struct Shape {
     /// The share of each cluster.
     sizes: &'static [f64],
@@ -60,7 +60,7 @@ impl Family {
         ("planted-nothing", Self::Nothing),
     ];
 
-    /// The clusters are hard enough to tell methods apart: good ones find them but for a few instances.
+    /// The signal is weak enough to separate methods: good ones find the clusters except for a few instances.
     fn shape(self) -> Shape {
         let (sizes, features, signal): (_, &[usize], _) = match self {
             Self::Spreads => (FOUR, &[100, 60, 30], 0.36),
@@ -77,7 +77,7 @@ impl Family {
         Shape { sizes, features, signal }
     }
 
-    /// The data of a seed. What draws from the same seed elsewhere, masks and starts, has nothing to do with them.
+    /// The data of a seed; its random stream differs from those of masks and starts with the same seed.
     pub fn make(self, seed: u64) -> Result<Dataset> {
         let Shape { sizes, features, .. } = self.shape();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -116,7 +116,7 @@ impl Family {
                     Self::Offsets => x + 50.0 + 20.0 * b,
                     Self::Wild => (1.2 * a).exp() * x + 10.0 + 5.0 * b,
                     Self::LogNormal => (a + x).exp(),
-                    // The noise is that of counting.
+                    // The noise comes from counting.
                     Self::Counts => counts(depth * (0.8 + 0.8 * a + 1.5 * centre).exp(), rng),
                     _ => x,
                 });
@@ -126,14 +126,14 @@ impl Family {
     }
 }
 
-/// Features of [`Family::Few`] that tell clusters apart.
+/// Informative features of [`Family::Few`].
 const FEW: usize = 10;
 /// Factors of [`Family::Correlated`], and the standard deviation of their loads: each factor spreads instances further than
 /// the clusters do.
 const FACTORS: usize = 3;
 const LOAD: f64 = 0.4;
 
-/// The cluster of each instance, in a mixed order: as many as their shares say.
+/// The cluster of each instance in random order, with the given shares.
 fn clusters(sizes: &[f64], rng: &mut ChaCha8Rng) -> Vec<usize> {
     let mut truth = Vec::with_capacity(INSTANCES);
     let mut end = 0.0;

@@ -21,22 +21,22 @@ pub struct Set {
     pub planted: bool,
     /// Shares of missing instances.
     pub rates: &'static [f64],
-    /// The scaling of all views for the methods that neither choose nor standardise: rows of length 1 for counts and histograms,
-    /// else features to 0 … 1 first.
+    /// The scaling of all views for the methods without a choice or standardisation of their own: rows of length 1 for counts and
+    /// histograms, otherwise after features are scaled to 0 … 1.
     pub scale: Scale,
-    /// One for all seeds, or one for each.
+    /// One data set for all seeds, or one for each seed.
     pub data: Vec<Dataset>,
     /// The files and their SHA-256.
     pub inputs: Value,
 }
 
-/// Where a data set comes from.
+/// The origin of a data set.
 enum Origin {
     Paper(Name),
     Folder {
-        /// Under `--data`.
+        /// The folder in `--data`.
         folder: &'static str,
-        /// Where else it may be.
+        /// A system folder that may have it.
         system: Option<&'static str>,
         expected: &'static str,
         scale: Scale,
@@ -45,7 +45,7 @@ enum Origin {
     Planted(Family),
 }
 
-/// Views, and the class of each instance as far as it is known.
+/// Views, and the class of each instance if it is known.
 type Read = (Views<'static>, Vec<Option<String>>);
 
 const AS_IT_IS: &[f64] = &[0.0];
@@ -57,7 +57,7 @@ const FOUR: &[f64] = &[0.0, 0.3, 0.5, 0.7];
 fn all() -> Vec<(&'static str, &'static [f64], Origin)> {
     let folder =
         |folder, expected, scale, read| Origin::Folder { folder, system: None, expected, scale, read };
-    // Whatever has negative values is brought to 0 … 1, for methods that need it.
+    // Data with negative values are scaled to 0 … 1, for methods that need it.
     let omics = |name, expected, read| folder(name, expected, Scale::MinMaxUnit, read);
     let mut all = vec![
         ("digit", FOUR, Origin::Paper(Name::Digit)),
@@ -156,10 +156,10 @@ fn all() -> Vec<(&'static str, &'static [f64], Origin)> {
 
 const NUTRIMOUSE: &str = "gene.tsv.gz and lipid.tsv.gz, and truth.tsv with genotype and diet";
 
-/// The set that takes too long to be part of the panel unless it is named.
+/// The data set that runs only if it is named, because it takes long.
 const LARGE: &str = "fashion-70000";
 
-/// Whether a set is asked for: by its name, or by the part of it before the first hyphen.
+/// Whether a data set is selected, by its name or by the part of it before the first hyphen.
 fn wanted(wishes: &[String], name: &str) -> bool {
     if name == LARGE {
         return wishes.iter().any(|wish| wish == LARGE);
@@ -168,7 +168,7 @@ fn wanted(wishes: &[String], name: &str) -> bool {
     wishes.is_empty() || wishes.iter().any(|wish| wish == name || Some(wish.as_str()) == family)
 }
 
-/// Fails if a wish names no set.
+/// Fails if a name is unknown.
 pub fn check(wishes: &[String]) -> Result<()> {
     let names: Vec<&str> = all().into_iter().map(|(name, ..)| name).collect();
     let unknown = |wish: &&String| !names.iter().any(|name| wanted(std::slice::from_ref(wish), name));
@@ -182,7 +182,7 @@ pub fn check(wishes: &[String]) -> Result<()> {
     }
 }
 
-/// The sets that are asked for and there; planted ones for so many seeds.
+/// The selected data sets that are available; planted ones for each of `seeds` seeds.
 pub fn load(wishes: &[String], data: Option<&Path>, seeds: u64, monitor: &dyn Monitor) -> Result<Vec<Set>> {
     let mut sets = Vec::new();
     for (name, rates, origin) in all().into_iter().filter(|(name, ..)| wanted(wishes, name)) {
@@ -204,7 +204,7 @@ pub fn load(wishes: &[String], data: Option<&Path>, seeds: u64, monitor: &dyn Mo
 }
 
 impl Origin {
-    /// The scaling, the data and the inputs; `None` where there is no folder of it.
+    /// The scaling, the data and the inputs; `None` if its folder is missing.
     fn load(&self, data: Option<&Path>, seeds: u64) -> Result<Option<(Scale, Vec<Dataset>, Value)>> {
         match self {
             Self::Paper(name) => {
@@ -230,7 +230,7 @@ impl Origin {
         }
     }
 
-    /// Why it is not there.
+    /// Why the data set is not available.
     fn absence(&self) -> String {
         let folder = match self {
             Self::Paper(name) => name.text(),
@@ -241,7 +241,7 @@ impl Origin {
     }
 }
 
-/// There are as many clusters as different classes.
+/// The number of clusters is the number of distinct classes.
 fn dataset(files: &Files, views: Views<'static>, classes: &[Option<String>]) -> Result<Dataset> {
     let different: BTreeSet<&String> = classes.iter().flatten().collect();
     if classes.len() != views.instances() || different.is_empty() {
@@ -269,7 +269,7 @@ fn variables(files: &mut Files, file: &str, views: &[(&str, &str)], classes: &st
     Ok((views, known(files.classes(file, classes)?)))
 }
 
-/// The counts themselves; the experiment of the paper has their distances.
+/// The counts themselves; the experiment of the paper uses their distances.
 fn flowers(files: &mut Files) -> Result<Read> {
     let views = [("colour", "colour"), ("shape", "shape"), ("texture", "texture")];
     variables(files, "flowers17_bow.npz", &views, "labels")
@@ -291,7 +291,7 @@ fn reuters(files: &mut Files) -> Result<Read> {
     variables(files, "Reuters-1200.mat", &views, "y")
 }
 
-/// A table per view and a table of classes; IDs are the same in so many of their first letters, hyphens being points in some.
+/// A table per view and a table of classes. IDs are compared on their first `letters` characters; some files use '.' for '-'.
 fn omics_tables(
     files: &mut Files,
     views: &[&str],
@@ -322,13 +322,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_are_asked_for_by_name_or_by_family() {
+    fn sets_are_selected_by_name_or_by_family() {
         let wish = |name: &str| vec![name.to_owned()];
         assert!(wanted(&wish("planted"), "planted-few") && wanted(&wish("planted-few"), "planted-few"));
         assert!(wanted(&wish("nutrimouse"), "nutrimouse-diet") && wanted(&[], "digit"));
         assert!(!wanted(&wish("planted-few"), "planted-junk") && !wanted(&wish("dig"), "digit"));
         assert!(check(&wish("planted")).is_ok());
-        let told = check(&wish("mnist")).unwrap_err().to_string();
-        assert!(told.contains("'mnist'") && told.contains("fashion"), "{told}");
+        let message = check(&wish("mnist")).unwrap_err().to_string();
+        assert!(message.contains("'mnist'") && message.contains("fashion"), "{message}");
     }
 }

@@ -11,7 +11,7 @@ struct Task {
     data: &'static str,
     planted: bool,
     rate: f64,
-    /// What each method came to, where it could take the data.
+    /// The result of each method, if it can handle the data.
     lines: Vec<Option<Line>>,
 }
 
@@ -21,7 +21,7 @@ impl Task {
         self.lines.iter().flatten().any(|line| !line.nmi.mean.is_nan())
     }
 
-    /// Its row: where it is, what the row tells, and that of each method.
+    /// Its row: the data set, the share, `what` the row shows, and a cell for each method.
     fn row(&self, what: Option<&str>, cell: impl Fn(&Line) -> Option<String>) -> Vec<String> {
         let cell = |line: &Option<Line>| line.as_ref().and_then(&cell).unwrap_or_else(|| "–".into());
         let start = [self.data.to_owned(), self.rate.to_string()].into_iter();
@@ -33,7 +33,7 @@ pub fn sections(trials: &[Trial<'_>], methods: &[&'static str], rows: &[Row]) ->
     let mut tasks = Vec::new();
     let mut sets = Table::new(&["data", "instances", "with a class", "clusters", "features of each view"]);
     for (i, trial) in trials.iter().enumerate() {
-        // As each seed makes it, a set has the same contenders.
+        // A data set that each seed generates has the same contenders for all seeds.
         if i > 0 && trials[i - 1].set.name == trial.set.name {
             continue;
         }
@@ -66,7 +66,7 @@ pub fn sections(trials: &[Trial<'_>], methods: &[&'static str], rows: &[Row]) ->
     sections
 }
 
-/// How large a data set is, before anything is hidden.
+/// The size of a data set before instances are hidden.
 fn size(trial: &Trial<'_>) -> Vec<String> {
     let data = trial.sample.data;
     let features: Vec<String> = data.views.iter().map(|view| view.features().to_string()).collect();
@@ -75,7 +75,7 @@ fn size(trial: &Trial<'_>) -> Vec<String> {
     [trial.set.name.to_owned()].into_iter().chain(numbers).chain([features.join(", ")]).collect()
 }
 
-/// What holds for all tables.
+/// The notes for all tables.
 fn notes(methods: &[&str]) -> Vec<String> {
     let mut notes = vec![
         "Mean ± standard deviation over the seeds, each a mask and a start, and for planted data a data set; masks are the \
@@ -98,7 +98,7 @@ fn header(methods: &[&str]) -> Table {
     Table::new(&[&["data", "missing"], methods].concat())
 }
 
-/// A score of every method, and its mean over the tasks that all methods could take.
+/// A score of every method, and its mean over the tasks that all methods can handle.
 fn scores(title: &str, tasks: &[Task], methods: &[&str], score: fn(&Line) -> Mean) -> Section {
     let mut table = header(methods);
     table.rows.extend(tasks.iter().map(|task| task.row(None, |line| Some(score(line).to_string()))));
@@ -114,7 +114,7 @@ fn scores(title: &str, tasks: &[Task], methods: &[&str], score: fn(&Line) -> Mea
         table.rows.push([name.to_owned(), format!("of {}", of.len())].into_iter().chain(cells).collect());
     };
     let (mut charts, mut notes) = (Vec::new(), Vec::new());
-    // How hard planted data are was chosen.
+    // The difficulty of planted data is our choice.
     let (planted, real): (Vec<&Task>, Vec<&Task>) = common.iter().partition(|task| task.planted);
     if !planted.is_empty() && !real.is_empty() {
         summary("mean, real", &real);
@@ -134,7 +134,7 @@ fn scores(title: &str, tasks: &[Task], methods: &[&str], score: fn(&Line) -> Mea
     Section { title: title.into(), notes, table, charts }
 }
 
-/// By how much the best of the other routes is better than the default.
+/// The difference between the best of the other routes and the default.
 fn regret(tasks: &[Task], methods: &[&str]) -> Option<Section> {
     let place = |method: &str| methods.iter().position(|known| *known == method);
     let default = place(DEFAULT)?;
@@ -182,7 +182,7 @@ fn time(line: &Line) -> String {
     format!("{:.2}", line.seconds)
 }
 
-/// Data without clusters.
+/// The table of data without clusters.
 fn nothing(tasks: &[Task], methods: &[&str]) -> Section {
     let mut table = Table::new(&[&["data", "missing", "what"], methods].concat());
     for task in tasks {
