@@ -1,4 +1,4 @@
-//! Puts the features of new data into the order of a model.
+//! Reorders the features of new data to match a model.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use daimc_io::{Cells, Csr, Table};
 
 use crate::failure::{Failure, Result};
 
-/// The table with the features that the model's view has, in its order. Where either has no names, the features must be as
-/// many, and are taken as they come.
+/// Returns the table with the features of the model's view, in its order. If the table or the view has no feature names, both must
+/// have the same number of features, in the same order.
 pub fn align(view: &str, mut table: Table, model: &Model) -> Result<Table> {
     let wrong = |reason: String| Err(Failure::Data(format!("{}: {reason}", table.path.display())));
     let Some(own) = model.views.iter().find(|own| own.name == view) else {

@@ -1,4 +1,4 @@
-//! Results that go back into the file of annotated data that they come from.
+//! `--annotate`: a copy of the annotated input file with the results added.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::folder::Folder;
 /// The name of the column of clusters.
 const KEY: &str = "daimc";
 
-/// A file of annotated data, of which a copy is to hold the results.
+/// The annotated file that is copied.
 pub struct Annotated {
     source: PathBuf,
     matching: Matching,
@@ -21,7 +21,7 @@ pub struct Annotated {
 }
 
 impl Annotated {
-    /// The file that all views are of.
+    /// The annotated file, if all views come from one.
     pub fn of(data: &Data) -> Result<Self> {
         let mut views = data.view_paths()?;
         views.dedup();
@@ -41,7 +41,7 @@ impl Annotated {
         Ok(Self { source: source.clone(), matching: data.ids.matching()?, name })
     }
 
-    /// Writes the copy; `scratch` is a folder in which there is room for it.
+    /// Writes the copy; `scratch` is the folder for its temporary file.
     pub fn write(&self, folder: &mut Folder, fitted: &Fit, scratch: &Path) -> Result<()> {
         let annotation = Annotation {
             key: KEY,
@@ -55,9 +55,9 @@ impl Annotated {
         let mut failed = None;
         let written = folder.write(self.name, |out| {
             daimc_io::annotate(&self.source, &annotation, &self.matching, scratch, out).map_err(|error| {
-                let told = io::Error::other(error.to_string());
+                let text = io::Error::other(error.to_string());
                 failed = Some(error);
-                told
+                text
             })
         });
         match failed {

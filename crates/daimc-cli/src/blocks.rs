@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Fields of a block: enough to be worth a thread's while, few enough that what waits to be written stays small.
+/// Fields of a block: large enough for parallel formatting to pay off, small enough for little memory.
 const FIELDS: usize = 1 << 16;
 
-/// Blocks per thread that are formatted while those before them are written.
+/// Blocks per thread to format while earlier blocks are written.
 const AHEAD: usize = 2;
 
 /// Writes `records` records of about `fields` fields each. `format` appends the records of a range to a buffer; it is called
@@ -40,7 +40,7 @@ pub fn write(
             let start = ((first + block) * size).min(records);
             format(start..(start + size).min(records), buffer);
         };
-        // `out` need not be one that other threads may use: it stays with this one.
+        // `out` need not be `Send`: only this thread uses it.
         rayon::in_place_scope(|scope| {
             scope.spawn(|_| next.par_iter_mut().enumerate().for_each(fill));
             done.iter().try_for_each(|buffer| out.write_all(buffer))

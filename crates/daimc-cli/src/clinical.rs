@@ -1,4 +1,4 @@
-//! Clinical tables: what clusters have to do with what else is known about the instances.
+//! Clinical tables: tests of association between clusters and clinical columns.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,42 +10,45 @@ use daimc_clinical::{Associations, Column, Followup, LeftOut, Survival};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::data::{in_folder, read_once, utf8};
 use crate::failure::{Failure, Result};
 use crate::ids::{self, IdOptions};
-use crate::results::field;
+use crate::paths::{in_folder, read_once, utf8};
 use crate::summary;
+use crate::tsv::field;
 
-/// Columns that are printed after a fit, at most.
+/// Maximum number of columns printed after a fit.
 const PRINTED: usize = 10;
-/// Columns are printed that have an adjusted p-value below this.
+/// Columns with an adjusted p-value below this are printed.
 const LEVEL: f64 = 0.05;
 
-/// Where the clinical table is.
+/// The options of the clinical table.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ClinicalOptions {
-    /// A table of IDs and columns of any kind (stage, age, treatment): adds clinical.tsv, and tests of their association with the
-    /// clusters to the report. Not used by the fit
+    /// A table of IDs and clinical columns of any kind, to test for association with the clusters; not used by the fit
+    ///
+    /// Adds clinical.tsv, and the tests to the report.
     #[arg(long, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clinical: Option<String>,
 
-    /// Columns of the clinical table with the follow-up time and the event (1, dead or true; otherwise censored): adds survival.tsv
-    /// and Kaplan-Meier curves with the log-rank test. If several times are given, as in
-    /// `days_to_death/days_to_last_followup,vital_status`, the first that is known is used
+    /// Columns of the clinical table with the follow-up time and the event
+    ///
+    /// Adds survival.tsv, and Kaplan-Meier curves with the log-rank test to the report. An event is 1, dead or true; other
+    /// instances are censored. Of several times, as in `days_to_death/days_to_last_followup,vital_status`, the first known
+    /// one is used.
     #[arg(long, value_name = "TIME[/TIME],EVENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub survival: Option<String>,
 }
 
 impl ClinicalOptions {
-    /// The file that is read.
+    /// The path of the table.
     pub fn path(&self) -> Option<PathBuf> {
         self.clinical.as_ref().map(PathBuf::from)
     }
 
-    /// Fails if the options make no sense beside other files that are read.
+    /// Fails if the options are inconsistent, or standard input is read twice; `others` are the other input files.
     pub fn check(&self, others: &[PathBuf]) -> Result<()> {
         if self.clinical.is_none() && self.survival.is_some() {
             let reason = "--survival names columns of a clinical table: add --clinical FILE";
@@ -54,7 +57,7 @@ impl ClinicalOptions {
         read_once(others.iter().chain(&self.path()).map(PathBuf::as_path))
     }
 
-    /// Takes relative paths as relative to a folder.
+    /// Resolves relative paths against a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
         if let Some(path) = &mut self.clinical {
             *path = in_folder(folder, Path::new(path))?;
@@ -94,13 +97,13 @@ impl ClinicalOptions {
     }
 }
 
-/// The columns of the times, then that of the event.
+/// The positions of the time columns, followed by that of the event column.
 fn survival_columns(text: &str, path: &Path, table: &daimc_io::Attributes) -> Result<Vec<usize>> {
     let Some((times, event)) = text.rsplit_once(',') else {
         let reason = "write the column of the time and that of the event: --survival TIME,EVENT";
         return Err(Failure::Usage(format!("--survival {}: {reason}", quoted(text))));
     };
-    // A title may have a slash itself.
+    // A column title may contain a slash.
     let times = match table.column(path, times) {
         Ok(time) => vec![time],
         Err(_) => times.split('/').map(|time| table.column(path, time.trim())).collect::<Result<_, _>>()?,
@@ -117,14 +120,14 @@ fn survival_columns(text: &str, path: &Path, table: &daimc_io::Attributes) -> Re
 pub struct Clinical {
     columns: Vec<Column>,
     followup: Option<Followup>,
-    /// Columns of the survival, which are tested by it alone.
+    /// Columns used by the survival analysis, which are not tested for association.
     used: Vec<String>,
-    /// Instances that the table has.
+    /// Number of instances in the table.
     pub matched: usize,
     sha256: String,
 }
 
-/// What a clinical table has to do with the clusters.
+/// The results of the clinical tests.
 pub struct Findings {
     pub associations: Associations,
     pub survival: Option<Survival>,
@@ -147,7 +150,7 @@ impl Clinical {
 }
 
 impl Findings {
-    /// For `summary.json`: all but the course of the curves, which is in `survival.tsv`.
+    /// For `summary.json`: everything except the survival curves, which are in `survival.tsv`.
     pub fn to_json(&self) -> Result<Value> {
         let survival = self.survival.as_ref().map(|own| {
             let curves = own.curves.iter().map(
@@ -168,7 +171,7 @@ impl Findings {
         Ok(value)
     }
 
-    /// `clinical.tsv`: every column with its test, or why there is none.
+    /// Writes `clinical.tsv`: every column with its test, or the reason why it was not tested.
     pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         writeln!(out, "column\ttest\tinstances\tstatistic\tdf\tp\tp_adjusted\teffect\tnote")?;
         for test in &self.associations.tests {
@@ -186,7 +189,7 @@ impl Findings {
         Ok(())
     }
 
-    /// `survival.tsv`: the steps of the curve of each cluster.
+    /// Writes `survival.tsv`: the steps of the survival curve of each cluster.
     pub fn write_survival(survival: &Survival, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         writeln!(out, "cluster\ttime\tat_risk\tevents\tcensored\tsurvival\tlower\tupper")?;
         for (cluster, curve) in survival.curves.iter().enumerate() {
@@ -201,18 +204,18 @@ impl Findings {
         Ok(())
     }
 
-    /// The result for people.
+    /// Prints the most significant columns.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let tests = &self.associations.tests;
-        let mut told: Vec<_> = tests.iter().filter(|test| test.p_adjusted < LEVEL).collect();
-        told.sort_by(|a, b| a.p.total_cmp(&b.p));
-        let (found, all) = (told.len(), tests.len());
+        let mut significant: Vec<_> = tests.iter().filter(|test| test.p_adjusted < LEVEL).collect();
+        significant.sort_by(|a, b| a.p.total_cmp(&b.p));
+        let (found, all) = (significant.len(), tests.len());
         let verb = if found == 1 { "differs" } else { "differ" };
         writeln!(
             out,
             "\n{found} of {all} clinical columns {verb} between clusters (adjusted p below {LEVEL})"
         )?;
-        for test in told.iter().take(PRINTED) {
+        for test in significant.iter().take(PRINTED) {
             let name = crate::terminal::clean(&test.column);
             writeln!(
                 out,

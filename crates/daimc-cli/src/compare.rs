@@ -3,20 +3,15 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use daimc::{Scale, View};
+use daimc::Scale;
+use daimc_experiments::Dataset;
+use daimc_experiments::compare::{self, Comparison};
 use serde_json::json;
 
-use crate::data::{Data, utf8};
-use crate::experiment::chart::{Chart, Drawing, Lines};
-use crate::experiment::course::Course;
-use crate::experiment::ledger::Ledger;
-use crate::experiment::methods::{self, Contender, Scales};
-use crate::experiment::page::{self, Section};
-use crate::experiment::runs::{self, Run};
-use crate::experiment::sample::{Dataset, Sample};
-use crate::experiment::setting::Setting;
-use crate::experiment::table::{self, Line, Mean};
-use crate::failure::{Failure, Result};
+use crate::data::Data;
+use crate::experiments::{Console, ExperimentOptions};
+use crate::failure::Result;
+use crate::paths::utf8;
 use crate::terminal::clean;
 use crate::truth::{Truth, numbers};
 
@@ -57,70 +52,43 @@ pub struct Arguments {
     scale: Option<String>,
 
     #[command(flatten)]
-    course: Course,
+    options: ExperimentOptions,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let level = arguments.course.begin()?;
+    let Arguments { methods, missing, seeds, options, .. } = arguments;
+    let level = options.begin()?;
     let scale = arguments.scale.as_deref().map(str::parse::<Scale>).transpose()?;
-    if arguments.seeds == 0 {
-        return Err(Failure::Usage("--seeds must be at least 1".into()));
-    }
-    methods::check(&arguments.methods, methods::names())?;
+    compare::check(methods, *seeds)?;
     arguments.data.check_truth(&arguments.truth)?;
     let loaded = arguments.data.load_whole()?;
-    level.tell(&loaded.account);
+    level.info(&loaded.account);
     let truth = Truth::read(&arguments.truth, &loaded.views, &arguments.data.ids)?;
     let data = dataset(arguments, loaded.views, &truth);
-    for &rate in &arguments.missing {
-        // Whether so much can go does not depend on the seed.
-        data.present(rate, 0)?;
-    }
 
-    // What is finished counts only for the same data and options.
     let inputs: Vec<_> = loaded.inputs.iter().map(|input| json!([input.name, input.sha256])).collect();
     let key = json!({
         "version": env!("CARGO_PKG_VERSION"), "inputs": inputs, "data": arguments.data,
         "clusters": data.clusters, "truth": truth.sha256, "scale": scale,
     });
-    let ledger = Ledger::open(&arguments.course.output, "compare.json", &key)?;
-    let names: Vec<&str> = data.views.iter().map(View::name).collect();
-    let sample = Sample { name: names.join("+"), data: &data, views: None };
-    let scales = Scales::new(scale, Scale::Unit);
-    let contenders: Vec<Contender> = methods::names()
-        .filter(|method| methods::wanted(&arguments.methods, method))
-        .flat_map(|method| methods::contenders(method, &Setting::default(), &names, scales))
-        .collect();
-    let mut cells = Vec::new();
-    for &rate in &arguments.missing {
-        for contender in &contenders {
-            cells
-                .extend((0..arguments.seeds).map(|seed| Run::new("compare", &sample, rate, contender, seed)));
-        }
-    }
-    let refused = runs::work(cells, &ledger, level)?;
-
-    let rows = ledger.rows(arguments.seeds);
-    let mut lines = Vec::new();
-    for &rate in &arguments.missing {
-        for method in methods::names() {
-            let own = contenders.iter().filter(|contender| contender.method == method);
-            lines.extend(table::best(&rows, &sample.name, rate, own));
-        }
-    }
-    let sections = [section(&lines)];
-    page::write(&ledger, "compare.html", "Methods compared", &sections, &key)?;
-    for refusal in refused {
-        level.tell(format!("{} was left out: {}", refusal.method, refusal.reason));
-    }
+    let comparison = Comparison {
+        data: &data,
+        methods,
+        rates: missing,
+        seeds: *seeds,
+        scale,
+        folder: &options.output,
+        key: &key,
+    };
+    let compared = comparison.run(&Console::new(level))?;
     let mut out = io::stdout().lock();
-    if arguments.course.json {
-        writeln!(out, "{:#}", json!(lines))?;
+    if options.json {
+        writeln!(out, "{:#}", json!(compared.lines))?;
     } else {
-        write!(out, "{}", clean(&sections[0].table.markdown()))?;
-        writeln!(out, "\nEvery run is in {}", arguments.course.output.join("results.tsv").display())?;
+        write!(out, "{}", clean(&compared.section.table.markdown()))?;
+        writeln!(out, "\nEvery run is in {}", options.output.join("results.tsv").display())?;
     }
-    Course::end()
+    ExperimentOptions::end()
 }
 
 fn dataset(arguments: &Arguments, views: daimc::Views<'static>, truth: &Truth) -> Dataset {
@@ -130,32 +98,4 @@ fn dataset(arguments: &Arguments, views: daimc::Views<'static>, truth: &Truth) -
         truth.classes.iter().map(|class| class.as_ref().and_then(|_| numbers.next())).collect();
     let count = classes.iter().flatten().max().map_or(0, |most| most + 1);
     Dataset { views, classes, clusters: arguments.clusters.unwrap_or(count) }
-}
-
-/// The table, and for each score a line for each method, or a bar where there is but one share of missing instances.
-fn section(lines: &[Line]) -> Section {
-    let scores =
-        [("AC", (|line| line.ac) as fn(&Line) -> Mean), ("NMI", |line| line.nmi), ("ARI", |line| line.ari)];
-    let mut rates: Vec<f64> = lines.iter().map(|line| line.missing).collect();
-    rates.sort_by(f64::total_cmp);
-    rates.dedup();
-    let chart = |(name, score): (&str, fn(&Line) -> Mean)| Chart {
-        name: name.to_lowercase(),
-        title: name.into(),
-        kind: if rates.len() > 1 {
-            Drawing::Lines(Lines::by_rate(lines, score))
-        } else {
-            Drawing::Bars(lines.iter().map(|line| (line.method.clone(), score(line))).collect())
-        },
-    };
-    Section {
-        title: "Methods".into(),
-        notes: vec![
-            "Means over the seeds with standard deviations. No method has seen the classes; where a method has \
-             several settings, the classes chose the best."
-                .into(),
-        ],
-        table: table::comparison(lines),
-        charts: scores.map(chart).into(),
-    }
 }

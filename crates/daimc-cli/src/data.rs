@@ -1,10 +1,9 @@
-//! The options that say where the data are, and reading them.
+//! The options for reading data, and reading the views.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use daimc::text::{list, plain, quoted};
 use daimc::{Layout, Views};
@@ -13,47 +12,50 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::help::{IDS, READING, RESOURCES};
 use crate::ids::IdOptions;
 use crate::memory;
+use crate::paths::{in_folder, is_standard_input, read_once, utf8};
 use crate::progress::{self, Level, Spooling};
 
-/// Where the data are and how they are read.
+/// Which files to read, and how.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Data {
-    /// A view: its name and its file (CSV, TSV or GCT, optionally compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet,
-    /// .feather, .xlsx, .ods, .h5ad, 10x .h5 or folder), or `-` for standard input; `::VARIABLE` selects an array in a container,
-    /// as in `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. A .h5mu file is one view for each modality.
-    /// Repeat for each view
+    /// A view: its name and its file; repeat for each view
+    ///
+    /// CSV, TSV or GCT, optionally compressed or in a .zip, .npy, .npz, .mat, .mtx, .parquet, .feather, .xlsx, .ods, .h5ad,
+    /// 10x .h5 or a 10x folder, or `-` for standard input. `::VARIABLE` selects an array in a container, as in
+    /// `digits.mat::X{2}`, `data.xlsx::Sheet2` or `cells.h5ad::layers/counts`. Each modality of a .h5mu file is a view.
     #[arg(long, value_name = "NAME=PATH[::VARIABLE]", value_parser = utf8())]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub view: Vec<String>,
 
-    /// A table of IDs with a column for each view by name: 1 if the instance is present in the view, 0 if it is to be hidden
-    /// [default: nothing is hidden]
-    #[arg(long, value_name = "FILE", value_parser = utf8())]
+    /// A table of IDs with a column for each view by name: 1 if the instance is present in the view, 0 to hide it [default:
+    /// none]
+    #[arg(long, help_heading = READING, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
 
-    /// Files have instances in columns and features in rows; for some views only: `--transpose=rna,protein` [default: no]
+    /// Files have features in rows and instances in columns; for some views only: `--transpose=rna,protein` [default: no]
     #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transpose: Option<Which>,
 
     /// Files have no IDs in their first column: instances are identified by row number; for some views only: `--no-ids=rna`
     /// [default: no]
-    #[arg(long, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
+    #[arg(long, help_heading = READING, value_name = "VIEWS", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ids: Option<Which>,
 
-    /// Columns to drop from tables (text, spreadsheets, Parquet, Feather), by name, in every view that has them:
-    /// `--drop Symbol,Chr` [default: none]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    /// Columns to drop from tables (text, spreadsheets, Parquet, Feather), by name, in every view that has them: `--drop
+    /// Symbol,Chr` [default: none]
+    #[arg(long, help_heading = READING, value_name = "COLUMNS", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop: Vec<String>,
 
     /// Decimal separator in text files, `.` or `,` [default: .]
-    #[arg(long, value_name = "SIGN")]
+    #[arg(long, help_heading = READING, value_name = "SIGN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decimal: Option<Decimal>,
 
@@ -61,30 +63,30 @@ pub struct Data {
     #[serde(flatten)]
     pub ids: IdOptions,
 
-    /// Allow a view to have no instance in common with another; otherwise IDs that never match are treated as a mistake
-    #[arg(long)]
+    /// Allow a view to have no instance in common with another; without it, IDs that never match are an error
+    #[arg(long, help_heading = IDS)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_disjoint: bool,
 
-    /// What to do with a row in which some values are missing: `model` to use those that are present, `error`, or `mean` to fill in
-    /// the mean of the feature [default: model]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    /// Rows with missing values: `model` uses the values that are present, `error` rejects them, `mean` fills in the mean
+    /// of the feature [default: model]
+    #[arg(long, help_heading = READING, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nan: Option<Nan>,
 
-    /// Type of the values: `f32`, `f64`, or `auto` for the type in the file, f64 for text [default: auto]
-    #[arg(long, value_name = "TYPE", hide_possible_values = true)]
+    /// Type of the values in memory: `f32`, `f64`, or `auto` for the type in the file, f64 for text [default: auto]
+    #[arg(long, help_heading = READING, value_name = "TYPE", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
 
-    /// Memory limit, such as `500MB` or `16GB`: data that do not fit are read from disk in every pass, in place (.npy, uncompressed
+    /// Memory limit, such as `500MB` or `16GB`: larger data are read from disk in every pass, in place (.npy, uncompressed
     /// .npz) or from unnamed temporary files [default: free memory]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, help_heading = RESOURCES, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }
 
-/// What stands between a whole number and its decimals.
+/// The decimal separator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decimal {
     #[serde(rename = ".")]
@@ -105,13 +107,13 @@ impl FromStr for Decimal {
     }
 }
 
-/// All views, or some.
+/// All views, or some of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Which {
     /// All or none.
     Flag(bool),
-    /// Those of these names.
+    /// The views of these names.
     Names(Vec<String>),
 }
 
@@ -145,7 +147,7 @@ impl Which {
     }
 }
 
-/// What to do with partly missing rows.
+/// Handling of rows with missing values.
 #[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nan {
@@ -163,35 +165,35 @@ pub enum Precision {
     F64,
 }
 
-/// A file that was read.
+/// An input file, as recorded in `summary.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Input {
     /// The view.
     pub name: String,
-    /// The file, as it was named.
+    /// The path as given.
     pub path: PathBuf,
-    /// The array in it.
+    /// The selected array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
     /// Instances and features.
     pub shape: [usize; 2],
     /// Dense or sparse, and the type of the values.
     pub values: String,
-    /// Values that are stored.
+    /// Number of stored values.
     pub entries: usize,
-    /// Memory that they take.
+    /// Their size in memory.
     pub bytes: usize,
     /// The SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
 }
 
-/// Tables, each with the name of its view.
+/// Tables with the names of their views.
 pub type Tables = Vec<(String, Table)>;
 
-/// Data as they were read.
+/// Loaded data.
 pub struct Loaded {
     pub views: Views<'static>,
-    /// Why rows are read from disk, if they are.
+    /// The reason why rows are read from disk; `None` if they are in memory.
     pub from_disk: Option<String>,
     pub account: Account,
     pub inputs: Vec<Input>,
@@ -199,24 +201,24 @@ pub struct Loaded {
 }
 
 impl Data {
-    /// Reads the files and joins them. Data that do not fit into memory stay on disk, with spool files in `folder` for those
-    /// that cannot be read where they lie.
+    /// Reads the files and joins them. Data that do not fit into memory stay on disk; those that cannot be read in place
+    /// are copied to temporary files in `folder`.
     pub fn load(&self, folder: &Path, level: Level) -> Result<Loaded> {
         self.join(self.allow_disjoint, Some(Spooling::new(folder, level)), |_, table| Ok(table))
     }
 
-    /// The same for a look at the data: the SHA-256 of files is not worked out.
+    /// As [`Data::load`], without the SHA-256 of the files.
     pub fn look(&self, folder: &Path, level: Level) -> Result<Loaded> {
         self.join(self.allow_disjoint, Some(Spooling::new(folder, level).unhashed()), |_, table| Ok(table))
     }
 
-    /// Reads the files, all of them into memory, and joins them.
+    /// Reads all files into memory and joins them.
     pub fn load_whole(&self) -> Result<Loaded> {
         self.join(self.allow_disjoint, None, |_, table| Ok(table))
     }
 
-    /// Reads the files of new instances, changes each table (given the name of its view), and joins them. No two of them
-    /// need be of the same instances, and nobody asks for the SHA-256 of the files.
+    /// Reads the files of new instances, applies `change` to each table (with the name of its view), and joins them. Views may
+    /// have no instance in common, and the SHA-256 of the files is not computed.
     pub fn load_new(
         &self,
         folder: &Path,
@@ -226,7 +228,7 @@ impl Data {
         self.join(true, Some(Spooling::new(folder, level).unhashed()), change)
     }
 
-    /// As [`Data::load_new`], and files are hashed: what a model has learnt from is kept.
+    /// As [`Data::load_new`], with the SHA-256 of the files, which the updated model records.
     pub fn load_batch(
         &self,
         folder: &Path,
@@ -265,7 +267,7 @@ impl Data {
             table
                 .remarks
                 .iter()
-                .for_each(|remark| level.tell(format!("warning: view {} {remark}", plain(name))));
+                .for_each(|remark| level.info(format!("warning: view {} {remark}", plain(name))));
         }
         let change = |(name, table): (String, Table)| Ok((name.clone(), change(&name, table)?));
         let tables = tables.into_iter().map(change).collect::<Result<_>>()?;
@@ -280,7 +282,7 @@ impl Data {
         Ok(Loaded { views, from_disk, account, inputs, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// How much memory the tables will take.
+    /// The expected sizes of the tables in memory.
     pub fn sizes(&self) -> Result<Vec<Size>> {
         let sizes = self.locations()?.into_iter().map(|location| {
             if is_standard_input(&location.path) {
@@ -313,7 +315,7 @@ impl Data {
         })
     }
 
-    /// Reads the files, all of whose values stay on disk.
+    /// Reads the files; all values stay on disk.
     fn spool(&self, spooling: &Spooling) -> Result<(Tables, Vec<Input>)> {
         progress::listen();
         self.read_with(|Location { name, path, variable }| {
@@ -322,8 +324,8 @@ impl Data {
         })
     }
 
-    /// Reads the files, which should fit into memory; values that turn out not to stay on disk. What comes through pipes shares
-    /// the memory that files of these sizes leave.
+    /// Reads the files into memory as far as they fit; the values of the others stay on disk. Pipes, whose sizes are
+    /// unknown, share the memory that files of these sizes leave free.
     fn read_or_spool(&self, spooling: &Spooling, sizes: &[Size]) -> Result<(Tables, Vec<Input>)> {
         let pipes = sizes.iter().filter(|size| size.bytes == 0).count().max(1);
         let left = memory::left(sizes) / pipes as u64;
@@ -337,7 +339,7 @@ impl Data {
             let (how, disk) = (self.reading(name), spooling.disk(name));
             Ok(daimc_io::read_within(path, variable.as_deref(), how, &disk, most(name))?)
         })?;
-        // Readers into memory do not hear who asks to stop.
+        // Readers into memory do not check for interruption.
         if progress::interrupted() {
             return Err(daimc_io::Error::Interrupted.into());
         }
@@ -350,7 +352,7 @@ impl Data {
     ) -> Result<(Tables, Vec<Input>)> {
         let locations = self.locations()?;
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
-        // One file is hashed while another is decoded; of several errors the first in the order of the files is told.
+        // Files are hashed and decoded in parallel; of several errors, the first in file order is returned.
         let read = locations.into_par_iter().map(|location| {
             let (table, sha256) = read(&location)?;
             let Location { name, path, variable } = location;
@@ -366,7 +368,7 @@ impl Data {
         Ok((tables, inputs))
     }
 
-    /// Fails if no view has a column that is to be left out.
+    /// Fails if no view has a column that `--drop` names.
     fn check_dropped(&self, tables: &Tables) -> Result<()> {
         let known = |name: &String| tables.iter().any(|(_, table)| table.dropped.contains(name));
         match self.drop.iter().find(|name| !known(name)) {
@@ -383,24 +385,24 @@ impl Data {
         Ok(self.locations()?.into_iter().map(|location| location.name).collect())
     }
 
-    /// The files of the views, in their order.
+    /// The paths of the views, in order.
     pub fn view_paths(&self) -> Result<Vec<PathBuf>> {
         Ok(self.locations()?.into_iter().map(|location| location.path).collect())
     }
 
-    /// The files that are read.
+    /// The paths of all input files.
     pub fn paths(&self) -> Result<Vec<PathBuf>> {
         let views = self.view_paths()?.into_iter();
         Ok(views.chain(self.mask.as_ref().map(PathBuf::from)).chain(self.ids.path()).collect())
     }
 
-    /// Fails if a table of classes cannot be read beside the views.
+    /// Fails if standard input is read twice, as a view and as the table of classes.
     pub fn check_truth(&self, truth: &str) -> Result<()> {
         let Column { path, .. } = truth.parse()?;
         read_once(self.paths()?.iter().map(PathBuf::as_path).chain([path.as_path()]))
     }
 
-    /// Takes relative paths as relative to a folder.
+    /// Resolves relative paths against a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
         self.locations()?;
         for view in &mut self.view {
@@ -438,7 +440,7 @@ impl Data {
     }
 }
 
-/// The views of a file that holds several and of which none was picked, named as they are in the file; else the one.
+/// Expands a file of several views, unless one is selected, to one location per view, with the names in the file.
 fn each_part(location: Location) -> Result<Vec<Location>> {
     let Location { path, variable: None, .. } = &location else { return Ok(vec![location]) };
     let parts = daimc_io::parts(path)?;
@@ -455,49 +457,7 @@ fn each_part(location: Location) -> Result<Vec<Location>> {
     Ok(parts.into_iter().map(part).collect())
 }
 
-/// A parser of paths that become part of what a fit writes down, which is UTF-8.
-pub fn utf8() -> impl TypedValueParser<Value = String> {
-    let refused =
-        |_| "the path is not UTF-8, as what is written down about a fit is: rename the file, or link to it";
-    OsStringValueParser::new().try_map(move |path| path.into_string().map(at_home).map_err(refused))
-}
-
-/// A path, or a view and its path, in which `~` is the home folder: shells leave it where something comes before it.
-fn at_home(text: String) -> String {
-    let Some(home) = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok()) else {
-        return text;
-    };
-    match text.split_once("~/") {
-        Some((before, path)) if before.is_empty() || (before.ends_with('=') && !before.contains('/')) => {
-            format!("{before}{home}/{path}")
-        }
-        _ => text,
-    }
-}
-
-/// Fails if standard input is to be read twice.
-pub fn read_once<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-    if files.into_iter().filter(|file| is_standard_input(file)).count() < 2 {
-        return Ok(());
-    }
-    let reason = "standard input can be read once: write '-' for one file, and name the others";
-    Err(Failure::Usage(reason.into()))
-}
-
-fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// A path that is relative to a folder, as a configuration writes it. Standard input is in no folder.
-pub fn in_folder(folder: &Path, path: &Path) -> Result<String> {
-    let path = if is_standard_input(path) { path.to_owned() } else { folder.join(path) };
-    path.into_os_string().into_string().map_err(|path| {
-        let reason = "the path is not UTF-8, and options are: rename the folder, or work in it";
-        Failure::Usage(format!("{}: {reason}", path.display()))
-    })
-}
-
-/// What a table is made of, how many values it stores, and the bytes they take.
+/// The layout of a table, the number of stored values, and their size in bytes.
 fn kind(table: &Table) -> (String, usize, usize) {
     let (kind, entries, size) = match &table.cells {
         Cells::DenseF32(values) => ("dense f32", values.len(), 4),

@@ -1,4 +1,4 @@
-//! `daimc demo`: the main job on data that are part of the program.
+//! `daimc demo`: a fit to the built-in Digit data.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::fit;
 use crate::folder::{self, Folder};
 use crate::progress::Level;
-use crate::results::Beside;
+use crate::results::Extras;
 use crate::summary::Summary;
 use crate::tables::Format;
 use crate::truth::{self, Truth};
@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0.5, value_name = "SHARE")]
     missing: f64,
 
-    /// Seed of the gaps and of the fit
+    /// Random seed of the mask and of the fit
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     seed: u64,
 
@@ -64,18 +64,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     crate::use_threads(*threads)?;
     let mut out = io::stdout().lock();
     let (views, classes) = datasets::digit();
-    // The five views of the paper; a sixth, `mor`, has but six features.
+    // The five views of the paper; the sixth, `mor`, has only six features.
     let views: Vec<_> = views.into_iter().filter(|view| view.name() != "mor").collect();
     if let Some(files) = files {
         return export(files, *force, views, &classes);
     }
-    folder::settle(output)?;
+    folder::recover(output)?;
     let folder = Folder::begin(output, *force || is_demo(output))?;
     let present = simulate::missing(classes.len(), &vec![*missing; views.len()], *seed)?;
     let views = views.into_iter().zip(&present).map(|(view, present)| view.mask(present));
     let views = Views::new(views.collect::<Result<_, _>>()?)?;
     if !json {
-        // Whoever does not listen gets the results all the same.
+        // The results are written even if standard output is closed.
         let _ = describe(&mut out, &views);
     }
 
@@ -94,8 +94,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
     let mut summary = Summary::new(options, &[], 0.0, &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
-    let beside = Beside { truth: Some(&truth), clinical: None, title: Some(title), annotated: None };
-    fit::write(folder, &views, &model, beside, (Format::Tsv, Embedding::Auto), &mut summary)?;
+    let extras = Extras { truth: Some(&truth), clinical: None, title: Some(title), annotated: None };
+    fit::write(folder, &views, &model, extras, (Format::Tsv, Embedding::Auto), &mut summary)?;
     if *json {
         writeln!(out, "{}", summary.text()?)?;
         return fit::done(&model, output);
@@ -119,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     fit::done(&model, output)
 }
 
-/// Whether a folder holds what a demo left.
+/// Whether a folder holds the results of an earlier demo.
 fn is_demo(folder: &Path) -> bool {
     let summary = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
@@ -140,11 +140,11 @@ fn describe(out: &mut impl Write, views: &Views<'_>) -> Result<()> {
         writeln!(out, "  {:<6} {:>8}   {present:>7}   {missing:>5.1} %", view.name(), view.features())?;
     }
     let everywhere = (0..n).filter(|&i| (0..views.len()).all(|view| views.is_present(view, i))).count();
-    writeln!(out, "\n  seen in every view: {everywhere} of {n}\n")?;
+    writeln!(out, "\n  present in every view: {everywhere} of {n}\n")?;
     Ok(out.flush()?)
 }
 
-/// Writes the data, complete, as tables.
+/// Writes the complete data as tables.
 fn export(output: &Path, force: bool, views: Vec<View<'_>>, classes: &[usize]) -> Result<()> {
     let views = Views::new(views)?;
     let mut folder = Folder::begin(output, force)?;

@@ -1,4 +1,4 @@
-//! `--device`: the machine that iterates and looks for neighbours.
+//! `--device`: the device for the iterations and the neighbour search.
 
 use std::sync::Arc;
 
@@ -8,43 +8,45 @@ use daimc::{Daimc, Fit};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
+use crate::help::RESOURCES;
 
-/// Which machine a fit is made on.
+/// The options of the device.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct DeviceOptions {
-    /// Machine for the iterations and the search for neighbours: `cpu`, `cuda` (an NVIDIA graphics card; `cuda:1` for the second,
-    /// `cuda:0,1` for two that share the rows) or `auto` (a card, if there is one and the fit takes more than two seconds). The results of a card differ from those of the
-    /// processor by rounding errors [default: cpu]
+    /// Device for the iterations and the neighbour search: cpu, cuda or auto [default: cpu]
+    ///
+    /// `cuda` is an NVIDIA GPU, `cuda:1` the second, `cuda:0,1` two that share the instances. `auto` uses a GPU if one is
+    /// available and the fit takes more than two seconds. Results of a GPU differ from those of the CPU by rounding errors.
     #[arg(long, value_name = "DEVICE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
 
-    /// Let a card round the factors of products to 11 bits (TF32), which is faster
-    #[arg(long)]
+    /// Round the factors of products to 11 bits on a GPU (TF32), which is faster
+    #[arg(long, help_heading = RESOURCES)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tf32: bool,
 }
 
 impl DeviceOptions {
-    /// Fails if the options make no sense.
+    /// Fails if the options are inconsistent.
     pub fn check(&self) -> Result<()> {
         if self.tf32 && matches!(self.device, None | Some(Device::Cpu)) {
-            let reason = "--tf32 is for graphics cards: add --device cuda or auto, or leave it out";
+            let reason = "--tf32 is for GPUs: add --device cuda or auto, or leave it out";
             return Err(Failure::Usage(reason.into()));
         }
         Ok(())
     }
 
-    /// The same fit on the machine that was asked for.
+    /// Sets the device of a fit.
     pub fn bring(&self, fit: Daimc) -> Result<Daimc> {
         let (device, tf32) = (self.device.clone().unwrap_or_default(), self.tf32);
-        Ok(device.bring(fit, move |cards| open(cards, tf32))?)
+        Ok(device.bring(fit, move |gpus| open(gpus, tf32))?)
     }
 }
 
-/// The machine that was used and why, where another one than the processor was asked for.
-pub fn told(fitted: &Fit) -> Option<String> {
+/// The device that was used and why, unless it was the CPU by default.
+pub fn describe(fitted: &Fit) -> Option<String> {
     let DeviceUsed { name, reason, .. } = &fitted.device;
     match reason {
         None if fitted.device == DeviceUsed::default() => None,
@@ -54,14 +56,15 @@ pub fn told(fitted: &Fit) -> Option<String> {
 }
 
 #[cfg(feature = "cuda")]
-fn open(cards: &[usize], tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
+fn open(gpus: &[usize], tf32: bool) -> Result<Arc<dyn Accelerator>, String> {
     use daimc_cuda::{Gpus, Precision};
 
     let precision = if tf32 { Precision::Tf32 } else { Precision::Single };
-    Gpus::new(cards.iter().copied()).precision(precision).open()
+    Gpus::new(gpus.iter().copied()).precision(precision).open()
 }
 
 #[cfg(not(feature = "cuda"))]
 fn open(_: &[usize], _: bool) -> Result<Arc<dyn Accelerator>, String> {
-    Err("this program was built without support for graphics cards; build it with the feature `cuda`, or use --device cpu".into())
+    Err("this program was built without GPU support; build it with the feature `cuda`, or use --device cpu"
+        .into())
 }

@@ -1,4 +1,4 @@
-//! Numbers as text, faster than the standard library formats them and with no more digits than they are worth.
+//! Fast formatting of numbers with few digits.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ const POWERS: [f64; 23] = [
 /// Significant digits of [`significant`].
 const DIGITS: i32 = 6;
 
-/// Appends a number with six significant digits, as `%g` of C does: no trailing zeros, and an exponent for what is below
+/// Appends a number with six significant digits, as `%g` of C does: no trailing zeros, and an exponent for values below
 /// 0.0001 or from a million on.
 pub fn significant(out: &mut Vec<u8>, value: f64) {
     if value == 0.0 || !value.is_finite() {
@@ -80,7 +80,7 @@ fn split(value: f64) -> (u32, i32) {
     if let Some((digits, exponent)) = { found }.find(|(digits, _)| (1e5..1e6).contains(digits)) {
         return (digits as u32, exponent);
     }
-    // Beyond the exact powers: rare, and left to the standard library.
+    // Beyond the exact powers the standard library formats; such values are rare.
     let text = format!("{value:.5e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     (digits.replace('.', "").parse().unwrap_or(0), exponent.parse().unwrap_or(0))

@@ -1,4 +1,4 @@
-//! In which format a fit writes V.
+//! `--embedding`: the format of V.
 
 use clap::ValueEnum;
 use daimc::Fit;
@@ -13,7 +13,7 @@ use crate::tables::Format;
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Embedding {
-    /// Text as long as people may want to look at it, else an array.
+    /// Text if it is short enough to read, else an array.
     #[default]
     Auto,
     Tsv,
@@ -30,7 +30,7 @@ const NPY: &str = "embedding.npy";
 const PARQUET: &str = "embedding.parquet";
 
 impl Embedding {
-    /// Writes V in this format, or in that of the other tables; what an earlier result has in another one does not stay.
+    /// Writes V in this format, or by default in that of the other tables, and removes V in other formats from an earlier result.
     pub fn write(self, folder: &mut Folder, fitted: &Fit, tables: Format) -> Result<()> {
         let (ids, latent) = (&fitted.ids, &fitted.latent);
         let own = self.file(fitted.labels.len(), tables);
@@ -46,7 +46,7 @@ impl Embedding {
         Ok(())
     }
 
-    /// The file, if there is to be one.
+    /// The name of the file, if one is written.
     fn file(self, instances: usize, tables: Format) -> Option<&'static str> {
         match self {
             Self::Auto if tables == Format::Parquet => Some(PARQUET),

@@ -1,4 +1,4 @@
-//! `daimc evaluate`: how well clusters agree with classes.
+//! `daimc evaluate`: metrics of clusters against true classes.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use daimc::metrics;
 use daimc::text::quoted;
 use daimc_io::Column;
 
-use crate::data::{read_once, utf8};
 use crate::failure::{Failure, Result};
 use crate::ids::IdOptions;
+use crate::paths::{read_once, utf8};
 use crate::tables::Format;
-use crate::terminal::tell;
+use crate::terminal::print_line;
 use crate::truth;
 
 #[derive(Args)]
@@ -36,8 +36,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { labels, truth, ids, json } = arguments;
     let (mut found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
-    // Who names the folder of a fit means its clusters.
-    crate::folder::settle(&found.path)?;
+    // The folder of a fit stands for its labels.
+    crate::folder::recover(&found.path)?;
     let inside = [Format::Tsv, Format::Parquet].map(|format| found.path.join(format.file("labels")));
     if let Some(inside) = inside.into_iter().find(|inside| inside.is_file()) {
         found.path = inside;
@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let left_out = labels.len() - known.len();
     if left_out > 0 {
-        tell(format!("{left_out} of {} instances have no class in {truth}", labels.len()));
+        print_line(format!("{left_out} of {} instances have no class in {truth}", labels.len()));
     }
     let scores = metrics::scores(&truth::numbers(&known), &truth::numbers(&clusters))?;
     let mut out = io::stdout().lock();

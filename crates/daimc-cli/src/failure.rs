@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit code that says so.
+//! Errors of commands, and their exit codes.
 
 use std::fmt;
 use std::io;
@@ -7,18 +7,18 @@ use std::process::ExitCode;
 use daimc::text::plain;
 use daimc::{Error, ErrorKind};
 
-use crate::terminal::tell;
+use crate::terminal::print_line;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// It could not be finished: exit code 1.
+    /// The command could not finish: exit code 1.
     Failed(String),
-    /// It was asked for something that makes no sense: exit code 2.
+    /// Wrong usage: exit code 2.
     Usage(String),
-    /// The data cannot be used: exit code 3.
+    /// Bad data: exit code 3.
     Data(String),
-    /// Whoever reads the output has read enough: no failure at all.
+    /// The reader of standard output closed the pipe: no error, exit code 0.
     Closed,
 }
 
@@ -26,17 +26,17 @@ pub enum Failure {
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// An error of a library.
+    /// Wraps an error of a library.
     fn new(kind: ErrorKind, text: String) -> Self {
         match kind {
             ErrorKind::Usage => Self::Usage(text),
             ErrorKind::Data => Self::Data(text),
-            // Whoever asked to stop knows; what was asked for is not done.
+            // This includes an interruption by the user.
             _ => Self::Failed(text),
         }
     }
 
-    /// Standard output, or a file that is written, failed.
+    /// An error while writing to standard output or to a file.
     pub fn output(what: &str, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// Tells the failure to people on standard error, and to programs by the exit code.
+    /// Prints the message to standard error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let code = match self {
             Self::Closed => return ExitCode::SUCCESS,
@@ -52,7 +52,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Data(_) => 3,
         };
-        tell(format!("daimc: {self}"));
+        print_line(format!("daimc: {self}"));
         ExitCode::from(code)
     }
 }
@@ -79,7 +79,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The option of the command line that an option of the library is set by.
+/// The command-line option that sets an option of the library.
 fn option(name: &str) -> Option<&'static str> {
     Some(match name {
         "add_view" => "--add-view",
@@ -128,7 +128,7 @@ mod tests {
     use super::option;
 
     #[test]
-    fn options_of_the_library_are_told_as_options_that_there_are() {
+    fn errors_name_options_of_the_command_line() {
         let command = crate::Arguments::command();
         let long = |argument: &clap::Arg| argument.get_long().map(|name| format!("--{name}"));
         let known: Vec<String> = ["fit", "select", "update"]
@@ -141,7 +141,7 @@ mod tests {
         let of_fit = serde_json::to_value(daimc::Daimc::new(2).options()).unwrap();
         let names: Vec<&str> = of_fit.as_object().unwrap().keys().map(String::as_str).collect();
         for name in names.into_iter().chain(["add_view", "batch", "hidden", "memory_factor", "resamples"]) {
-            // These cannot be set from the command line, or have no value that is wrong.
+            // Not options of the command line, or without invalid values.
             let none = [
                 "equal_weight",
                 "passes",
@@ -154,7 +154,7 @@ mod tests {
                 "seed",
             ];
             match option(name) {
-                Some(told) => assert!(known.iter().any(|own| own == told), "{told}"),
+                Some(flag) => assert!(known.iter().any(|own| own == flag), "{flag}"),
                 None => assert!(none.contains(&name) || name == "view_scales", "{name}"),
             }
         }

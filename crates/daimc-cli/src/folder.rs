@@ -1,4 +1,4 @@
-//! Output: files appear whole or not at all, as `daimc_files` lets them; none that is read is overwritten.
+//! Output files and folders: written atomically by `daimc_files`, never over an input file.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -23,20 +23,21 @@ impl From<daimc_files::Error> for Failure {
     }
 }
 
-/// Before a result is read, from its folder or from one of its files: puts in place what a process that was killed had finished.
-pub fn settle(result: &Path) -> Result<()> {
+/// Completes the results that a killed process had finished but not put in place. Called before a result is read, from its folder
+/// or from one of its files.
+pub fn recover(result: &Path) -> Result<()> {
     let folder = if result.is_dir() { result } else { result.parent().unwrap_or(Path::new("")) };
     Ok(daimc_files::recover(folder)?)
 }
 
-/// Fails if a file that is to be written is one that is read, or is read with one.
+/// Fails if an output file is an input file or a companion of one.
 pub fn spare_inputs<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
     let Ok(output) = fs::canonicalize(output) else { return Ok(()) };
     for input in inputs {
         let all = std::iter::once(input.to_owned()).chain(daimc_io::companions(input));
         for read in all {
             if fs::canonicalize(&read).is_ok_and(|read| read == output && read.is_file()) {
-                let reason = "this file is read, so it cannot be written: choose another name for the output";
+                let reason = "this is an input file: choose another name for the output";
                 return Err(Failure::Usage(format!("{}: {reason}", read.display())));
             }
         }
@@ -44,14 +45,14 @@ pub fn spare_inputs<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path
     Ok(())
 }
 
-/// One file, or standard output where none is named.
+/// An output file, or standard output by default.
 pub struct Destination {
     name: String,
     file: Option<OutputFile>,
 }
 
 impl Destination {
-    /// Begins a file, so that it is known before the work whether it can be written.
+    /// Opens the file, to fail before the work if it cannot be written.
     pub fn begin(path: Option<&Path>) -> Result<Self> {
         let path = path.filter(|path| *path != Path::new("/dev/stdout"));
         let name = path.map_or_else(|| "standard output".into(), |path| path.display().to_string());
@@ -70,7 +71,7 @@ impl Destination {
         written.map_err(|error| Failure::output(&self.name, &error))
     }
 
-    /// Lets the file appear.
+    /// Puts the file in place.
     pub fn finish(self) -> Result<()> {
         let finished = self.file.map_or(Ok(()), OutputFile::finish);
         finished.map_err(|error| Failure::output(&self.name, &error))

@@ -1,15 +1,15 @@
-//! Tips for mistakes that people make on the command line, beside what is wrong.
+//! Tips for common mistakes on the command line.
 
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The same error, with a tip where there is one.
+/// Adds a tip to an error, if there is one.
 pub fn with_tip(mut error: clap::Error) -> clap::Error {
     let arguments: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     if let Some(tip) = tip(&error, &arguments) {
-        // What clap suggests is for other mistakes.
+        // The suggestion of clap is for another mistake.
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }

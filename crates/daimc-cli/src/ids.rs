@@ -1,4 +1,4 @@
-//! The options that say which IDs name the same instance.
+//! The options for matching IDs across files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,47 +8,48 @@ use daimc::{Ids, Views};
 use daimc_io::{IdMap, Matching, Pattern};
 use serde::{Deserialize, Serialize};
 
-use crate::data::{in_folder, utf8};
 use crate::failure::{Failure, Result};
+use crate::help::IDS;
+use crate::paths::{in_folder, utf8};
 
 /// How IDs of different files are matched.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct IdOptions {
     /// Compare only this number of characters at the start of IDs, such as 12 for the patient in a TCGA barcode [default: all]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, help_heading = IDS, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_prefix: Option<usize>,
 
     /// Compare only the part of IDs that a regular expression matches, or its first group: `'^[^_]+'` for the part before a `_`
     /// [default: all]
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, help_heading = IDS, value_name = "REGEX")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_regex: Option<String>,
 
-    /// Compare IDs without regard to case
-    #[arg(long)]
+    /// Ignore case when comparing IDs
+    #[arg(long, help_heading = IDS)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
 
     /// Treat `-`, `.`, `_`, `:`, `/` and spaces in IDs as the same character
-    #[arg(long)]
+    #[arg(long, help_heading = IDS)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_separators: bool,
 
     /// A table with the columns `view`, `id` and `instance` that maps each ID of a view to its instance
-    #[arg(long, value_name = "FILE", value_parser = utf8())]
+    #[arg(long, help_heading = IDS, value_name = "FILE", value_parser = utf8())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
 
-    /// What to do if several rows of a view belong to the same instance: `error`, `first` to take the first, or `mean` [default:
+    /// Several rows of a view with the same ID: `error` rejects them, `first` takes the first, `mean` their mean [default:
     /// error]
-    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    #[arg(long, help_heading = IDS, value_name = "HOW", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Duplicates>,
 }
 
-/// What to do with two rows of an instance.
+/// Handling of several rows with the same ID.
 #[derive(ValueEnum, Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
@@ -75,7 +76,7 @@ impl IdOptions {
         })
     }
 
-    /// Fails if an option makes no sense, before any file is read.
+    /// Fails if an option is invalid; reads no file.
     pub fn check(&self) -> Result<()> {
         if self.id_prefix == Some(0) {
             return Err(Failure::Usage("--id-prefix must be at least 1".into()));
@@ -89,12 +90,12 @@ impl IdOptions {
         self.id_regex.as_ref().map(|text| text.parse().map_err(wrong)).transpose()
     }
 
-    /// The file that is read.
+    /// The path of the map of IDs.
     pub fn path(&self) -> Option<PathBuf> {
         self.ids.as_ref().map(PathBuf::from)
     }
 
-    /// Takes relative paths as relative to a folder.
+    /// Resolves relative paths against a folder.
     pub fn in_folder(&mut self, folder: &Path) -> Result<()> {
         if let Some(path) = &mut self.ids {
             *path = in_folder(folder, Path::new(path))?;
@@ -103,7 +104,7 @@ impl IdOptions {
     }
 }
 
-/// Says of a table about instances that it has none of those of the views, and what would join them.
+/// The error for a table that has no instance of the views, with the closest match of IDs.
 pub fn none_known(path: &Path, listed: &[String], views: &Views<'_>) -> Failure {
     let id = |i| views.ids().get(i);
     let numbered = matches!(views.ids(), Ids::Numbers(_));

@@ -1,4 +1,4 @@
-//! `daimc impute`: fills in what instances lack.
+//! `daimc impute`: fills in missing rows and values.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::align::align;
 use crate::data::Data;
 use crate::failure::{Failure, Result};
-use crate::folder::{Folder, settle, spare_inputs};
+use crate::folder::{Folder, recover, spare_inputs};
 use crate::progress::Level;
 use crate::results;
 use crate::simulate::file_name;
@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let level = Level::new(*quiet, false);
     let paths = data.paths()?;
     let mut folder = Folder::begin(output, *force)?;
-    settle(model)?;
+    recover(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
     let model = results::model(&path)?;
     let files = files(&model, output)?;
@@ -77,11 +77,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         )?;
     }
     let loaded = data.load_new(&std::env::temp_dir(), level, |view, table| align(view, table, &model))?;
-    level.tell(&loaded.account);
-    loaded.from_disk.iter().for_each(|why| level.tell(why));
+    level.info(&loaded.account);
+    loaded.from_disk.iter().for_each(|why| level.info(why));
     let (views, ids) = (&loaded.views, loaded.views.ids());
     let latent = model.transform(views)?;
-    let mut told = Vec::new();
+    let mut summaries = Vec::new();
     for (own, file) in model.views.iter().zip(&files) {
         let imputed = model.imputed(views, &own.name, &latent)?;
         let given = views.schema().views().find(|view| view.name() == own.name);
@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             (Format::Parquet, false) => tables::table(ids, own, values, single).write(out),
         })?;
         folder.leave_out(&format.other().file(file))?;
-        told.push(Told {
+        summaries.push(ViewSummary {
             view: own.name.clone(),
             given: given.is_some(),
             rows: imputed.rows(),
@@ -103,20 +103,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         });
     }
     folder.finish()?;
-    print(&told, output, *json)
+    print(&summaries, output, *json)
 }
 
-/// What is told of a view.
-struct Told {
+/// The summary of a view.
+struct ViewSummary {
     view: String,
     given: bool,
     rows: usize,
     cells: usize,
-    /// How good rows are, and cells.
+    /// The estimated errors of imputed rows and of imputed cells.
     held_out: [Option<Accuracy>; 2],
 }
 
-/// The table of each view.
+/// Writes the table of each view.
 fn files(model: &Model, output: &Path) -> Result<Vec<String>> {
     let mut files: Vec<String> = Vec::new();
     for view in &model.views {
@@ -130,21 +130,22 @@ fn files(model: &Model, output: &Path) -> Result<Vec<String>> {
     Ok(files)
 }
 
-fn print(told: &[Told], output: &Path, json: bool) -> Result<()> {
+fn print(summaries: &[ViewSummary], output: &Path, json: bool) -> Result<()> {
     let mut out = io::stdout().lock();
     if json {
-        let views: Map<String, Value> = told.iter().map(|own| (own.view.clone(), own.as_json())).collect();
+        let views: Map<String, Value> =
+            summaries.iter().map(|own| (own.view.clone(), own.as_json())).collect();
         writeln!(out, "{:#}", json!({ "views": views }))?;
         return Ok(());
     }
-    for own in told {
+    for own in summaries {
         writeln!(out, "  {}: {own}", plain(&own.view))?;
     }
     writeln!(out, "The tables are in {}", quoted(&output.display().to_string()))?;
     Ok(())
 }
 
-impl Told {
+impl ViewSummary {
     fn as_json(&self) -> Value {
         let accuracy = |own: Option<Accuracy>| {
             own.map(|own| {
@@ -170,7 +171,7 @@ impl Told {
     }
 }
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for ViewSummary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         if !self.given {

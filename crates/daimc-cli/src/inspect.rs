@@ -1,4 +1,4 @@
-//! `daimc inspect`: what is missing where, and what a fit will take.
+//! `daimc inspect`: missing data, and the estimated memory and time of a fit.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,6 +9,7 @@ use daimc::text::{duration, list, plain};
 use daimc::{Neighbours, Source, Views};
 use serde_json::{Value, json};
 
+use crate::cost::{copies, cost, estimate};
 use crate::data::{Data, Loaded};
 use crate::failure::{Failure, Result};
 use crate::progress::Level;
@@ -35,7 +36,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Combinations of views that are listed, at most.
+/// Maximum number of combinations of views to list.
 const LISTED: usize = 20;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -61,11 +62,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let distributed = workers.map(|workers| distributed(&loaded, *clusters, workers));
     let mut out = io::stdout().lock();
     if *json {
-        let mut told = to_json(&loaded, &combinations, fit, &estimate);
+        let mut result = to_json(&loaded, &combinations, fit, &estimate);
         if let Some(distributed) = distributed {
-            told["estimate"]["distributed"] = distributed_json(&distributed);
+            result["estimate"]["distributed"] = distributed_json(&distributed);
         }
-        writeln!(out, "{told:#}")?;
+        writeln!(out, "{result:#}")?;
         return Ok(());
     }
     let n = loaded.views.instances();
@@ -87,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     writeln!(out, "\n{n} instances, {} of them in every view", loaded.account.in_every_view)?;
     if loaded.views.len() > 1 {
-        writeln!(out, "\ninstances   seen in")?;
+        writeln!(out, "\ninstances   present in")?;
         for (views, count) in combinations.iter().take(LISTED) {
             writeln!(out, "{count:>9}   {}", list(views.iter().map(|view| plain(view))))?;
         }
@@ -128,22 +129,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if included {
         writeln!(
             out,
-            "Neighbourhoods take {megabytes:.1} MB and {time} of it; --neighbours off leaves them out."
+            "Neighbourhoods take {megabytes:.1} MB and {time} of it; --neighbours off skips them."
         )?;
     } else {
         writeln!(
             out,
-            "Neighbourhoods are left out: they would take {megabytes:.1} MB and {time} more (--neighbours refine)."
+            "Neighbourhoods are skipped: they would take {megabytes:.1} MB and {time} more (--neighbours refine)."
         )?;
     }
     if let (Some(distributed), Some(workers)) = (distributed, *workers) {
-        tell_distributed(&mut out, &distributed, workers, *clusters)?;
+        print_distributed(&mut out, &distributed, workers, *clusters)?;
     }
     Ok(())
 }
 
-/// What a fit takes on workers that each hold a part of the rows.
-fn tell_distributed(
+/// Prints the cost of a fit that is distributed over workers.
+fn print_distributed(
     out: &mut impl Write,
     distributed: &Distributed,
     wanted: usize,
@@ -155,7 +156,7 @@ fn tell_distributed(
     writeln!(
         out,
         "\nOn {} of {} each, a fit of {clusters} clusters without neighbourhoods will take {} (rough),\n\
-         {} of memory on a worker and {} in the process that drives it, beside what these processes take themselves.",
+         {} of memory on a worker and {} in the process that drives it, in addition to that of the processes themselves.",
         counted(wanted, "worker"),
         counted(threads, "thread"),
         duration(distributed.seconds),
@@ -164,7 +165,11 @@ fn tell_distributed(
     )?;
     if workers < wanted {
         let rest = wanted - workers;
-        writeln!(out, "Rows are shared out in large parts: {} will hold none.", counted(rest, "worker"))?;
+        writeln!(
+            out,
+            "Rows are distributed in large partitions: {} will have none.",
+            counted(rest, "worker")
+        )?;
     }
     writeln!(
         out,
@@ -198,7 +203,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The sets of views that instances are seen in, and how many each; the most frequent first.
+/// The combinations of views in which instances are present, with the number of instances; the most frequent first.
 fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     let names: Vec<&str> = views.iter().map(daimc::View::name).collect();
     let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
@@ -214,24 +219,7 @@ fn combinations(views: &Views<'_>) -> Vec<(Vec<String>, usize)> {
     counts
 }
 
-/// What a fit takes, its data included.
-pub fn cost(estimate: &Estimate, with_neighbours: bool) -> Cost {
-    let Estimate { data, mut fit, neighbours, .. } = *estimate;
-    fit.bytes += data;
-    if with_neighbours {
-        fit.bytes += neighbours.bytes;
-        fit.seconds += neighbours.seconds;
-    }
-    fit
-}
-
-/// What the parts of a fit will take.
-pub fn estimate(loaded: &Loaded, clusters: usize) -> Estimate {
-    let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
-    Estimate::new(loaded.views.instances(), &shapes, clusters, rayon::current_num_threads())
-}
-
-/// What a fit will take whose rows are distributed.
+/// Estimates the cost of a distributed fit.
 fn distributed(loaded: &Loaded, clusters: usize, workers: usize) -> Distributed {
     let shapes: Vec<Shape> = loaded.views.schema().views().map(Shape::from).collect();
     Distributed::new(loaded.views.instances(), &shapes, clusters, workers, rayon::current_num_threads())
@@ -253,15 +241,6 @@ fn distributed_json(distributed: &Distributed) -> Value {
         },
         "assumed": {"bytes_per_second": BANDWIDTH, "seconds_per_hop": LATENCY, "seconds_per_task": TASK},
     })
-}
-
-/// Bytes of the views that are copied, because cells are missing inside their rows: these are filled in the copy.
-pub fn copies(loaded: &Loaded) -> f64 {
-    if loaded.from_disk.is_some() {
-        return 0.0;
-    }
-    let lacking = loaded.inputs.iter().zip(&loaded.account.views).filter(|(_, own)| own.missing > 0);
-    lacking.map(|(input, _)| input.bytes as f64).sum()
 }
 
 fn to_json(

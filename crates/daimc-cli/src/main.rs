@@ -1,6 +1,6 @@
-//! The `daimc` program: arguments, then a plan that is checked, then the work.
+//! The `daimc` program: parses the arguments, checks them, runs the command.
 
-// These end the program where standard output or standard error is closed: see `terminal`.
+// These macros panic if standard output or standard error is closed: see `terminal`.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod align;
@@ -8,22 +8,26 @@ mod annotate;
 mod blocks;
 mod clinical;
 mod compare;
+mod cost;
 mod data;
 mod demo;
 mod device;
 mod digits;
 mod embedding;
 mod evaluate;
-mod experiment;
+mod experiments;
 mod failure;
 mod fit;
 mod folder;
+mod help;
 mod hints;
 mod ids;
 mod impute;
 mod inspect;
 mod memory;
 mod online;
+mod options;
+mod paths;
 mod predict;
 mod progress;
 mod report;
@@ -36,14 +40,15 @@ mod summary;
 mod tables;
 mod terminal;
 mod truth;
+mod tsv;
 mod update;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::{Failure, Result};
 
-/// Clusters instances described by several views, each of which lacks some of the instances
+/// Clusters instances described by several views, each of which may lack some of the instances
 #[derive(Parser)]
 #[command(
     name = "daimc",
@@ -66,7 +71,7 @@ enum Command {
     Fit(Box<fit::Arguments>),
     /// Recommend a number of clusters by stability and by prediction of hidden rows, with a plot
     Select(select::Arguments),
-    /// Show what is missing where, and estimate the memory and time of a fit
+    /// Show which data are missing, and estimate the memory and time of a fit
     Inspect(inspect::Arguments),
     /// Assign new instances to the clusters of a fitted model, from whichever views they have
     Predict(predict::Arguments),
@@ -93,7 +98,12 @@ enum Command {
 
 fn main() -> ExitCode {
     survive_file_limits();
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| hints::with_tip(error).exit());
+    let mut command = help::for_arguments(Arguments::command(), std::env::args_os());
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let arguments = matches.and_then(|matches| {
+        Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    });
+    let arguments = arguments.unwrap_or_else(|error| hints::with_tip(error).exit());
     let outcome = match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Fit(arguments) => fit::run(*arguments),
@@ -107,52 +117,52 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
-        Command::Completions(arguments) => shell::completions(&arguments),
-        Command::Man(arguments) => shell::man(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments, Arguments::command()),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
-/// From now on, a write beyond what `ulimit -f` allows is an error like any other. Without a handler the signal ends the program
-/// without a word, and what it has begun to write stays.
+/// Makes a write beyond the limit of `ulimit -f` an ordinary error. Without a handler the signal kills the program, with no message
+/// and with temporary files left behind.
 fn survive_file_limits() {
     #[cfg(unix)]
     {
         use signal_hook::{consts::SIGXFSZ, flag};
-        // Nobody looks at the flag: the write itself fails. Where no handler can be set, all is as before.
+        // The flag is not used: the write itself fails. Without a handler the default applies.
         let _ = flag::register(SIGXFSZ, std::sync::Arc::default());
     }
 }
 
-/// From now on, all work is done by so many threads; where no number is given, by one for each processor.
+/// Sets the number of threads, by default one per CPU.
 fn use_threads(threads: Option<usize>) -> Result<()> {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let most = MOST_THREADS.max(4 * processors);
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let most = MOST_THREADS.max(4 * cpus);
     match threads {
         Some(0) => return Err(Failure::Usage("--threads must be at least 1".into())),
         Some(threads) if threads > most => {
-            let reason = format!("at most {most} can be used here, where {processors} run at once");
+            let reason = format!("at most {most} are allowed here, with {cpus} CPUs");
             return Err(Failure::Usage(format!("--threads {threads}: {reason}")));
         }
         _ => {}
     }
     let failed = |reason: &dyn std::fmt::Display| {
-        let told = "threads cannot be started";
+        let text = "threads cannot be started";
         let out = "allow more processes or memory, or ask for fewer with --threads";
-        Failure::Failed(format!("{told} ({reason}): {out}"))
+        Failure::Failed(format!("{text} ({reason}): {out}"))
     };
-    // A thread that starts where no room is left ends the program instead of saying so.
+    // A thread without memory for its stack would abort the program without a message.
     let wanted = std::env::var("RAYON_NUM_THREADS").ok().and_then(|wanted| wanted.parse().ok());
-    let count = threads.or(wanted.filter(|&wanted| wanted > 0)).unwrap_or(processors) as u64;
+    let count = threads.or(wanted.filter(|&wanted| wanted > 0)).unwrap_or(cpus) as u64;
     if daimc_io::memory::addresses().is_some_and(|left| count.saturating_mul(STACK) > left) {
-        return Err(failed(&format!("there is no room for the stacks of {count}")));
+        return Err(failed(&format!("no memory for the stacks of {count}")));
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build_global();
     pool.map_err(|error| failed(&error))
 }
 
-/// The stack of a thread, and what else it takes to start one, in bytes.
+/// The stack of a thread and the overhead of starting it, in bytes.
 const STACK: u64 = (2 << 20) + (1 << 17);
 
-/// So many threads can be asked for on any machine.
+/// Number of threads that is allowed on any machine.
 const MOST_THREADS: usize = 256;

@@ -1,18 +1,13 @@
-//! Memory: what may be used, and whether a fit will find enough of it.
+//! Memory: the limit of `--memory`, and whether data fit into the available memory.
 
-use daimc::estimate::Effort;
-use daimc::{Daimc, Neighbours, Options, Source};
+use daimc::text::bytes;
 use daimc_io::Size;
 
-pub use daimc::text::bytes as size;
-
-use crate::data::Loaded;
 use crate::failure::{Failure, Result};
-use crate::inspect;
 
-/// From now on no more memory is used than `--memory` says.
+/// Sets the memory limit of `--memory`.
 pub fn limit(size: &str) -> Result<()> {
-    let Some(bytes) = bytes(size) else {
+    let Some(bytes) = parse(size) else {
         let reason = "write a number and a unit, such as 500MB or 16GB";
         return Err(Failure::Usage(format!("--memory '{size}': {reason}")));
     };
@@ -20,78 +15,50 @@ pub fn limit(size: &str) -> Result<()> {
     Ok(())
 }
 
-/// The share of the memory that can be had which data may take: a fit needs some beside them.
+/// The share of the available memory for data; the rest is for the fit.
 const SHARE: f64 = 0.7;
 
-/// What is told of data that were expected to fit into memory and do not.
+/// The message for data that were expected to fit into memory and do not.
 pub const FROM_DISK: &str =
     "the data do not fit into memory: rows are read from disk, in every pass over them";
 
-/// Why data of these sizes cannot be read into memory, if they cannot.
+/// The reason why data of these sizes cannot be read into memory; `None` if they can.
 pub fn too_large(sizes: &[Size]) -> Option<String> {
-    let (bytes, available) =
+    let (data, available) =
         (sizes.iter().map(|size| size.bytes).sum::<u64>() as f64, daimc_io::memory::available()? as f64);
-    (bytes > SHARE * available).then(|| {
+    (data > SHARE * available).then(|| {
         format!(
-            "the data take {} and {} of memory can be had: rows are read from disk, in every pass over them",
-            size(bytes),
-            size(available)
+            "the data take {} and {} of memory is available: rows are read from disk, in every pass over them",
+            bytes(data),
+            bytes(available)
         )
     })
 }
 
-/// How many bytes may still be read into memory beside data of these sizes.
+/// Bytes that can be read into memory in addition to data of these sizes.
 pub fn left(sizes: &[Size]) -> u64 {
     let known = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(size.bytes));
     let share = |available: u64| (SHARE * available as f64) as u64;
     daimc_io::memory::available().map_or(u64::MAX, |available| share(available).saturating_sub(known))
 }
 
-/// Fails before anything is read, if the instances are known to be so many that V alone does not fit into memory.
+/// Fails before reading if the number of instances is known and V alone does not fit into memory.
 pub fn check_latent(sizes: &[Size], latent: usize) -> Result<()> {
     let Some(instances) = sizes.iter().filter_map(|size| size.rows).max() else { return Ok(()) };
     let needed = (instances as f64) * (latent as f64) * 8.0;
     match daimc_io::memory::available() {
         Some(available) if needed > available as f64 => Err(Failure::Failed(format!(
-            "V, {instances} instances × {latent}, takes {}, but {} of memory can be had: allow more (ulimit, the limit of the \
-             container, --memory), or take fewer clusters",
-            size(needed),
-            size(available as f64)
+            "V, {instances} instances × {latent}, takes {}, but {} of memory is available: allow more (ulimit, the limit of the \
+             container, --memory), or use fewer clusters",
+            bytes(needed),
+            bytes(available as f64)
         ))),
         _ => Ok(()),
     }
 }
 
-/// Fails before a fit begins that would end for want of memory, whose end nobody could be told of. Where it is up to the fit
-/// whether neighbourhoods are used, it is told how much memory there is for them.
-pub fn check(loaded: &Loaded, fit: Daimc) -> Result<Daimc> {
-    let Some(available) = daimc_io::memory::available().map(|bytes| bytes as f64) else { return Ok(fit) };
-    let Options { clusters, neighbours, neighbours_budget, .. } = *fit.options();
-    let mut estimate = inspect::estimate(loaded, clusters);
-    if let Some(budget) = neighbours_budget {
-        estimate.used = Effort::new(loaded.views.schema(), clusters).affords(budget);
-    }
-    // The data are there already.
-    let copies = inspect::copies(loaded);
-    let needed = |with| inspect::cost(&estimate, with).bytes - estimate.data + copies;
-    let auto = neighbours == Neighbours::Auto;
-    let wanted = if auto { estimate.used != Neighbours::Off } else { neighbours != Neighbours::Off };
-    if auto && wanted && needed(true) > available && needed(false) <= available {
-        return Ok(fit.memory((available - needed(false)) as u64));
-    }
-    if needed(wanted) > available {
-        return Err(Failure::Failed(format!(
-            "the fit needs about {} of memory beside the data, but {} can be had: free or allow more (ulimit, the limit of the \
-             container, --memory), read the data as --precision f32, or use fewer threads (--threads)",
-            size(needed(wanted)),
-            size(available)
-        )));
-    }
-    Ok(fit)
-}
-
-/// Bytes of a size such as `16GB`; units are decimal, and may be left out.
-fn bytes(size: &str) -> Option<u64> {
+/// Parses a size such as `16GB` into bytes; units are decimal and optional.
+fn parse(size: &str) -> Option<u64> {
     let size = size.trim().to_ascii_lowercase();
     let unit = size.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(size.len());
     let factor = match size[unit..].trim_end_matches('b') {
@@ -111,16 +78,16 @@ fn bytes(size: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::parse;
 
     #[test]
     fn sizes_are_a_number_and_a_unit() {
-        assert_eq!(bytes("500MB"), Some(500_000_000));
-        assert_eq!(bytes("1.5 g"), Some(1_500_000_000));
-        assert_eq!(bytes("2GiB"), Some(2 << 30));
-        assert_eq!(bytes("4096"), Some(4096));
+        assert_eq!(parse("500MB"), Some(500_000_000));
+        assert_eq!(parse("1.5 g"), Some(1_500_000_000));
+        assert_eq!(parse("2GiB"), Some(2 << 30));
+        assert_eq!(parse("4096"), Some(4096));
         for wrong in ["", "GB", "-1GB", "0", "1 parsec", "nan", "1e"] {
-            assert_eq!(bytes(wrong), None, "{wrong}");
+            assert_eq!(parse(wrong), None, "{wrong}");
         }
     }
 }

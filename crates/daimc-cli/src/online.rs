@@ -11,17 +11,18 @@ use serde_json::json;
 
 use crate::data::Loaded;
 use crate::failure::{Failure, Result};
-use crate::fit::{FILES, Options};
 use crate::folder::Folder;
+use crate::options::Options;
 use crate::progress::{self, Level};
+use crate::results::FILES;
 use crate::tables::Format;
 use crate::truth::{self, Truth};
 use crate::{results, summary};
 
-/// Instances of a batch, if nothing else is said.
+/// The default number of instances in a batch.
 const BATCH: usize = 100_000;
 
-/// Fails if an option asks for what one pass cannot give.
+/// Fails if an option needs more than one pass.
 pub fn check(options: &Options) -> Result<()> {
     if !options.online {
         return match options.batch {
@@ -30,7 +31,7 @@ pub fn check(options: &Options) -> Result<()> {
         };
     }
     if options.device.device.as_ref().is_some_and(|device| *device != Device::Cpu) {
-        return Err(Failure::Usage("--device: --online works on the processor alone; leave it out".into()));
+        return Err(Failure::Usage("--device: --online runs on the CPU only; leave it out".into()));
     }
     let asked = [
         ("--annotate", options.annotate),
@@ -42,13 +43,13 @@ pub fn check(options: &Options) -> Result<()> {
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(()),
         Some((option, _)) => {
-            let reason = "--online writes labels.tsv, features.tsv, model.safetensors and summary.json alone";
+            let reason = "--online writes only labels.tsv, features.tsv, model.safetensors and summary.json";
             Err(Failure::Usage(format!("{option}: {reason}; leave it out")))
         }
     }
 }
 
-/// Goes over the data, and writes what was found.
+/// Fits the batches one by one and writes the results.
 pub fn run(
     options: &Options,
     fit: &Daimc,
@@ -65,17 +66,17 @@ pub fn run(
     let found = online.fit(&fit, views, batch, |progress| {
         match progress {
             StreamProgress::Fitted(fitted) => {
-                level.tell(format!("batch 1: {} instances, fitted", fitted.labels.len()));
+                level.info(format!("batch 1: {} instances, fitted", fitted.labels.len()));
             }
             StreamProgress::Updated(number, update) => {
                 let moved = update.drift.iter().map(|view| view.total).fold(0.0, f64::max);
                 let (count, unexplained) = (update.fit.labels.len(), update.unexplained.len());
-                level.tell(format!(
-                    "batch {number}: {count} instances, the model moved by {:.2} %, {unexplained} are not explained",
+                level.info(format!(
+                    "batch {number}: {count} instances, the model moved by {:.2} %, {unexplained} unexplained",
                     100.0 * moved
                 ));
             }
-            StreamProgress::Placed(count) => level.detail(format!("{count} instances placed by the final model")),
+            StreamProgress::Placed(count) => level.detail(format!("{count} instances assigned by the final model")),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -83,7 +84,7 @@ pub fn run(
     let ids = views.ids();
     let scores = truth.map(|truth| truth.scores(&found.labels)).transpose()?;
     let Streamed { model, labels, confidence, batches, unexplained, .. } = &found;
-    let mut told = json!({
+    let mut summary = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "options": summary::json(options)?,
         "inputs": summary::json(&loaded.inputs)?,
@@ -97,12 +98,12 @@ pub fn run(
         "peak_memory_bytes": summary::peak_memory(),
     });
     if let Some(scores) = &scores {
-        told["metrics"] = truth::to_json(scores);
+        summary["metrics"] = truth::to_json(scores);
     }
     folder.write("labels.tsv", |out| results::labels(out, ids, labels, confidence))?;
     folder.write("features.tsv", |out| results::features(out, model))?;
     folder.write("model.safetensors", |out| model.write(out))?;
-    folder.write("summary.json", |out| writeln!(out, "{told:#}"))?;
+    folder.write("summary.json", |out| writeln!(out, "{summary:#}"))?;
     let written = ["labels.tsv", "features.tsv", "model.safetensors", "summary.json"];
     for file in FILES.iter().filter(|file| !written.contains(file)) {
         folder.leave_out(file)?;
@@ -111,7 +112,7 @@ pub fn run(
     folder.finish()?;
     let mut out = io::stdout().lock();
     if as_json {
-        writeln!(out, "{told:#}")?;
+        writeln!(out, "{summary:#}")?;
         return Ok(());
     }
     print(&mut out, &found, &output)?;
@@ -121,7 +122,7 @@ pub fn run(
     Ok(())
 }
 
-/// The result for people.
+/// Prints the sizes of the clusters.
 fn print(out: &mut impl Write, found: &Streamed, output: &Path) -> Result<()> {
     let Streamed { model, labels, batches, .. } = found;
     let mut sizes = vec![0_usize; model.options.clusters];
@@ -132,7 +133,7 @@ fn print(out: &mut impl Write, found: &Streamed, output: &Path) -> Result<()> {
     }
     let (count, output) = (labels.len(), output.display());
     let batches = if *batches == 1 { "1 batch".into() } else { format!("{batches} batches") };
-    writeln!(out, "\nLearnt from {count} instances in {batches}, and placed all by the final model.")?;
+    writeln!(out, "\nLearnt from {count} instances in {batches}, and assigned all by the final model.")?;
     writeln!(out, "Results are in {output}.")?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `daimc predict`: places new instances with a model.
+//! `daimc predict`: assigns new instances to the clusters of a model.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use crate::align::align;
 use crate::data::Data;
 use crate::failure::{Failure, Result};
-use crate::folder::{Destination, settle, spare_inputs};
+use crate::folder::{Destination, recover, spare_inputs};
 use crate::progress::Level;
 use crate::results;
 use crate::tables::{self, Format};
@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
@@ -51,27 +51,28 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let level = Level::new(*quiet, false);
     let full = |path: &Option<PathBuf>| path.as_deref().map(std::path::absolute).and_then(Result::ok);
     if output.is_some() && full(output) == full(contributions) {
-        let told = "--output and --contributions name the same file; give each its own";
-        return Err(Failure::Usage(told.into()));
+        let reason = "--output and --contributions name the same file; give each its own";
+        return Err(Failure::Usage(reason.into()));
     }
     let format_of = |file: &Option<PathBuf>| format.unwrap_or_else(|| Format::of(file.as_deref()));
     for output in output.iter().chain(contributions) {
         let paths = data.paths()?;
         spare_inputs(output, paths.iter().map(PathBuf::as_path).chain([model.as_path()]))?;
     }
-    let mut told = contributions.as_deref().map(|path| Destination::begin(Some(path))).transpose()?;
+    let mut contributions_file =
+        contributions.as_deref().map(|path| Destination::begin(Some(path))).transpose()?;
     let mut out = Destination::begin(output.as_deref())?;
-    settle(model)?;
+    recover(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
     let model = results::model(&path)?;
     let loaded = data.load_new(&std::env::temp_dir(), level, |view, table| align(view, table, &model))?;
-    level.tell(&loaded.account);
-    loaded.from_disk.iter().for_each(|why| level.tell(why));
+    level.info(&loaded.account);
+    loaded.from_disk.iter().for_each(|why| level.info(why));
     let place = model.place(&loaded.views)?;
     let ids = loaded.views.ids();
-    if let Some(told) = &mut told {
+    if let Some(contributions_file) = &mut contributions_file {
         let found = model.contributions_of(&loaded.views, &place.labels)?;
-        told.write(|out| match format_of(contributions) {
+        contributions_file.write(|out| match format_of(contributions) {
             Format::Tsv => results::contributions(out, &model, ids, &place.labels, &found),
             Format::Parquet => tables::contributions(&model, ids, &place.labels, &found).write(out),
         })?;
@@ -82,6 +83,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Format::Tsv => results::labels(out, ids, labels, confidence),
         Format::Parquet => tables::labels(ids, labels, confidence).write(out),
     })?;
-    told.map_or(Ok(()), Destination::finish)?;
+    contributions_file.map_or(Ok(()), Destination::finish)?;
     out.finish()
 }

@@ -10,16 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 use convergence::Convergence;
-use daimc::text::quoted;
+use daimc::text::{bytes, quoted};
 use daimc::{Daimc, Iteration, Options, Stop};
 use daimc_io::Disk;
 pub use line::{Done, Line, Pace, clock};
 
 use crate::digits;
-use crate::memory::size;
-use crate::terminal::tell;
+use crate::terminal::print_line;
 
-/// How much is told on standard error.
+/// Verbosity on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Quiet,
@@ -36,17 +35,17 @@ impl Level {
         }
     }
 
-    /// Tells people something, unless they want quiet.
-    pub fn tell(self, text: impl std::fmt::Display) {
+    /// Prints a line unless `--quiet` is set.
+    pub fn info(self, text: impl std::fmt::Display) {
         if self > Self::Quiet {
-            tell(text);
+            print_line(text);
         }
     }
 
-    /// Tells people more than they need.
+    /// Prints a line if `--verbose` is set.
     pub fn detail(self, text: impl std::fmt::Display) {
         if self == Self::Verbose {
-            tell(text);
+            print_line(text);
         }
     }
 }
@@ -54,44 +53,44 @@ impl Level {
 /// Whether the user has asked to stop.
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::new);
 
-/// From now on Ctrl-C is a request, not the end; the second one is the end.
+/// Makes Ctrl-C request a stop; the second Ctrl-C ends the program.
 pub fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where no handler can be set, Ctrl-C ends the program as it always does.
+        // Without a handler, Ctrl-C ends the program.
         let _ = ctrlc::set_handler(|| {
             if STOP.is_set() {
                 std::process::exit(1);
             }
             STOP.set();
-            tell("\ndaimc: stopping; once more to stop at once");
+            print_line("\ndaimc: stopping; press Ctrl-C again to stop at once");
         });
     });
 }
 
-/// The switch that is set when the user asks to stop.
+/// The switch that Ctrl-C sets.
 pub fn request() -> &'static Stop {
     &STOP
 }
 
-/// Shows how far a fit is, and ends it when the user asks.
+/// The progress of a fit, which Ctrl-C interrupts.
 pub struct Progress {
     line: Arc<Line>,
     level: Level,
     options: Options,
-    /// How each run goes; iterations begin with the first of them.
+    /// The convergence of each run, and the pace since the first iteration.
     runs: Mutex<(Option<Pace>, HashMap<usize, Convergence>)>,
 }
 
 impl Progress {
-    /// Of a fit with these options.
+    /// The progress of a fit with these options.
     pub fn new(options: &Options, level: Level) -> Self {
         listen();
         let line = Arc::new(Line::new(level, "starting"));
         Self { line, level, options: options.clone(), runs: Mutex::default() }
     }
 
-    /// The same fit, which tells what it does beside its iterations and ends wherever it is when the user asks.
+    /// Returns the fit with progress for its stages outside the iterations, and with the switch of Ctrl-C.
     pub fn watch(&self, fit: &Daimc) -> Daimc {
         let (line, level) = (Arc::clone(&self.line), self.level);
         let pace = Mutex::new(Pace::begin());
@@ -112,22 +111,22 @@ impl Progress {
         let Iteration { run, number, objective, change, .. } = iteration;
         let Options { runs, max_iterations, tolerance, .. } = self.options;
         let run_of = if runs > 1 { format!("run {run} of {runs}, ") } else { String::new() };
-        let told = format!("{run_of}iteration {number}");
+        let position = format!("{run_of}iteration {number}");
         if self.line.is_shown() {
-            let (begun, courses) = &mut *lock(&self.runs);
+            let (begun, curves) = &mut *lock(&self.runs);
             let pace = *begun.get_or_insert_with(Pace::begin);
-            let course = courses.entry(*run).or_insert_with(|| Convergence::new(tolerance, max_iterations));
-            change.iter().for_each(|change| course.add(*change));
-            // Runs go on side by side, and the others will be like those that have begun.
-            let expected: Vec<f64> = courses.values().filter_map(Convergence::expected).collect();
-            let done: usize = courses.values().map(Convergence::done).sum();
+            let curve = curves.entry(*run).or_insert_with(|| Convergence::new(tolerance, max_iterations));
+            change.iter().for_each(|change| curve.add(*change));
+            // Runs are concurrent; the others are assumed to be as long as those that have begun.
+            let expected: Vec<f64> = curves.values().filter_map(Convergence::expected).collect();
+            let done: usize = curves.values().map(Convergence::done).sum();
             let all = runs as f64 * expected.iter().sum::<f64>() / expected.len() as f64;
             let done =
                 if expected.is_empty() { Done::default() } else { pace.at((done as f64 / all).min(1.0)) };
-            self.line.show(format!("{told}, J = {}", short(objective.total)), done);
+            self.line.show(format!("{position}, J = {}", short(objective.total)), done);
         } else {
             let change = change.map_or_else(String::new, |change| format!(", change {change:.1e}"));
-            self.level.detail(format!("{told}: J = {}{change}", short(objective.total)));
+            self.level.detail(format!("{position}: J = {}{change}", short(objective.total)));
         }
         ControlFlow::Continue(())
     }
@@ -137,15 +136,14 @@ impl Progress {
     }
 }
 
-/// A number with as many digits as the tolerance leaves it.
+/// A number with six significant digits.
 fn short(number: f64) -> String {
     let mut text = Vec::new();
     digits::significant(&mut text, number);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// How data are read that may not fit into memory: with spool files in a folder. Shows how far they are, and ends that when the
-/// user asks.
+/// Reading of data that may not fit into memory, with temporary files in a folder: its progress, and interruption by Ctrl-C.
 pub struct Spooling {
     folder: PathBuf,
     hashed: bool,
@@ -154,14 +152,14 @@ pub struct Spooling {
     views: Mutex<Vec<Arc<Spooled>>>,
 }
 
-/// Bytes of a view that are done.
+/// Bytes of a view read and reordered so far.
 struct Spooled {
     name: String,
     read: AtomicU64,
     ordered: AtomicU64,
 }
 
-/// Where there is no bar, a line is told after so many bytes.
+/// Without a progress line, a line is printed after this many bytes.
 const LINE: u64 = 1_000_000_000;
 
 impl Spooling {
@@ -170,12 +168,12 @@ impl Spooling {
         Self { folder: folder.to_owned(), hashed: true, level, line, views: Mutex::default() }
     }
 
-    /// The same, where nobody asks for the SHA-256 of the files.
+    /// Skips the SHA-256 of the files.
     pub fn unhashed(self) -> Self {
         Self { hashed: false, ..self }
     }
 
-    /// Spool files of a view.
+    /// The temporary files of a view.
     pub fn disk(&self, view: &str) -> Disk {
         let (level, line) = (self.level, Arc::clone(&self.line));
         let name = quoted(view).to_string();
@@ -186,28 +184,28 @@ impl Spooling {
         disk.progress(move |progress| {
             listen();
             let (sum, more, what) = match progress {
-                daimc_io::Progress::Ordered(more) => (&view.ordered, more, "bringing into order"),
+                daimc_io::Progress::Ordered(more) => (&view.ordered, more, "reordering"),
                 daimc_io::Progress::Read(more) => (&view.read, more, "reading"),
                 _ => return,
             };
             let before = sum.fetch_add(more, Ordering::Relaxed);
-            let told = || format!("{what} view {}: {}", view.name, size((before + more) as f64));
+            let text = || format!("{what} view {}: {}", view.name, bytes((before + more) as f64));
             if line.is_shown() {
-                line.show(told(), Done::default());
+                line.show(text(), Done::default());
             } else if before / LINE < (before + more) / LINE {
-                level.detail(told());
+                level.detail(text());
             }
         })
     }
 
-    /// All are read.
+    /// Removes the progress line and prints how many bytes were read.
     pub fn finish(&self) {
         self.line.finish();
         for view in lock(&self.views).drain(..) {
             let [read, ordered] = [&view.read, &view.ordered].map(|sum| sum.load(Ordering::Relaxed));
             if read > 0 {
-                let order = if ordered > 0 { ", and brought into the order of rows" } else { "" };
-                self.level.detail(format!("  view {}: {} read{order}", view.name, size(read as f64)));
+                let order = if ordered > 0 { " and reordered by row" } else { "" };
+                self.level.detail(format!("  view {}: {} read{order}", view.name, bytes(read as f64)));
             }
         }
     }

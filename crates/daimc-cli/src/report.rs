@@ -1,4 +1,4 @@
-//! `daimc report`: the report of a fit, made again.
+//! `daimc report`: regenerates the report of a fit.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,13 +8,14 @@ use daimc_io::Column;
 use serde_json::Value;
 
 use crate::clinical::ClinicalOptions;
-use crate::data::{Input, utf8};
+use crate::data::Input;
 use crate::failure::{Failure, Result};
-use crate::fit::Options;
-use crate::folder::{Destination, Folder, settle, spare_inputs};
+use crate::folder::{Destination, Folder, recover, spare_inputs};
+use crate::options::Options;
+use crate::paths::utf8;
 use crate::progress::Level;
-use crate::results::{self, Beside};
-use crate::terminal::tell;
+use crate::results::{self, Extras};
+use crate::terminal::print_line;
 use crate::truth::Truth;
 
 #[derive(Args)]
@@ -42,13 +43,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { folder, truth, clinical, title, output } = arguments;
     crate::use_threads(None)?;
-    settle(folder)?;
-    // Nobody replaces the result while its report is made.
+    recover(folder)?;
+    // The lock keeps other processes from replacing the result meanwhile.
     let own = (output.is_none() && folder.is_dir()).then(|| Folder::begin(folder, true)).transpose()?;
     let path = folder.join("summary.json");
     let wrong = |reason: String| Failure::Data(format!("{}: {reason}", path.display()));
     if folder.is_file() {
-        let reason = "is a file: name the folder of the fit, in which it lies";
+        let reason = "is a file: name the folder of the fit";
         return Err(Failure::Usage(format!("{}: {reason}", folder.display())));
     }
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -80,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let read: Vec<PathBuf> =
         earlier.data.paths()?.into_iter().chain(result).map(Ok).chain(truths).collect::<Result<_>>()?;
     spare_inputs(&output, read.iter().map(PathBuf::as_path))?;
-    let elsewhere = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
+    let other_file = own.is_none().then(|| Destination::begin(Some(&output))).transpose()?;
     let fitted = results::fitted(&folder.join("model.safetensors"))?;
     let loaded = earlier.data.load(&std::env::temp_dir(), Level::Normal)?;
     for (now, then) in loaded.inputs.iter().zip(&inputs) {
@@ -97,16 +98,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let findings = earlier.clinical.read(&loaded.views, &earlier.data.ids)?;
     let findings = findings.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
     let title = title.as_deref().or(earlier.title.as_deref());
-    let beside = Beside { truth: truth.as_ref(), clinical: findings.as_ref(), title, annotated: None };
-    let page = results::report(&loaded.views, &fitted, None, beside, &summary)?;
+    let extras = Extras { truth: truth.as_ref(), clinical: findings.as_ref(), title, annotated: None };
+    let page = results::report(&loaded.views, &fitted, None, extras, &summary)?;
     if let Some(mut own) = own {
         own.write("report.html", |out| out.write_all(page.as_bytes()))?;
         own.finish()?;
     }
-    if let Some(mut out) = elsewhere {
+    if let Some(mut out) = other_file {
         out.write(|out| out.write_all(page.as_bytes()))?;
         out.finish()?;
     }
-    tell(format!("The report is {}", output.display()));
+    print_line(format!("The report is {}", output.display()));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The files that a fit leaves.
+//! The files that a fit writes.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,9 +11,32 @@ use crate::annotate::Annotated;
 use crate::clinical::Findings;
 use crate::failure::{Failure, Result};
 use crate::truth::Truth;
+use crate::tsv::{field, push_field};
 use crate::{blocks, digits};
 
-/// Appends formatted text to a buffer, which always has room.
+/// The files of a result in every format; those that a new result does not write are removed.
+pub const FILES: [&str; 18] = [
+    "labels.tsv",
+    "labels.parquet",
+    "map.tsv",
+    "map.parquet",
+    "annotated.h5ad",
+    "annotated.h5mu",
+    "clinical.tsv",
+    "survival.tsv",
+    "embedding.tsv",
+    "embedding.npy",
+    "embedding.parquet",
+    "contributions.tsv",
+    "contributions.parquet",
+    "features.tsv",
+    "features.parquet",
+    "report.html",
+    "summary.json",
+    "model.safetensors",
+];
+
+/// Appends formatted text to a buffer, which cannot fail.
 macro_rules! push {
     ($out:expr, $($format:tt)*) => {{
         let _ = write!($out, $($format)*);
@@ -38,7 +61,7 @@ pub fn labels(
     })
 }
 
-/// The clusters of `predict --json`: a list of objects, laid out as `serde_json` does.
+/// The clusters of `predict --json`: a list of objects, formatted as `serde_json` does.
 pub fn labels_as_json(
     out: &mut (impl Write + ?Sized),
     ids: &Ids,
@@ -85,12 +108,12 @@ fn rows(out: &mut (impl Write + ?Sized), ids: &Ids, rows: &Matrix) -> io::Result
     })
 }
 
-/// `embedding.npy`: V, a row for each line of `labels.tsv`. It has 32 bits a number, which are more than the six digits of
-/// the text; all bits are in the model.
+/// `embedding.npy`: V, a row for each line of `labels.tsv`. The values are float32, more precise than the six digits of
+/// the text; the model has full precision.
 pub fn embedding_as_npy(out: &mut (impl Write + ?Sized), latent: &Matrix) -> io::Result<()> {
     let shape = format!("({}, {})", latent.rows(), latent.columns());
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
-    // The values begin at a multiple of 64 bytes, ten of which come before the header, and a line end after it.
+    // The values begin at a multiple of 64 bytes; ten bytes precede the header and a line end follows it.
     let padding = (header.len() + 11).next_multiple_of(64) - header.len() - 11;
     header.extend(std::iter::repeat_n(' ', padding));
     out.write_all(b"\x93NUMPY\x01\x00")?;
@@ -127,8 +150,8 @@ pub fn features(out: &mut impl Write, model: &Model) -> io::Result<()> {
     Ok(())
 }
 
-/// `contributions.tsv`: id, cluster, the rival that it was compared with, then for each view what it contributes to the
-/// cluster; empty where the view does not show the instance.
+/// `contributions.tsv`: id, cluster, the rival that it was compared with, then the contribution of each view to the
+/// cluster; empty if the instance is missing from the view.
 pub fn contributions(
     out: &mut (impl Write + ?Sized),
     model: &Model,
@@ -157,7 +180,7 @@ pub fn contributions(
     })
 }
 
-/// A view that `impute` has filled in: id, then its features. The values of a view in single precision have no more digits.
+/// A view that `impute` has filled in: id, then its features. Values have the digits of the precision of the view.
 pub fn table(
     out: &mut (impl Write + ?Sized),
     ids: &Ids,
@@ -180,7 +203,7 @@ pub fn table(
     })
 }
 
-/// What `impute` has filled in: id, feature, value.
+/// The imputed values: id, feature, value.
 pub fn gaps(
     out: &mut (impl Write + ?Sized),
     ids: &Ids,
@@ -203,7 +226,7 @@ pub fn gaps(
     })
 }
 
-/// The name of a feature as a field; one without a name is told by its number, as `simulate` does.
+/// The name of a feature as a field; a feature without a name has its number, as in `simulate`.
 fn feature(view: &ViewModel, f: usize) -> String {
     view.feature_names.as_ref().map_or_else(|| format!("f{f}"), |names| field(&names[f]))
 }
@@ -233,7 +256,7 @@ pub fn fit_or_model(path: &Path) -> Result<Fit> {
 
 fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     match error {
-        // This one names the file itself.
+        // This error names the file already.
         daimc::Error::Io { .. } => Failure::Data(error.to_string()),
         _ if path.extension().is_none_or(|ending| ending != "safetensors") => Failure::Data(format!(
             "{}: {error}; name the folder of a fit, or the model.safetensors in it",
@@ -243,57 +266,39 @@ fn of_file(path: &Path, error: &daimc::Error) -> Failure {
     }
 }
 
-/// What is known about the instances beside the views.
+/// Results and options that a report has in addition to the views and the fit.
 #[derive(Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct Extras<'a> {
     pub truth: Option<&'a Truth>,
     pub clinical: Option<&'a Findings>,
-    /// The title of the report, if it is not to be the usual one.
+    /// The title of the report; `None`: the default title.
     pub title: Option<&'a str>,
-    /// A file of annotated data that the results are added to a copy of, and the folder where it is made.
+    /// The annotated input file to copy with the results added, and the folder for temporary files.
     pub annotated: Option<(&'a Annotated, &'a Path)>,
 }
 
-/// `report.html`; what explains the clusters is worked out where it is not given.
+/// `report.html`; the explanation is computed if it is not given.
 pub fn report(
     views: &Views<'_>,
     fitted: &Fit,
     explanation: Option<&Explanation>,
-    beside: Beside<'_>,
+    extras: Extras<'_>,
     provenance: &Value,
 ) -> Result<String> {
     let mut report = Report::new(views, fitted).provenance(provenance);
     if let Some(explanation) = explanation {
         report = report.explanation(explanation);
     }
-    if let Some(title) = beside.title {
+    if let Some(title) = extras.title {
         report = report.title(title);
     }
-    if let Some(truth) = beside.truth {
+    if let Some(truth) = extras.truth {
         report = report.truth(&truth.classes);
     }
-    if let Some(Findings { associations, survival, .. }) = beside.clinical {
+    if let Some(Findings { associations, survival, .. }) = extras.clinical {
         report = report.clinical(associations, survival.as_ref());
     }
     Ok(report.render()?)
-}
-
-/// A text as a field of a TSV file: quoted where it would not be one field otherwise.
-pub fn field(text: &str) -> String {
-    if text.contains(['\t', '\n', '\r', '"']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// Appends a text as a field of a TSV file.
-fn push_field(out: &mut Vec<u8>, text: &str) {
-    if text.contains(['\t', '\n', '\r', '"']) {
-        out.extend(field(text).as_bytes());
-    } else {
-        out.extend(text.as_bytes());
-    }
 }
 
 /// Appends the ID of an instance.

@@ -1,4 +1,4 @@
-//! `daimc select`: how many clusters there are.
+//! `daimc select`: recommends a number of clusters.
 
 mod page;
 
@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::data::Data;
 use crate::failure::{Failure, Result};
-use crate::fit;
 use crate::folder::{Folder, spare_inputs};
+use crate::options::Options;
 use crate::progress::{self, Done, Level, Line, Pace};
 
 #[derive(Args)]
@@ -62,7 +62,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
@@ -90,13 +90,13 @@ impl FromStr for Numbers {
 pub fn run(arguments: &Arguments) -> Result<()> {
     crate::use_threads(arguments.threads)?;
     let level = Level::new(arguments.quiet, false);
-    let options = fit::Options {
+    let options = Options {
         data: arguments.data.clone(),
         clusters: Some(*arguments.clusters.0.start()),
         scale: arguments.scale.clone(),
         runs: arguments.runs,
         seed: arguments.seed,
-        ..fit::Options::default()
+        ..Options::default()
     };
     options.check_names()?;
     let fit = options.fit()?.stop(progress::request());
@@ -112,14 +112,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let loaded = arguments.data.load_whole()?;
-    level.tell(&loaded.account);
+    level.info(&loaded.account);
 
     progress::listen();
     let (line, pace) = (Line::new(level, "starting"), Pace::begin());
     let each_number = arguments.clusters.0.clone().count();
     let selection = select.run_with(&loaded.views, |step| {
         let done = pace.at(step.done as f64 / step.of as f64);
-        // More clusters take longer: one resample with all of them tells how long.
+        // More clusters take longer: the time left is estimated from one resample with every number of clusters.
         let left = done.left.filter(|_| step.done >= each_number);
         line.show(format!("{} of {} fits", step.done, step.of), Done { left, ..done });
         ControlFlow::Continue(())
@@ -148,13 +148,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if selection.cancelled {
         let (made, asked) = (selection.resamples, arguments.resamples);
         return Err(Failure::Failed(format!(
-            "interrupted; the recommendation rests on {made} of {asked} resamples"
+            "interrupted; the recommendation is based on {made} of {asked} resamples"
         )));
     }
     Ok(())
 }
 
-/// The selection for programs.
+/// The selection as JSON.
 fn table(out: &mut dyn Write, selection: &Selection) -> io::Result<()> {
     let head = "clusters\tstability\tstability_error\texplained\texplained_error\tscore\tscore_error\tvotes";
     writeln!(out, "{head}")?;
@@ -170,7 +170,7 @@ fn table(out: &mut dyn Write, selection: &Selection) -> io::Result<()> {
     Ok(())
 }
 
-/// The selection for people.
+/// Prints the selection.
 fn print(out: &mut impl Write, selection: &Selection) -> io::Result<()> {
     let with_error = |own: Estimate| format!("{:.3} ± {:.3}", own.value, own.error);
     writeln!(out, "clusters       stability       explained           score   votes")?;

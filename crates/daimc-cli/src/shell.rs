@@ -1,11 +1,12 @@
-//! Completions for shells, and the manual.
+//! `daimc completions` and `daimc man`.
 
 use std::io::{self, Write};
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::help;
 
 #[derive(Args)]
 pub struct Completions {
@@ -13,9 +14,9 @@ pub struct Completions {
     shell: Shell,
 }
 
-pub fn completions(arguments: &Completions) -> Result<()> {
+pub fn completions(arguments: &Completions, program: Command) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "daimc", &mut text);
+    clap_complete::generate(arguments.shell, &mut help::complete(program), "daimc", &mut text);
     Ok(io::stdout().write_all(&text)?)
 }
 
@@ -25,18 +26,15 @@ pub struct Man {
     command: Option<String>,
 }
 
-pub fn man(arguments: &Man) -> Result<()> {
-    let mut program = crate::Arguments::command();
+pub fn man(arguments: &Man, program: Command) -> Result<()> {
+    let mut program = help::complete(program);
     program.build();
     let page = match &arguments.command {
         None => program,
         Some(name) => match program.find_subcommand(name) {
             Some(command) => command.clone(),
             None => {
-                return Err(crate::failure::Failure::Usage(format!(
-                    "there is no command {}",
-                    daimc::text::quoted(name)
-                )));
+                return Err(Failure::Usage(format!("there is no command {}", daimc::text::quoted(name))));
             }
         },
     };

@@ -1,4 +1,4 @@
-//! `daimc simulate`: removes instances from views, which may lack some already.
+//! `daimc simulate`: removes instances from views, complete or not.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use daimc_io::{Cells, Csr, Table};
 use crate::data::Data;
 use crate::failure::{Failure, Result};
 use crate::folder::{Folder, spare_inputs};
-use crate::results::field;
+use crate::tsv::field;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -106,11 +106,11 @@ fn rates(missing: &[String], tables: &[(String, Table)]) -> Result<Vec<f64>> {
 
 /// The instances of all views.
 struct Instances {
-    /// In the order in which they come first.
+    /// In order of first appearance.
     ids: Vec<String>,
     /// For each view, the instance of each row.
     place: Vec<Vec<usize>>,
-    /// For each view, whether it shows each instance.
+    /// For each view, the presence of each instance.
     shown: Vec<Vec<bool>>,
 }
 
@@ -146,7 +146,7 @@ fn id(table: &Table, row: usize) -> String {
     table.ids.as_ref().map_or_else(|| row.to_string(), |ids| ids[row].clone())
 }
 
-/// A view's name as the name of a file.
+/// The file name of a view.
 pub fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }

@@ -1,4 +1,4 @@
-//! `summary.json`: what a fit was given and what came of it.
+//! `summary.json`: the options, inputs and results of a fit.
 
 use daimc::{Fit, Outcome, Run, Significance};
 use serde::Serialize;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::data::Input;
 use crate::failure::{Failure, Result};
 
-/// Everything that is needed to repeat a fit, and its outcome.
+/// The options and inputs that reproduce a fit, and its results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     pub version: &'static str,
     pub options: Value,
-    /// The folder that relative paths are relative to.
+    /// The folder of relative paths.
     pub directory: Option<String>,
     pub resolved: Value,
     pub inputs: Vec<Input>,
@@ -22,18 +22,18 @@ pub struct Summary {
     pub scaling: Value,
     pub neighbours: Value,
     pub missingness: Value,
-    /// How far parts of the data lead to the same clusters, from 0 to 1; null where that could not be told.
+    /// Agreement of the clusters of parts of the data, from 0 to 1; null if unknown.
     pub reproducibility: Option<f64>,
-    /// Whether the clusters are clearer than chance; null where that could not be told.
+    /// Whether the clusters are clearer than chance; null if unknown.
     pub significance: Value,
-    /// For each view that lacks cells inside its rows, how many and where.
+    /// For each view with missing cells inside its rows, their number and places.
     pub missing_cells: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
-    /// The machine that iterated, and why.
+    /// The device of the iterations, and why.
     pub device: Value,
     pub iterations: usize,
-    /// How often all rows were read.
+    /// Number of passes over the data.
     pub passes: usize,
     pub converged: bool,
     pub interrupted: bool,
@@ -42,13 +42,13 @@ pub struct Summary {
     pub peak_memory_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Value>,
-    /// What a clinical table has to do with the clusters.
+    /// The clinical tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clinical: Option<Value>,
 }
 
 impl Summary {
-    /// `options` are what the user said, `read` the seconds it took to read the inputs; those in force are taken from the fit.
+    /// `options` are those that the user gave, `read` the seconds for reading the inputs; the options in force come from the fit.
     pub fn new(options: Value, inputs: &[Input], read: f64, fitted: &Fit) -> Result<Self> {
         let scaling = fitted.model.views.iter().map(|view| {
             let scaling = &view.scaling;
@@ -90,7 +90,7 @@ impl Summary {
         })
     }
 
-    /// When all else is written.
+    /// Sets the last fields, once all other files are written.
     pub fn finish(&mut self, seconds: f64) {
         self.timings["write"] = json!(seconds);
         self.peak_memory_bytes = peak_memory();
@@ -105,14 +105,14 @@ impl Summary {
     }
 }
 
-/// Features that are named, of those that lack most values.
+/// Maximum number of features with missing values to name.
 const NAMED: usize = 5;
 
-/// What is missing inside the rows of each view: cells, their share, the instances and features that lack some, those that lack
-/// most, and those without any value, which the fit leaves out.
+/// The missing cells inside the rows of each view: their number and share, the instances and features with missing cells, the
+/// features with most of them, and the features without any value, which the fit ignores.
 fn missing_cells(fitted: &Fit) -> Value {
     let views = fitted.model.views.iter().zip(&fitted.missing_cells).filter(|(_, own)| own.cells() > 0);
-    let told = views.map(|(view, own)| {
+    let views = views.map(|(view, own)| {
         let name = |feature: usize| view.feature_name(feature);
         let most: Vec<Value> = own
             .most(NAMED)
@@ -120,13 +120,13 @@ fn missing_cells(fitted: &Fit) -> Value {
             .map(|(feature, missing)| json!({"feature": name(feature), "instances": missing}))
             .collect();
         let without: Vec<String> = own.without_value().into_iter().map(name).collect();
-        let told = json!({
+        let missing = json!({
             "cells": own.cells(), "share": own.share(), "instances": own.instances, "features": own.features(),
             "most": most, "without_value": without,
         });
-        (view.name.clone(), told)
+        (view.name.clone(), missing)
     });
-    Value::Object(told.collect())
+    Value::Object(views.collect())
 }
 
 /// A value as JSON.
@@ -135,13 +135,13 @@ pub fn json(value: &impl Serialize) -> Result<Value> {
         .map_err(|error| Failure::Failed(format!("cannot be written as JSON: {error}")))
 }
 
-/// The current folder. One whose name is not UTF-8 cannot be written down: relative paths then stay relative to the folder
-/// in which the fit is repeated.
+/// The current folder; `None` if its name is not UTF-8: relative paths are then relative to the folder in which the fit is
+/// repeated.
 fn directory() -> Option<String> {
     std::env::current_dir().ok()?.into_os_string().into_string().ok()
 }
 
-/// The most memory that the program has held, where the system tells.
+/// The peak memory of the program, if the system reports it.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,5 +1,4 @@
-//! In which format tables of results are written, and the tables column by column, as Parquet has them; `results` writes them
-//! as text.
+//! The format of result tables, and the tables column by column for Parquet; `results` writes them as text.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -25,17 +24,17 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the ending of a file stands for.
+    /// The format for the extension of a file.
     pub fn of(file: Option<&Path>) -> Self {
-        let ending = file.and_then(Path::extension);
-        if ending.is_some_and(|ending| ending.eq_ignore_ascii_case("parquet")) {
+        let extension = file.and_then(Path::extension);
+        if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")) {
             Self::Parquet
         } else {
             Self::Tsv
         }
     }
 
-    /// The other format, in which an earlier result may be.
+    /// The other format, of an earlier result.
     pub fn other(self) -> Self {
         match self {
             Self::Tsv => Self::Parquet,
@@ -51,7 +50,7 @@ impl Format {
         }
     }
 
-    /// Writes a table in this format; what an earlier result has in the other one does not stay.
+    /// Writes a table in this format and removes the table in the other format from an earlier result.
     pub fn write<'a>(
         self,
         folder: &mut Folder,
@@ -105,7 +104,7 @@ impl<'a> Columns<'a> {
         if single { self.single(title, of) } else { self.double(title, of) }
     }
 
-    /// IDs, as text also where they are numbers.
+    /// IDs as text, including row numbers.
     fn ids(self, ids: &'a Ids, instance: impl Fn(usize) -> usize + 'a) -> Self {
         self.text("id", move |row| match ids {
             Ids::Numbers(_) => Cow::Owned(instance(row).to_string()),
@@ -139,7 +138,7 @@ pub fn embedding<'a>(ids: &'a Ids, latent: &'a Matrix) -> Columns<'a> {
         .fold(table, |table, k| table.single(&format!("v{}", k + 1), move |row| Some(latent[(row, k)])))
 }
 
-/// What views contribute: id, cluster, rival, then a column for each view.
+/// Contributions of the views: id, cluster, rival, then a column for each view.
 pub fn contributions<'a>(
     model: &Model,
     ids: &'a Ids,
@@ -158,7 +157,7 @@ pub fn contributions<'a>(
 /// Features: view, feature, cluster, weight, stability.
 pub fn features(model: &Model) -> Columns<'_> {
     let clusters = model.options.clusters;
-    // A feature stands in a row for each cluster, cluster by cluster.
+    // There is a row for each feature and cluster, cluster by cluster.
     let first: Vec<usize> = model
         .views
         .iter()
@@ -204,7 +203,7 @@ pub fn table<'a>(ids: &'a Ids, view: &ViewModel, values: &'a Matrix, single: boo
         .fold(table, |table, f| table.values(&feature(view, f), single, move |row| Some(values[(row, f)])))
 }
 
-/// What `impute` has filled in: id, feature, value.
+/// The imputed values: id, feature, value.
 pub fn gaps<'a>(ids: &'a Ids, view: &'a ViewModel, imputed: &'a Imputed, single: bool) -> Columns<'a> {
     let features = imputed.values.columns();
     let of_gap = |gap: &'a daimc::Gap| {
@@ -220,7 +219,7 @@ pub fn gaps<'a>(ids: &'a Ids, view: &'a ViewModel, imputed: &'a Imputed, single:
         .values("value", single, move |row| Some(imputed.values[of_value[row]]))
 }
 
-/// The name of a feature; one without a name is told by its number, as in text.
+/// The name of a feature; a feature without a name has its number, as in text.
 fn feature(view: &ViewModel, f: usize) -> String {
     view.feature_names.as_ref().map_or_else(|| format!("f{f}"), |names| names[f].clone())
 }

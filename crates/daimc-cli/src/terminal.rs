@@ -1,22 +1,21 @@
-//! The way to people. Nothing that is told ever ends the work, and nothing from a file is obeyed by a terminal.
+//! Messages on standard error: printing never fails, and control characters from files do not reach the terminal.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use daimc::text::is_control;
 
-/// A line has at most so many characters: a path may be as long.
+/// Maximum number of characters in a line; a path may be this long.
 const LONGEST_LINE: usize = 5000;
 
-/// Tells people something on standard error. Where that is closed or full, they do not hear it, and that is all.
-pub fn tell(text: impl Display) {
+/// Prints a line on standard error. Errors are ignored, e.g. if standard error is closed.
+pub fn print_line(text: impl Display) {
     let text = clean(&text.to_string()) + "\n";
-    // There is nobody left to be told about it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A text of several lines without what a terminal would obey, each line cut where it is too long. Names are quoted and
-/// cut where messages are made; this is for whatever comes another way, such as the messages of libraries.
+/// Escapes control characters other than line ends, and truncates long lines. Messages quote and truncate names themselves; this
+/// covers the other text, such as messages of libraries.
 pub fn clean(text: &str) -> String {
     text.split('\n').map(clean_line).collect::<Vec<_>>().join("\n")
 }

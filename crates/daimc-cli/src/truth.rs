@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::failure::Result;
 use crate::ids::{self, IdOptions};
 
-/// The class of each instance, as far as it is known.
+/// The class of each instance; `None` if it is unknown.
 #[derive(Default)]
 pub struct Truth {
     pub classes: Vec<Option<String>>,
@@ -41,7 +41,7 @@ impl Truth {
     }
 }
 
-/// Each name as a number.
+/// Numbers the names in order of first appearance.
 pub fn numbers(names: &[&str]) -> Vec<usize> {
     let mut known = HashMap::new();
     let number = |name: &&str| {
@@ -51,7 +51,7 @@ pub fn numbers(names: &[&str]) -> Vec<usize> {
     names.iter().map(number).collect()
 }
 
-/// Scores under the names they have everywhere.
+/// Scores as JSON.
 pub fn to_json(scores: &Scores) -> Value {
     json!({
         "ac": scores.ac, "nmi": scores.nmi, "nmi_max": scores.nmi_max, "nmi_sqrt": scores.nmi_sqrt,
@@ -59,7 +59,7 @@ pub fn to_json(scores: &Scores) -> Value {
     })
 }
 
-/// Scores as lines for people.
+/// Scores as lines with explanations.
 pub fn to_text(scores: &Scores) -> String {
     let rows = [
         ("AC", scores.ac, "share of instances whose cluster is matched to their class"),

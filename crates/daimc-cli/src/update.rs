@@ -1,4 +1,4 @@
-//! `daimc update`: a model takes in new instances.
+//! `daimc update`: updates a model with new instances.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::align::align;
 use crate::data::{Data, Loaded};
 use crate::failure::{Failure, Result};
-use crate::fit::FILES;
-use crate::folder::{Folder, settle, spare_inputs};
+use crate::folder::{Folder, recover, spare_inputs};
 use crate::progress::{self, Level};
+use crate::results::FILES;
 use crate::{results, summary};
 
 #[derive(Args)]
@@ -51,12 +51,12 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// Instances that are named in a message.
+/// Maximum number of instances to name in a message.
 const NAMED: usize = 5;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (level, start) = (Level::new(*quiet, false), Instant::now());
     crate::use_threads(*threads)?;
     let memory_factor = memory_factor.unwrap_or(1.0);
-    settle(model)?;
+    recover(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
     let known = results::fit_or_model(&path)?;
     let mut folder = Folder::begin(output, *force)?;
@@ -86,14 +86,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             format!("the model has no view {name}: it has {has}; --add-view {} adds it", plain(view));
         Err(Failure::Data(format!("{}: {reason}", table.path.display())))
     })?;
-    level.tell(&loaded.account);
-    loaded.from_disk.iter().for_each(|why| level.tell(why));
+    level.info(&loaded.account);
+    loaded.from_disk.iter().for_each(|why| level.info(why));
 
     progress::listen();
     let online = Online::new().memory_factor(memory_factor).stop(progress::request());
     let online = add_view.iter().fold(online, Online::add_view);
     let update = online.update(&known, &loaded.views)?;
-    let mut summary = told(&update, &loaded, &path, memory_factor)?;
+    let mut summary = summary_json(&update, &loaded, &path, memory_factor)?;
     let Fit { ids, labels, confidence, .. } = &update.fit;
     folder.write("labels.tsv", |out| results::labels(out, ids, labels, confidence))?;
     folder.write("features.tsv", |out| results::features(out, &update.fit.model))?;
@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// How many of the new instances are in each cluster.
+/// The number of new instances in each cluster.
 fn sizes(update: &Update) -> Vec<usize> {
     let mut sizes = vec![0; update.fit.model.options.clusters];
     update.fit.labels.iter().for_each(|&label| sizes[label] += 1);
@@ -126,7 +126,7 @@ fn names(ids: &Ids, instances: &[usize]) -> Vec<String> {
 }
 
 /// `summary.json` of an update.
-fn told(update: &Update, loaded: &Loaded, model: &Path, memory_factor: f64) -> Result<Value> {
+fn summary_json(update: &Update, loaded: &Loaded, model: &Path, memory_factor: f64) -> Result<Value> {
     let Update { fit, drift, unexplained, emerging, died, added, .. } = update;
     let drift =
         drift.iter().map(|own| (own.view.clone(), json!({"total": own.total, "clusters": own.clusters})));
@@ -148,7 +148,7 @@ fn told(update: &Update, loaded: &Loaded, model: &Path, memory_factor: f64) -> R
     }))
 }
 
-/// The result for people.
+/// Prints the drift and the sizes of the clusters.
 fn print(out: &mut impl Write, update: &Update, output: &Path) -> Result<()> {
     let Update { fit, drift, unexplained, emerging, died, added, .. } = update;
     writeln!(out, "cluster   new instances   moved by")?;
@@ -174,7 +174,11 @@ fn print(out: &mut impl Write, update: &Update, output: &Path) -> Result<()> {
     }
     for group in emerging {
         let count = group.len();
-        writeln!(out, "{count} of them lie near each other and might be a new cluster: {}.", some(group))?;
+        writeln!(
+            out,
+            "{count} of them are close to each other and might be a new cluster: {}.",
+            some(group)
+        )?;
     }
     for cluster in died {
         writeln!(out, "Cluster {cluster} has died: hardly an instance of it is remembered.")?;

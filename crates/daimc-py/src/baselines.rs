@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use daimc::{Daimc, Preset};
-use daimc_baselines::{
+use daimc_experiments::methods::{
     Concatenation, Img, Method, Mic, MultiNmf, Omvc, Opimc, Pvc, SingleView, WeightedSemiNmf,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2};

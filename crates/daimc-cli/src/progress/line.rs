@@ -1,4 +1,4 @@
-//! The line of progress at the foot of a terminal: time so far, share done, time left, and what is being worked on.
+//! The progress line at the bottom of a terminal: elapsed time, share done, time left, current stage.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -7,27 +7,27 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Level;
 
-/// The share done in steps of a thousandth.
+/// Resolution of the bar.
 const STEPS: f64 = 1000.0;
 
-/// What has no end comes last, and is cut where the terminal ends.
+/// The stage comes last because it is truncated at the width of the terminal.
 const COUNTED: &str = "{elapsed_precise} [{bar:16}] {percent:>3} %{prefix}  {wide_msg}";
 const UNCOUNTED: &str = "{elapsed_precise}  {wide_msg}";
 
-/// A line that is drawn where a terminal shows it, and is gone when this is.
+/// A progress line, drawn if standard error is a terminal, and removed on drop.
 pub struct Line(Option<ProgressBar>);
 
-/// How far some work is.
+/// Progress of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Done {
-    /// The share of it that is done, where its amount is known.
+    /// The share done, if the amount of work is known.
     pub share: Option<f64>,
-    /// Seconds until its end, where they can be told.
+    /// Seconds until the end, if they can be estimated.
     pub left: Option<f64>,
 }
 
 impl Line {
-    /// A line about what begins.
+    /// Draws a line for a stage.
     pub fn new(level: Level, what: &'static str) -> Self {
         Self((level > Level::Quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(STEPS as u64).with_style(style(UNCOUNTED)).with_message(what);
@@ -36,12 +36,12 @@ impl Line {
         }))
     }
 
-    /// Whether anybody sees it.
+    /// Whether the line is drawn.
     pub fn is_shown(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Shows what is being worked on, and how far it is.
+    /// Shows a stage and its progress.
     pub fn show(&self, what: impl Into<String>, done: Done) {
         let Some(bar) = &self.0 else { return };
         bar.set_style(style(if done.share.is_some() { COUNTED } else { UNCOUNTED }));
@@ -50,7 +50,7 @@ impl Line {
         bar.set_position((done.share.unwrap_or_default() * STEPS) as u64);
     }
 
-    /// Takes it away, whoever else still has it.
+    /// Removes the line, also for other owners.
     pub fn finish(&self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
@@ -70,21 +70,21 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("=> ")
 }
 
-/// Work whose share done tells when it will end.
+/// The pace of a stage, for the time left.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace(Instant);
 
-/// Of less work, or in less time, the pace is not known.
+/// Minimum share and time for an estimate.
 const LEAST_SHARE: f64 = 0.05;
 const LEAST_SECONDS: f64 = 1.0;
 
 impl Pace {
-    /// Of work that begins now.
+    /// The pace of a stage that begins now.
     pub fn begin() -> Self {
         Self(Instant::now())
     }
 
-    /// When a share of the work is done, and the rest is like it.
+    /// The progress at a share of the work, extrapolated linearly.
     pub fn at(self, share: f64) -> Done {
         Done { share: Some(share), left: left(share, self.0.elapsed().as_secs_f64()) }
     }
@@ -94,7 +94,7 @@ fn left(share: f64, seconds: f64) -> Option<f64> {
     (share >= LEAST_SHARE && seconds >= LEAST_SECONDS).then(|| seconds * (1.0 - share) / share)
 }
 
-/// Seconds as people say them.
+/// Seconds as a rounded duration.
 pub fn clock(seconds: f64) -> String {
     let whole = seconds.ceil() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn times_are_short_and_no_more_exact_than_they_are_known() {
-        let told = [0.2, 59.1, 61.0, 700.0, 7300.0].map(clock);
-        assert_eq!(told, ["1 s", "1 min 0 s", "1 min 1 s", "11 min", "2 h 1 min"]);
+        let texts = [0.2, 59.1, 61.0, 700.0, 7300.0].map(clock);
+        assert_eq!(texts, ["1 s", "1 min 0 s", "1 min 1 s", "11 min", "2 h 1 min"]);
     }
 }

@@ -13,7 +13,7 @@ const PLOTS: [Plot; 3] = [
     (
         "Score",
         "The reproducible share of the variance of hidden rows: what is explained × stability; stability alone where no instance \
-         is seen in two views.",
+         is present in two views.",
         |own| Some(own.score),
     ),
     (
@@ -52,7 +52,7 @@ pub fn page(selection: &Selection, key: &Value) -> String {
     chart::document(&title, "How many clusters there are", &body)
 }
 
-/// A text as it stands in a sentence, or as the beginning of one.
+/// A text within a sentence, or capitalised at its beginning.
 fn sentence(text: &str, first: bool) -> String {
     let mut letters = text.chars();
     match letters.next() {
@@ -64,15 +64,15 @@ fn sentence(text: &str, first: bool) -> String {
 fn draw(selection: &Selection, name: &str, of: fn(&Candidate) -> Option<Estimate>) -> String {
     let points = selection.candidates.iter().filter_map(|own| {
         let (clusters, Estimate { value, error }) = (own.clusters, of(own)?);
-        let told = format!("{clusters} clusters: {value:.4} ± {error:.4}");
-        Some(Point::new(clusters as f64, value, told).error(error).chosen(clusters == selection.recommended))
+        let label = format!("{clusters} clusters: {value:.4} ± {error:.4}");
+        Some(Point::new(clusters as f64, value, label).error(error).chosen(clusters == selection.recommended))
     });
     let points: Vec<Point> = points.collect();
     let ends = points.iter().flat_map(|own| {
         let error = own.error.unwrap_or(0.0);
         [own.y - error, own.y + error]
     });
-    // Zero is part of the picture.
+    // The axis includes zero.
     let (low, high) = ends.fold((0.0_f64, 0.0_f64), |(low, high), end| (low.min(end), high.max(end)));
     let ticks = points.iter().map(|own| (own.x, own.x.to_string())).collect();
     let x = Scale::new("number of clusters").ticks(ticks);

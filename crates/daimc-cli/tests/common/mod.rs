@@ -1,4 +1,4 @@
-//! What several test files share: the program, run in a folder of its own.
+//! Helpers for the tests: the program, run in a temporary folder.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl Folder {
         serde_json::from_str(&self.text(name)).unwrap()
     }
 
-    /// Every file and folder, hidden ones too.
+    /// All files and folders, including hidden ones.
     pub fn list(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(folder)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -76,7 +76,7 @@ impl Folder {
         command.current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
     }
 
-    /// Runs the program, which must do what it was asked, and returns what it printed.
+    /// Runs the program, which must succeed, and returns its standard output.
     pub fn good(&self, arguments: &str) -> String {
         let output = self.run(arguments);
         let errors = String::from_utf8(output.stderr).unwrap();
@@ -84,15 +84,15 @@ impl Folder {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs the program, which must fail with this exit code and one sentence; returns it.
+    /// Runs the program, which must fail with this exit code and one message; returns the message.
     pub fn bad(&self, code: i32, arguments: &str) -> String {
         let output = self.run(arguments);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "daimc {arguments}\n{errors}");
-        let told: Vec<&str> = errors.lines().filter(|line| line.starts_with("daimc: ")).collect();
-        assert_eq!(told.len(), 1, "daimc {arguments}\n{errors}");
+        let message: Vec<&str> = errors.lines().filter(|line| line.starts_with("daimc: ")).collect();
+        assert_eq!(message.len(), 1, "daimc {arguments}\n{errors}");
         assert!(!errors.contains("panicked"), "{errors}");
-        told[0]["daimc: ".len()..].to_owned()
+        message[0]["daimc: ".len()..].to_owned()
     }
 
     /// The clusters in a file of labels, by ID.
@@ -111,7 +111,7 @@ impl Folder {
     }
 }
 
-/// A Python with the libraries that write files of every format, if there is one.
+/// A Python with the libraries that write files of every format, if available.
 pub fn python() -> Option<PathBuf> {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = std::env::var_os("DAIMC_PYTHON").map(PathBuf::from);

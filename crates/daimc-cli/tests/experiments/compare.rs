@@ -72,12 +72,12 @@ fn every_method_is_compared_on_the_same_data() {
 }
 
 #[test]
-fn what_is_finished_is_not_run_again() {
+fn finished_runs_are_not_repeated() {
     let folder = data();
     let few = format!("{COMPARE} --methods daimc,concatenation");
     folder.good(&few);
     let rows = folder.text("out/results.tsv");
-    // As if the program had been killed while it wrote the last row.
+    // The state after a kill while the last row was written.
     let end = rows.trim_end().rfind('\n').unwrap();
     folder.file("out/results.tsv", &rows[..end + 20]);
     folder.good(&few);
@@ -93,13 +93,13 @@ fn what_is_finished_is_not_run_again() {
 }
 
 #[test]
-fn methods_that_cannot_take_the_data_say_so_and_the_others_go_on() {
+fn methods_that_cannot_handle_the_data_are_skipped_with_a_message() {
     let folder = data();
     folder.file("a.tsv", folder.text("a.tsv").replace("\ti0\t", "\ti0\t-").replacen("i0\t", "i0\t-", 1));
     let output = folder.run(&format!("{COMPARE} --methods daimc,mic,pvc"));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("mic was left out") && told.contains("min-max"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{message}");
+    assert!(message.contains("mic was left out") && message.contains("min-max"), "{message}");
     let rows = folder.text("out/results.tsv");
     assert!(rows.contains("\tdaimc\t") && !rows.contains("\tmic\t"), "{rows}");
     folder.good(&COMPARE.replace("-o out", "-o scaled --scale min-max --methods mic"));

@@ -1,4 +1,4 @@
-//! Methods side by side, and the experiments of the paper.
+//! `compare` and `reproduce`.
 
 #[path = "../common/mod.rs"]
 mod common;

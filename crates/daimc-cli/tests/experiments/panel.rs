@@ -1,4 +1,4 @@
-//! The panel: planted data, the embedded Digit data, small files of our own, and the other data sets where they are there.
+//! The panel: planted data, the embedded Digit data, small synthetic files, and the other data sets if they are available.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ fn the_panel_has_a_table_for_each_score_and_names_the_worst_set_of_the_default()
         assert_eq!(row[0], "panel");
         let scored = row[1] == "planted-unequal";
         assert!((6..=8).all(|score| number(row, score).is_nan() != scored), "{row:?}");
-        // DAIMC tells how sure it is, k-means does not.
+        // DAIMC reports confidence, k-means does not.
         assert_eq!(row[11].is_empty(), row[3] == "concatenation", "{row:?}");
     }
     let table = folder.text("out/table.md");
@@ -62,7 +62,7 @@ fn the_panel_has_a_table_for_each_score_and_names_the_worst_set_of_the_default()
     assert_eq!(page.matches("<figure ").count(), 3);
     assert!(!page.contains("http://") && !page.contains("https://"));
 
-    // What is finished is not run again, also when there are more seeds and methods.
+    // Finished runs are not repeated when seeds and methods are added.
     let before = folder.text("out/results.tsv");
     folder.good(&format!("{command},nemo --seeds 3 -o out"));
     let after = folder.text("out/results.tsv");
@@ -82,12 +82,12 @@ fn digit_is_part_of_the_panel_with_up_to_seventy_percent_missing() {
     let found = rows(&folder, "out/results.tsv");
     let rates: HashSet<&str> = found.iter().map(|row| row[2].as_str()).collect();
     assert_eq!((found.len(), rates), (8, ["0", "0.3", "0.5", "0.7"].into()));
-    // Without the default there is nothing to regret.
+    // Without the default there is no regret.
     assert!(!folder.text("out/table.md").contains("Regret"));
 }
 
-/// A folder `data/omics/brca` of 24 patients in two groups, as barcodes that agree in their first 16 letters; the class of
-/// two is not known.
+/// A folder `data/omics/brca` of 24 patients in two groups, as barcodes with the same first 16 characters; the class of
+/// two is unknown.
 fn patients() -> Folder {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path("data/omics/brca")).unwrap();
@@ -126,25 +126,28 @@ fn barcodes_are_joined_and_patients_without_a_class_are_not_scored() {
         assert_eq!((number(row, 6), number(row, 7)), (1.0, 1.0), "{row:?}");
     }
     assert!(folder.text("out/table.md").contains("| brca | 24 | 22 | 2 | 3, 3, 3 |"));
-    // A file that is not there is named; so are classes of whom nobody knows.
+    // Missing files and classes of unknown instances are errors.
     folder.file("data/omics/brca/truth.tsv", "id\tcluster\nsomebody\t1\n");
-    let told = folder.bad(3, &format!("{command} -o other"));
-    assert!(told.contains("there are 24 instances but 0 classes"), "{told}");
+    let message = folder.bad(3, &format!("{command} -o other"));
+    assert!(message.contains("there are 24 instances but 0 classes"), "{message}");
     std::fs::remove_file(folder.path("data/omics/brca/mirna.tsv.gz")).unwrap();
-    let told = folder.bad(3, &format!("{command} -o other"));
-    assert!(told.contains("mirna.tsv.gz is not there") && told.contains("omics/brca under --data"), "{told}");
+    let message = folder.bad(3, &format!("{command} -o other"));
+    assert!(
+        message.contains("mirna.tsv.gz is not there") && message.contains("omics/brca under --data"),
+        "{message}"
+    );
     assert!(folder.list("other").is_empty());
 }
 
 #[test]
-fn what_is_not_there_is_left_out_and_told() {
+fn missing_data_sets_are_skipped_with_a_message() {
     let folder = patients();
     let command = "reproduce panel --data data --methods concatenation --seeds 1 -o out";
     let output = folder.run(&format!("{command} --sets brca,reuters,nutrimouse,planted-few"));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{message}");
     for left_out in ["without reuters: ", "without nutrimouse-genotype: ", "without nutrimouse-diet: "] {
-        assert_eq!(told.matches(left_out).count(), 1, "{told}");
+        assert_eq!(message.matches(left_out).count(), 1, "{message}");
     }
     let found = rows(&folder, "out/results.tsv");
     assert!(found.iter().all(|row| row[1] == "brca" || row[1] == "planted-few"), "{found:?}");
@@ -152,10 +155,10 @@ fn what_is_not_there_is_left_out_and_told() {
     for mean in ["| mean, real | of 2 |", "| mean, planted | of 2 |", "| mean | of 4 |"] {
         assert_eq!(table.matches(mean).count(), 3, "{mean}\n{table}");
     }
-    let told = folder.bad(2, "reproduce panel --data data --sets reuters,acc -o other");
-    assert!(told.contains("reuters, acc") && told.contains("--data DIR"), "{told}");
-    let told = folder.bad(2, "reproduce panel --sets mnist -o other");
-    assert!(told.contains("'mnist'") && told.contains("planted-junk"), "{told}");
+    let message = folder.bad(2, "reproduce panel --data data --sets reuters,acc -o other");
+    assert!(message.contains("reuters, acc") && message.contains("--data DIR"), "{message}");
+    let message = folder.bad(2, "reproduce panel --sets mnist -o other");
+    assert!(message.contains("'mnist'") && message.contains("planted-junk"), "{message}");
     assert!(folder.list("other").is_empty());
 }
 
@@ -164,8 +167,8 @@ fn images_that_are_cut_off_or_of_another_kind_are_refused() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path("data/fashion")).unwrap();
     let command = "reproduce panel --data data --sets fashion --methods concatenation --seeds 1 -o out";
-    let told = folder.bad(3, command);
-    assert!(told.contains("t10k-images-idx3-ubyte is not there"), "{told}");
+    let message = folder.bad(3, command);
+    assert!(message.contains("t10k-images-idx3-ubyte is not there"), "{message}");
     folder.file("data/fashion/t10k-images-idx3-ubyte", [0, 0, 8, 3, 0, 0]);
     assert!(folder.bad(3, command).contains("holds less than 5000 items"));
     folder.file("data/fashion/t10k-images-idx3-ubyte", vec![7; 16 + 5000 * 28 * 28]);
@@ -176,7 +179,7 @@ fn images_that_are_cut_off_or_of_another_kind_are_refused() {
 }
 
 #[test]
-fn small_sets_of_the_panel_are_read_where_they_are_there() {
+fn small_sets_of_the_panel_are_read_if_available() {
     let Some(data) = shared().filter(|data| data.join("omics").is_dir()) else { return };
     let folder = Folder::new();
     let sets = "wikipedia,nci60,nutrimouse,acc,newsgroups";

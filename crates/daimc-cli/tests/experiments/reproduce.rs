@@ -1,4 +1,4 @@
-//! The experiments of the paper, on the embedded Digit data, and on 3Sources where it is there.
+//! The experiments of the paper, on the embedded Digit data, and on 3Sources if it is available.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub fn rows(folder: &Folder, name: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.split('\t').map(String::from).collect()).collect()
 }
 
-/// What tells a run from the others.
+/// The key of a run.
 fn key(row: &[String]) -> String {
     row[..6].join("\t")
 }
@@ -44,7 +44,7 @@ fn figure_1_of_digit_has_a_row_per_run_a_table_plots_and_a_page() {
     for start in ["| missing | method | AC fixed | NMI fixed |", "| 0 | daimc |", "| 0.5 | opimc |"] {
         assert!(table.lines().any(|line| line.starts_with(start)), "{start}\n{table}");
     }
-    // Nothing was searched, so nothing is said to be the best.
+    // Without a search there is no best setting.
     assert!(!table.contains("best of grid | setting"), "{table}");
     let page = folder.text("out/reproduce.html");
     assert_eq!(page.matches("<figure ").count(), 2);
@@ -54,7 +54,7 @@ fn figure_1_of_digit_has_a_row_per_run_a_table_plots_and_a_page() {
 }
 
 #[test]
-fn fixed_and_best_of_grid_stand_in_columns_of_their_own() {
+fn fixed_and_best_of_grid_have_separate_columns() {
     let folder = Folder::new();
     folder.file("grid.toml", "[opimc]\nalpha = [1e-3, 10]\nblock = [250]\n");
     let search = "reproduce digit --methods opimc --seeds 1 --search --grid grid.toml -o out";
@@ -81,7 +81,7 @@ fn fixed_and_best_of_grid_stand_in_columns_of_their_own() {
 }
 
 #[test]
-fn what_is_finished_is_not_run_again() {
+fn finished_runs_are_not_repeated() {
     let folder = Folder::new();
     let command = "reproduce beta --methods daimc-plain --seeds 1 -o out";
     folder.good(command);
@@ -89,7 +89,7 @@ fn what_is_finished_is_not_run_again() {
     assert_eq!(before.lines().count(), 1 + 2 * 8);
     folder.good(command);
     assert_eq!(folder.text("out/results.tsv"), before);
-    // Killed while the last row was written: that run is made again, the others are kept with their times.
+    // After a kill while the last row was written, that run is repeated and the others are kept with their times.
     let end = before.trim_end().rfind('\n').unwrap();
     folder.file("out/results.tsv", &before[..end + 30]);
     folder.good(command);
@@ -169,7 +169,7 @@ mod studies {
 }
 
 #[test]
-fn what_does_not_go_together_is_told_in_one_sentence() {
+fn inconsistent_options_are_errors() {
     let folder = Folder::new();
     let unknown = folder.bad(2, "reproduce digit --methods daimc,spectral -o out");
     assert!(unknown.contains("'spectral'") && unknown.contains("concatenation"), "{unknown}");
@@ -188,27 +188,27 @@ fn what_does_not_go_together_is_told_in_one_sentence() {
 }
 
 #[test]
-fn missing_data_are_named_with_what_is_expected_where() {
+fn missing_data_are_named_with_the_expected_files() {
     let folder = Folder::new();
-    let told = folder.bad(2, "reproduce 3sources -o out");
-    assert!(told.contains("--data DIR") && told.contains("3sources.disjoint.clist"), "{told}");
+    let message = folder.bad(2, "reproduce 3sources -o out");
+    assert!(message.contains("--data DIR") && message.contains("3sources.disjoint.clist"), "{message}");
     std::fs::create_dir_all(folder.path("data/wikipedia")).unwrap();
     for (experiment, file) in [
         ("3sources", "3sources/3sources_bbc.mtx"),
         ("wikipedia", "wikipedia/raw_features.mat"),
         ("flowers", "flowers17/flowers17_bow.npz"),
     ] {
-        let told = folder.bad(3, &format!("reproduce {experiment} --data data -o out"));
-        assert!(told.contains(file) && told.contains("must hold"), "{told}");
+        let message = folder.bad(3, &format!("reproduce {experiment} --data data -o out"));
+        assert!(message.contains(file) && message.contains("must hold"), "{message}");
     }
     // Digit is part of the program; but a folder of that name must hold it.
     std::fs::create_dir_all(folder.path("data/digit")).unwrap();
-    let told = folder.bad(3, "reproduce alpha --data data --seeds 1 -o out");
-    assert!(told.contains("Handwritten.mat"), "{told}");
+    let message = folder.bad(3, "reproduce alpha --data data --seeds 1 -o out");
+    assert!(message.contains("Handwritten.mat"), "{message}");
     assert!(folder.list("out").is_empty());
 }
 
-/// The folder of the data sets that are not part of the repository, if it is there.
+/// The folder of the data sets that are not part of the repository, if available.
 pub fn shared() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if !path.join("3sources").is_dir() {
@@ -246,8 +246,8 @@ fn table_2_stands_beside_the_papers_figures() {
 fn the_files_of_digit_are_those_that_are_embedded() {
     let Some(data) = shared().filter(|data| data.join("digit").is_dir()) else { return };
     let folder = Folder::new();
-    // At the fixed setting and with one scaling; extreme ones turn the last digits of the data into other clusters, and
-    // where two scalings are as good as each other, so do they.
+    // At the fixed setting and with one scaling; with extreme settings, or between two scalings of
+    // equal score, the last digits of the data change clusters.
     folder.file("grid.toml", "[daimc-plain]\nbeta = [0.1]\n");
     let command = "reproduce beta --methods daimc-plain --grid grid.toml --scale min-max-unit --seeds 2";
     folder.good(&format!("{command} -o embedded"));
@@ -258,7 +258,7 @@ fn the_files_of_digit_are_those_that_are_embedded() {
         assert_eq!(rows.len(), 4);
         rows.iter().map(|row| number(row, 7)).collect()
     };
-    // The embedded values have fewer digits, so that single instances may go another way.
+    // The embedded values have fewer digits, so that single instances may change clusters.
     for (a, b) in scores("embedded/results.tsv").into_iter().zip(scores("files/results.tsv")) {
         assert!((a - b).abs() < 0.02, "{a} {b}");
     }
@@ -309,13 +309,13 @@ mod stopped {
         }
     }
 
-    /// Goes on, and checks that no finished run was made again: its row is there with its time, once.
+    /// Continues, and checks that no finished run was repeated: its row is present once, with its time.
     fn resume(folder: &Folder, before: &str) {
         let kept: Vec<&str> = before.lines().skip(1).filter(|line| line.split('\t').count() == 12).collect();
         assert!(kept.len() >= 3 && kept.len() < RUNS, "{} of {RUNS} runs were finished", kept.len());
         folder.good(COMMAND);
         let after = folder.text("out/results.tsv");
-        // The last row may have been cut off.
+        // The last row may be truncated.
         for row in &kept[..kept.len() - 1] {
             assert_eq!(after.lines().filter(|line| line == row).count(), 1, "{row}");
         }
@@ -325,7 +325,7 @@ mod stopped {
     }
 
     #[test]
-    fn ctrl_c_keeps_what_is_finished_and_the_next_call_goes_on() {
+    fn ctrl_c_keeps_finished_runs_and_the_next_call_continues() {
         let folder = folder();
         let (status, before) = stop(&folder, "INT");
         assert_eq!(status.code(), Some(1));

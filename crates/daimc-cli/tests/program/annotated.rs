@@ -25,7 +25,7 @@ fn a_file_of_modalities_is_as_many_views() {
     assert_eq!(about(1), (Some("prot"), serde_json::json!([4, 2])));
     assert_eq!(folder.labels("all/labels.tsv"), folder.labels("each/labels.tsv"));
     assert_eq!(folder.labels("all/labels.tsv").len(), 6);
-    // The options that were written down are those that were given.
+    // The recorded options are the given ones.
     folder.good("predict all --view two.h5mu -o new.tsv");
     assert_eq!(folder.labels("new.tsv").len(), 6);
 }
@@ -33,10 +33,10 @@ fn a_file_of_modalities_is_as_many_views() {
 #[test]
 fn a_name_for_several_views_is_refused() {
     let folder = modalities();
-    let told = folder.bad(2, "fit --view a=two.h5mu -k 2 -o out");
-    assert!(told.contains("it holds 'rna', 'prot': pick one with ::NAME after the path"), "{told}");
-    let told = folder.bad(3, "evaluate two.h5mu::kind --truth two.h5mu::rna/obs/kind");
-    assert!(told.contains("two.h5mu::kind: has no column 'kind' in obs"), "{told}");
+    let message = folder.bad(2, "fit --view a=two.h5mu -k 2 -o out");
+    assert!(message.contains("it holds 'rna', 'prot': pick one with ::NAME after the path"), "{message}");
+    let message = folder.bad(3, "evaluate two.h5mu::kind --truth two.h5mu::rna/obs/kind");
+    assert!(message.contains("two.h5mu::kind: has no column 'kind' in obs"), "{message}");
 }
 
 #[test]
@@ -93,14 +93,14 @@ new.write("again.h5mu")
     run(script);
     folder.good("fit --view one.h5ad -k 2 -o a --annotate --no-assess");
     folder.good("fit --view two.h5mu -k 2 -o b --annotate --no-assess");
-    // Once more, into a file that has such columns already.
+    // Again, into a file that has such columns already.
     folder.good("fit --view rna=a/annotated.h5ad --seed 1 -k 2 -o c --annotate --no-assess");
     run(check);
     assert_eq!(folder.list("a").iter().filter(|name| name.starts_with('.')).count(), 0);
 
     folder.file("t.csv", "id,x\na,1\nb,2\n");
-    let told = folder.bad(2, "fit --view t.csv -k 2 -o d --annotate");
-    assert_eq!(told, "--annotate: t.csv is no .h5ad or .h5mu file, to which the results could be added");
-    let told = folder.bad(2, "fit --view one.h5ad --view t.csv -k 2 -o d --annotate");
-    assert!(told.starts_with("--annotate: all views must be of one .h5ad or .h5mu file"), "{told}");
+    let message = folder.bad(2, "fit --view t.csv -k 2 -o d --annotate");
+    assert_eq!(message, "--annotate: t.csv is no .h5ad or .h5mu file, to which the results could be added");
+    let message = folder.bad(2, "fit --view one.h5ad --view t.csv -k 2 -o d --annotate");
+    assert!(message.starts_with("--annotate: all views must be of one .h5ad or .h5mu file"), "{message}");
 }

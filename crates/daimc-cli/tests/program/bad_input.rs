@@ -1,4 +1,4 @@
-//! Bad input: one sentence that says what, where, and what to do; exit code 3 for data, 2 for usage.
+//! Bad input: one message with the problem, its place and the remedy; exit code 3 for data, 2 for usage.
 
 use crate::common::{Folder, python};
 
@@ -6,29 +6,32 @@ use crate::common::{Folder, python};
 fn with_b(content: impl AsRef<[u8]>) -> (Folder, String) {
     let folder = Folder::small();
     folder.file("b.csv", content);
-    let told = folder.bad(3, "fit --view a=a.tsv --view b=b.csv -k 2 -o out");
+    let message = folder.bad(3, "fit --view a=a.tsv --view b=b.csv -k 2 -o out");
     assert_eq!(folder.list("."), ["a.tsv", "b.csv", "truth.csv"], "nothing is written");
-    (folder, told)
+    (folder, message)
 }
 
 #[test]
 fn ragged_rows_are_named_by_line() {
-    let (_, told) = with_b("id,p,q\ns0,1,2\ns1,1\n");
-    assert!(told.starts_with("b.csv, line 3") && told.contains('2') && told.contains('3'), "{told}");
+    let (_, message) = with_b("id,p,q\ns0,1,2\ns1,1\n");
+    assert!(
+        message.starts_with("b.csv, line 3") && message.contains('2') && message.contains('3'),
+        "{message}"
+    );
 }
 
 #[test]
 fn text_among_numbers_is_named_by_line_and_column() {
-    let (_, told) = with_b("id,p,q\ns0,1,2\ns1,high,2\n");
-    assert!(told.starts_with("b.csv, line 3, column 2") && told.contains("'high'"), "{told}");
+    let (_, message) = with_b("id,p,q\ns0,1,2\ns1,high,2\n");
+    assert!(message.starts_with("b.csv, line 3, column 2") && message.contains("'high'"), "{message}");
 }
 
 #[test]
 fn a_partly_missing_row_is_named_by_line_and_column_where_it_is_an_error() {
     let folder = Folder::small();
     folder.file("b.csv", "id,p,q\ns0,1,2\ns1,9,\ns2,2,3\n");
-    let told = folder.bad(3, "fit --view a=a.tsv --view b=b.csv -k 2 -o out --nan error");
-    assert!(told.starts_with("b.csv, line 3, column 3") && told.contains("--nan model"), "{told}");
+    let message = folder.bad(3, "fit --view a=a.tsv --view b=b.csv -k 2 -o out --nan error");
+    assert!(message.starts_with("b.csv, line 3, column 3") && message.contains("--nan model"), "{message}");
     let output = folder.run("fit --view a=a.tsv --view b=b.csv -k 2 -o out --nan mean");
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("1 value imputed"));
@@ -36,14 +39,14 @@ fn a_partly_missing_row_is_named_by_line_and_column_where_it_is_an_error() {
 
 #[test]
 fn duplicate_ids_are_named() {
-    let (_, told) = with_b("id,p,q\ns0,1,2\ns1,1,2\ns0,3,4\n");
-    assert!(told.contains("b.csv") && told.contains("s0") && told.contains('4'), "{told}");
+    let (_, message) = with_b("id,p,q\ns0,1,2\ns1,1,2\ns0,3,4\n");
+    assert!(message.contains("b.csv") && message.contains("s0") && message.contains('4'), "{message}");
 }
 
 #[test]
 fn views_without_common_ids_are_refused() {
-    let (_, told) = with_b("id,p,q\nx0,1,2\nx1,1,2\n");
-    assert!(told.contains("s0") && told.contains("x0"), "{told}");
+    let (_, message) = with_b("id,p,q\nx0,1,2\nx1,1,2\n");
+    assert!(message.contains("s0") && message.contains("x0"), "{message}");
 }
 
 #[test]
@@ -53,17 +56,17 @@ fn empty_files_and_files_without_rows_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_named() {
     let folder = Folder::small();
-    let told = folder.bad(3, "fit --view a=a.tsv --view b=nowhere.csv -k 2 -o out");
-    assert!(told.starts_with("nowhere.csv"), "{told}");
+    let message = folder.bad(3, "fit --view a=a.tsv --view b=nowhere.csv -k 2 -o out");
+    assert!(message.starts_with("nowhere.csv"), "{message}");
 }
 
 #[test]
 fn more_clusters_than_instances_are_refused() {
     let folder = Folder::small();
-    let told = folder.bad(3, "fit --view a=a.tsv -k 13 -o out");
-    assert!(told.contains("12") && told.contains("13"), "{told}");
+    let message = folder.bad(3, "fit --view a=a.tsv -k 13 -o out");
+    assert!(message.contains("12") && message.contains("13"), "{message}");
 }
 
 #[test]
@@ -78,8 +81,8 @@ fn masks_of_the_wrong_shape_are_refused() {
         ("id\ta\tb\nother\t1\t1\n", "'s0'"),
     ] {
         folder.file("mask.tsv", mask);
-        let told = folder.bad(3, fit);
-        assert!(told.contains("mask.tsv") && told.contains(what), "{mask}: {told}");
+        let message = folder.bad(3, fit);
+        assert!(message.contains("mask.tsv") && message.contains(what), "{mask}: {message}");
     }
 }
 
@@ -105,10 +108,10 @@ fn usage_that_makes_no_sense_has_its_own_exit_code() {
         ("simulate --view a=a.tsv --missing half -o m", "half"),
         ("man nothing", "nothing"),
     ] {
-        let told = folder.bad(2, arguments);
-        assert!(told.contains(what), "{arguments}: {told}");
+        let message = folder.bad(2, arguments);
+        assert!(message.contains(what), "{arguments}: {message}");
     }
-    // What clap refuses is told in its own form.
+    // clap formats its own errors.
     for arguments in ["fit --nan zero", "fit -k two", "", "fly", "evaluate out/labels.tsv"] {
         assert_eq!(folder.run(arguments).status.code(), Some(2), "{arguments}");
     }
@@ -118,8 +121,8 @@ fn usage_that_makes_no_sense_has_its_own_exit_code() {
 fn truths_and_models_that_do_not_fit_are_refused() {
     let folder = Folder::small();
     folder.file("truth.csv", "id,class\nz,1\n");
-    let told = folder.bad(3, "fit --view a=a.tsv -k 2 -o out --truth truth.csv");
-    assert!(told.contains("truth.csv") && told.contains('z'), "{told}");
+    let message = folder.bad(3, "fit --view a=a.tsv -k 2 -o out --truth truth.csv");
+    assert!(message.contains("truth.csv") && message.contains('z'), "{message}");
     folder.good("fit --view a=a.tsv -k 2 -o out");
     assert!(folder.bad(3, "evaluate out/labels.tsv --truth truth.csv").contains("no ID in common"));
     let predict = "predict out/model.safetensors --view";
@@ -134,7 +137,7 @@ fn truths_and_models_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn files_that_are_cut_off_or_lie_are_refused_in_every_format() {
+fn truncated_and_inconsistent_files_are_rejected_in_every_format() {
     let Some(python) = python() else { return };
     let folder = Folder::new();
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/round_trip.py");
@@ -145,8 +148,8 @@ fn files_that_are_cut_off_or_lie_are_refused_in_every_format() {
         let file = name.split("::").next().unwrap();
         let whole = std::fs::read(folder.path(file)).unwrap();
         folder.file(file, &whole[..whole.len() * 2 / 3]);
-        let told = folder.bad(3, &format!("inspect --view v={name}"));
-        assert!(told.starts_with(file), "{told}");
+        let message = folder.bad(3, &format!("inspect --view v={name}"));
+        assert!(message.starts_with(file), "{message}");
         folder.file(file, &whole);
     }
     // A header that claims a million million values.
@@ -162,11 +165,11 @@ fn files_that_are_cut_off_or_lie_are_refused_in_every_format() {
     assert!(folder.bad(3, "inspect --view lie.npy").starts_with("lie.npy"));
     folder.file("lie.mtx", "%%MatrixMarket matrix coordinate real general\n9 9 1000000000000\n1 1 1\n");
     assert!(folder.bad(3, "inspect --view lie.mtx").starts_with("lie.mtx"));
-    // A variable that is not there: what there is.
-    let told = folder.bad(3, "inspect --view both.mat::Z");
-    assert!(told.contains('Z') && told.contains('X'), "{told}");
-    let told = folder.bad(3, "inspect --view both.npz::c");
-    assert!(told.contains('a') && told.contains('b'), "{told}");
+    // A missing variable: the message lists the existing ones.
+    let message = folder.bad(3, "inspect --view both.mat::Z");
+    assert!(message.contains('Z') && message.contains('X'), "{message}");
+    let message = folder.bad(3, "inspect --view both.npz::c");
+    assert!(message.contains('a') && message.contains('b'), "{message}");
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn files_that_are_read_are_not_written() {
         "simulate --view a=a.tsv --missing 0 -o . --force",
         "report out -o a.tsv",
     ] {
-        assert!(folder.bad(2, arguments).contains("this file is read"), "{arguments}");
+        assert!(folder.bad(2, arguments).contains("this is an input file"), "{arguments}");
     }
     for arguments in [
         "simulate --view mask=a.tsv --missing 0 -o m",
@@ -206,15 +209,18 @@ fn options_are_named_as_on_the_command_line() {
         ("--beta", "-2"),
         ("--scale", "big"),
     ] {
-        let told = folder.bad(2, &format!("fit --view a=a.tsv -k 2 -o out {option} {value}"));
-        assert!(told.starts_with(option) && !told.contains('_') && !told.contains(" = "), "{told}");
+        let message = folder.bad(2, &format!("fit --view a=a.tsv -k 2 -o out {option} {value}"));
+        assert!(
+            message.starts_with(option) && !message.contains('_') && !message.contains(" = "),
+            "{message}"
+        );
     }
-    let told = folder.bad(3, "fit --view a=a.tsv -k 13 -o out");
-    assert!(told.starts_with("-k 13: "), "{told}");
-    let told = folder.bad(2, "fit --view a=a.tsv -k 2 --latent 3 --runs 2 -o out");
-    assert!(told.starts_with("--runs 2: "), "{told}");
-    let told = folder.bad(2, "select --view a=a.tsv -k 2..3 --resamples 1");
-    assert!(told.starts_with("--resamples 1: "), "{told}");
-    let told = folder.bad(2, "select --view a=a.tsv -k 2..3 --hidden 2");
-    assert!(told.starts_with("--hidden 2: "), "{told}");
+    let message = folder.bad(3, "fit --view a=a.tsv -k 13 -o out");
+    assert!(message.starts_with("-k 13: "), "{message}");
+    let message = folder.bad(2, "fit --view a=a.tsv -k 2 --latent 3 --runs 2 -o out");
+    assert!(message.starts_with("--runs 2: "), "{message}");
+    let message = folder.bad(2, "select --view a=a.tsv -k 2..3 --resamples 1");
+    assert!(message.starts_with("--resamples 1: "), "{message}");
+    let message = folder.bad(2, "select --view a=a.tsv -k 2..3 --hidden 2");
+    assert!(message.starts_with("--hidden 2: "), "{message}");
 }

@@ -25,7 +25,7 @@ fn lacking() -> Folder {
 const VIEWS: &str = "--view a=a.tsv --view b=b.tsv";
 
 #[test]
-fn a_fit_works_with_the_values_that_are_there_and_tells_how_many_are_not() {
+fn a_fit_uses_the_present_values_and_reports_the_number_of_missing_ones() {
     let folder = lacking();
     let output = folder.run(&format!("fit {VIEWS} -k 2 -o out"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -38,9 +38,9 @@ fn a_fit_works_with_the_values_that_are_there_and_tells_how_many_are_not() {
         let number: usize = id[1..].parse().unwrap();
         assert_eq!(*cluster == labels["s0"], number.is_multiple_of(2), "{id}");
     }
-    let told = &folder.json("out/summary.json")["missing_cells"];
-    assert_eq!(told.as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
-    let a = &told["a"];
+    let message = &folder.json("out/summary.json")["missing_cells"];
+    assert_eq!(message.as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
+    let a = &message["a"];
     assert_eq!(
         (a["cells"].as_u64(), a["instances"].as_u64(), a["features"].as_u64()),
         (Some(50), Some(40), Some(3))
@@ -51,7 +51,7 @@ fn a_fit_works_with_the_values_that_are_there_and_tells_how_many_are_not() {
     let page = folder.text("out/report.html");
     assert!(page.contains("Cells missing inside rows") && page.contains("50 cells are missing"));
 
-    // New instances that lack values.
+    // New instances with missing values.
     folder.file("new.tsv", "id\tx\tvoid\ty\tz\nn0\t4.9\tNA\t0.2\tNA\nn1\t0.2\tNA\t4.8\tNA\n");
     let found = folder.good("predict out --view a=new.tsv");
     let cluster = |line: usize| found.lines().nth(line).unwrap().split('\t').nth(1).unwrap().to_owned();
@@ -64,10 +64,10 @@ fn other_commands_take_them_too() {
     let folder = lacking();
     let inspected = folder.good(&format!("inspect {VIEWS}"));
     assert!(inspected.contains("a: 50 values (31.2 %) are missing inside 40 instances"), "{inspected}");
-    let told: serde_json::Value =
+    let message: serde_json::Value =
         serde_json::from_str(&folder.good(&format!("inspect {VIEWS} --json"))).unwrap();
-    assert_eq!(told["views"][0]["missing_cells"], 50);
-    assert_eq!(told["views"][1]["missing_cells"], 0);
+    assert_eq!(message["views"][0]["missing_cells"], 50);
+    assert_eq!(message["views"][1]["missing_cells"], 0);
     folder.good(&format!("select {VIEWS} -k 2..4 --resamples 2"));
     assert!(folder.bad(3, &format!("fit {VIEWS} -k 2 -o out --nan error")).contains("--nan model"));
     assert!(folder.bad(3, &format!("fit {VIEWS} -k 2 -o out --nan mean")).contains("'void'"));

@@ -1,4 +1,4 @@
-//! Clinical tables: figures that are those of scipy and lifelines, and mistakes that are told.
+//! Clinical tables: results equal to those of scipy and lifelines, and error messages.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn patients() -> Folder {
     let folder = Folder::new();
     let (mut a, mut clinical) =
         (String::from("id,x,y,z\n"), String::from("id,age,sex,grade,rare,centre,note,months,died,pair\n"));
-    // A linear congruential generator is random enough here, and the same everywhere.
+    // A linear congruential generator: sufficient here, and the same on all platforms.
     let mut state = 7_u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -40,7 +40,7 @@ fn patients() -> Folder {
     folder
 }
 
-/// Runs the comparison with scipy and lifelines, and returns what it says.
+/// Runs the comparison with scipy and lifelines and returns its output.
 fn compared(result: &Path, table: &Path, survival: &str) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/clinical.py");
     let output = Command::new(python()?).arg(script).arg(result).arg(table).arg(survival).output().unwrap();
@@ -53,17 +53,20 @@ fn tests_and_curves_are_those_of_scipy_and_lifelines() {
     let folder = patients();
     for k in [2, 3] {
         let out = format!("out{k}");
-        let told = folder.good(&format!(
+        let message = folder.good(&format!(
             "fit --view a=a.csv -k {k} -o {out} --no-assess --clinical clinical.csv --survival months,died"
         ));
-        assert!(told.contains("clinical columns") && told.contains("Survival: log-rank χ²"), "{told}");
-        if let Some(told) = compared(&folder.path(&out), &folder.path("clinical.csv"), "months,died") {
+        assert!(
+            message.contains("clinical columns") && message.contains("Survival: log-rank χ²"),
+            "{message}"
+        );
+        if let Some(message) = compared(&folder.path(&out), &folder.path("clinical.csv"), "months,died") {
             let kinds = if k == 2 {
                 "chi-squared fisher kruskal-wallis"
             } else {
                 "chi-squared kruskal-wallis permutation"
             };
-            assert!(kinds.split(' ').all(|kind| told.contains(kind)), "{told}");
+            assert!(kinds.split(' ').all(|kind| message.contains(kind)), "{message}");
         }
     }
     let summary = folder.json("out3/summary.json");
@@ -99,37 +102,37 @@ fn patients_of_tcga_are_compared_with_their_clinical_table() {
         (data.join("clinical.tsv"), "days_to_death/days_to_last_followup,vital_status");
     let fit = format!("fit {views} -k 3 -o out --id-prefix 12 --no-assess --survival {survival}");
     folder.good(&format!("{fit} --clinical {}", clinical.display()));
-    if let Some(told) = compared(&folder.path("out"), &clinical, survival) {
-        assert!(told.starts_with("25 columns"), "{told}");
+    if let Some(message) = compared(&folder.path("out"), &clinical, survival) {
+        assert!(message.starts_with("25 columns"), "{message}");
     }
 }
 
 #[test]
-fn mistakes_with_clinical_tables_are_told() {
+fn mistakes_with_clinical_tables_are_errors() {
     let folder = patients();
     let fit = "fit --view a=a.csv -k 3 -o out --no-assess";
-    let told = |code: i32, rest: &str| folder.bad(code, &format!("{fit} {rest}"));
+    let message = |code: i32, rest: &str| folder.bad(code, &format!("{fit} {rest}"));
     assert_eq!(
-        told(2, "--survival months,died"),
+        message(2, "--survival months,died"),
         "--survival names columns of a clinical table: add --clinical FILE"
     );
-    assert!(told(2, "--clinical clinical.csv --survival months").contains("--survival TIME,EVENT"));
-    assert!(told(2, "--clinical clinical.csv --survival died,died").contains("are the same column"));
-    let unknown = told(3, "--clinical clinical.csv --survival days,died");
+    assert!(message(2, "--clinical clinical.csv --survival months").contains("--survival TIME,EVENT"));
+    assert!(message(2, "--clinical clinical.csv --survival died,died").contains("are the same column"));
+    let unknown = message(3, "--clinical clinical.csv --survival days,died");
     assert!(unknown.starts_with("clinical.csv: has no column 'days'; it has 'age', 'sex'"), "{unknown}");
     assert!(
-        told(3, "--clinical clinical.csv --survival months,sex")
+        message(3, "--clinical clinical.csv --survival months,sex")
             .contains("the event \"m\" of column \"sex\"")
     );
-    assert!(told(3, "--clinical clinical.csv --survival sex,died").contains("the time \""));
+    assert!(message(3, "--clinical clinical.csv --survival sex,died").contains("the time \""));
     folder.file("other.csv", "id,age\nP-1,3\nP-2,4\n");
     assert!(
-        told(3, "--clinical other.csv")
+        message(3, "--clinical other.csv")
             .starts_with("other.csv: none of its IDs is among those of the views: 'P-1' here")
     );
     folder.file("twice.csv", "id,age\np1,3\np1,4\n");
-    assert!(told(3, "--clinical twice.csv").contains("the IDs 'p1' and 'p1' are of the same instance"));
+    assert!(message(3, "--clinical twice.csv").contains("the IDs 'p1' and 'p1' are of the same instance"));
     folder.file("ragged.csv", "id,age,sex\np1,3,f\np2,4\n");
-    assert_eq!(told(3, "--clinical ragged.csv"), "ragged.csv, line 3: 2 fields where 3 are expected");
+    assert_eq!(message(3, "--clinical ragged.csv"), "ragged.csv, line 3: 2 fields where 3 are expected");
     assert!(!folder.path("out").exists());
 }

@@ -30,7 +30,7 @@ fn demo_clusters_digit_with_half_of_every_view_missing() {
 }
 
 #[test]
-fn demo_says_what_is_wrong_with_its_options() {
+fn demo_rejects_invalid_options() {
     let (output, _) = demo(&["--missing", "0.9"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();

@@ -1,16 +1,16 @@
-//! `--device`, on machines with and without a graphics card.
+//! `--device`, on machines with and without a GPU.
 
 use crate::common::Folder;
 
 const FIT: &str = "fit --view a=a.tsv --view b=b.csv -k 2 --no-assess --force";
 
 #[test]
-fn the_processor_is_the_default_and_what_auto_takes_for_a_quick_fit() {
+fn the_cpu_is_the_default_and_the_choice_of_auto_for_a_quick_fit() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} -o plain"));
-    let told = folder.run(&format!("{FIT} --device auto -o auto"));
-    let told = String::from_utf8(told.stderr).unwrap();
-    assert!(told.contains("device: cpu (it needs less than 2 seconds"), "{told}");
+    let message = folder.run(&format!("{FIT} --device auto -o auto"));
+    let message = String::from_utf8(message.stderr).unwrap();
+    assert!(message.contains("device: cpu (it needs less than 2 seconds"), "{message}");
     assert_eq!(folder.text("plain/labels.tsv"), folder.text("auto/labels.tsv"));
     let (plain, auto) = (folder.json("plain/summary.json"), folder.json("auto/summary.json"));
     assert_eq!(plain["device"], serde_json::json!({"name": "cpu"}));
@@ -25,26 +25,26 @@ fn the_processor_is_the_default_and_what_auto_takes_for_a_quick_fit() {
 }
 
 #[test]
-fn a_card_that_is_not_there_is_told_before_anything_is_read() {
+fn a_missing_gpu_is_an_error_before_anything_is_read() {
     let folder = Folder::small();
-    // No machine has so many.
-    let told = folder.bad(1, &format!("{FIT} --device cuda:1000 -o out"));
-    assert!(told.starts_with("cuda:1000: "), "{told}");
+    // No machine has this many GPUs.
+    let message = folder.bad(1, &format!("{FIT} --device cuda:1000 -o out"));
+    assert!(message.starts_with("cuda:1000: "), "{message}");
     assert!(folder.list("out").is_empty());
 }
 
 #[test]
-fn devices_that_make_no_sense_are_told() {
+fn invalid_devices_are_errors() {
     let folder = Folder::small();
-    let told = folder.run(&format!("{FIT} --device gpu -o out"));
-    assert_eq!(told.status.code(), Some(2));
-    let told = String::from_utf8(told.stderr).unwrap();
+    let message = folder.run(&format!("{FIT} --device gpu -o out"));
+    assert_eq!(message.status.code(), Some(2));
+    let message = String::from_utf8(message.stderr).unwrap();
     assert!(
-        told.contains("must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"),
-        "{told}"
+        message.contains("must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"),
+        "{message}"
     );
-    let told = folder.bad(2, &format!("{FIT} --tf32 -o out"));
-    assert!(told.contains("add --device cuda or auto"), "{told}");
-    let told = folder.bad(2, &format!("{FIT} --online --device auto -o out"));
-    assert!(told.contains("--online works on the processor alone"), "{told}");
+    let message = folder.bad(2, &format!("{FIT} --tf32 -o out"));
+    assert!(message.contains("add --device cuda or auto"), "{message}");
+    let message = folder.bad(2, &format!("{FIT} --online --device auto -o out"));
+    assert!(message.contains("--online runs on the CPU only"), "{message}");
 }

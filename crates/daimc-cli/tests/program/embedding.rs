@@ -1,4 +1,4 @@
-//! The shared representation as a file: its format, its digits, and that no file depends on the threads.
+//! The file of V: its format and digits; and files that do not depend on the threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,7 @@ fn text_has_six_significant_digits_and_the_order_of_the_labels() {
 }
 
 #[test]
-fn an_array_holds_what_the_text_does() {
+fn an_array_equals_the_text() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} --embedding tsv"));
     let rows = text(&folder);
@@ -85,9 +85,9 @@ fn of_the_formats_the_result_has_the_one_that_was_asked_for() {
     assert_eq!(files(), ["embedding.npy"]);
     assert_eq!(folder.json("out/summary.json")["options"]["embedding"], "npy");
 
-    let told = folder.run(&format!("{FIT} --embedding csv"));
-    assert_eq!(told.status.code(), Some(2));
-    assert!(String::from_utf8(told.stderr).unwrap().contains("--embedding"));
+    let message = folder.run(&format!("{FIT} --embedding csv"));
+    assert_eq!(message.status.code(), Some(2));
+    assert!(String::from_utf8(message.stderr).unwrap().contains("--embedding"));
     folder.file("fit.toml", "view = ['a=a.tsv', 'b=b.csv']\nk = 2\nembedding = 'csv'\n");
     assert!(folder.bad(2, "fit --config fit.toml -q -o out --force").contains("fit.toml"));
 }
@@ -96,8 +96,8 @@ fn of_the_formats_the_result_has_the_one_that_was_asked_for() {
 fn an_array_that_is_read_is_not_replaced() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} --embedding npy"));
-    let told = folder.bad(2, "fit --view out/embedding.npy -k 2 -o out --force");
-    assert!(told.contains("out/embedding.npy"), "{told}");
+    let message = folder.bad(2, "fit --view out/embedding.npy -k 2 -o out --force");
+    assert!(message.contains("out/embedding.npy"), "{message}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn no_byte_of_a_result_depends_on_the_threads() {
         folder.good(&format!("{fit} --embedding {format} --threads {threads}"));
         let read = |name: String| (fs::read(folder.path(&format!("out/{name}"))).unwrap(), name);
         let files = folder.list("out").into_iter().map(read);
-        // These tell the time that it took, too.
+        // These files contain timings.
         let timed = ["model.safetensors", "summary.json", "report.html"];
         files.filter(|(_, name)| !timed.contains(&name.as_str())).map(|(bytes, name)| (name, bytes)).collect()
     };

@@ -1,4 +1,4 @@
-//! What a fit leaves, and that it can be repeated.
+//! The results of a fit, and its reproducibility.
 
 use crate::common::{Folder, python};
 
@@ -19,8 +19,8 @@ fn a_fit_writes_the_promised_files_and_nothing_else() {
     let folder = Folder::small();
     let output = folder.run(&format!("{FIT} --truth truth.csv"));
     assert!(output.status.success());
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("12 instances in 2 views, 10 in every view"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("12 instances in 2 views, 10 in every view"), "{message}");
     assert_eq!(folder.list("out"), FILES);
     assert_eq!(folder.list("."), ["a.tsv", "b.csv", "out", "truth.csv"]);
 
@@ -59,7 +59,7 @@ fn a_fit_writes_the_promised_files_and_nothing_else() {
 }
 
 #[test]
-fn several_runs_tell_the_stability_of_features() {
+fn several_runs_report_the_stability_of_features() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} --runs 4"));
     let features = folder.text("out/features.tsv");
@@ -77,7 +77,7 @@ fn several_runs_tell_the_stability_of_features() {
 }
 
 #[test]
-fn the_summary_holds_what_is_needed_to_repeat_the_fit() {
+fn the_summary_reproduces_the_fit() {
     let folder = Folder::small();
     let printed =
         folder.good(&format!("{FIT} --truth truth.csv --seed 5 --alpha 1 --scale a=min-max --json"));
@@ -150,8 +150,8 @@ fn quiet_is_quiet_and_a_pipe_gets_data_only() {
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).is_ok());
     let output = folder.run(&format!("{FIT} --force -v"));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("iteration 1: J = ") && told.contains("a: scaled by"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("iteration 1: J = ") && message.contains("a: scaled by"), "{message}");
 }
 
 #[test]
@@ -233,18 +233,18 @@ fn every_format_gives_the_same_labels_byte_for_byte() {
 }
 
 #[test]
-fn what_is_odd_about_a_result_is_told() {
+fn oddities_of_a_result_are_reported() {
     let folder = Folder::small();
-    let told = |arguments: &str| {
+    let message = |arguments: &str| {
         let output = folder.run(arguments);
         assert!(output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };
     folder.file("flat.csv", "id,x,y\na,1,1\nb,1,1\nc,1,1\nd,1,1\ne,1,1\n");
-    assert!(told("fit --view flat.csv -k 3 -o flat").contains("2 of 3 clusters are empty"));
+    assert!(message("fit --view flat.csv -k 3 -o flat").contains("2 of 3 clusters are empty"));
     folder.file("some.csv", "id,class\ns0,a\ns1,b\ns2,a\n");
-    assert!(told(&format!("{FIT} --truth some.csv")).contains("9 of 12 instances have no class"));
-    // One feature is not lost to rows of length 1.
+    assert!(message(&format!("{FIT} --truth some.csv")).contains("9 of 12 instances have no class"));
+    // A single feature is not scaled to rows of length 1.
     folder.file("one.csv", "id,x\na,1\nb,1.1\nc,9\nd,9.1\n");
     folder.good("fit --view one.csv -k 2 -o one");
     let labels = folder.labels("one/labels.tsv");
@@ -258,7 +258,7 @@ fn what_is_odd_about_a_result_is_told() {
 #[test]
 fn a_folder_that_cannot_be_written_is_found_before_the_work() {
     let folder = Folder::small();
-    // Nobody can make a folder there. The data are not even looked for.
-    let told = folder.bad(1, "fit --view a=nowhere.tsv -k 2 -o /proc/out");
-    assert!(told.starts_with("/proc/out cannot be written"), "{told}");
+    // The folder cannot be created; the data are not read.
+    let message = folder.bad(1, "fit --view a=nowhere.tsv -k 2 -o /proc/out");
+    assert!(message.starts_with("/proc/out cannot be written"), "{message}");
 }

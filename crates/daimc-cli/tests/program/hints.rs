@@ -1,8 +1,8 @@
-//! Mistakes that people make, and the tip that each gets.
+//! Tips for common mistakes.
 
 use crate::common::Folder;
 
-fn told(folder: &Folder, arguments: &str) -> String {
+fn stderr(folder: &Folder, arguments: &str) -> String {
     let output = folder.run(arguments);
     assert!(!output.status.success(), "{arguments}");
     String::from_utf8(output.stderr).unwrap()
@@ -28,15 +28,15 @@ fn a_wrong_command_line_gets_a_tip() {
         ("report a.tsv", "daimc: a.tsv: is a file: name the folder of the fit"),
     ];
     for (arguments, tip) in tips {
-        let told = told(&folder, arguments);
-        assert!(told.contains(tip), "{arguments}\n{told}");
+        let message = stderr(&folder, arguments);
+        assert!(message.contains(tip), "{arguments}\n{message}");
     }
-    // One that clap knows better stays as it is.
-    assert!(told(&folder, "fit --veiw a=a.tsv").contains("'--view'"));
+    // The suggestion of clap is kept here.
+    assert!(stderr(&folder, "fit --veiw a=a.tsv").contains("'--view'"));
 }
 
 #[test]
-fn the_folder_of_a_fit_stands_for_its_labels() {
+fn the_folder_of_a_fit_is_accepted_as_its_labels() {
     let folder = Folder::small();
     folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! IDs as platforms write them: the first try says which option joins them.
+//! IDs of sequencing platforms: the error names the option that joins them.
 
 use std::fmt::Write as _;
 
@@ -25,14 +25,14 @@ fn samples() -> Folder {
 fn barcodes_are_joined_by_the_option_that_the_error_names() {
     let folder = samples();
     let fit = "fit --view a=a.tsv --view b=b.csv -k 2 -o out";
-    let told = folder.bad(3, fit);
-    let option = told.split("add ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+    let message = folder.bad(3, fit);
+    let option = message.split("add ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
     assert_eq!(option, "--id-prefix 12");
     folder.good(&format!("{fit} {option} --truth truth.csv"));
     assert_eq!(folder.labels("out/labels.tsv").keys().next().unwrap(), "TCGA-OR-A000");
     assert_eq!(folder.json("out/summary.json")["options"]["id-prefix"], 12);
     assert_eq!(folder.json("out/summary.json")["metrics"]["ac"], 1.0);
-    // What joined them is part of the fit.
+    // The option is recorded.
     folder.good("fit --config out/summary.json -o again");
     assert_eq!(folder.labels("out/labels.tsv"), folder.labels("again/labels.tsv"));
     folder.good("report again");
@@ -44,12 +44,12 @@ fn barcodes_are_joined_by_the_option_that_the_error_names() {
 fn classes_of_samples_and_of_patients_are_joined_alike() {
     let folder = samples();
     folder.good("fit --view a=a.tsv -k 2 -o out");
-    let told = folder.bad(3, "evaluate out/labels.tsv --truth truth.csv");
-    assert!(told.ends_with("; with --id-prefix 12 they have 12"), "{told}");
-    let told = folder.good("evaluate out/labels.tsv --truth truth.csv --id-prefix 12 --json");
-    assert!(told.contains("\"instances\": 12"), "{told}");
-    let told = folder.bad(3, "fit --view a=a.tsv -k 2 -o again --truth truth.csv");
-    assert!(told.ends_with("; with --id-prefix 12, 12 are"), "{told}");
+    let message = folder.bad(3, "evaluate out/labels.tsv --truth truth.csv");
+    assert!(message.ends_with("; with --id-prefix 12 they have 12"), "{message}");
+    let message = folder.good("evaluate out/labels.tsv --truth truth.csv --id-prefix 12 --json");
+    assert!(message.contains("\"instances\": 12"), "{message}");
+    let message = folder.bad(3, "fit --view a=a.tsv -k 2 -o again --truth truth.csv");
+    assert!(message.ends_with("; with --id-prefix 12, 12 are"), "{message}");
 }
 
 #[test]
@@ -57,15 +57,15 @@ fn options_that_make_no_sense_are_refused_before_anything_is_read() {
     let folder = samples();
     let fit = "fit --view a=a.tsv --view b=b.csv -k 2 -o out";
     assert_eq!(folder.bad(2, &format!("{fit} --id-prefix 0")), "--id-prefix must be at least 1");
-    let told = folder.bad(2, &format!("{fit} --id-regex (a"));
-    assert!(told.starts_with("--id-regex is not a regular expression: "), "{told}");
-    let told = folder.bad(3, &format!("{fit} --ids none.tsv"));
-    assert!(told.starts_with("none.tsv"), "{told}");
+    let message = folder.bad(2, &format!("{fit} --id-regex (a"));
+    assert!(message.starts_with("--id-regex is not a regular expression: "), "{message}");
+    let message = folder.bad(3, &format!("{fit} --ids none.tsv"));
+    assert!(message.starts_with("none.tsv"), "{message}");
 }
 
-/// The tables of the consortium as they are, where they are at hand.
+/// The original TCGA tables, if available.
 #[test]
-fn tables_of_tcga_are_clustered_by_the_command_that_the_first_try_tells() {
+fn tables_of_tcga_are_clustered_by_the_command_that_the_first_error_suggests() {
     let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/omics");
     if !data.exists() {
         println!("skipped: no {}", data.display());
@@ -81,8 +81,8 @@ fn tables_of_tcga_are_clustered_by_the_command_that_the_first_try_tells() {
             |name: &&str| format!("--view {}", data.join(set).join(format!("{name}.tsv.gz")).display());
         let views = names.iter().map(view).collect::<Vec<_>>().join(" ");
         let fit = format!("fit {views} -k 3 -o {set} --no-assess");
-        let told = folder.bad(3, &fit);
-        let option = told.split("; add ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+        let message = folder.bad(3, &fit);
+        let option = message.split("; add ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
         folder.good(&format!("{fit} {option}"));
         assert_eq!(folder.labels(&format!("{set}/labels.tsv")).len(), instances);
     }

@@ -1,4 +1,4 @@
-//! Missing rows and values, filled in.
+//! Imputation of missing rows and values.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ fn table(text: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn tables_come_out_whole_and_what_is_there_as_it_was() {
+fn imputed_tables_are_complete_and_keep_present_values() {
     let folder = lacking();
     let said = folder.good(&format!("impute out {VIEWS} -o whole"));
     assert_eq!(folder.list("whole"), ["a.tsv", "b.tsv"]);
@@ -74,18 +74,18 @@ fn tables_come_out_whole_and_what_is_there_as_it_was() {
 }
 
 #[test]
-fn gaps_alone_are_a_long_table_and_json_tells_the_errors() {
+fn only_gaps_writes_a_long_table_and_json_has_the_errors() {
     let folder = lacking();
     folder.good(&format!("impute out {VIEWS} -o whole"));
-    let told = folder.good(&format!("impute out {VIEWS} -o gaps --only-gaps --json"));
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let message = folder.good(&format!("impute out {VIEWS} -o gaps --only-gaps --json"));
+    let message: serde_json::Value = serde_json::from_str(&message).unwrap();
     assert_eq!(
-        (told["views"]["a"]["cells"].as_u64(), told["views"]["b"]["rows"].as_u64()),
+        (message["views"]["a"]["cells"].as_u64(), message["views"]["b"]["rows"].as_u64()),
         (Some(6), Some(12))
     );
-    let error = told["views"]["b"]["held_out_rows"]["error"].as_f64().unwrap();
-    assert!(error > 0.0 && error < 0.5, "{told}");
-    assert!(told["views"]["b"]["held_out_cells"].is_null());
+    let error = message["views"]["b"]["held_out_rows"]["error"].as_f64().unwrap();
+    assert!(error > 0.0 && error < 0.5, "{message}");
+    assert!(message["views"]["b"]["held_out_cells"].is_null());
     for (name, count) in [("a", 6), ("b", 24)] {
         let whole = table(&folder.text(&format!("whole/{name}.tsv")));
         let text = folder.text(&format!("gaps/{name}.tsv"));
@@ -100,7 +100,7 @@ fn gaps_alone_are_a_long_table_and_json_tells_the_errors() {
 }
 
 #[test]
-fn a_view_that_is_not_given_is_made_by_the_model() {
+fn a_missing_view_is_imputed_by_the_model() {
     let folder = lacking();
     let said = folder.good("impute out --view a=a.tsv -o whole");
     assert!(said.contains("b: not given: 60 rows made by the model alone"), "{said}");
@@ -108,7 +108,7 @@ fn a_view_that_is_not_given_is_made_by_the_model() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_errors() {
     let folder = lacking();
     assert!(folder.bad(2, "impute out -o whole").contains("give at least one view: --view NAME=PATH"));
     std::fs::create_dir(folder.path("full")).unwrap();
@@ -120,7 +120,7 @@ fn mistakes_are_told() {
     folder.file("short.tsv", "id\tx\ty\ns1\t1\t2\n");
     assert!(folder.bad(3, "impute out --view a=short.tsv -o whole").contains("'z'"));
     assert!(folder.bad(3, &format!("impute nowhere {VIEWS} -o whole")).contains("nowhere"));
-    assert!(folder.bad(2, &format!("impute out {VIEWS} -o . --force")).contains("cannot be written"));
+    assert!(folder.bad(2, &format!("impute out {VIEWS} -o . --force")).contains("this is an input file"));
     assert!(folder.bad(2, &format!("impute out {VIEWS} -o a.tsv")).contains("a.tsv"));
     assert!(folder.list("whole").is_empty());
     assert!(folder.good("impute --help").contains("daimc impute out --view rna=rna.tsv"));

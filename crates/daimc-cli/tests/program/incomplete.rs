@@ -1,10 +1,10 @@
-//! Data that lack something already: more can be removed, and IDs that never meet are found out.
+//! Incomplete data: removal of more instances, and detection of IDs that never match.
 
 use std::fmt::Write as _;
 
 use crate::common::Folder;
 
-/// Three views of forty instances in two groups: `a` shows all, `b` lacks every fourth, of `c` every fifth row is empty.
+/// Three views of forty instances in two groups: `a` is complete, `b` lacks every fourth, and every fifth row of `c` is empty.
 fn gaps() -> Folder {
     let folder = Folder::new();
     let mut files = ["a", "b", "c"].map(|name| (name, String::from("id,x,y\n")));
@@ -28,12 +28,12 @@ fn gaps() -> Folder {
 const VIEWS: &str = "--view a=a.csv --view b=b.csv --view c=c.csv";
 
 #[test]
-fn simulate_removes_within_what_is_there() {
+fn simulate_removes_only_present_instances() {
     let folder = gaps();
-    let told: serde_json::Value =
+    let message: serde_json::Value =
         serde_json::from_str(&folder.good(&format!("simulate {VIEWS} --missing 0.5 -o m --json"))).unwrap();
     // Of 40, 30 and 32.
-    assert_eq!(told["kept"], serde_json::json!({"a": 20, "b": 15, "c": 16}));
+    assert_eq!(message["kept"], serde_json::json!({"a": 20, "b": 15, "c": 16}));
     let mask = folder.text("m/mask.tsv");
     let rows: Vec<Vec<&str>> = mask.lines().skip(1).map(|line| line.split('\t').collect()).collect();
     assert_eq!(rows.len(), 40);
@@ -53,22 +53,22 @@ fn simulate_removes_within_what_is_there() {
     let more = folder.good(&format!("simulate {VIEWS} --mask m/mask.tsv --missing a=0.2 -o n --json"));
     let more: serde_json::Value = serde_json::from_str(&more).unwrap();
     assert_eq!(more["kept"], serde_json::json!({"a": 16, "b": 15, "c": 16}));
-    let told = folder.good(&format!("simulate {VIEWS} --missing 0.5 -o p"));
-    assert!(told.contains("b: 15 of 30 instances kept"), "{told}");
+    let message = folder.good(&format!("simulate {VIEWS} --missing 0.5 -o p"));
+    assert!(message.contains("b: 15 of 30 instances kept"), "{message}");
 }
 
 #[test]
 fn more_than_can_go_is_refused_before_the_work() {
     let folder = gaps();
-    let told = folder.bad(2, "simulate --view a=a.csv --view b=b.csv --missing 0.6 -o m");
-    assert!(told.contains("10 of 40 instances are seen in one view only"), "{told}");
+    let message = folder.bad(2, "simulate --view a=a.csv --view b=b.csv --missing 0.6 -o m");
+    assert!(message.contains("10 of 40 instances are seen in one view only"), "{message}");
     let compare = "compare --view a=a.csv --view b=b.csv --truth truth.csv --methods wsnmf --seeds 1 -o c --missing 0,0.6";
     assert!(folder.bad(2, compare).contains("take a lower rate"));
     assert!(!folder.path("c/results.tsv").exists());
 }
 
 #[test]
-fn compare_removes_within_what_is_there() {
+fn compare_removes_only_present_instances() {
     let folder = gaps();
     folder.good(&format!(
         "compare {VIEWS} --truth truth.csv --methods wsnmf,concatenation --seeds 3 --missing 0,0.5 -q -o c"
@@ -82,11 +82,11 @@ fn a_view_of_other_instances_is_refused_unless_that_is_meant() {
     folder.file("c.csv", "id,u,v\nS-0,1,2\nS-1,3,4\nS-2,8,9\n");
     let fit = "fit --view a=a.tsv --view b=b.csv --view c=c.csv -k 2 -o out";
     for command in [fit, "inspect --view a=a.tsv --view b=b.csv --view c=c.csv"] {
-        let told = folder.bad(3, command);
-        assert!(told.starts_with("c.csv: no common IDs: the view 'c'"), "{told}");
+        let message = folder.bad(3, command);
+        assert!(message.starts_with("c.csv: no common IDs: the view 'c'"), "{message}");
         assert!(
-            told.contains("'S-0'") && told.contains("'s0'") && told.contains("--allow-disjoint"),
-            "{told}"
+            message.contains("'S-0'") && message.contains("'s0'") && message.contains("--allow-disjoint"),
+            "{message}"
         );
     }
     assert!(!folder.path("out").exists());
@@ -114,6 +114,6 @@ fn data_at_fault_have_the_exit_code_of_data() {
     folder.file("turned.tsv", format!("{header}\n{turned}"));
     folder.good("fit --view a=turned.tsv -k 2 -o turned");
     std::fs::copy(folder.path("turned/model.safetensors"), folder.path("out/model.safetensors")).unwrap();
-    let told = folder.bad(3, "report out");
-    assert!(told.contains("in the order of the fit"), "{told}");
+    let message = folder.bad(3, "report out");
+    assert!(message.contains("in the order of the fit"), "{message}");
 }

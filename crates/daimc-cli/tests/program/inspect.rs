@@ -1,4 +1,4 @@
-//! What `inspect` tells about fits whose rows are distributed over workers.
+//! The estimate of distributed fits by `inspect`.
 
 use serde_json::Value;
 
@@ -22,21 +22,21 @@ fn json(folder: &Folder, arguments: &str) -> Value {
 }
 
 #[test]
-fn without_workers_nothing_is_told_of_them() {
+fn without_workers_no_distributed_estimate_is_printed() {
     let folder = Folder::small();
-    let told = folder.good(INSPECT);
-    assert!(!told.contains("worker") && !told.contains("network"), "{told}");
+    let message = folder.good(INSPECT);
+    assert!(!message.contains("worker") && !message.contains("network"), "{message}");
     assert!(json(&folder, INSPECT)["estimate"].get("distributed").is_none());
 }
 
 #[test]
 fn no_workers_are_wrong_usage() {
-    let told = Folder::small().bad(2, &format!("{INSPECT} --workers 0"));
-    assert_eq!(told, "--workers 0: there must be at least one worker");
+    let message = Folder::small().bad(2, &format!("{INSPECT} --workers 0"));
+    assert_eq!(message, "--workers 0: there must be at least one worker");
 }
 
 #[test]
-fn what_each_worker_holds_and_sends_is_told() {
+fn memory_and_traffic_of_each_worker_are_reported() {
     let folder = many();
     let inspect = "inspect --view a=a.csv --view b=b.csv -k 3 --threads 1 --workers";
     let two = json(&folder, &format!("{inspect} 2"))["estimate"]["distributed"].take();
@@ -56,12 +56,12 @@ fn what_each_worker_holds_and_sends_is_told() {
     assert!(number(&one, "driver_memory_bytes") < number(&two, "driver_memory_bytes"));
     assert!(number(&two, "seconds") > number(&two, "iterations") * number(iteration, "network_seconds"));
 
-    let told = folder.good(&format!("{inspect} 5"));
+    let message = folder.good(&format!("{inspect} 5"));
     assert!(
-        told.contains("On 5 workers of 1 thread each, a fit of 3 clusters without neighbourhoods"),
-        "{told}"
+        message.contains("On 5 workers of 1 thread each, a fit of 3 clusters without neighbourhoods"),
+        "{message}"
     );
-    assert!(told.contains("2 workers will hold none"), "{told}");
-    assert!(told.contains("request to each worker") && told.contains("1 GB/s"), "{told}");
-    assert!(!folder.good(&format!("{inspect} 3")).contains("will hold none"));
+    assert!(message.contains("2 workers will have none"), "{message}");
+    assert!(message.contains("request to each worker") && message.contains("1 GB/s"), "{message}");
+    assert!(!folder.good(&format!("{inspect} 3")).contains("will have none"));
 }

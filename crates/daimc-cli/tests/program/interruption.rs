@@ -1,4 +1,4 @@
-//! A fit that is stopped, killed, or finds no room leaves no half-written file.
+//! A fit that is interrupted, killed, or fills the disk leaves no partial file.
 #![cfg(unix)]
 
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ fn iterations(child: &mut Child) {
     use std::io::{BufRead, BufReader};
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("iteration 5:")));
-    // Somebody has to read on, or the fit would wait.
+    // The pipe must be drained, or the fit would block.
     std::thread::spawn(move || lines.for_each(drop));
 }
 
@@ -41,7 +41,7 @@ fn wait(mut child: Child) -> std::process::ExitStatus {
 }
 
 #[test]
-fn ctrl_c_writes_what_there_is_and_says_so() {
+fn ctrl_c_writes_the_results_so_far_and_reports_it() {
     let folder = Folder::digit();
     let mut child = start(&folder);
     iterations(&mut child);
@@ -84,13 +84,16 @@ fn ctrl_c_leaves_the_search_for_neighbours_and_keeps_the_clusters() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line == "looking for neighbours in view 'v1'"));
     signal(&child, "INT");
-    let told: Vec<String> = lines.collect();
-    assert_eq!(wait(child).code(), Some(1), "{told:?}");
-    // The search was left, not finished.
-    assert!(!told.iter().any(|line| line.contains("view 'v6'") || line.starts_with("cutting")), "{told:?}");
+    let message: Vec<String> = lines.collect();
+    assert_eq!(wait(child).code(), Some(1), "{message:?}");
+    // The search was interrupted, not finished.
     assert!(
-        told.iter().any(|line| line.contains("neighbourhoods: off (the fit was interrupted)")),
-        "{told:?}"
+        !message.iter().any(|line| line.contains("view 'v6'") || line.starts_with("cutting")),
+        "{message:?}"
+    );
+    assert!(
+        message.iter().any(|line| line.contains("neighbourhoods: off (the fit was interrupted)")),
+        "{message:?}"
     );
     let summary = folder.json("out/summary.json");
     assert_eq!(summary["interrupted"], true);
@@ -106,7 +109,7 @@ fn a_fit_that_is_killed_leaves_no_output() {
     iterations(&mut child);
     signal(&child, "KILL");
     assert_eq!(wait(child).code(), None);
-    // What it leaves is hidden, counts as nothing, and is gone after the next fit.
+    // Its temporary files are hidden and ignored, and the next fit removes them.
     assert_eq!(folder.list("out"), [".daimc-partial"]);
     folder.good("fit --view zer.tsv -k 10 -o out --max-iter 2 -q");
     assert_eq!(folder.list("out").len(), 8);
@@ -125,8 +128,8 @@ fn a_full_disk_leaves_no_half_written_file() {
         .args(["-c", &format!("trap '' XFSZ; ulimit -f 64; {fit}")])
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("cannot be written"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cannot be written"), "{message}");
     assert_eq!(folder.list("."), before);
 }

@@ -10,6 +10,7 @@ mod demo;
 mod device;
 mod embedding;
 mod fit;
+mod help;
 mod hints;
 mod ids;
 mod impute;

@@ -1,4 +1,4 @@
-//! Where memory is short, the program says so; it does not abort.
+//! Out of memory: an error message instead of an abort.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crate::common::Folder;
 
-/// Runs the program with so many KiB of addresses, as `ulimit -v` does.
+/// Runs the program under `ulimit -v` with this many KiB.
 fn limited(folder: &Folder, kib: u64, arguments: &str) -> Output {
     let program = assert_cmd::cargo::cargo_bin("daimc");
     let script = format!("ulimit -v {kib}; exec {} {arguments}", program.display());
@@ -30,7 +30,7 @@ fn zeros(folder: &Folder, name: &str, rows: u64, columns: u64) {
     file.set_len(header + 8 * rows * columns).unwrap();
 }
 
-fn told(output: &Output, code: i32) -> String {
+fn message(output: &Output, code: i32) -> String {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{errors}");
     assert_eq!(errors.lines().filter(|line| line.starts_with("daimc: ")).count(), 1, "{errors}");
@@ -49,7 +49,7 @@ fn a_limit_is_checked_before_files_are_read_and_before_a_fit_begins() {
 }
 
 #[test]
-fn neighbourhoods_for_which_there_is_no_memory_are_left_out_and_the_summary_says_why() {
+fn neighbourhoods_without_enough_memory_are_skipped_and_the_summary_has_the_reason() {
     let folder = Folder::new();
     let mut file = npy(&folder, "a.npy", 12_000, 40);
     for i in 0..12_000 {
@@ -57,7 +57,7 @@ fn neighbourhoods_for_which_there_is_no_memory_are_left_out_and_the_summary_says
         let row: Vec<u8> = row.flat_map(f64::to_le_bytes).collect();
         file.write_all(&row).unwrap();
     }
-    // The least that is enough for a fit; neighbourhoods would take several MB more.
+    // Just enough for a fit; neighbourhoods would need several MB more.
     let fits = |megabytes: u32| {
         let arguments =
             format!("fit --view a=a.npy -k 3 --no-assess --threads 1 --memory {megabytes}MB -o little -q");
@@ -166,9 +166,9 @@ fn ctrl_c_is_heard_while_data_go_to_disk() {
 fn a_spool_file_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
     let folder = text();
     let fit = "fit --view a=a.csv -k 2 --memory 60MB -o out/fit --threads 2";
-    // Whoever writes more than this is ended by a signal, unless they look at the limit first.
+    // A process that writes more is killed by a signal unless it checks the limit.
     let output = shell(&folder, &format!("ulimit -f 10000; $DAIMC {fit}"));
-    let said = told(&output, 1);
+    let said = message(&output, 1);
     assert!(said.contains("the spool file in out/fit") && said.contains("too large"), "{said}");
     assert!(folder.list("out").is_empty());
     std::fs::create_dir_all(folder.path("out")).unwrap();
@@ -180,7 +180,7 @@ fn a_spool_file_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
     let output = shell(&folder, &format!("$DAIMC {fit}"));
     let left = folder.list("out");
     assert!(shell(&folder, "umount out").status.success());
-    let said = told(&output, 1);
+    let said = message(&output, 1);
     assert!(said.contains("the spool file in out/fit") && said.contains("No space left"), "{said}");
     assert!(left.is_empty(), "{left:?}");
 }
@@ -195,11 +195,11 @@ fn under_a_limit_of_the_system_a_sentence_is_said() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("the data take 3.2 GB") && said.contains("rows are read from disk"), "{said}");
     let output = limited(&folder, 1_000_000, "select --view a=a.npy -k 2..3 --threads 1");
-    assert!(told(&output, 1).contains("a.npy: 3200 MB of memory is needed"));
-    // So many instances that V alone does not fit, which is known before anything is read.
+    assert!(message(&output, 1).contains("a.npy: 3200 MB of memory is needed"));
+    // V alone does not fit, which is known before reading.
     zeros(&folder, "many.npy", 80_000_000, 1);
     let output = limited(&folder, 1_000_000, "fit --view a=many.npy -k 20 -o out --threads 1");
-    assert!(told(&output, 1).contains("V, 80000000 instances × 20, takes 12.8 GB"));
+    assert!(message(&output, 1).contains("V, 80000000 instances × 20, takes 12.8 GB"));
     assert!(folder.list("out").is_empty());
 
     // Few values, but many features and clusters.
@@ -207,7 +207,7 @@ fn under_a_limit_of_the_system_a_sentence_is_said() {
     let entries = entries.join("\n");
     folder.file("b.mtx", format!("%%MatrixMarket matrix coordinate real general\n200 800000 200\n{entries}"));
     let output = limited(&folder, 1_000_000, "fit --view b=b.mtx -k 100 -o out --threads 1");
-    assert!(told(&output, 1).contains("the fit needs about"));
+    assert!(message(&output, 1).contains("the fit needs about"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! People are told where clusters go together with which views instances have.
+//! The warning for clusters that are associated with the missing views.
 
 use std::fmt::Write as _;
 
 use crate::common::Folder;
 
-/// Two groups in two views, the second of which lacks instances of the first group or, as many, of both.
+/// Two groups in two views, the second of which lacks instances of the first group or the same number of both.
 fn groups(by_group: bool) -> Folder {
     let folder = Folder::new();
     let (mut a, mut b) = (String::from("id\tx\ty\n"), String::from("id\tp\tq\n"));
@@ -26,15 +26,15 @@ fn groups(by_group: bool) -> Folder {
 fn a_fit_warns_in_the_terminal_the_summary_and_the_report() {
     let fit = "fit --view a=a.tsv --view b=b.tsv -k 2 -o out";
     let (by_group, at_random) = (groups(true), groups(false));
-    let told = String::from_utf8(by_group.run(fit).stderr).unwrap();
-    assert!(told.contains("warning: clusters go together with which views instances have"), "{told}");
-    assert!(told.contains("80 % of cluster") && told.contains("lack view 'b'"), "{told}");
+    let message = String::from_utf8(by_group.run(fit).stderr).unwrap();
+    assert!(message.contains("warning: clusters go together with which views instances have"), "{message}");
+    assert!(message.contains("80 % of cluster") && message.contains("lack view 'b'"), "{message}");
     let summary = by_group.json("out/summary.json");
     assert!(summary["missingness"]["p_value"].as_f64().unwrap() < 0.01, "{summary}");
     assert_eq!(summary["missingness"]["most"]["view"], "b");
     assert!(by_group.text("out/report.html").contains("<p class=warning"));
 
-    let told = String::from_utf8(at_random.run(fit).stderr).unwrap();
-    assert!(!told.contains("warning"), "{told}");
+    let message = String::from_utf8(at_random.run(fit).stderr).unwrap();
+    assert!(!message.contains("warning"), "{message}");
     assert!(!at_random.text("out/report.html").contains("<p class=warning"));
 }

@@ -1,4 +1,4 @@
-//! Results are neither lost nor mixed, wherever they are written.
+//! Results are neither lost nor mixed, whatever the target.
 #![cfg(unix)]
 
 use std::fs;
@@ -32,7 +32,7 @@ fn shell(folder: &Folder, script: &str) -> Output {
     command.current_dir(folder.path("")).env("daimc", program()).args(["-ec", script]).output().unwrap()
 }
 
-/// The same where the script may mount file systems, which are gone when it ends; nothing where nobody may.
+/// The same with permission to mount file systems for the duration of the script; `None` without this permission.
 fn mounting(folder: &Folder, script: &str) -> Option<Output> {
     let may = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
     if !may.is_ok_and(|may| may.status.success()) {
@@ -44,7 +44,7 @@ fn mounting(folder: &Folder, script: &str) -> Option<Output> {
     Some(command.output().unwrap())
 }
 
-fn told(output: &Output) -> String {
+fn message(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn a_folder_on_another_file_system_takes_the_results() {
     let script =
         format!("mkdir mounted; mount -t tmpfs none mounted; $daimc {FIT} -k 2 -o mounted; ls -A mounted");
     if let Some(output) = mounting(&folder, &script) {
-        assert!(output.status.success(), "{}", told(&output));
+        assert!(output.status.success(), "{}", message(&output));
         let listed = String::from_utf8(output.stdout).unwrap();
         assert!(FILES.iter().all(|file| listed.contains(file)) && !listed.contains(HIDDEN), "{listed}");
     }
@@ -78,17 +78,17 @@ fn the_folder_itself_is_asked_whether_it_can_be_written() {
          mount -o remount,ro shut; $daimc {FIT} -k 2 -o shut/out; ls shut/out"
     );
     let Some(output) = mounting(&folder, &script) else { return };
-    assert!(output.status.success(), "{}", told(&output));
-    // The other way round. The data are not even looked for.
+    assert!(output.status.success(), "{}", message(&output));
+    // The other way round; the data are not read.
     let script = "mkdir open; mount -t tmpfs none open; mount -o remount,ro open; \
                   $daimc fit --view a=nowhere.tsv -k 2 -o open --force";
     let output = mounting(&folder, script).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(told(&output), "daimc: open cannot be written: Read-only file system (os error 30)\n");
+    assert_eq!(message(&output), "daimc: open cannot be written: Read-only file system (os error 30)\n");
 }
 
 #[test]
-fn what_is_read_is_not_overwritten_by_the_results() {
+fn inputs_are_not_overwritten_by_the_results() {
     let folder = Folder::small();
     fs::create_dir(folder.path("out")).unwrap();
     fs::copy(folder.path("a.tsv"), folder.path("out/features.tsv")).unwrap();
@@ -111,13 +111,13 @@ fn what_is_read_is_not_overwritten_by_the_results() {
     ];
     for (arguments, input) in inputs {
         let before = folder.list("out");
-        let told = folder.bad(2, &format!("fit {arguments} --force"));
-        assert!(told.starts_with(&format!("{input}: this file is read")), "{told}");
+        let message = folder.bad(2, &format!("fit {arguments} --force"));
+        assert!(message.starts_with(&format!("{input}: this is an input file")), "{message}");
         assert_eq!(folder.list("out"), before);
     }
     assert_eq!(folder.text("out/features.tsv"), folder.text("a.tsv"));
     assert_eq!(folder.text("cells/features.tsv"), "g1\ng2\n");
-    // Beside the results, inputs are safe.
+    // Inputs next to the results are kept.
     fs::copy(folder.path("a.tsv"), folder.path("out/mine.tsv")).unwrap();
     folder.good("fit --view a=out/mine.tsv -k 2 -o out --force -q");
     assert_eq!(folder.text("out/mine.tsv"), folder.text("a.tsv"));
@@ -129,19 +129,19 @@ fn a_report_does_not_replace_the_result_that_it_is_about() {
     folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
     for file in ["summary.json", "model.safetensors"] {
         let before = std::fs::read(folder.path("out").join(file)).unwrap();
-        let told = folder.bad(2, &format!("report out -o out/{file}"));
-        assert!(told.contains("is read, so it cannot be written"), "{told}");
+        let message = folder.bad(2, &format!("report out -o out/{file}"));
+        assert!(message.contains("is an input file"), "{message}");
         assert_eq!(std::fs::read(folder.path("out").join(file)).unwrap(), before);
     }
 }
 
 #[test]
-fn what_is_no_regular_file_is_written_to_and_links_are_kept() {
+fn special_files_are_written_to_and_links_are_kept() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} -k 2 -o out"));
     let predict = "predict out --view a=a.tsv -q";
     let expected = folder.good(predict);
-    // Through descriptors. What stood in a file before is still there.
+    // Through descriptors; the previous content of the file is kept.
     assert_eq!(folder.good(&format!("{predict} -o /dev/fd/1")), expected);
     let script = format!(
         "echo before > all; $daimc {predict} -o /dev/fd/3 3>> all; $daimc {predict} -o /dev/fd/1 >> all"
@@ -163,15 +163,15 @@ fn what_is_no_regular_file_is_written_to_and_links_are_kept() {
     }
     assert_eq!(folder.list("real"), ["labels.tsv"]);
     // Whether a file can be written is known before the work.
-    let told = folder.bad(1, "predict nowhere --view a=nowhere.tsv -o nowhere/x.tsv");
-    assert!(told.starts_with("nowhere/x.tsv cannot be written"), "{told}");
+    let message = folder.bad(1, "predict nowhere --view a=nowhere.tsv -o nowhere/x.tsv");
+    assert!(message.starts_with("nowhere/x.tsv cannot be written"), "{message}");
 }
 
 #[test]
 fn devices_are_written_to() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} -k 2 -o out"));
-    // In a /dev of the test's own: a program that replaced its nodes would do so to the machine's.
+    // In a private /dev: a program that replaces its nodes would damage that of the machine.
     let script = "touch null; mount --bind /dev/null null; mount -t tmpfs none /dev; ln -s /proc/self/fd/1 /dev/stdout; \
                   touch /dev/null; mount --bind null /dev/null; predict='predict out --view a=a.tsv -q'; \
                   $daimc $predict > expected; echo before > all; $daimc $predict -o /dev/stdout >> all; \
@@ -179,21 +179,21 @@ fn devices_are_written_to() {
                   $daimc $predict -o /dev/null; $daimc $predict -o null; \
                   test -c /dev/null; test -c null; test -L /dev/stdout; test -L link; ls -A /dev";
     let Some(output) = mounting(&folder, script) else { return };
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", message(&output));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "null\nstdout\n");
     let expected = folder.text("expected");
     assert_eq!(folder.text("all"), format!("before\n{expected}{expected}"));
 }
 
 #[test]
-fn without_room_for_the_model_the_other_results_appear() {
+fn on_a_full_disk_the_results_appear_without_the_model() {
     let folder = Folder::digit();
     let fit = "fit --view fac.tsv --view zer.tsv -k 10 --max-iter 3 -q";
     folder.good(&format!("{fit} -o out"));
     let pages =
         |file: &str| fs::metadata(folder.path(&format!("out/{file}"))).unwrap().len().div_ceil(4096) + 1;
     let others: u64 = FILES.iter().filter(|file| **file != "model.safetensors").map(|file| pages(file)).sum();
-    // The folders and the lock take some room as well; what is replaced is moved aside, not copied.
+    // The folders and the lock need some space as well; replaced files are moved, not copied.
     let size = 4 * (others + 12);
     let model = 4 * pages("model.safetensors");
     assert!(model > 100, "{model}");
@@ -202,11 +202,11 @@ fn without_room_for_the_model_the_other_results_appear() {
          $daimc {fit} -o small --force; code=$?; mkdir copy; cp small/* copy; ls -A small > list; exit $code"
     );
     let Some(output) = mounting(&folder, &script) else { return };
-    let told = told(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    let message = message(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
     let expected = "daimc: small/model.safetensors cannot be written: No space left on device (os error 28); all other \
                     results are in small\n";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     let others: Vec<&str> = FILES.into_iter().filter(|file| *file != "model.safetensors").collect();
     assert_eq!(folder.text("list").lines().collect::<Vec<_>>(), others);
     assert_eq!(folder.text("copy/labels.tsv"), folder.text("out/labels.tsv"));
@@ -222,13 +222,13 @@ fn a_second_fit_into_a_folder_is_refused_at_once() {
         assert!(begin.elapsed() < Duration::from_secs(60), "the fit does not begin");
         std::thread::sleep(Duration::from_millis(2));
     }
-    // The data are not even looked for.
-    let told = folder.bad(1, "fit --view a=nowhere.tsv -k 2 -o out --force");
-    assert!(told.starts_with("out: another process is writing to this folder"), "{told}");
+    // The data are not read.
+    let message = folder.bad(1, "fit --view a=nowhere.tsv -k 2 -o out --force");
+    assert!(message.starts_with("out: another process is writing to this folder"), "{message}");
     assert!(first.try_wait().unwrap().is_none());
     first.kill().unwrap();
     first.wait().unwrap();
-    // The dead have no lock, and the folder counts as empty.
+    // A killed process holds no lock, and the folder counts as empty.
     folder.good("fit --view zer.tsv -k 2 -o out --max-iter 2 -q");
     assert_eq!(folder.list("out"), FILES);
 }
@@ -237,11 +237,11 @@ fn a_second_fit_into_a_folder_is_refused_at_once() {
 fn two_comparisons_do_not_share_a_folder() {
     let folder = Folder::small();
     let _held = daimc_files::Folder::begin(&folder.path("out"), false).unwrap();
-    let told = folder.bad(1, "compare --view a=a.tsv --truth truth.csv --methods single --seeds 1 -o out");
-    assert!(told.starts_with("out: another process"), "{told}");
+    let message = folder.bad(1, "compare --view a=a.tsv --truth truth.csv --methods single --seeds 1 -o out");
+    assert!(message.starts_with("out: another process"), "{message}");
 }
 
-/// Leaves a folder as a process does that was killed when its result was whole but not in place.
+/// The state of a folder after a kill between finishing the result and putting it in place.
 fn unfinish(folder: &Folder) {
     let put = folder.path("out").join(HIDDEN).join("complete/put");
     fs::create_dir_all(&put).unwrap();
@@ -251,7 +251,7 @@ fn unfinish(folder: &Folder) {
 }
 
 #[test]
-fn readers_finish_what_a_killed_fit_had_not_put_in_place() {
+fn readers_complete_the_result_of_a_killed_fit() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} -k 2 -o out"));
     for reader in [
@@ -271,7 +271,7 @@ fn readers_finish_what_a_killed_fit_had_not_put_in_place() {
     assert_eq!(folder.list("out"), FILES);
 }
 
-/// The number of clusters of the one result whose files are all there; nothing where there is none of them.
+/// The number of clusters of the complete result; `None` if there are no files.
 fn whole(folder: &Folder, references: &[(u64, Folder)]) -> Option<u64> {
     let names: Vec<String> = folder.list("out").into_iter().filter(|name| name != HIDDEN).collect();
     if names.is_empty() {
@@ -325,7 +325,7 @@ fn kill_at_random(kills: u64, force: bool, processes: usize) {
     let references = references();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64 ^ kills;
     let (mut folder, mut old, mut new, mut none, mut between) = (Folder::small(), 0, 0, 0, 0);
-    // How long files are written depends on the machine, and on what else it does.
+    // The time of writing depends on the machine and its load.
     let mut writing = 0;
     for kill in 0..kills {
         if kill % 20 == 0 {
@@ -395,7 +395,7 @@ fn a_thousand_kills_at_random_moments_leave_one_whole_result() {
     }
 }
 
-/// Runs a fit that is killed when it calls `rename` for the given time; says whether it was.
+/// Runs a fit that is killed at its n-th call of `rename`; returns whether it was killed.
 fn kill_at_rename(folder: &Folder, number: usize, arguments: &str) -> bool {
     let inject = format!("inject=rename,renameat,renameat2:signal=KILL:when={number}");
     let mut command = Command::new("strace");
@@ -447,7 +447,7 @@ fn a_kill_at_any_rename_leaves_one_whole_result() {
 }
 
 #[test]
-fn a_report_is_not_put_beside_a_result_that_is_being_replaced() {
+fn a_report_is_not_written_while_its_result_is_being_replaced() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} -k 2 -o out"));
     let held = daimc_files::Folder::begin(&folder.path("out"), true).unwrap();
@@ -466,9 +466,12 @@ fn a_limit_on_the_size_of_files_is_a_sentence_and_leaves_nothing() {
     shell.arg("-c").arg("ulimit -f 8; $DAIMC fit --view a=a.tsv --view b=b.csv -k 2 -o out");
     shell.env("DAIMC", assert_cmd::cargo::cargo_bin!("daimc")).current_dir(folder.path(""));
     let output = shell.output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    let last = told.lines().last().unwrap();
-    assert!(last.starts_with("daimc: out/") && last.contains("cannot be written: File too large"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    let last = message.lines().last().unwrap();
+    assert!(
+        last.starts_with("daimc: out/") && last.contains("cannot be written: File too large"),
+        "{message}"
+    );
     assert_eq!(folder.list("."), before);
 }

@@ -1,4 +1,4 @@
-//! Views come through pipes as they come from files.
+//! Views from pipes.
 #![cfg(unix)]
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ fn shell(folder: &Folder, command: &str) -> Output {
     shell.arg("-c").arg(command).current_dir(folder.path("")).env("DAIMC", program).output().unwrap()
 }
 
-/// A folder with a table that is longer than any pipe, as large.csv and large.csv.gz.
+/// A folder with a table larger than the buffer of a pipe, as large.csv and large.csv.gz.
 fn large() -> Folder {
     let folder = Folder::new();
     let mut text = String::from("id,x,y,z\n");
@@ -59,10 +59,10 @@ fn a_pipe_gives_what_the_file_gives() {
 fn the_hash_is_that_of_the_file() {
     let folder = Folder::small();
     folder.good("fit --view a=a.tsv -k 2 -o out");
-    let told = shell(&folder, "sha256sum a.tsv");
-    let told = String::from_utf8(told.stdout).unwrap();
+    let message = shell(&folder, "sha256sum a.tsv");
+    let message = String::from_utf8(message.stdout).unwrap();
     let hash = folder.json("out/summary.json")["inputs"][0]["sha256"].clone();
-    assert_eq!(hash.as_str(), told.split_whitespace().next());
+    assert_eq!(hash.as_str(), message.split_whitespace().next());
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn standard_input_is_read_once() {
         "evaluate - --truth -",
         "compare --view a=- --truth - -o out",
     ] {
-        let told = folder.bad(2, arguments);
-        assert!(told.contains("standard input"), "{arguments}: {told}");
+        let message = folder.bad(2, arguments);
+        assert!(message.contains("standard input"), "{arguments}: {message}");
     }
     assert!(folder.bad(2, "inspect --view -").contains("NAME=-"));
 }
 
 #[test]
-fn truths_and_masks_come_through_pipes_too() {
+fn truths_and_masks_are_read_from_pipes() {
     let folder = Folder::small();
     let output = shell(&folder, "$DAIMC fit --view a=a.tsv -k 2 -o out --truth - < truth.csv");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

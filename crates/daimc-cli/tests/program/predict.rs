@@ -1,4 +1,4 @@
-//! New instances, and commands that work on a finished fit.
+//! New instances, and commands on a finished fit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ fn rows(table: &str, mut keep: impl FnMut(usize) -> bool) -> String {
     out
 }
 
-/// The share of instances whose cluster is, in the fit, the cluster of most of their digit.
+/// The share of instances in the majority cluster of their digit.
 fn accuracy(labels: &BTreeMap<String, usize>, of_cluster: &BTreeMap<usize, usize>) -> f64 {
     let right = |(id, cluster): (&String, &usize)| {
         of_cluster.get(cluster) == Some(&(id.parse::<usize>().unwrap() / 200))
@@ -32,7 +32,7 @@ fn is_held_out(id: usize) -> bool {
 }
 
 #[test]
-fn held_out_instances_with_one_view_are_placed_as_well_as_fitted_ones_with_one_view() {
+fn held_out_instances_with_one_view_are_assigned_as_well_as_fitted_ones_with_one_view() {
     let folder = Folder::digit();
     let mut args = String::new();
     for view in VIEWS {
@@ -43,15 +43,15 @@ fn held_out_instances_with_one_view_are_placed_as_well_as_fitted_ones_with_one_v
     folder.good(&format!("simulate{args} --missing 0.5 --seed 1 -o gaps"));
     let args: String =
         VIEWS.iter().fold(String::new(), |args, view| args + &format!(" --view gaps/{view}.tsv"));
-    // Each labelled by its own row of V: as good for the one as for the other.
+    // Labels from rows of V are equally accurate for both.
     let (fitted, alone) = one_view(&folder, &format!("fit{args} -k 10 --neighbours off -o off -q"), "off");
     assert!((fitted - alone).abs() <= 0.05 || alone > fitted, "{fitted} {alone}");
-    // Neighbourhoods help the fitted; new instances, placed by their own values, must not suffer.
+    // Neighbourhoods improve the fitted instances; new ones, assigned by their own values, must not get worse.
     let (_, held_out) = one_view(&folder, &format!("fit{args} -k 10 -o out -q"), "out");
     assert!(held_out > alone - 0.02, "{held_out} {alone}");
 }
 
-/// Fits, and returns the accuracy of fitted instances that one view alone shows and of held-out ones of which one view is given.
+/// Fits, and returns the accuracy of fitted instances present in one view only, and of held-out ones with one view.
 fn one_view(folder: &Folder, fit: &str, out: &str) -> (f64, f64) {
     folder.good(fit);
     let fitted = folder.labels(&format!("{out}/labels.tsv"));
@@ -68,7 +68,7 @@ fn one_view(folder: &Folder, fit: &str, out: &str) -> (f64, f64) {
     };
     let of_cluster: BTreeMap<usize, usize> = (0..10).filter_map(|c| Some((c, majority(c)?))).collect();
 
-    // Fitted instances that one view alone shows, and held-out instances of which one view is given, view by view.
+    // Fitted instances present in one view only, and held-out instances with one view, view by view.
     let mask = folder.text("gaps/mask.tsv");
     let (mut fitted_right, mut fitted_count, mut held_right, mut held_count) = (0.0, 0.0, 0.0, 0.0);
     for (v, view) in VIEWS.iter().enumerate() {
@@ -84,7 +84,7 @@ fn one_view(folder: &Folder, fit: &str, out: &str) -> (f64, f64) {
         folder.good(&format!("predict {out}/model.safetensors --view {view}=new.tsv -o {out}-{view}.tsv"));
         let new = folder.labels(&format!("{out}-{view}.tsv"));
         assert_eq!(new.len(), 400);
-        // Each view counts alike.
+        // All views have equal weight.
         (fitted_right, fitted_count) = (fitted_right + accuracy(&alone, &of_cluster), fitted_count + 1.0);
         (held_right, held_count) = (held_right + accuracy(&new, &of_cluster), held_count + 1.0);
     }
@@ -107,10 +107,10 @@ fn predicting_the_fitted_instances_gives_their_clusters() {
 }
 
 #[test]
-fn predicting_tells_what_each_view_contributes() {
+fn predict_writes_the_contribution_of_each_view() {
     let folder = Folder::small();
     folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
-    // Fitted instances get what the fit has told of them.
+    // Fitted instances get their labels of the fit.
     folder.good("predict out --view b=b.csv --view a=a.tsv --contributions again.tsv -o labels.tsv");
     let sorted = |name: &str| {
         let mut lines: Vec<String> = folder.text(name).lines().map(String::from).collect();
@@ -123,13 +123,13 @@ fn predicting_tells_what_each_view_contributes() {
     assert!(one.starts_with("id\tcluster\trival\ta\tb\n"), "{one}");
     assert!(one.lines().skip(1).all(|line| line.ends_with("\t\t1.0000")), "{one}");
     let message = folder.bad(2, "predict out --view b=b.csv --contributions b.csv");
-    assert!(message.contains("this file is read"), "{message}");
+    assert!(message.contains("this is an input file"), "{message}");
     let message = folder.bad(2, "predict out --view b=b.csv --contributions x.tsv -o x.tsv");
     assert!(message.contains("the same file"), "{message}");
 }
 
 #[test]
-fn new_instances_need_not_be_seen_twice() {
+fn new_instances_may_be_in_one_view_only() {
     let folder = Folder::small();
     folder.good("fit --view a=a.tsv --view b=b.csv -k 2 -o out");
     folder.file("new.csv", "name,p,q\nn1,9.8,0.2\nn2,0.3,4.9\n");
@@ -173,7 +173,7 @@ fn results_can_be_used_from_another_folder_and_changed_files_are_noticed() {
 }
 
 #[test]
-fn evaluation_joins_by_id_and_says_what_has_no_class() {
+fn evaluation_joins_by_id_and_reports_instances_without_a_class() {
     let folder = Folder::new();
     folder.file("labels.tsv", "id\tcluster\tconfidence\na\t0\t1\nb\t0\t1\nc\t1\t1\nd\t1\t0.5\n");
     folder.file("truth.csv", "name,kind\nd,cat\na,dog\nc,cat\nb,dog\n");

@@ -1,4 +1,4 @@
-//! The line of progress, on a terminal of a given width.
+//! The progress line on a terminal of a given width.
 #![cfg(unix)]
 
 use std::fs::File;
@@ -31,11 +31,11 @@ impl Terminal {
         Self { program, shown: pair.master.into() }
     }
 
-    /// The lines that are drawn until one of them has all of these words, or the program ends.
+    /// The lines drawn until one contains all of these words or the program ends.
     fn lines_until(mut self, words: &[&str]) -> Vec<String> {
         let (mut text, mut some) = (String::new(), [0; 4096]);
         let found = |lines: &[String]| lines.iter().any(|line| words.iter().all(|word| line.contains(word)));
-        // The terminal is gone with the program, which is an error.
+        // When the program ends, reading from the terminal fails.
         while let Ok(count @ 1..) = self.shown.read(&mut some) {
             text.push_str(&String::from_utf8_lossy(&some[..count]));
             if !words.is_empty() && found(&lines(&text)) {
@@ -48,7 +48,7 @@ impl Terminal {
     }
 }
 
-/// What stood in the line at one time or another, without what moves the cursor.
+/// The successive contents of the line, without cursor movements.
 fn lines(text: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut characters = text.chars();
@@ -64,14 +64,14 @@ fn lines(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Digit, and a fit of two of its views that does not end soon, by that name.
+/// A long fit of two views of Digit, one of them with this name.
 fn endless(folder: &Folder, name: &str) -> String {
     std::fs::copy(folder.path("zer.tsv"), folder.path("other.tsv")).unwrap();
     format!("fit --view {name}=fou.tsv --view other.tsv -k 10 --tol 0 --max-iter 100000 --scale unit -o out")
 }
 
 #[test]
-fn the_line_tells_the_stage_the_share_done_and_the_time_left_in_eighty_columns() {
+fn the_line_has_the_stage_the_share_done_and_the_time_left_in_eighty_columns() {
     let folder = Folder::digit();
     let fit = endless(&folder, "fou");
     let lines = Terminal::run(&folder, 80, &fit).lines_until(&[" %, ", " left  iteration ", "J = "]);
@@ -82,7 +82,7 @@ fn the_line_tells_the_stage_the_share_done_and_the_time_left_in_eighty_columns()
 }
 
 #[test]
-fn the_line_is_cut_where_a_narrow_terminal_ends() {
+fn the_line_is_truncated_on_a_narrow_terminal() {
     let folder = Folder::digit();
     let fit = endless(&folder, &"x".repeat(200)) + " --runs 1000";
     for columns in [60, 30] {
@@ -94,13 +94,13 @@ fn the_line_is_cut_where_a_narrow_terminal_ends() {
 }
 
 #[test]
-fn neighbours_are_looked_for_with_a_share_and_nothing_is_left_of_the_line() {
+fn the_neighbour_search_shows_its_share_and_the_line_is_removed() {
     let folder = Folder::digit();
     let fit = "fit --view fou.tsv --view zer.tsv -k 10 --max-iter 5 --no-assess -o out";
     let lines = Terminal::run(&folder, 80, fit).lines_until(&[]);
     assert!(lines.iter().all(|line| !line.starts_with("00:") || line.chars().count() <= 80), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("neighbours in view")), "{lines:#?}");
-    // What is told after it stands in a line of its own.
+    // Later messages have lines of their own.
     assert!(lines.iter().any(|line| line.starts_with("neighbourhoods: ")), "{lines:#?}");
     assert!(lines.last().unwrap().ends_with("writing the results and the report"), "{lines:#?}");
 }

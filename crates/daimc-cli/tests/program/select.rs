@@ -1,17 +1,17 @@
-//! How many clusters, junk views and the selection of features, through the program.
+//! `select`, noise views and the selection of features.
 
 use std::fmt::Write;
 
 use crate::common::Folder;
 
-/// Two views of 90 instances in three groups; b.tsv lacks every fifth. noise.tsv shows all and says nothing.
+/// Two views of 90 instances in three groups; b.tsv lacks every fifth. noise.tsv is complete and uninformative.
 fn data() -> Folder {
     let folder = Folder::new();
     let mut texts = [String::from("id"), String::from("id"), String::from("id")];
     for (text, features) in texts.iter_mut().zip([6, 4, 8]) {
         (0..features).for_each(|f| write!(text, "\tf{f}").unwrap());
     }
-    // A plain congruential generator: noise that is the same everywhere.
+    // A linear congruential generator: the same noise on all platforms.
     let mut state = 1_u64;
     let mut noise = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -75,13 +75,14 @@ fn select_prints_json_and_works_with_one_view() {
 }
 
 #[test]
-fn select_refuses_what_makes_no_sense() {
+fn select_rejects_invalid_options() {
     let folder = data();
-    for (k, told) in [("5", "2..12"), ("1..4", "at least 2"), ("4..3", "larger"), ("2..x", "not a number")] {
+    for (k, message) in [("5", "2..12"), ("1..4", "at least 2"), ("4..3", "larger"), ("2..x", "not a number")]
+    {
         let output = folder.run(&format!("select {VIEWS} -k {k}"));
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{errors}");
-        assert!(errors.contains(told), "{k}: {errors}");
+        assert!(errors.contains(message), "{k}: {errors}");
     }
     assert!(folder.bad(3, &format!("select {VIEWS} -k 2..200")).contains("90"));
     assert!(folder.bad(2, &format!("select {VIEWS} -k 2..4 --resamples 1")).contains("resamples"));
@@ -89,12 +90,12 @@ fn select_refuses_what_makes_no_sense() {
 }
 
 #[test]
-fn a_view_of_noise_is_told_and_hardly_counts() {
+fn a_view_of_noise_is_reported_and_has_little_weight() {
     let folder = data();
     let fit = format!("fit {VIEWS} --view noise.tsv -k 3 -o out --view-weights learned");
     let output = folder.run(&fit);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && told.contains("noise: counts 1.0e-6"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && message.contains("noise: weight 1.0e-6"), "{message}");
     assert_eq!(folder.json("out/summary.json")["resolved"]["view_weights"], "learned");
 }
 
@@ -103,8 +104,8 @@ fn a_relative_penalty_leaves_features_out_and_auto_takes_no_weights() {
     let folder = data();
     let fit = format!("fit {VIEWS} -k 3 -o out --penalty");
     let output = folder.run(&format!("{fit} relative --beta 1"));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && told.contains("a: 0 of 6"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && message.contains("a: 0 of 6"), "{message}");
     assert!(folder.bad(2, &format!("{fit} auto --alpha 1 --force")).contains("--alpha"));
     folder.good(&format!("{fit} auto --force"));
     let resolved = &folder.json("out/summary.json")["resolved"];

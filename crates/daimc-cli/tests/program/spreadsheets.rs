@@ -1,16 +1,16 @@
-//! Tables as spreadsheets and other programs leave them.
+//! Tables exported from spreadsheets and other programs.
 
 use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::common::{Folder, python};
 
-/// What was printed on standard error by a command that must do what it was asked.
-fn told(folder: &Folder, arguments: &str) -> String {
+/// The standard error of a command that must succeed.
+fn message(folder: &Folder, arguments: &str) -> String {
     let output = folder.run(arguments);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "daimc {arguments}\n{told}");
-    told
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "daimc {arguments}\n{message}");
+    message
 }
 
 /// Twelve instances in two groups, with a separator, a decimal sign, and a column of words.
@@ -24,7 +24,7 @@ fn exported(separator: char, decimal: char) -> String {
 }
 
 #[test]
-fn words_and_decimal_commas_are_told_with_the_option_that_reads_them() {
+fn errors_about_words_and_decimal_commas_name_the_option_that_reads_them() {
     let folder = Folder::new();
     folder.file("a.csv", exported(';', ','));
     let fit = "fit --view a=a.csv -k 2 -o out --no-assess";
@@ -34,7 +34,7 @@ fn words_and_decimal_commas_are_told_with_the_option_that_reads_them() {
     assert!(commas.contains("--decimal ,"), "{commas}");
     folder.good(&format!("{fit} --drop name --decimal ,"));
     assert_eq!(folder.json("out/summary.json")["inputs"][0]["shape"], serde_json::json!([12, 2]));
-    // What was left out is part of the fit.
+    // The dropped columns are recorded.
     folder.good("fit --config out/summary.json -o again");
     assert_eq!(folder.labels("out/labels.tsv"), folder.labels("again/labels.tsv"));
     let unknown = folder.bad(2, "fit --view a=a.csv -k 2 -o third --drop name,nme --decimal ,");
@@ -47,7 +47,7 @@ fn trailing_separators_and_repeated_titles_are_taken_as_they_are_meant() {
     let mut text = String::from("id;x;x;;\n");
     (0..12).for_each(|i| writeln!(text, "s{i};{};{};;", i % 2, (i + 1) % 2).unwrap());
     folder.file("a.csv", text + ";;;;\n;;;;\n");
-    let warned = told(&folder, "fit --view a=a.csv -k 2 -o out --no-assess");
+    let warned = message(&folder, "fit --view a=a.csv -k 2 -o out --no-assess");
     assert!(warned.contains("warning: view a") && warned.contains("'x'"), "{warned}");
     assert!(folder.text("out/features.tsv").contains("a\tx.1\t"));
 }
@@ -66,7 +66,7 @@ fn counts_of_genes_are_read_with_their_genes_in_rows() {
         writeln!(text, "g{gene}\tchr1\t1\t9\t+\t9\t{}", counts.join("\t")).unwrap();
     }
     folder.file("counts.txt", text);
-    let warned = told(&folder, "fit --view counts.txt -k 2 -o out --no-assess");
+    let warned = message(&folder, "fit --view counts.txt -k 2 -o out --no-assess");
     assert!(warned.contains("featureCounts"), "{warned}");
     assert_eq!(folder.json("out/summary.json")["inputs"][0]["shape"], serde_json::json!([12, 6]));
     assert!(folder.labels("out/labels.tsv").contains_key("s0.bam"));

@@ -6,7 +6,7 @@ use crate::common::{Folder, python};
 
 const FIT: &str = "fit --view a=a.tsv --view b=b.csv -k 2 --runs 3 -o";
 
-/// Runs a script that fails unless the Parquet files hold what the text does.
+/// Runs a script that fails unless the Parquet files equal the text files.
 fn check(folder: &Folder, script: &str) {
     let Some(python) = python() else { return };
     let common = r#"
@@ -57,13 +57,13 @@ assert table["b"].null_count == 2, table["b"]
 same("text/features.tsv", "out/features.parquet", ["view", "feature"])
 "#,
     );
-    // Commands that read clusters take them, by the folder, by the file, and as truth.
-    let told = folder.good("evaluate out --truth truth.csv");
-    assert_eq!(told, folder.good("evaluate text --truth truth.csv"));
-    assert_eq!(told, folder.good("evaluate out/labels.parquet --truth truth.csv"));
+    // Commands that read clusters accept the folder, the file, and the file as truth.
+    let message = folder.good("evaluate out --truth truth.csv");
+    assert_eq!(message, folder.good("evaluate text --truth truth.csv"));
+    assert_eq!(message, folder.good("evaluate out/labels.parquet --truth truth.csv"));
     folder.good("evaluate truth.csv --truth out/labels.parquet::cluster");
     folder.good("report out");
-    // The options are written down, so that the fit is repeated as it was.
+    // The options are recorded, so that the fit can be repeated.
     folder.good("fit --config out/summary.json -o again");
     assert_eq!(folder.list("again"), all);
 }
@@ -105,7 +105,7 @@ same("why.tsv", "why.parquet", ["id"])
 }
 
 #[test]
-fn what_is_filled_in_is_written_as_parquet_in_the_precision_of_the_view() {
+fn imputed_parquet_has_the_precision_of_the_view() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} out"));
     let impute = "impute out --view a=a.tsv --view b=b.csv --precision f32";
@@ -130,7 +130,7 @@ assert pq.read_table("gaps_parquet/a.parquet").num_rows == 0
 fn a_result_that_is_read_is_not_taken_away() {
     let folder = Folder::small();
     folder.good(&format!("{FIT} out --format parquet"));
-    let told = folder.bad(2, "fit --view out/embedding.parquet -k 2 -o out --force");
-    assert!(told.contains("this file is read"), "{told}");
+    let message = folder.bad(2, "fit --view out/embedding.parquet -k 2 -o out --force");
+    assert!(message.contains("this is an input file"), "{message}");
     assert!(folder.path("out/embedding.parquet").exists());
 }

@@ -1,4 +1,4 @@
-//! What is told never ends the work, and nothing from a file is obeyed by a terminal.
+//! Messages never end a command, and control characters from files are escaped.
 #![cfg(unix)]
 
 use std::ffi::OsStr;
@@ -44,7 +44,7 @@ fn a_standard_error_that_is_closed_or_full_does_not_end_a_fit() {
 }
 
 #[test]
-fn errors_keep_their_exit_code_where_nobody_hears_them() {
+fn errors_keep_their_exit_code_when_standard_error_is_closed() {
     let folder = Folder::small();
     for (code, arguments) in [
         (3, "fit --view a=nowhere.tsv -k 2 -o out"),
@@ -69,8 +69,8 @@ fn a_closed_standard_output_costs_no_result() {
     }
 }
 
-/// Two views of which one has this ID, this feature or this cell, and whatever the program says about it, by any command.
-fn told(id: &str, feature: &str, cell: &str, view: &str) -> Vec<(String, Output)> {
+/// Two views of which one has this ID, this feature or this cell, and the messages of every command about it.
+fn message(id: &str, feature: &str, cell: &str, view: &str) -> Vec<(String, Output)> {
     let folder = Folder::small();
     let field = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let (id, feature) = (field(id), field(feature));
@@ -122,9 +122,9 @@ fn told(id: &str, feature: &str, cell: &str, view: &str) -> Vec<(String, Output)
 }
 
 #[test]
-fn what_files_say_is_escaped_on_its_way_to_a_terminal() {
+fn control_characters_from_files_are_escaped() {
     let evil = "x\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\ry\u{202e}";
-    for (command, output) in told(evil, evil, evil, evil) {
+    for (command, output) in message(evil, evil, evil, evil) {
         for text in [output.stdout, output.stderr] {
             let text = String::from_utf8(text).unwrap();
             let raw = text.chars().find(|c| (c.is_control() && !"\n\t".contains(*c)) || *c == '\u{202e}');
@@ -136,18 +136,18 @@ fn what_files_say_is_escaped_on_its_way_to_a_terminal() {
 #[test]
 fn a_name_of_three_megabytes_makes_no_message_of_three_megabytes() {
     let long = "x".repeat(900_000);
-    for (command, output) in told(&long, &long, &long, "v") {
+    for (command, output) in message(&long, &long, &long, "v") {
         let length = output.stdout.len() + output.stderr.len();
         assert!(length < 4000, "{command}: {length}");
     }
 }
 
 #[test]
-fn a_name_of_several_lines_is_told_on_one() {
+fn a_name_of_several_lines_is_printed_on_one() {
     let folder = Folder::small();
     folder.file("a.csv", "id,x\n\"s0\ndaimc: all is well\",high\n");
-    let told = folder.bad(3, "inspect --view a=a.csv");
-    assert!(told.contains(r"s0\ndaimc: all is well"), "{told}");
+    let message = folder.bad(3, "inspect --view a=a.csv");
+    assert!(message.contains(r"s0\ndaimc: all is well"), "{message}");
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn files_whose_names_are_not_utf_8_are_refused_before_the_work() {
         let mut fit = program();
         fit.current_dir(folder.path("")).args(FIT.split(' ')).arg(option).arg(odd);
         let output = fit.output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("UTF-8") && told.contains(option), "{told}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("UTF-8") && message.contains(option), "{message}");
         assert!(!folder.path("out").exists());
     }
     let mut view = std::ffi::OsString::from("a=");
@@ -219,8 +219,8 @@ fn files_whose_names_are_not_utf_8_are_refused_before_the_work() {
 #[test]
 fn more_threads_than_make_sense_are_refused() {
     let folder = Folder::small();
-    let told = folder.bad(2, &format!("{FIT} --threads 5000"));
-    assert!(told.starts_with("--threads 5000: at most "), "{told}");
+    let message = folder.bad(2, &format!("{FIT} --threads 5000"));
+    assert!(message.starts_with("--threads 5000: at most "), "{message}");
     assert!(!folder.path("out").exists());
 }
 
@@ -233,10 +233,13 @@ fn threads_that_cannot_be_started_are_a_sentence() {
         ("export RAYON_NUM_THREADS=250;", "fit --view a=a.tsv -k 2 -o out"),
         ("export RAYON_NUM_THREADS=250;", "simulate --view a=a.tsv --missing 0 -o out"),
     ] {
-        // There is no room for so many stacks.
+        // Not enough memory for the stacks.
         let output = shell(&folder, &format!("ulimit -v 400000; {way} $DAIMC {arguments}"));
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.starts_with("daimc: threads cannot be started") && told.lines().count() == 1, "{told}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(
+            message.starts_with("daimc: threads cannot be started") && message.lines().count() == 1,
+            "{message}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Classes come from the column that is named, and from none that is guessed.
+//! Classes come from the named column; no column is guessed.
 
 use std::fmt::Write as _;
 
@@ -25,15 +25,15 @@ fn a_table_of_several_columns_is_refused_until_one_is_named() {
         "compare --view a=a.tsv --truth clinical.csv --methods daimc --seeds 1 -o compared",
         "report out --truth clinical.csv",
     ] {
-        let told = folder.bad(3, arguments);
+        let message = folder.bad(3, arguments);
         assert!(
-            told.starts_with("clinical.csv: has 3 columns in addition to the IDs: 'age', 'stage', 'note'"),
-            "{told}"
+            message.starts_with("clinical.csv: has 3 columns in addition to the IDs: 'age', 'stage', 'note'"),
+            "{message}"
         );
-        assert!(told.contains("::COLUMN"), "{told}");
+        assert!(message.contains("::COLUMN"), "{message}");
     }
-    let told = folder.bad(3, "evaluate out/labels.tsv --truth clinical.csv::grade");
-    assert_eq!(told, "clinical.csv: has no column 'grade'; it has 'age', 'stage', 'note'");
+    let message = folder.bad(3, "evaluate out/labels.tsv --truth clinical.csv::grade");
+    assert_eq!(message, "clinical.csv: has no column 'grade'; it has 'age', 'stage', 'note'");
     assert!(folder.bad(2, "evaluate out/labels.tsv --truth clinical.csv::").contains("::COLUMN"));
 }
 
@@ -41,8 +41,8 @@ fn a_table_of_several_columns_is_refused_until_one_is_named() {
 fn the_named_column_is_compared_with() {
     let folder = clinical();
     let scores = |truth: &str| -> serde_json::Value {
-        let told = folder.good(&format!("evaluate out/labels.tsv --truth {truth} --json"));
-        serde_json::from_str(&told).unwrap()
+        let message = folder.good(&format!("evaluate out/labels.tsv --truth {truth} --json"));
+        serde_json::from_str(&message).unwrap()
     };
     assert_eq!(scores("clinical.csv::stage")["ari"], 1.0);
     assert!(scores("clinical.csv::age")["ari"].as_f64().unwrap() < 0.5);
@@ -52,7 +52,7 @@ fn the_named_column_is_compared_with() {
     folder.good("fit --view a=a.tsv -k 2 -o again --truth clinical.csv::stage");
     assert_eq!(folder.json("again/summary.json")["metrics"]["ac"], 1.0);
     assert_eq!(folder.json("again/summary.json")["options"]["truth"], "clinical.csv::stage");
-    // It is found again from elsewhere, and by a fit that is repeated.
+    // It is found from another folder, and when the fit is repeated.
     folder.good("fit --config again/summary.json -o third");
     assert_eq!(folder.json("third/summary.json")["metrics"]["ac"], 1.0);
     std::fs::create_dir(folder.path("elsewhere")).unwrap();
@@ -79,6 +79,6 @@ fn long_lists_of_columns_are_cut() {
     let folder = clinical();
     let wide = (0..5000).map(|i| format!(",gene{i}")).collect::<Vec<_>>().concat();
     folder.file("wide.csv", format!("id{wide}\ns0{wide}\n"));
-    let told = folder.bad(3, "evaluate out/labels.tsv --truth wide.csv");
-    assert!(told.contains("'gene9', and 4990 more") && told.len() < 500, "{told}");
+    let message = folder.bad(3, "evaluate out/labels.tsv --truth wide.csv");
+    assert!(message.contains("'gene9', and 4990 more") && message.len() < 500, "{message}");
 }

@@ -1,4 +1,4 @@
-//! The tutorial does what it says.
+//! The commands and outputs of the tutorial.
 #![cfg(unix)]
 
 use std::process::Command;
@@ -23,12 +23,12 @@ fn every_command_of_the_tutorial_works() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
 
-    // What it shows of `inspect` is what `inspect` shows.
+    // The shown output of `inspect` is the real one.
     for line in text.lines().filter(|line| line.starts_with("    blood ") || line.starts_with("    vitals "))
     {
         assert!(out.contains(line.trim()), "{line}\n{out}");
     }
-    // Patients who are alike are together, and the new one is with the feverish.
+    // Similar patients share a cluster, and the new one is in that with fever.
     let labels = folder.labels("patients/labels.tsv");
     let groups = [["p01", "p02", "p07", "p10"], ["p03", "p04", "p08", "p11"], ["p05", "p06", "p09", "p12"]];
     for group in groups {
@@ -38,7 +38,7 @@ fn every_command_of_the_tutorial_works() {
     assert_eq!(new.split('\t').nth(1).unwrap(), labels["p05"].to_string());
 }
 
-/// The tutorial with real tables, where these are at hand.
+/// The tutorial with real tables, if available.
 #[test]
 fn every_command_of_the_tutorial_of_omics_works() {
     let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/omics/acc");
@@ -49,17 +49,17 @@ fn every_command_of_the_tutorial_of_omics_works() {
     let text = include_str!("../../../../docs/omics.md");
     let folder = Folder::new();
     std::os::unix::fs::symlink(data, folder.path("acc")).unwrap();
-    // The first try fails with the words that are shown.
+    // The first attempt fails with the shown message.
     let first = text.split("$ daimc ").nth(1).unwrap();
-    let (command, told) = first.split_once("\ndaimc: ").unwrap();
+    let (command, message) = first.split_once("\ndaimc: ").unwrap();
     let found = folder.bad(3, &command.replace('\\', ""));
-    for part in told.split("```").next().unwrap().split("[…]") {
+    for part in message.split("```").next().unwrap().split("[…]") {
         let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(found.contains(&part), "{part}\n{found}");
     }
     for block in text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
-        let told = folder.good(block.trim().strip_prefix("daimc ").unwrap().replace('\\', "").as_str());
-        assert!(!block.contains("--survival") || told.contains("Survival: log-rank"), "{told}");
+        let message = folder.good(block.trim().strip_prefix("daimc ").unwrap().replace('\\', "").as_str());
+        assert!(!block.contains("--survival") || message.contains("Survival: log-rank"), "{message}");
     }
     assert!(folder.text("tumours/report.html").contains("Kaplan–Meier"));
 }

@@ -1,4 +1,4 @@
-//! Models that take in new instances, and one pass over data.
+//! Updates of models, and fits in one pass.
 
 use std::fmt::Write;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::Folder;
 
-/// So many instances of two obvious groups, from a number on, as views a.tsv and b.tsv with a prefix.
+/// `count` instances of two obvious groups as views a.tsv and b.tsv, with a prefix and a first index.
 fn more(folder: &Folder, prefix: &str, from: usize, count: usize) {
     let (mut a, mut b) = (String::from("id\tx\ty\tz\n"), String::from("name\tp\tq\n"));
     for i in from..from + count {
@@ -30,7 +30,7 @@ fn fitted() -> Folder {
 }
 
 #[test]
-fn an_update_places_the_new_and_writes_a_model_that_goes_on() {
+fn an_update_assigns_the_new_instances_and_writes_a_model_that_can_be_updated() {
     let folder = fitted();
     let text = folder.good("update out --view a=new-a.tsv --view b=new-b.tsv -o next");
     assert!(text.contains("View 'a' moved by") && text.contains("Results are in next"), "{text}");
@@ -47,7 +47,7 @@ fn an_update_places_the_new_and_writes_a_model_that_goes_on() {
     assert_eq!(summary["inputs"][0]["sha256"].as_str().unwrap().len(), 64, "{summary}");
     let message = folder.bad(3, "report next");
     assert!(message.contains("has learnt batch by batch"), "{message}");
-    // Other commands take it, and so does the next update.
+    // Other commands and the next update accept the model.
     folder.good("predict next --view a=a.tsv -q -o again.tsv");
     assert_eq!(folder.labels("again.tsv").len(), 40);
     more(&folder, "third-", 60, 20);
@@ -71,7 +71,7 @@ fn an_update_in_place_leaves_no_file_of_other_instances() {
 }
 
 #[test]
-fn what_cannot_be_learnt_from_is_told_in_a_sentence() {
+fn invalid_updates_are_errors() {
     let folder = fitted();
     let bad = |code: i32, arguments: &str| folder.bad(code, &format!("update {arguments}"));
     let message = bad(2, "out --view a=new-a.tsv -o next --memory-factor 0");
@@ -84,7 +84,7 @@ fn what_cannot_be_learnt_from_is_told_in_a_sentence() {
     folder.file("narrow.tsv", "id\tx\ty\nn1\t1\t2\n");
     let message = bad(3, "out --view a=narrow.tsv -o next");
     assert!(message.contains("feature 'z' is missing"), "{message}");
-    // A feature more is passed over, as `predict` does.
+    // An additional feature is ignored, as in `predict`.
     folder.good("update out --view a=wide.tsv -o wide -q");
     folder.file("nobody.tsv", "id\tx\ty\tz\nn1\t\t\t\n");
     let message = bad(3, "out --view a=nobody.tsv -o next");
@@ -95,7 +95,7 @@ fn what_cannot_be_learnt_from_is_told_in_a_sentence() {
     folder.file("any.tsv", "id\tx\nn1\t1\n");
     let message = bad(3, &format!("{old} --view any=any.tsv --add-view any -o next"));
     assert!(message.contains("written by an earlier version"), "{message}");
-    // A fit whose instances are damaged is not taken for a model without any: their IDs could come again.
+    // A fit with damaged instances is not treated as a model without instances: their IDs could be repeated.
     let damaged = std::fs::read(folder.path("out/model.safetensors")).unwrap();
     let at = damaged.windows(8).position(|some| some == b"\"latent\"").unwrap();
     let damaged = [&damaged[..at], &b"\"latend\""[..], &damaged[at + 8..]].concat();
@@ -119,7 +119,7 @@ fn a_new_view_is_added_with_leave_and_a_missing_instance_is_a_row_without_values
     let text = folder.good("update out --view a=new-a.tsv --view c=new-c.tsv --add-view c -o next -q");
     assert!(text.contains("View 'c' was added"), "{text}");
     assert_eq!(folder.labels("next/labels.tsv").len(), 20);
-    // Now the view alone is enough.
+    // Now this view is sufficient.
     folder.good("predict next --view c=new-c.tsv -o c.tsv -q");
     let (c, known) = (folder.labels("c.tsv"), folder.labels("out/labels.tsv"));
     assert!(c.iter().all(|(id, own)| *own == known[&format!("s{}", id[1..].parse::<usize>().unwrap() % 2)]));
@@ -169,24 +169,24 @@ fn one_pass_in_batches_places_all_instances() {
     folder.file("truth.tsv", truth);
     let fit = "fit --view a=a.tsv --view b=b.tsv -k 2";
     let text = folder.good(&format!("{fit} --online --batch 100 --truth truth.tsv -o out"));
-    assert!(text.contains("Learnt from 400 instances in 4 batches, and placed all"), "{text}");
+    assert!(text.contains("Learnt from 400 instances in 4 batches, and assigned all"), "{text}");
     assert!(text.contains("AC"), "{text}");
     assert_eq!(folder.list("out"), ["features.tsv", "labels.tsv", "model.safetensors", "summary.json"]);
     assert_eq!(folder.labels("out/labels.tsv").len(), 400);
     let summary = folder.json("out/summary.json");
     assert_eq!((&summary["batches"], &summary["metrics"]["ac"]), (&4.into(), &1.0.into()), "{summary}");
-    // Rows that stay on disk are read batch by batch, and give the same.
+    // Rows on disk are read batch by batch, with the same result.
     folder.good(&format!("{fit} --online --batch 100 --memory 40KB -o disk -q"));
     assert_eq!(folder.text("disk/labels.tsv"), folder.text("out/labels.tsv"));
     let message = folder.bad(3, "report out");
     assert!(message.contains("has learnt batch by batch"), "{message}");
-    // The model goes on.
+    // The model can be updated again.
     more(&folder, "new-", 400, 20);
     folder.good("update out --view a=new-a.tsv -o next -q");
     let message = folder.bad(2, &format!("{fit} --batch 100 -o x"));
     assert!(message.contains("--batch belongs to --online"), "{message}");
     let message = folder.bad(2, &format!("{fit} --online --embedding npy -o x"));
-    assert!(message.contains("--online writes labels.tsv"), "{message}");
+    assert!(message.contains("--online writes only labels.tsv"), "{message}");
     let message = folder.bad(2, &format!("{fit} --online --batch 1 -o x"));
     assert!(message.contains("--batch 1: must be at least the number of clusters, 2"), "{message}");
 }

@@ -1,5 +1,0 @@
-//! The compared methods from outside.
-
-mod nmf;
-mod online;
-mod pairs;
