@@ -27,7 +27,7 @@ fn a_fit_warns_in_the_terminal_the_summary_and_the_report() {
     let fit = "fit --view a=a.tsv --view b=b.tsv -k 2 -o out";
     let (by_group, at_random) = (groups(true), groups(false));
     let told = String::from_utf8(by_group.run(fit).stderr).unwrap();
-    assert!(told.contains("warning: clusters go together with which views instances have"), "{told}");
+    assert!(told.contains("warning: clusters are associated with missing views"), "{told}");
     assert!(told.contains("80 % of cluster") && told.contains("lack view 'b'"), "{told}");
     let summary = by_group.json("out/summary.json");
     assert!(summary["missingness"]["p_value"].as_f64().unwrap() < 0.01, "{summary}");
