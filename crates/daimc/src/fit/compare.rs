@@ -53,7 +53,7 @@ impl Daimc {
             let (own, other) = if changed { (other, score) } else { (score, other) };
             let close = if other > own { ", too small a difference" } else { "" };
             scaling.reason = format!(
-                "score {own:.2}, preferred to {rejected} ({other:.2}{close}); {}",
+                "score {own:.2}, preferred to {rejected} with {other:.2}{close}; {}",
                 scaling.reason
             );
         }

@@ -86,7 +86,7 @@ impl Daimc {
     /// instances. In both cases each partition [returns](crate::Partition::place) those of its own instances.
     ///
     /// # Errors
-    /// As [`Daimc::fit`], when this process lacks the memory for neighbourhoods or a map that were asked for, and when the executor
+    /// As [`Daimc::fit`], when this process lacks the memory for requested neighbourhoods or a requested map, and when the executor
     /// fails.
     pub fn fit_on(
         &self,

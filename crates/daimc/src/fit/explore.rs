@@ -195,7 +195,7 @@ pub(crate) fn clusters(
     if let [route] = &routes[..] {
         let Route { labels, confidence, .. } = route.clone();
         let found = Found { labels, confidence, directions, graph };
-        return Ok((Some(found), Decision { used: route.by, reason: "asked for".into(), recall }));
+        return Ok((Some(found), Decision { used: route.by, reason: "requested".into(), recall }));
     }
     let graphs: Vec<&Nearest> = nearest.iter().collect();
     let of = |route: &Route| score(&route.labels, options.clusters, &graphs);
