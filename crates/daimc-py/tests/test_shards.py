@@ -137,8 +137,8 @@ def test_without_the_memory_neighbourhoods_are_off_and_say_so(monkeypatch):
     monkeypatch.setattr(shards._daimc, "available_memory", lambda: 10_000_000)
     model = Shards(views, None, 2).fit(estimator(neighbours="auto", tol=0.1))
     used, reason = model.neighbours_
-    assert used == "off" and reason.startswith("they would take ") and reason.endswith("and there are 10 MB")
-    with pytest.raises(ValueError, match="neighbours = refine: it would take .* of memory in the process that drives"):
+    assert used == "off" and reason.startswith("neighbourhoods would take ") and reason.endswith("available 10 MB")
+    with pytest.raises(ValueError, match="neighbours = refine: it would take .* of memory in the driving process"):
         Shards(views, None, 2).fit(estimator(neighbours="refine"))
 
 

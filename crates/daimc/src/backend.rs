@@ -1,6 +1,14 @@
 //! Where the rows of a fit are: in this process, or in partitions that an executor reaches.
 //!
-//! The driver of a fit is written against [`Backend`] and does not know the difference.
+//! The driver of a fit is written against [`Backend`] and does not know the difference. Each stage that passes over all rows
+//! (features, lengths of rows, the start, sweeps, Lloyd's iterations, sums over clusters) is a
+//! [reduction](crate::partition::Reduction). It has a local half, computed on the rows of one partition, and a merge along the
+//! tree of the leaves. A distributed fit therefore has the same bits as a fit in one process.
+//!
+//! Only the neighbour search compares rows of different partitions. It runs in the driving process, on rows that
+//! [`Backend::gather`] fetches. Short rows are gathered unchanged, and the result is that of a fit in one process. Long rows are
+//! gathered as projections on the 128 leading directions, which descent would use anyway. The search itself does not depend on
+//! where its rows came from.
 
 mod distributed;
 mod gathered;
@@ -39,7 +47,7 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     /// When the state does not have the table yet.
     fn table(&self, table: TableId, stop: &Stop) -> Result<Self::Rows<'_>>;
 
-    /// Ends passes over the rows.
+    /// The switch that ends passes over the rows.
     fn stop(&self) -> &Stop;
 
     /// Takes logarithms and fills missing cells from now on.
@@ -78,7 +86,7 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     /// When the views are not scaled yet.
     fn fork(&self) -> Result<Self>;
 
-    /// Frees what a fork holds.
+    /// Frees the memory of a fork.
     ///
     /// # Errors
     /// When a partition fails.
@@ -108,7 +116,7 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     /// When a partition fails.
     fn into_place(self, memory: Option<u64>) -> Result<Option<Place>>;
 
-    /// How often all rows were read.
+    /// The number of times that all rows were read.
     fn passes(&self) -> usize;
 }
 
@@ -132,7 +140,7 @@ impl Gathered<'_> {
     }
 }
 
-/// A backend as a [`Shard`] of all instances.
+/// A backend as the [`Shard`] of all instances.
 pub(crate) struct AllRows<'b, B>(pub &'b B);
 
 impl<'a, B: Backend<'a>> Shard for AllRows<'_, B> {
@@ -159,10 +167,10 @@ impl<'a, B: Backend<'a>> Shard for AllRows<'_, B> {
     }
 }
 
-/// The clusters of some instances, which are in increasing order.
+/// The clusters of some instances, in increasing order.
 ///
 /// # Errors
-/// When a partition fails, and when not all of the instances are in one.
+/// When a partition fails, or when some of the instances are in no partition.
 pub(crate) fn labels_of<'a>(rows: &impl Backend<'a>, instances: &[u32]) -> Result<Vec<usize>> {
     let found = rows.run(crate::partition::clusters::LabelsOf(instances.to_vec()))?;
     let labels: Vec<usize> = rows::in_order(found).flatten().map(|label| label as usize).collect();

@@ -1,13 +1,13 @@
-//! Options that are one of several, each with a name.
+//! Options with a fixed set of named values.
 
-/// Gives the values of an option their names: `ALL`, `name`, and the way from a value to its name and back.
+/// Defines the names of the values of an option: `ALL`, `name`, and the conversions between a value and its name.
 macro_rules! choice {
     ($type:ident, $option:literal: $($value:ident = $name:literal),+) => {
         impl $type {
-            /// All of them.
+            /// All values.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
-            /// The name under which it is asked for.
+            /// The name of the value, as in files and on the command line.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -47,7 +47,7 @@ mod tests {
 
     use crate::{Error, Initialisation, Neighbours, Penalty, Preset, Scale, Solver, ViewWeights};
 
-    /// A value is written alike to people, to files and to the parser.
+    /// Display, serialisation and parsing use the same name.
     fn check<T>(all: impl IntoIterator<Item = T>)
     where
         T: Copy + Debug + PartialEq + Display + Serialize + FromStr<Err = Error>,

@@ -1,5 +1,5 @@
-//! Several runs from different starts, combined: their rows of V, each scaled to length 1, are stacked side by side and clustered
-//! together. What most runs agree on decides; the share of the runs that agree is the confidence.
+//! Combines several runs from different starts: their rows of V, each scaled to length 1, are concatenated and clustered
+//! together. The majority of the runs decides; the share of runs that agree is the confidence.
 
 use crate::backend::Backend;
 use crate::consolidate::restarted;
@@ -17,7 +17,7 @@ use crate::table::Table;
 use crate::views::index;
 use crate::{Result, Stop};
 
-/// Clusters the rows of V of all runs that were kept, and makes one iteration from the clusters.
+/// Clusters the rows of V of all kept runs, and makes one iteration from these clusters.
 pub(crate) fn combine<'a>(rows: &impl Backend<'a>, options: &Options, runs: usize) -> Result<Descent> {
     rows.run(Stack)?;
     let table = TableId::Runs(runs * options.latent);
@@ -31,11 +31,11 @@ pub(crate) fn combine<'a>(rows: &impl Backend<'a>, options: &Options, runs: usiz
     restarted(rows, options, found.sizes)
 }
 
-/// The pairs of a final cluster and one of a run that belong together.
+/// Matched pairs of a final cluster and a cluster of a run.
 pub(crate) type Matched = Vec<(usize, usize)>;
 
-/// Compares the final clusters with those of this many runs. The confidence of an instance is then the share of the runs that agree
-/// with its cluster. Returns the pairs of clusters, and the share of the instances on which each run agrees.
+/// Compares the final clusters with those of this many runs. The confidence of an instance becomes the share of the runs that
+/// agree with its cluster. Returns the matched clusters, and the share of the instances on which each run agrees.
 pub(crate) fn agreement<'a>(
     rows: &impl Backend<'a>,
     runs: usize,

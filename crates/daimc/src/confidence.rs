@@ -1,17 +1,18 @@
-//! How sure a cluster is: the share of fits to resampled data in which an instance stays with it, estimated.
+//! The confidence of a cluster assignment: an estimate of the share of fits to resampled data in which the instance keeps its
+//! cluster.
 //!
-//! A margin (how much nearer an instance is to its own cluster than to the next, or what share of the routes or runs agree) tells
-//! which instances are surer than others. It does not tell how sure they are: clusters of noise have margins too. What tells that
-//! is whether parts of the data lead to the same clusters. The logit of the share is about linear in the logits of both; the
-//! coefficients were fitted to resampled fits of real and simulated data, see `experiments/RESULTS.md`.
+//! A margin (how much nearer an instance is to its own cluster than to the next, or the share of routes or runs that agree) ranks
+//! the instances by certainty. It does not say how certain they are, because clusters of noise have margins too. The missing
+//! scale is the reproducibility of the clusters in parts of the data. The logit of the share is approximately linear in the
+//! logits of both. The coefficients were fitted to resampled fits of real and simulated data, see `experiments/RESULTS.md`.
 
-/// The intercept, and what the margin and the reproducibility count.
+/// The intercept, and the coefficients of the margin and of the reproducibility.
 const INTERCEPT: f64 = -0.21;
 const OF_MARGIN: f64 = 0.47;
 const OF_REPRODUCIBILITY: f64 = 0.84;
 
-/// The confidence of instances with these margins, from 0 to 1, among clusters that are so reproducible; the margins where that
-/// is not known.
+/// The confidence of instances with these margins, from 0 to 1, for clusters with this reproducibility. Returns the margins if
+/// the reproducibility is unknown.
 pub(crate) fn confidence(mut margins: Vec<f64>, reproducibility: Option<f64>) -> Vec<f64> {
     if let Some(reproducibility) = reproducibility {
         let constant = INTERCEPT + OF_REPRODUCIBILITY * logit(reproducibility);
@@ -22,7 +23,7 @@ pub(crate) fn confidence(mut margins: Vec<f64>, reproducibility: Option<f64>) ->
     margins
 }
 
-/// `ln(p / (1 − p))` of a share that stays away from 0 and 1.
+/// `ln(p / (1 − p))`, with p kept away from 0 and 1.
 fn logit(share: f64) -> f64 {
     let inner = 0.02 + 0.96 * share.clamp(0.0, 1.0);
     (inner / (1.0 - inner)).ln()
@@ -44,7 +45,7 @@ mod tests {
         }
         assert!(last[20] > 0.95);
         assert_eq!(confidence(margins.clone(), None), margins);
-        // Half is the same from both sides.
+        // One half is the midpoint.
         assert!(logit(0.5).abs() < 1e-12);
     }
 }

@@ -1,8 +1,11 @@
-//! After the iterations: the clusters that were found become the start of one more.
+//! Consolidation, after the iterations: one more iteration that starts from the clusters found so far.
 //!
-//! The iterations drift away from bases that are means of clusters towards bases that reconstruct better. Rows of V
-//! that are computed from means of clusters are easier to cluster, and of several clusterings of V the one
-//! that is clearest afterwards (highest mean confidence) is, by experience, the one closest to the truth.
+//! The iterations drift from bases that are means of clusters towards bases that reconstruct the data better. Rows of V computed
+//! from means of clusters are easier to cluster. Of several clusterings of V, the one with the highest mean confidence after that
+//! iteration is usually the closest to the truth.
+//!
+//! With more than 20 clusters ([`kmeans::FEW`]) the number of candidates falls in proportion, which keeps their cost linear in K.
+//! One candidate starts from the clusters that the columns of V stand for; it is better than ten random starts.
 
 use std::sync::Arc;
 
@@ -32,7 +35,7 @@ use crate::table::Table;
 use crate::watch::{Stage, Watch};
 use crate::{Error, Matrix, Result, Stop};
 
-/// Tries to replace V by a better one. If the work is interrupted, V is what it was before, and there is no result.
+/// Tries to replace V by a better one. If the work is interrupted, restores the previous V and returns `None`.
 ///
 /// # Errors
 /// Other errors of the work.
@@ -47,8 +50,8 @@ pub(crate) fn attempt<'a, T>(rows: &impl Backend<'a>, work: impl FnOnce() -> Res
     }
 }
 
-/// Clusters V, starts again from the clusters, and makes one iteration. Every start of k-means on V is a candidate; which
-/// is best is found out on the instances, or on a seeded sample of them.
+/// Clusters V, starts again from these clusters, and makes one iteration. Every start of k-means on V is a candidate; the best is
+/// chosen on all instances or on a seeded sample.
 ///
 /// # Errors
 /// [`Error::Interrupted`] when the fit is stopped.
@@ -63,8 +66,8 @@ pub(crate) fn consolidate<'a>(rows: &impl Backend<'a>, options: &Options, watch:
     restarted(rows, options, found.sizes)
 }
 
-/// One iteration from the present clusters, which have these sizes, and V made optimal for the bases that it gives: two passes over
-/// the data.
+/// One iteration from the present clusters, which have these sizes, after which V is optimal for the resulting bases: two passes
+/// over the data.
 pub(crate) fn restarted<'a>(
     rows: &impl Backend<'a>,
     options: &Options,
@@ -81,7 +84,7 @@ pub(crate) fn squares<'a>(rows: &impl Backend<'a>) -> Result<Vec<f64>> {
     Ok(rows.lenses()?.iter().map(|lens| lens.sum_squares).collect())
 }
 
-/// The clusters to start again from: how rows of V are seen, and the centres among them.
+/// The clusters to start again from: the scaling of the rows of V, and the centres.
 fn clusters(
     scan: &Scan<'_>,
     lenses: &[Lens],
@@ -97,7 +100,7 @@ fn clusters(
     Ok((lens, candidates.swap_remove(best)))
 }
 
-/// One iteration from a V that stands for clusters, as [`settled`], of a sample.
+/// One iteration on a sample, as in [`settled`].
 fn from_clusters(sweep: &Arc<Sweep<'_>>, options: &Options, v: Matrix) -> Result<Matrix> {
     let stop = sweep.scan.stop();
     let mut shard = Cpu::of(sweep.clone());
@@ -108,8 +111,8 @@ fn from_clusters(sweep: &Arc<Sweep<'_>>, options: &Options, v: Matrix) -> Result
     Ok(v)
 }
 
-/// One iteration from the statistics of a V that stands for clusters, and V made optimal for the bases that it gives. The scale is
-/// then still to be applied.
+/// One iteration from the statistics of a V that stands for clusters, after which V is optimal for the resulting bases. The
+/// caller has to apply the scale.
 fn settled(
     shard: &mut dyn Shard,
     options: &Options,
@@ -130,13 +133,14 @@ fn settled(
     Ok(descent)
 }
 
-/// Makes V optimal for the bases, from zero, as new instances will get it: where the optimum is not unique, the same one.
+/// Makes V optimal for the bases, starting from zero, as for new instances: where the optimum is not unique, both get the same
+/// one.
 pub(crate) fn settle(shard: &mut dyn Shard, descent: &mut Descent, stop: &Stop) -> Result<()> {
     let statistics = shard.sweep(descent.factors(), VStep::Settle { after: None }, stop)?;
     descent.finish(statistics).map(|_| ())
 }
 
-/// The candidate whose clusters are clearest after one iteration from them.
+/// The candidate with the clearest clusters after one iteration from it.
 fn clearest(
     scan: &Scan<'_>,
     lenses: &[Lens],
@@ -156,7 +160,7 @@ fn clearest(
     let lenses = lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
     let sweep = Arc::new(Sweep::new(some, lenses, options.latent));
     let rows = rows_of(latent, &chosen)?;
-    // Of many clusters a candidate's own are a good start, and others are dear.
+    // With many clusters, a candidate's own clusters are a good start, and further starts are expensive.
     let restarts = if options.clusters > kmeans::FEW { 1 } else { options.restarts };
     let own = Options { restarts, ..options.clone() };
     let clarity = |centres: &Matrix| -> Result<f64> {

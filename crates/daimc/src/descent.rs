@@ -13,8 +13,8 @@ use crate::steps::objective::{Objective, loss, misalignment, sparsity};
 use crate::steps::{alignment, basis, normalise};
 use crate::{Error, Matrix, Result, Stop};
 
-/// Where the limit of iterations is reached, the last of them in which instances should have come to rest (one in so many, and
-/// at least so many of them), and the share of instances that may still have moved (one in so many).
+/// At the iteration limit, labels are compared over the last fifth of the iterations, which must be at least ten. At most one
+/// instance in 200 may have changed.
 const LAST: usize = 5;
 const LEAST: usize = 10;
 const MOVED: usize = 200;
@@ -26,10 +26,10 @@ const MOVED: usize = 200;
 pub enum Outcome {
     /// J changed by less than the tolerance.
     Converged,
-    /// The iteration limit was reached while J still changed, but in the last fifth of the iterations at most one instance in two
-    /// hundred changed its largest column of V: the clusters no longer change.
+    /// The iteration limit was reached while J still changed, but in the last fifth of the iterations at most one instance in 200
+    /// changed its largest column of V: the clusters no longer change.
     Settled,
-    /// The iteration limit was reached while the clusters still changed, or after too few iterations to say whether they do.
+    /// The iteration limit was reached while the clusters still changed, or after too few iterations to judge.
     IterationLimit,
     /// The callback or [`Daimc::stop`](crate::Daimc::stop) ended the fit; the model is that of the last iteration.
     Cancelled,
@@ -43,14 +43,14 @@ impl Outcome {
     }
 }
 
-/// The block coordinate descent of DAIMC, apart from the V step, which is done where the rows are ([`Shard`](crate::Shard)):
+/// The block coordinate descent of DAIMC without the V step, which runs where the rows are ([`Shard`](crate::Shard)):
 ///
 /// ```text
 /// loop { statistics = shard.sweep(descent.solve()?)?;  objective = descent.absorb(statistics)?; }
 /// ```
 ///
-/// [`Descent::iterate`] is that loop, with its end. What it holds does not depend on the number
-/// of instances; the loop remembers four bytes of each.
+/// [`Descent::iterate`] is that loop with its stopping rule. The size of this type does not depend on the number of instances;
+/// the loop keeps four bytes per instance.
 #[derive(Clone, Debug)]
 pub struct Descent {
     options: Options,
@@ -62,7 +62,7 @@ pub struct Descent {
     /// `Σ_j w_j ‖x_j‖²` of each view.
     squares: Vec<f64>,
     totals: Totals,
-    /// What the bases were solved from, at their scale.
+    /// The statistics that the bases were solved from, at the scale of the bases.
     basis_totals: Totals,
 }
 
@@ -70,8 +70,8 @@ impl Descent {
     /// Starts from the statistics of the first V. `squares` is `Σ_j w_j ‖x_j‖²` of each view, scaled as the rows are.
     ///
     /// # Errors
-    /// When the share of some instances is missing in the statistics, when these, the squares or the bases are not of the
-    /// same views, and when a system of equations has no solution.
+    /// When the statistics do not cover all instances, when statistics, squares and bases are not of the same views, or when a
+    /// system of equations has no solution.
     pub fn new(options: &Options, squares: Vec<f64>, bases: Bases, statistics: Statistics) -> Result<Self> {
         options.check_alone()?;
         let mut totals = statistics.whole()?;
@@ -114,7 +114,7 @@ impl Descent {
         Ok(Self { options: options.clone(), factors, alignments, alphas, squares, totals, basis_totals })
     }
 
-    /// U (Eq. 14) and B (Eq. 26) of every view, for the V that was last swept.
+    /// U (Eq. 14) and B (Eq. 26) of every view, for the V of the last sweep.
     ///
     /// # Errors
     /// When a system of equations has no solution.
@@ -134,12 +134,11 @@ impl Descent {
         Ok(&self.factors)
     }
 
-    /// Takes the statistics of a sweep with the [`factors`](Self::factors), normalises (Eq. 20–21), and returns the
-    /// objective.
+    /// Takes the statistics of a sweep with the [`factors`](Self::factors), normalises (Eq. 20–21), and returns the objective.
     ///
     /// # Errors
-    /// When the share of some instances is missing, when the statistics are of other views, and when numbers have left the
-    /// range of floating point.
+    /// When the statistics do not cover all instances, when they are of other views, or when numbers leave the range of floating
+    /// point.
     pub fn absorb(&mut self, statistics: Statistics) -> Result<Objective> {
         self.totals = self.taken(statistics)?;
         self.factors.scale = normalise::normalise(&mut self.factors.bases, &mut self.totals);
@@ -147,7 +146,7 @@ impl Descent {
         self.checked()
     }
 
-    /// Takes the statistics of a V that is final: it is not normalised.
+    /// Takes the statistics of the final V, which is not normalised.
     ///
     /// # Errors
     /// As [`Descent::absorb`].
@@ -157,11 +156,11 @@ impl Descent {
         self.checked()
     }
 
-    /// Iterates with whoever holds the rows until J comes to rest, there were as many iterations as the options allow, or
-    /// somebody stops. `each` is told the number of an iteration, J after it, and the share by which it changed, if there was one
-    /// before. Returns J after each iteration, and why it ended.
+    /// Iterates until J converges, the iteration limit is reached, or the fit is stopped. `each` receives the number of an
+    /// iteration, J after it, and the relative change of J (`None` in the first). Returns J after each iteration, and why the
+    /// loop ended.
     ///
-    /// V of the shard is then still to be multiplied by the [scale](Factors::scale): see [`Descent::apply_scale`].
+    /// Afterwards V of the shard still has to be multiplied by the [scale](Factors::scale): see [`Descent::apply_scale`].
     ///
     /// # Errors
     /// When rows cannot be read or numbers leave the range of floating point; [`Error::Interrupted`] only if it was stopped
@@ -203,13 +202,13 @@ impl Descent {
         Ok((history, if settled { Outcome::Settled } else { Outcome::IterationLimit }))
     }
 
-    /// Applies the scale that the last iteration has left to V, which is then that of these bases.
+    /// Multiplies V by the scale of the last iteration, to match the bases.
     pub fn apply_scale(&mut self, v: &mut Matrix) {
         let scale = self.take_scale();
         v.each_row(|_, row| row.iter_mut().zip(&scale).for_each(|(value, factor)| *value *= factor));
     }
 
-    /// The scale that is still to be applied to V by whoever holds it.
+    /// The scale that the caller has to apply to V. It is 1 afterwards.
     pub(crate) fn take_scale(&mut self) -> Vec<f64> {
         let one = vec![1.0; self.factors.scale.len()];
         std::mem::replace(&mut self.factors.scale, one)
@@ -238,7 +237,7 @@ impl Descent {
         (self.factors.bases, self.alignments)
     }
 
-    /// The sums, if they are of the views that this descent began with.
+    /// The sums, after a check that they are of the views of this descent.
     fn taken(&self, statistics: Statistics) -> Result<Totals> {
         let totals = statistics.whole()?;
         totals.check(self.options.latent)?;
@@ -249,7 +248,7 @@ impl Descent {
         Ok(totals)
     }
 
-    /// The objective, unless numbers have left the range of floating point.
+    /// The objective, after a check that it is finite.
     fn checked(&self) -> Result<Objective> {
         let objective = self.objective();
         let finite = |matrix: &Matrix| matrix.values().iter().all(|value| value.is_finite());
@@ -258,14 +257,14 @@ impl Descent {
         if sound { Ok(objective) } else { Err(Error::OutOfRange) }
     }
 
-    /// The objective of the last statistics that were taken.
+    /// The objective of the last statistics.
     #[must_use]
     pub fn objective(&self) -> Objective {
         let Totals { gram, cross, holes, .. } = &self.totals;
         let mut parts = [0.0; 3];
         let mut weighted = 0.0;
         for (view, (basis, alignment)) in self.factors.bases.iter().zip(&self.alignments).enumerate() {
-            // Missing cells, filled with what the model makes of them, add nothing to the loss.
+            // Missing cells, filled with their reconstruction, add nothing to the loss.
             parts[0] += loss(self.squares[view] + holes[view], &gram[view], &cross[view], basis);
             let misaligned = misalignment(basis, alignment);
             parts[1] += misaligned;

@@ -1,8 +1,8 @@
-//! What a fit will take, told before it is made: memory and time, from the shape of the data alone.
+//! Estimates of the memory and time of a fit before it starts, from the shape of the data alone.
 //!
-//! Time is counted in floating-point operations of each stage, by kind, and turned into seconds by what this machine
-//! does of the first kind in a few milliseconds. How many iterations there are is known by experience only, so that
-//! the time is right within a factor of two or so. Memory is the largest that any stage holds at once.
+//! Each stage has a count of floating-point operations by kind. A benchmark of a few milliseconds converts them into seconds. The
+//! number of iterations is an empirical average, so that the time is right within a factor of about two. Memory is the maximum
+//! over all stages.
 
 mod distributed;
 
@@ -19,75 +19,75 @@ pub use distributed::{BANDWIDTH, Distributed, IterationTime, LATENCY, SweepCost,
 /// The shape of a view.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Instances that it shows.
+    /// Instances with a row in the view.
     pub present: usize,
     /// Features.
     pub features: usize,
-    /// Values that are stored.
+    /// Stored values.
     pub entries: usize,
     /// Bytes of a value: 4 or 8.
     pub value: usize,
-    /// Whether only values that are not zero are stored.
+    /// Whether only nonzero values are stored.
     pub sparse: bool,
 }
 
 /// Memory and time of some work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Memory, beside the data.
+    /// Memory in bytes, in addition to the data.
     pub bytes: f64,
-    /// Time, if the machine has nothing else to do.
+    /// Time in seconds on an otherwise idle machine.
     pub seconds: f64,
 }
 
-/// What a fit with the default options takes.
+/// The cost of a fit with the default options.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The data themselves, in memory.
+    /// Bytes of the data in memory.
     pub data: f64,
     /// A fit without neighbourhoods.
     pub fit: Cost,
-    /// What neighbourhoods add to it: those that `used` names, or [`Neighbours::Refine`] where these are none.
+    /// The additional cost of neighbourhoods: for the use in `used`, or for [`Neighbours::Refine`] if they are not used.
     pub neighbours: Cost,
-    /// What [`Neighbours::Auto`] makes of its budget.
+    /// The use that [`Neighbours::Auto`] chooses within its budget.
     pub used: Neighbours,
 }
 
 /// The processor time of a fit, in seconds of one core that does 20 Gflop/s. It follows from the shape of the data alone, so that
-/// what is decided by it is the same on every machine and for any number of threads.
+/// decisions based on it are the same on every machine and for any number of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Without neighbourhoods.
     pub fit: f64,
-    /// What [`Neighbours::Refine`] adds.
+    /// Additional time of [`Neighbours::Refine`].
     pub refine: f64,
-    /// What all routes of [`Neighbours::Auto`] add.
+    /// Additional time of all routes of [`Neighbours::Auto`].
     pub auto: f64,
-    /// What looking for neighbours takes of either.
+    /// The time of the neighbour search, which is part of both.
     pub search: f64,
-    /// What comparing every pair adds, where most neighbours are not found otherwise.
+    /// Additional time of comparing every pair, if another search finds too few neighbours.
     pub all_pairs: f64,
 }
 
-/// Operations that an accelerator does in a second when it compares every pair of rows.
+/// Operations per second of an accelerator that compares every pair of rows.
 const ACCELERATED: f64 = 1e14;
 
-/// Operations that a core does in a second.
+/// Operations per second of a core.
 const NOMINAL: f64 = 2e10;
 
-/// The budget of neighbourhoods: in units of the fit without them, and in seconds at least.
+/// The budget of neighbourhoods: a multiple of the fit without them, and a minimum in seconds.
 const TIMES: f64 = 10.0;
 const AT_LEAST: f64 = 60.0;
 
 impl Effort {
-    /// Of a fit of this many clusters to these data.
+    /// The processor time of a fit with this number of clusters.
     #[must_use]
     pub fn new(schema: &Schema, clusters: usize) -> Self {
         let shapes: Vec<Shape> = schema.views().map(Shape::from).collect();
         Plan::new(schema.instances(), &shapes, clusters, 1).effort()
     }
 
-    /// The same where an accelerator finds the neighbours in some of the views. Its seconds count like those of a core.
+    /// The same if an accelerator finds the neighbours in some of the views. Its seconds count as those of a core.
     pub(crate) fn with_found(mut self, schema: &Schema, found: impl Fn(usize) -> bool) -> Self {
         for (_, view) in schema.views().enumerate().filter(|(view, _)| found(*view)) {
             let shape = Shape::from(view);
@@ -106,7 +106,7 @@ impl Effort {
         AT_LEAST.max(TIMES * self.fit)
     }
 
-    /// What neighbourhoods used so add to the fit.
+    /// The additional processor time of this use of neighbourhoods.
     pub(crate) fn of(&self, neighbours: Neighbours) -> f64 {
         match neighbours {
             Neighbours::Off => 0.0,
@@ -115,7 +115,7 @@ impl Effort {
         }
     }
 
-    /// What [`Neighbours::Auto`] does with so much processor time: all routes, the first of them, or none.
+    /// The use that [`Neighbours::Auto`] chooses within this processor time: all routes, the first of them, or none.
     #[must_use]
     pub fn affords(&self, budget: f64) -> Neighbours {
         match () {
@@ -129,46 +129,46 @@ impl Effort {
 impl From<ViewOf<'_>> for Shape {
     fn from(view: ViewOf<'_>) -> Self {
         let (sparse, bytes) = (!view.layout().is_dense(), view.layout().bytes());
-        // A sparse value has its column with it.
+        // A sparse value is stored with its column.
         let value = if sparse { bytes - 4 } else { bytes };
         Self { present: view.present(), features: view.features(), entries: view.entries(), value, sparse }
     }
 }
 
-/// Iterations of a fit and of one start of k-means in a view, by experience.
+/// Iterations of a fit and of one start of k-means in a view, an empirical average.
 const ITERATIONS: f64 = 25.0;
 const LLOYD: f64 = 15.0;
 
-/// Passes over a row until its V is optimal, for each cluster; never more than the limit.
+/// Passes over a row until its V is optimal, per cluster; at most the limit.
 const SETTLE: f64 = 6.0;
 const MOST_SETTLE: f64 = 1000.0;
 
-/// How many times fewer they are where passes are over-relaxed, with many clusters.
+/// The factor by which over-relaxation reduces them, with many clusters.
 const RELAXED: f64 = 3.0;
 
-/// Clusterings of V that are compared when the iterations have ended, as a share of the starts.
+/// Clusterings of V that are compared after the iterations, as a share of the starts.
 const CANDIDATES: f64 = 0.8;
 
-/// Links of an instance in the graph of a view, and products with a graph until its eigenvectors are found.
+/// Links of an instance in the graph of a view, and products with a graph until its eigenvectors converge.
 const LINKS: f64 = 16.0;
 const PRODUCTS: f64 = 100.0;
 
-/// Directions along which neighbours of many instances are looked for, and bytes of what an instance knows of others meanwhile.
+/// Directions used to search for neighbours among many instances, and bytes per instance during the search.
 const FOLLOWED: f64 = 128.0;
 const LISTED: f64 = 800.0;
 
-/// Dimensions in which views are asked about clusters, and passes over the data in which they are.
+/// Dimensions of the discriminants of the views, and the passes over the data that they need.
 const DIMENSIONS: f64 = 64.0;
 const ASKED: f64 = 7.0;
 
-/// Passes over d × K numbers in the U and B steps of one iteration, in one of k-means, and over as many as there are
-/// dimensions when those are found.
+/// Passes over d × K numbers in the U and B steps of one iteration and in one iteration of k-means; passes over d × dimensions
+/// numbers when directions are computed.
 const SOLVE_PASSES: f64 = 40.0;
 const LLOYD_PASSES: f64 = 4.0;
 const SPACE_PASSES: f64 = 30.0;
 
-/// Operations of a dense product in single precision, of many vectors with rows that are in the cache, that take as long as
-/// one of another kind: of a distance in descent, of a sweep, of a sparse product (more where features are too many for the cache), of small
+/// Operations of a dense product in single precision, of many vectors with rows in the cache, that take as long as one operation
+/// of another kind: of a distance in descent, of a sweep, of a sparse product (more if features exceed the cache), of small
 /// matrices, of the V step, of distances between rows of V, of a product with a graph, and of a pass over numbers.
 const FOLLOW: f64 = 3.0;
 const SWEEP: f64 = 2.0;
@@ -184,7 +184,7 @@ const PASS: f64 = 100.0;
 const PROGRAM: f64 = 1e7;
 
 impl Estimate {
-    /// What a default fit of this many clusters to views of these shapes takes on so many threads.
+    /// The cost of a default fit with this number of clusters to views of these shapes on this number of threads.
     #[must_use]
     pub fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
         let plan = Plan::new(instances, views, clusters, threads);
@@ -202,14 +202,14 @@ impl Estimate {
     }
 }
 
-/// Bytes that neighbourhoods take, used so, beside the rows that they look at.
+/// Bytes that this use of neighbourhoods needs in addition to the rows.
 pub(crate) fn neighbours_bytes(used: Neighbours, instances: usize, views: &[Shape], clusters: usize) -> f64 {
     let plan = Plan::new(instances, views, clusters, rayon::current_num_threads());
     let own = if used == Neighbours::Refine { plan.refine } else { plan.auto };
     own.bytes
 }
 
-/// What each part takes, operations in place of seconds.
+/// The cost of each part, with operations instead of seconds.
 struct Plan {
     fit: Cost,
     refine: Cost,
@@ -238,7 +238,7 @@ impl Plan {
         let (search, cut) = (search(views), work.cut(views));
         let rows: f64 = embedded.iter().map(Shape::bytes).sum();
         let lists = work.lists(views);
-        // What the fit took before is not all given back.
+        // The fit does not return all of its memory before.
         let refine =
             Cost { bytes: search.bytes.max(cut.bytes) + lists, seconds: search.seconds + cut.seconds };
         let auto = Cost {
@@ -262,42 +262,42 @@ impl Shape {
         (self.entries * (self.value + index)) as f64
     }
 
-    /// What it takes to find the directions in which its rows are longest.
+    /// Operations to find the leading directions of its rows.
     fn directions(&self) -> f64 {
         let d = self.features as f64;
         let width = DIMENSIONS.min(d);
         if d > DIMENSIONS { SMALL * 8.0 * d * width * width + SPACE_PASSES * PASS * d * width } else { 0.0 }
     }
 
-    /// Seconds of a core that are saved if an accelerator, which compares every pair, looks for neighbours.
+    /// Seconds of a core saved by an accelerator, which compares every pair.
     pub(crate) fn saved(&self) -> f64 {
         let pairs = (self.present as f64).powi(2) * self.features as f64;
         search(&[*self]).seconds / NOMINAL - 2.0 * pairs / ACCELERATED
     }
 
-    /// What it takes to compare every pair of its rows, where descent finds too few neighbours.
+    /// Operations to compare every pair of its rows, if descent finds too few neighbours.
     fn all_pairs(&self) -> f64 {
         2.0 * self.price() * self.per_row() * all_pairs(self.present)
     }
 
-    /// Values of a row.
+    /// Stored values per row.
     fn per_row(&self) -> f64 {
         self.entries as f64 / self.present.max(1) as f64
     }
 
-    /// What an operation of a product with rows costs, dense single precision being 1.
+    /// The cost of an operation of a product with rows, relative to dense single precision.
     fn price(&self) -> f64 {
         let wide = (self.features as f64 / CACHED).min(3.0);
         if self.sparse { SPARSE * (1.0 + wide) } else { self.value as f64 / 4.0 }
     }
 }
 
-/// The operations of a fit, told apart by whether they are over all rows, which several may hold, or not.
+/// The operations of a fit: those over all rows, which are divided among partitions, and others.
 struct Operations {
     /// An iteration: its sweep, and the U and B steps.
     sweep: f64,
     solve: f64,
-    /// All else: over all rows, and over samples of them.
+    /// Everything else: over all rows, and over samples of them.
     rows: f64,
     sample: f64,
 }
@@ -308,7 +308,7 @@ impl Operations {
     }
 }
 
-/// The numbers that all stages depend on.
+/// The numbers on which the cost of all stages depends.
 struct Work {
     n: f64,
     k: f64,
@@ -326,12 +326,12 @@ impl Work {
             sample: sample_size(clusters).min(instances) as f64,
             restarts: starts(clusters, Options::new(clusters, Preset::Default).restarts) as f64,
             threads: threads as f64,
-            // As many accumulators as there are blocks, and two for each thread.
+            // One accumulator per block, and at most two per thread.
             held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
         }
     }
 
-    /// Operations of k-means, from all starts, on so many rows of V.
+    /// Operations of k-means, from all starts, on this number of rows of V.
     fn cluster(&self, rows: f64) -> f64 {
         let iterations = 8.0 + 0.6 * self.k;
         self.restarts * iterations * SHORT * 2.0 * rows.min(self.sample) * self.k * self.k
@@ -343,7 +343,7 @@ impl Work {
         let (mut always, mut iterating, mut starting) = (24.0 * n * k, 0.0, 0.0_f64);
         for view in views {
             let (d, value) = (view.features as f64, view.value as f64);
-            // Bases, alignments and statistics; then what the steps or the sums of threads need, or k-means.
+            // Bases, alignments and statistics; then the working memory of the steps, the sums of threads, or k-means.
             always += 24.0 * d * k;
             iterating += d * k * f64::max(40.0, 8.0 + value * (1.0 + held));
             starting = starting.max(self.start_bytes(d, value, threads));
@@ -363,7 +363,7 @@ impl Work {
         let settle = if k > FEW as f64 { passed / RELAXED } else { passed };
         let candidates = (CANDIDATES * restarts).max(1.0);
         let step = 2.0 * STEP * k * k;
-        // V of the sample is clustered for every candidate; that of all once, then compared with its means a few times.
+        // V of the sample is clustered for every candidate; V of all instances once, then compared a few times with the means.
         let mut all = Operations {
             sweep: step * n * passes,
             solve: 0.0,
@@ -386,12 +386,12 @@ impl Work {
         all
     }
 
-    /// The lists of neighbours and the graphs, which are held to the end.
+    /// The lists of neighbours and the graphs, which are kept to the end.
     fn lists(&self, views: &[Shape]) -> f64 {
         self.n * (80.0 + 12.0 * LINKS) * views.len() as f64
     }
 
-    /// The cut of the fused graph: eigenvectors and clusters of them three times, and twice what the views are asked.
+    /// The cut of the fused graph: eigenvectors and their clusters three times, and discriminants of the views twice.
     fn cut(&self, views: &[Shape]) -> Cost {
         let Self { n, k, held, .. } = *self;
         let vectors = 1.25 * k + 4.0;
@@ -405,7 +405,7 @@ impl Work {
         Cost { bytes, seconds: operations + 3.0 * self.graphs(views) }
     }
 
-    /// The leading eigenvectors of the graphs of all views, or of the fused one, which has as many links.
+    /// The leading eigenvectors of the graphs of all views, or of the fused graph, which has as many links.
     fn graphs(&self, views: &[Shape]) -> f64 {
         let vectors = 1.25 * self.k + 4.0;
         let links = self.n * LINKS * views.len() as f64;
@@ -418,7 +418,7 @@ fn search(views: &[Shape]) -> Cost {
     let (mut operations, mut bytes) = (0.0, 0.0_f64);
     for view in views {
         let (d, value) = (view.features as f64, view.value as f64);
-        // Beyond some instances rows are followed in single precision, along so many directions.
+        // Beyond `EXACT` instances, rows are compared in single precision along a fixed number of directions.
         let exact = view.present <= Neighbours::EXACT;
         let followed = d.min(FOLLOWED);
         let compare = if exact { 2.0 * view.price() * view.per_row() } else { FOLLOW * followed };
@@ -433,7 +433,7 @@ fn search(views: &[Shape]) -> Cost {
     Cost { bytes, seconds: operations }
 }
 
-/// Operations of a dense product in single precision that one thread does in a second, measured in a few milliseconds.
+/// Operations of a dense product in single precision per second and thread, measured in a few milliseconds.
 fn rate() -> f64 {
     const ROWS: usize = 64;
     const FEATURES: usize = 512;

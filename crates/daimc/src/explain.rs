@@ -1,27 +1,28 @@
-//! Why an instance is where it is: what each view says for its cluster. (Which features make a cluster, and how sure that is,
-//! is worked out in `leaders`.)
+//! The evidence of each view for the cluster of each instance. (Module `leaders` finds the features that lead a cluster, and
+//! their stability.)
 //!
 //! The prototype of cluster c in view v is `p = U_v m_c`, where `m_c` is the mean row of V of the cluster's instances: the
-//! row that the model expects of them. An instance j in cluster c is compared with it and with the prototype of its rival
+//! expected row of these instances. The row of an instance j in cluster c is compared with it and with the prototype of the rival
 //! r, the strongest other cluster:
 //!
 //! ```text
 //! e_v = ‖x_vj − a_j U_v m_r‖² − ‖x_vj − a_j U_v m_c‖²,      contribution = e_v / Σ_u |e_u|
 //! ```
 //!
-//! Lengths are no evidence: rows of V are clustered by their direction, and an instance that is twice as long as others
-//! belongs where they belong. So both prototypes are made longer by `a_j`, the factor at which the prototype that is
-//! nearest to the instance, in all its views together, fits best. The factor is one for all views and clusters. One for each
-//! view would blow up the prototypes of a view in which a cluster cannot be seen, whose direction is noise; one
-//! for each cluster would let a view that cannot tell two clusters apart seem to.
+//! Lengths are no evidence: rows of V are clustered by their direction, and an instance that is twice as long as others belongs
+//! to the same cluster. Both prototypes are therefore scaled by `a_j`, the factor at which the prototype that is nearest to the
+//! instance in all its views together fits best. There is one factor per instance. A factor per view would scale up the
+//! prototypes of a view that does not separate the clusters, whose direction is noise. A factor per cluster would create evidence
+//! in a view that cannot distinguish two clusters.
 //!
-//! The rival is one for all views, so that their evidence adds up: to the margin by which the instance is nearer to its own
-//! cluster. `‖x‖²` drops out, and what is left are the products of the row with the prototypes: one pass over the data.
+//! The rival is the same for all views, so that their evidence adds up to the margin by which the instance is nearer to its own
+//! cluster. A view that does not distinguish the two clusters contributes zero. `‖x‖²` cancels, and the rest are products of the
+//! row with the prototypes: one pass over the data.
 //!
-//! Cells that are missing inside a row take no part.
+//! Cells that are missing inside a row are left out.
 //!
-//! Rows are scaled as in the fit, so views count as they do there: one whose rows are all nearly parallel moves V
-//! little, and its evidence is small.
+//! Rows are scaled as in the fit, so views have the same weight as there. A view whose rows are all nearly parallel has little
+//! influence on V, and its evidence is small.
 
 mod variance;
 
@@ -37,10 +38,10 @@ use crate::source::{Block, Source};
 use crate::{Error, Matrix, Result, Stop};
 use variance::Moments;
 
-/// What each view says for the cluster of each instance.
+/// The evidence of each view for the cluster of each instance.
 ///
-/// The evidence of a view is how much nearer (in squared distance, scaled as in the fit) the instance's row is to the
-/// prototype of its own cluster than to that of its rival. Views are those of the model, in its order.
+/// The evidence of a view is the squared distance (scaled as in the fit) from the instance's row to the prototype of its rival,
+/// minus that to the prototype of its own cluster. Views are those of the model, in its order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contributions {
     views: usize,
@@ -62,8 +63,8 @@ impl Contributions {
         self.views
     }
 
-    /// The cluster that an instance was compared with: of all others, the one that its views together put nearest. `None`
-    /// if there is no other.
+    /// The cluster that an instance was compared with: of all other clusters the nearest in all views together. `None` if there
+    /// is no other.
     ///
     /// # Panics
     /// When there is no such instance.
@@ -72,8 +73,8 @@ impl Contributions {
         self.rivals[instance]
     }
 
-    /// How much nearer the row of an instance in each view is to its own cluster than to its rival; `None` where the view
-    /// does not show the instance. Without a rival there is nothing to decide, and the evidence is zero.
+    /// The evidence of each view for an instance: how much nearer its row is to its own cluster than to its rival. `None` if the
+    /// instance has no row in the view. Without a rival the evidence is zero.
     ///
     /// # Panics
     /// When there is no such instance.
@@ -82,7 +83,7 @@ impl Contributions {
         &self.evidence[instance * self.views..(instance + 1) * self.views]
     }
 
-    /// The sum of the evidence: below zero, the rival is nearer.
+    /// The sum of the evidence; negative if the rival is nearer.
     ///
     /// # Panics
     /// When there is no such instance.
@@ -91,9 +92,8 @@ impl Contributions {
         self.evidence(instance).iter().flatten().sum()
     }
 
-    /// The share of each view in the evidence, from −1 to 1; below zero, the view speaks against the cluster. Without their
-    /// signs the shares of an instance sum to 1, unless no view says anything: then they are zero. `None` where the view
-    /// does not show the instance.
+    /// The share of each view in the evidence, from −1 to 1; negative if the view supports the rival. The absolute shares of an
+    /// instance sum to 1, or are all zero if no view has evidence. `None` if the instance has no row in the view.
     ///
     /// # Panics
     /// When there is no such instance.
@@ -105,20 +105,20 @@ impl Contributions {
     }
 }
 
-/// What the views say for the clusters, and how well the model explains them.
+/// The evidence for the clusters, and the residuals of the model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What each view says for the cluster of each instance.
+    /// The evidence of each view for the cluster of each instance.
     pub contributions: Contributions,
-    /// For each view of the model and each cluster, how far its instances are from their reconstruction.
+    /// For each view of the model and each cluster, the residual of its instances.
     pub residuals: Vec<Vec<Residual>>,
-    /// For each view of the model, `Σ (x − x̄)²` over the cells that are there, scaled as in the fit, where x̄ is the mean of the
-    /// feature's. What Σ [`Residual::error`] is less than this by is what the model explains beyond the means.
+    /// For each view of the model, `Σ (x − x̄)²` over the observed cells, scaled as in the fit, where x̄ is the mean of the
+    /// feature. The model explains the part by which it exceeds Σ [`Residual::error`].
     pub variations: Vec<f64>,
 }
 
-/// How far some rows are from what the model makes of them, scaled as in the fit; see [`Fit::misfit`] for single ones.
+/// The residual of some rows, scaled as in the fit; see [`Fit::misfit`] for single rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Residual {
@@ -136,7 +136,7 @@ impl Residual {
 }
 
 impl Fit {
-    /// What each view says for the cluster of each instance of the fit.
+    /// The evidence of each view for the cluster of each instance of the fit.
     ///
     /// ```
     /// use daimc::{Daimc, Views, synthetic::Synthetic};
@@ -151,14 +151,13 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// When these are not the instances of the fit, a view is unknown, or its features are not those of the model.
+    /// When these are not the instances of the fit, a view is unknown, or its features differ from those of the model.
     pub fn contributions(&self, source: &dyn Source) -> Result<Contributions> {
         self.check_instances(source)?;
         self.model.contributions_of(source, &self.labels)
     }
 
-    /// The [contributions](Self::contributions) and how far instances are from their [reconstruction](Self::misfit), from
-    /// one pass over the data.
+    /// The [contributions](Self::contributions) and the [residuals](Self::misfit), from one pass over the data.
     ///
     /// # Errors
     /// As [`Fit::contributions`].
@@ -167,8 +166,8 @@ impl Fit {
         self.model.judged(source, &self.labels, Some(&self.latent))
     }
 
-    /// How far each instance of the fit is from its reconstruction in one view. Summed over
-    /// instances and views, the errors are the loss of [`Fit::objective`].
+    /// The error of the reconstruction of each instance of the fit in one view. The sum over instances and views is the loss of
+    /// [`Fit::objective`].
     ///
     /// ```
     /// use daimc::{Daimc, Views, synthetic::Synthetic};
@@ -190,12 +189,12 @@ impl Fit {
 }
 
 impl Model {
-    /// What each view says for the clusters of instances, such as those in which [`Model::place`] has put new ones, from
-    /// whichever of the model's views they have.
+    /// The evidence of each view for given clusters of instances, such as those that [`Model::place`] assigns to new instances.
+    /// Instances may have any of the model's views.
     ///
     /// # Errors
-    /// When there is not one label per instance, a label is not that of a cluster, a view is unknown, or its features are
-    /// not those of the model.
+    /// When there is not one label per instance, a label is not that of a cluster, a view is unknown, or its features differ from
+    /// those of the model.
     pub fn contributions_of(&self, source: &dyn Source, labels: &[usize]) -> Result<Contributions> {
         let (expected, clusters) = (source.instances(), self.options.clusters);
         if labels.len() != expected {
@@ -208,7 +207,7 @@ impl Model {
         Ok(self.judged(source, labels, None)?.contributions)
     }
 
-    /// With V, rows are compared with their reconstruction too.
+    /// Computes evidence and, given V, residuals.
     fn judged(&self, source: &dyn Source, labels: &[usize], latent: Option<&Matrix>) -> Result<Explanation> {
         off_the_pool(source, || {
             let prepared = self.prepare(source)?;
@@ -218,33 +217,33 @@ impl Model {
     }
 }
 
-/// The prototypes of all clusters, ready to be compared with the rows of some views.
+/// The prototypes of all clusters, prepared for products with the rows of some views.
 struct Prototypes<'a> {
     model: &'a Model,
-    /// V, where rows are compared with their reconstruction too.
+    /// V, if residuals are computed too.
     latent: Option<&'a Matrix>,
-    /// Clusters that have instances.
+    /// Whether each cluster has instances.
     alive: Vec<bool>,
     views: Vec<ViewPrototypes>,
 }
 
-/// The prototypes in one of the views that are given.
+/// The prototypes in one of the given views.
 struct ViewPrototypes {
     /// The view's place in the model.
     place: usize,
     lens: Lens,
-    /// The prototypes; beside them the basis, where rows are compared with their reconstruction too.
+    /// The prototypes, followed by the basis if residuals are computed too.
     operand: Operand,
     /// The prototypes, features × clusters.
     prototypes: Matrix,
     /// `‖p‖²` of each cluster.
     squares: Vec<f64>,
-    /// `UᵀU`, if the operand has the basis.
+    /// `UᵀU`, if the operand includes the basis.
     gram: Option<Matrix>,
 }
 
 impl ViewPrototypes {
-    /// Takes the missing cells of an instance out of its products with the prototypes, and returns `‖p‖²` over them.
+    /// Subtracts the missing cells of an instance from its products with the prototypes, and returns `‖p‖²` over them.
     fn leave_out(&self, block: &Block<'_>, at: (usize, usize), products: &mut [f64]) -> Vec<f64> {
         let mut squares = vec![0.0; products.len()];
         for f in self.lens.holes(block, at.1) {
@@ -258,7 +257,7 @@ impl ViewPrototypes {
     }
 }
 
-/// What is found about a block.
+/// The results for a block.
 struct BlockEvidence {
     contributions: Contributions,
     residuals: Vec<Vec<Residual>>,
@@ -266,21 +265,21 @@ struct BlockEvidence {
     room: BlockScratch,
 }
 
-/// Room for the products of a block.
+/// Scratch memory for the products of a block.
 #[derive(Default)]
 struct BlockScratch {
     /// Views × instances × clusters: `xᵀp`.
     products: Vec<f64>,
     /// Views × instances.
     shown: Vec<bool>,
-    /// `‖p‖²` over the cells that rows lack, by view and instance (views × instances); rows that lack none are not there.
+    /// `‖p‖²` over the missing cells of rows, by view and instance (views × instances); only for rows with missing cells.
     lacking: HashMap<usize, Vec<f64>>,
     /// `UᵀU v`.
     made: Vec<f64>,
     scratch: Scratch,
 }
 
-/// Rows whose products are taken together.
+/// Rows that are multiplied together.
 const TILE: usize = 120;
 
 impl<'a> Prototypes<'a> {
@@ -315,7 +314,7 @@ impl<'a> Prototypes<'a> {
             rivals: Vec::with_capacity(instances),
         };
         let mut sums = residuals();
-        // In the order of the views that are given.
+        // In the order of the given views.
         let moments = || self.views.iter().map(|seen| Moments::new(seen.lens.features())).collect::<Vec<_>>();
         let mut all_moments = moments();
         let part = || BlockEvidence {
@@ -379,7 +378,7 @@ impl<'a> Prototypes<'a> {
                 squares.iter_mut().enumerate().for_each(|(k, sum)| *sum += square(k));
             }
             let factor = self.factor(&sums, &squares);
-            // Squared distances, but for ‖x‖².
+            // Squared distances, without ‖x‖².
             let distance = |product: f64, square: f64| factor * (factor * square - 2.0 * product);
             let others = (0..clusters).filter(|&cluster| cluster != own && self.alive[cluster]);
             let rival = others.reduce(|best, other| {
@@ -394,8 +393,8 @@ impl<'a> Prototypes<'a> {
         }
     }
 
-    /// The factor at which the prototype that comes nearest to an instance does so, from `xᵀp` and `‖p‖²` over its views;
-    /// zero for an instance that is like no cluster.
+    /// The factor at which the nearest prototype fits an instance best, from `xᵀp` and `‖p‖²` over its views; zero for an
+    /// instance that resembles no cluster.
     fn factor(&self, sums: &[f64], squares: &[f64]) -> f64 {
         let mut best = (0.0, 0.0);
         for ((&sum, &square), alive) in sums.iter().zip(squares).zip(&self.alive) {
@@ -454,7 +453,7 @@ impl<'a> Prototypes<'a> {
     }
 }
 
-/// `‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v`; rounding does not take it below zero.
+/// `‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v`; rounding could make it negative.
 fn error(square: f64, products: &[f64], v: &[f64], gram: &Matrix, made: &mut Vec<f64>) -> f64 {
     made.clear();
     made.resize(v.len(), 0.0);
@@ -464,7 +463,7 @@ fn error(square: f64, products: &[f64], v: &[f64], gram: &Matrix, made: &mut Vec
     (square - 2.0 * dot(products, v) + dot(made, v)).max(0.0)
 }
 
-/// The columns of two matrices, side by side.
+/// The concatenated columns of two matrices.
 fn beside(a: &Matrix, b: &Matrix) -> Matrix {
     Matrix::from_fn(a.rows(), a.columns() + b.columns(), |i, j| {
         if j < a.columns() { a[(i, j)] } else { b[(i, j - a.columns())] }

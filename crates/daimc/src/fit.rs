@@ -1,4 +1,4 @@
-//! The fit: options and rows in, clusters and a model out.
+//! Fits: the builder, and the driver that runs the stages.
 
 mod bring;
 mod chance;
@@ -30,7 +30,7 @@ use crate::{Matrix, Stop};
 pub use explore::Decision;
 pub use fitted::{Fit, Run, Timings};
 
-/// Clusters instances that are seen through several incomplete views.
+/// Clusters instances with several incomplete views.
 ///
 /// ```
 /// use daimc::{Daimc, Views, metrics, simulate, synthetic::Synthetic};
@@ -49,18 +49,18 @@ pub use fitted::{Fit, Run, Timings};
 pub struct Daimc {
     options: Options,
     threads: Option<usize>,
-    /// Bytes that a fit to rows elsewhere may take for neighbourhoods.
+    /// Bytes of memory for neighbourhoods.
     memory: Option<u64>,
     start: Option<Matrix>,
-    /// The importance of each view, where it is known.
+    /// The importance of each view, if known.
     importance: Option<Vec<f64>>,
-    /// Whether scalings are compared; else the first of them is taken.
+    /// Whether scalings are compared; otherwise the first is taken.
     compares: bool,
     accelerator: Option<(Arc<dyn Accelerator>, Use)>,
     pub(crate) watch: Watch,
 }
 
-/// What a callback is told after each iteration.
+/// The progress after an iteration, as passed to a callback.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Iteration {
@@ -68,11 +68,11 @@ pub struct Iteration {
     pub run: usize,
     /// The iteration, from 1.
     pub number: usize,
-    /// The objective after it.
+    /// The objective after the iteration.
     pub objective: Objective,
-    /// The share by which J changed; `None` in the first iteration.
+    /// The relative change of J; `None` in the first iteration.
     pub change: Option<f64>,
-    /// Time since the fit began.
+    /// Time since the start of the fit.
     pub elapsed: Duration,
 }
 
@@ -98,7 +98,7 @@ impl Daimc {
         Options::new(clusters, Preset::Default).into()
     }
 
-    /// Sets all options but the number of clusters and the seed to those of a preset.
+    /// Sets all options except the number of clusters and the seed to those of a preset.
     #[must_use]
     pub fn preset(mut self, preset: Preset) -> Self {
         let Options { clusters, latent, seed, .. } = self.options;
@@ -106,7 +106,7 @@ impl Daimc {
         self
     }
 
-    /// Columns of V, where that is not the number of clusters.
+    /// Columns of V, if different from the number of clusters.
     #[must_use]
     pub fn latent(mut self, latent: usize) -> Self {
         self.options.latent = latent;
@@ -127,8 +127,8 @@ impl Daimc {
         self
     }
 
-    /// What α and β are measured by (default [`Penalty::Published`]). With [`Penalty::Relative`] set both:
-    /// `alpha(1.0).beta(0.15)` is a good start; [`Penalty::Auto`] sets them itself.
+    /// The units of α and β (default [`Penalty::Published`]). With [`Penalty::Relative`] set both: `alpha(1.0).beta(0.15)` is a
+    /// good start; [`Penalty::Auto`] sets them itself.
     #[must_use]
     pub fn penalty(mut self, penalty: Penalty) -> Self {
         self.options.penalty = penalty;
@@ -149,29 +149,29 @@ impl Daimc {
         self
     }
 
-    /// Only so many features of each view are used, those of largest variance (of logarithms, where these are taken); the
-    /// others are scaled by zero. By default all are.
+    /// Uses only this many features of each view, those with the largest variance (of logarithms, if these are taken); the others
+    /// are scaled by zero. By default all are used.
     #[must_use]
     pub fn top_features(mut self, most: usize) -> Self {
         self.options.top_features = Some(most);
         self
     }
 
-    /// Whether views are brought to equal weight (default yes).
+    /// Whether views are scaled to equal weight (default yes).
     #[must_use]
     pub fn equal_weight(mut self, equal: bool) -> Self {
         self.options.equal_weight = equal;
         self
     }
 
-    /// How much the views count (default [`ViewWeights::Equal`]).
+    /// The weights of the views (default [`ViewWeights::Equal`]).
     #[must_use]
     pub fn view_weights(mut self, weights: ViewWeights) -> Self {
         self.options.view_weights = weights;
         self
     }
 
-    /// How V starts.
+    /// The initialisation of V.
     #[must_use]
     pub fn initialisation(mut self, how: Initialisation) -> Self {
         self.options.initialisation = how;
@@ -185,56 +185,56 @@ impl Daimc {
         self
     }
 
-    /// How V is updated.
+    /// The update rule of V.
     #[must_use]
     pub fn solver(mut self, solver: Solver) -> Self {
         self.options.solver = solver;
         self
     }
 
-    /// Passes of the V solver over a row in one iteration, at most.
+    /// The maximum number of passes of the V solver over a row in one iteration.
     #[must_use]
     pub fn passes(mut self, passes: usize) -> Self {
         self.options.passes = passes;
         self
     }
 
-    /// Iterations, at most.
+    /// The maximum number of iterations.
     #[must_use]
     pub fn max_iterations(mut self, iterations: usize) -> Self {
         self.options.max_iterations = iterations;
         self
     }
 
-    /// The share of J below which a change counts as none.
+    /// The relative change of J below which the fit has converged.
     #[must_use]
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.options.tolerance = tolerance;
         self
     }
 
-    /// Starts of each k-means (default 10) with up to 20 clusters; with more there are in proportion fewer, so that their
-    /// cost does not grow with both.
+    /// Starts of each k-means (default 10) with up to 20 clusters; with more clusters their number falls in proportion, so that
+    /// the cost does not grow with both.
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.options.restarts = restarts;
         self
     }
 
-    /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered
-    /// together, and the clusters become the start of one more iteration. The confidence of an instance then rises
-    /// with the share of the runs that agree with its cluster, and [`ViewModel::stability`] tells in how many of them a feature leads a
-    /// cluster. Runs are counted as they are before [neighbourhoods](Daimc::neighbours), which then see what all found
-    /// together. `history` and `outcome` are those of the run that agrees most. As many runs as there are threads go on at
-    /// once; V of each is kept in single precision until all are combined.
+    /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered together, and
+    /// one more iteration starts from these clusters. The confidence of an instance then rises with the share of the runs that
+    /// agree with its cluster, and [`ViewModel::stability`] is the share of the runs in which a feature leads a cluster.
+    /// [Neighbourhoods](Daimc::neighbours) are applied to the combined result. `history` and `outcome` are those of the run with
+    /// the highest agreement. Runs execute in parallel, one per thread; V of finished runs is kept in single precision until all
+    /// are combined.
     #[must_use]
     pub fn runs(mut self, runs: usize) -> Self {
         self.options.runs = runs;
         self
     }
 
-    /// Whether and how it is used who is near whom in each view (default [`Neighbours::Auto`]); what became of it is told
-    /// in [`Fit::neighbours`].
+    /// Whether and how the fit uses the nearest neighbours in each view (default [`Neighbours::Auto`]); [`Fit::neighbours`]
+    /// records the decision.
     #[must_use]
     pub fn neighbours(mut self, neighbours: Neighbours) -> Self {
         self.options.neighbours = neighbours;
@@ -242,7 +242,7 @@ impl Daimc {
     }
 
     /// The processor time that neighbourhoods may take with [`Neighbours::Auto`], in seconds of one core; by default ten times
-    /// that of the fit without them, and at least a minute. What they would take is estimated from the shape of the data
+    /// that of the fit without them, and at least a minute. The time is estimated from the shape of the data
     /// ([`Effort`](crate::estimate::Effort)), so that the decision is the same on every machine.
     #[must_use]
     pub fn neighbours_budget(mut self, seconds: f64) -> Self {
@@ -250,18 +250,18 @@ impl Daimc {
         self
     }
 
-    /// Whether clusters are compared with those of permuted data ([`Fit::significance`]) and of parts of the data
-    /// ([`Model::reproducibility`], by which confidence is tempered) once they are found (default yes). It takes 17 quick fits
-    /// to a sample of a few hundred instances, most of the time of a fit to small data; the clusters do not depend on it.
+    /// Whether the final clusters are compared with those of permuted data ([`Fit::significance`]) and of parts of the data
+    /// ([`Model::reproducibility`], which calibrates the confidence) (default yes). This takes 17 quick fits to a sample of a few
+    /// hundred instances, most of the time of a fit to small data; the clusters do not depend on it.
     #[must_use]
     pub fn assess(mut self, assess: bool) -> Self {
         self.options.assess = assess;
         self
     }
 
-    /// Whether a map of the instances is laid out once the clusters are found ([`Fit::map`], default no): a layout in two
-    /// dimensions of the graph that the clusters were cut from, or, where neighbourhoods were not used, of the graph of the nearest
-    /// rows of V. The clusters do not depend on it.
+    /// Whether to compute a map of the instances ([`Fit::map`], default no): a layout in two dimensions of the graph that the
+    /// clusters were cut from or, without neighbourhoods, of the graph of the nearest rows of V. The clusters do not depend on
+    /// it.
     #[must_use]
     pub fn map(mut self, map: bool) -> Self {
         self.options.map = map;
@@ -275,56 +275,55 @@ impl Daimc {
         self
     }
 
-    /// Threads to use; the result does not depend on them. By default those of the current rayon pool.
+    /// Threads to use (default: those of the current rayon pool). The result does not depend on their number.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// A machine beside the processor, which is to hold rows and V during the iterations and to find neighbours;
-    /// [`Fit::device`] tells which did. Its sums are not those of the processor to the last bit. Whatever a fit does beside, such as
-    /// fits to samples, stays on the processor, and so does [`Daimc::fit_elsewhere`].
+    /// An accelerator that stores rows and V during the iterations and finds neighbours; [`Fit::device`] is the device that was
+    /// used. Its sums differ from those of the CPU in the last bits. Other work, such as fits to samples, stays on the CPU, and
+    /// so does [`Daimc::fit_on`].
     #[must_use]
     pub fn accelerator(mut self, machine: Arc<dyn Accelerator>, when: Use) -> Self {
         self.accelerator = Some((machine, when));
         self
     }
 
-    /// Bytes of memory that neighbourhoods may take in this process, beside the data and the fit, or, in
-    /// [`Daimc::fit_elsewhere`], with the rows that are gathered for them. With [`Neighbours::Auto`] what does not fit is left out, and
-    /// [`Fit::neighbours`] tells. By default as many as it takes.
+    /// Bytes of memory that neighbourhoods may take in this process, in addition to the data and the fit; in [`Daimc::fit_on`],
+    /// including the rows that are gathered for them. With [`Neighbours::Auto`], uses that exceed it are left out, and
+    /// [`Fit::neighbours`] says so. Unlimited by default.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// A switch that ends the fit wherever it is once somebody sets it, also from another thread. The model is what there was
-    /// by then, with [`Outcome::Cancelled`]: the V that the iterations had reached, even in the middle of one. Before the
-    /// first iteration has ended there is none, and the fit is an error, [`Error::Interrupted`].
+    /// A switch that ends the fit at any point, also from another thread. The result is the state at that point, even within an
+    /// iteration, with [`Outcome::Cancelled`]. Before the end of the first iteration the fit returns [`Error::Interrupted`].
     #[must_use]
     pub fn stop(mut self, stop: &Stop) -> Self {
         self.watch.stop = stop.clone();
         self
     }
 
-    /// Calls `each` when work begins that may take long and is no iteration, and, where its amount is known, as it goes on: with
-    /// the share of it that is done, from 0 to 1.
+    /// Calls `each` at the start of long work outside the iterations and, if its amount is known, during it, with the completed
+    /// share from 0 to 1.
     #[must_use]
     pub fn stages(mut self, each: impl Fn(&Stage, f64) + Send + Sync + 'static) -> Self {
         self.watch.listener = Some(Arc::new(each));
         self
     }
 
-    /// The options as they stand.
+    /// The current options.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The same fit for another number of clusters and another seed. Columns of V follow the number of clusters unless
-    /// they were set apart from it.
+    /// The same fit for another number of clusters and another seed. The number of columns of V follows the number of clusters
+    /// unless it was set to another value.
     pub(crate) fn with(mut self, clusters: usize, seed: u64) -> Self {
         if self.options.latent == self.options.clusters {
             self.options.latent = clusters;
@@ -334,14 +333,13 @@ impl Daimc {
         self
     }
 
-    /// The same fit, with the importance of each view as given.
+    /// The same fit, with this importance of each view.
     pub(crate) fn weighed(mut self, importance: Vec<f64>) -> Self {
         self.importance = Some(importance);
         self
     }
 
-    /// The same fit to part of the data: from another seed, from no start but its own, by V alone, which is what
-    /// predicts, and without a word.
+    /// The same fit to part of the data: with another seed, without a given start, by V alone, and without progress reports.
     pub(crate) fn alone(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self.options.neighbours = Neighbours::Off;

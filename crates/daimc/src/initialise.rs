@@ -1,4 +1,4 @@
-//! Where V and the bases start.
+//! Initialisation of V and the bases.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -16,26 +16,26 @@ use crate::sweep::Sweep;
 use crate::views::index;
 use crate::{Matrix, Result};
 
-/// How a fit starts.
+/// The initialisation of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Initialisation {
-    /// K-means in each view on the rows it shows, the clusters of each view matched to the consensus of the
-    /// views before it; V is the mean of the views' one-hot labels, plus 0.1, and U the matched centres.
+    /// K-means in each view on its rows, the clusters of each view matched to the consensus of the views before it; V is the mean
+    /// of the views' one-hot labels, plus 0.1, and U the matched centres.
     #[default]
     Aligned,
-    /// As published: k-means in each view with its missing rows filled by the mean, the one-hot labels averaged as
-    /// they come.
+    /// As published: k-means in each view with its missing rows filled by the mean, and the average of the one-hot labels without
+    /// matching.
     Paper,
 }
 
 choice!(Initialisation, "initialisation": Aligned = "aligned", Paper = "paper");
 
-/// Added to every entry of the first V, so that none is stuck at zero.
+/// Added to every entry of the first V, because updates cannot change an entry of zero.
 pub(crate) const FLOOR: f64 = 0.1;
 
-/// What the first V is made of: k-means has clustered each view by itself, and the clusters of the views were matched.
+/// The inputs of the first V: the clusters of k-means in each view, after matching between views.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Votes {
     views: Vec<Clustered>,
@@ -43,13 +43,13 @@ pub(crate) struct Votes {
     fill: bool,
 }
 
-/// The clusters that k-means finds in one view.
+/// The clusters of k-means in one view.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Clustered {
     centres: Matrix,
-    /// The instances that the view shows and their labels, if k-means has seen all of them.
+    /// The instances of the view and their labels, if k-means used all of them.
     seen: Option<(Vec<u32>, Vec<u32>)>,
-    /// What is written for an instance that the view does not show.
+    /// The label of an instance without a row in the view.
     missing: u32,
     present: usize,
     importance: f64,
@@ -79,7 +79,7 @@ impl Votes {
         Ok(Self { views, fill })
     }
 
-    /// Makes the first V of the instances that are here.
+    /// Computes the first V of the instances of this partition.
     pub fn begin(&self, sweep: &Sweep<'_>, v: &mut Matrix) -> Result<Statistics> {
         let (latent, first) = (sweep.latent(), sweep.scan.blocks().first());
         let labels: Vec<Labels<'_>> =
@@ -99,7 +99,7 @@ impl Votes {
         })
     }
 
-    /// The bases to begin with: the matched centres.
+    /// The first bases: the matched centres.
     pub fn into_bases(self) -> Bases {
         let permuted = |view: Clustered| {
             let mut basis = Matrix::zeros(view.centres.rows(), view.target.len());
@@ -115,7 +115,7 @@ impl Votes {
     }
 }
 
-/// K-means in one view. With `fill` the missing rows take part as copies of the mean.
+/// K-means in one view. With `fill`, missing rows take part as copies of the mean.
 fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: bool) -> Result<Clustered> {
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
     rng.set_stream(u64::MAX - view as u64);
@@ -138,7 +138,7 @@ fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: boo
     Ok(Clustered { centres: found.centres, seen, missing, present, importance, target })
 }
 
-/// How the label of an instance in a view is told.
+/// The source of the labels of a view.
 enum Labels<'a> {
     Known { instances: &'a [u32], labels: &'a [u32], missing: u32 },
     Nearest { centres: Centres<'a>, missing: u32 },
@@ -154,14 +154,14 @@ impl Clustered {
     }
 }
 
-/// The label of an instance that k-means has seen, or that of those that it has not.
+/// The label of an instance that k-means has used, or that of instances without a row.
 fn known(instances: &[u32], labels: &[u32], missing: u32, instance: usize) -> u32 {
     instances.binary_search(&index(instance)).map_or(missing, |at| labels[at])
 }
 
 impl Labels<'_> {
-    /// Calls `each` with the number within the block and the label of every instance that has one in a view. `first` is the
-    /// first instance that is here.
+    /// Calls `each` with the number within the block and the label of every instance that has one in a view. `first` is the first
+    /// instance of this partition.
     fn each(&self, piece: &Piece<'_>, first: usize, view: usize, mut each: impl FnMut(usize, u32)) {
         let start = piece.instances.start;
         match self {
@@ -188,10 +188,10 @@ impl Labels<'_> {
     }
 }
 
-/// Of the instances on which the clusters of the views are compared, where k-means has seen but a sample.
+/// The random stream of the instances on which the clusters of the views are compared, if k-means used only a sample.
 const COMPARED_STREAM: u64 = 1 << 40;
 
-/// How many instances have label a in one view and b in another, for each pair of views: a × b.
+/// The number of instances with label a in one view and label b in another, for each pair of views: a × b.
 struct Overlaps {
     views: usize,
     latent: usize,
@@ -251,15 +251,15 @@ fn overlaps(
     Ok(all)
 }
 
-/// Parts of a vote that count; votes are whole numbers unless views differ in importance.
+/// The resolution of a vote; votes are integers unless views differ in importance.
 const PARTS: f64 = 1024.0;
 
-/// Rounds over the views in which their matching may still change.
+/// The maximum number of rounds of matching over the views.
 const ROUNDS: usize = 10;
 
-/// Matches the clusters of each view to the consensus of the others: first of those before it, the view that shows
-/// most instances first (if all views are as important), then in rounds until nothing changes. For each view the column of V of
-/// each of its labels.
+/// Matches the clusters of each view to the consensus of the others: first of the views before it, starting with the view that
+/// has the most instances (among the most important views), then in rounds until nothing changes. Returns, for each view, the
+/// column of V of each of its labels.
 fn matched(latent: usize, views: &[Clustered], overlaps: &Overlaps) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..views.len()).collect();
     let says = |view: usize| views[view].importance * views[view].present as f64;
@@ -268,7 +268,7 @@ fn matched(latent: usize, views: &[Clustered], overlaps: &Overlaps) -> Vec<Vec<u
     for _ in 0..ROUNDS {
         let before = targets.clone();
         for &view in &order {
-            // What the others that are matched already vote for, by label.
+            // The votes of the other matched views, by label.
             let mut votes = vec![0_i64; latent * latent];
             for (other, target) in
                 targets.iter().enumerate().filter(|(other, target)| *other != view && !target.is_empty())
@@ -279,7 +279,7 @@ fn matched(latent: usize, views: &[Clustered], overlaps: &Overlaps) -> Vec<Vec<u
                     target.iter().zip(counts).for_each(|(&k, &count)| votes[k] += weight * i64::from(count));
                 }
             }
-            // Each column once (Hungarian method).
+            // Each column is used once (Hungarian method).
             let found = best_assignment(latent, latent, |label, k| votes[label * latent + k]);
             targets[view] = found.into_iter().enumerate().map(|(label, k)| k.unwrap_or(label)).collect();
         }

@@ -1,10 +1,14 @@
-//! A map of the instances: a layout in two dimensions of the graph that the clusters were cut from, in which points attract
-//! along links and repel one another ([`forces`]).
+//! A map of the instances: a two-dimensional layout of the graph that the clusters were cut from, in which points attract each
+//! other along links and repel each other ([`forces`]).
 //!
-//! Up to [`LAID_OUT`] instances each is laid out. Of more, a seeded sample is: landmarks, each of which stands for those that are
-//! linked with it most closely, and has their links ([`landmarks`]); the others then go to the weighted mean of the landmarks that
-//! they are linked with. Whom the graph does not link with anybody, V places: near those that have the most similar rows.
-//! Where the clusters are not those of a graph, that of the nearest rows of V is laid out in its place.
+//! The graph is the fused one, its weights multiplied by the fourth power of the cosine of the rows of the final V, and not one
+//! of the graphs that voted: it is the only graph that shows the result of the vote. If the clusters do not come from a graph,
+//! the graph of the nearest rows of V is used instead.
+//!
+//! Up to [`LAID_OUT`] instances are laid out individually. Of more instances, a seeded sample of landmarks is laid out. A
+//! landmark represents the instances that are most strongly linked with it, and has their links ([`landmarks`]); the other
+//! instances are placed at the weighted mean of the landmarks that they are linked with. Instances without links are placed near
+//! those with the most similar rows of V.
 
 mod forces;
 mod landmarks;
@@ -22,44 +26,45 @@ use crate::{Matrix, Result, linalg};
 use forces::Point;
 use landmarks::Landmarks;
 
-/// Points that are laid out, at most.
+/// The maximum number of points in a layout.
 pub const LAID_OUT: usize = 20_000;
 
-/// The root of the mean square of the coordinates at the start: wide enough that clusters can pass each other.
+/// The root mean square of the initial coordinates: wide enough that clusters can pass each other.
 const SPREAD: f64 = 5.0;
 
-/// How far points are moved at random at the start, so that copies of each other do not stay on each other.
+/// The size of the initial random displacement, which separates identical points.
 const JITTER: f64 = 0.05;
 
-/// Landmarks whose rows of V are compared with that of an instance, and the nearest of them, between which it is placed.
+/// The number of landmarks whose rows of V are compared with that of an instance, and the number of nearest ones between which it
+/// is placed.
 const COMPARED: usize = 128;
 const NEAREST: usize = 3;
 
-/// The map of instances that the clusters of a graph were cut from: instances × 2. Links count as far as rows of V agree.
+/// The map of instances whose clusters come from a graph: instances × 2. Links are weighted by the agreement of rows of V.
 ///
 /// # Errors
-/// When the work is to end.
+/// When the work is stopped.
 pub(crate) fn of_graph(graph: &Graph, latent: &Matrix, seed: u64, watch: &Watch) -> Result<Matrix> {
     let watch = watch.begin(Stage::Map);
     graph_within(&graph.along(latent), &unit_rows(latent, 0..latent.rows()), LAID_OUT, seed, &watch)
 }
 
-/// The map of instances by their rows of V alone: the graph of the nearest rows, brought to length 1.
+/// The map of instances by their rows of V alone: the graph of the nearest rows, scaled to length 1.
 ///
 /// # Errors
-/// When the work is to end, or rows are no finite numbers.
+/// When the work is stopped, or rows are not finite.
 pub(crate) fn of_latent(latent: &Matrix, seed: u64, watch: &Watch) -> Result<Matrix> {
     let watch = watch.begin(Stage::Map);
     latent_within(&unit_rows(latent, 0..latent.rows()), LAID_OUT, seed, &watch)
 }
 
-/// Lays out at most so many of the instances of a graph, and places the others.
+/// Lays out at most `most` instances of a graph, and positions the others.
 fn graph_within(graph: &Graph, rows: &Matrix, most: usize, seed: u64, watch: &Watch) -> Result<Matrix> {
     let places = arranged(graph, rows, most, seed, watch)?;
     placed(rows, places, seed)
 }
 
-/// Lays out at most so many rows, and places the others.
+/// Lays out at most `most` rows, and positions the others.
 fn latent_within(rows: &Matrix, most: usize, seed: u64, watch: &Watch) -> Result<Matrix> {
     let n = rows.rows();
     let chosen = sample((0..n as u32).collect(), most, seed);
@@ -71,12 +76,12 @@ fn latent_within(rows: &Matrix, most: usize, seed: u64, watch: &Watch) -> Result
     placed(rows, places, seed)
 }
 
-/// At most so many of some instances.
+/// At most `most` of some instances.
 fn sample(instances: Vec<u32>, most: usize, seed: u64) -> Vec<u32> {
     thin(instances, most, &mut ChaCha8Rng::seed_from_u64(seed))
 }
 
-/// Some rows, brought to length 1; a row of zeros stays.
+/// Some rows, scaled to length 1; rows of zeros stay zero.
 fn unit_rows(latent: &Matrix, instances: impl ExactSizeIterator<Item = usize>) -> Matrix {
     let mut rows = Matrix::zeros(instances.len(), latent.columns());
     for (place, i) in instances.enumerate() {
@@ -87,7 +92,7 @@ fn unit_rows(latent: &Matrix, instances: impl ExactSizeIterator<Item = usize>) -
     rows
 }
 
-/// Where the instances are that a graph links with others.
+/// The positions of the instances that a graph links with others.
 fn arranged(
     graph: &Graph,
     rows: &Matrix,
@@ -105,14 +110,14 @@ fn arranged(
     Ok(landmarks.place(&chosen, &at))
 }
 
-/// A start for rows: the plane in which they vary most, and a little noise.
+/// The initial positions of rows: the plane of their largest variance, with a little noise.
 fn start(rows: &Matrix, seed: u64) -> Result<Vec<Point>> {
     let (n, d) = (rows.rows(), rows.columns());
     let mut mean = vec![0.0; d];
     rows.iter_rows().for_each(|row| mean.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / n as f64));
     let centred = Matrix::from_fn(n, d, |i, k| rows[(i, k)] - mean[k]);
     let (_, axes) = linalg::symmetric_eigen(&linalg::transposed_product(&centred, &centred))?;
-    // The largest eigenvalue comes last. Of a vector and its negative, that whose largest entry is positive is taken.
+    // The largest eigenvalue comes last. The sign is chosen such that the largest entry is positive.
     let axis = |back: usize| -> Vec<f64> {
         let Some(column) = d.checked_sub(back) else { return vec![0.0; d] };
         let axis: Vec<f64> = (0..d).map(|k| axes[(k, column)]).collect();
@@ -123,7 +128,7 @@ fn start(rows: &Matrix, seed: u64) -> Result<Vec<Point>> {
     let (first, second) = (axis(1), axis(2));
     let mut at: Vec<Point> = centred.iter_rows().map(|row| [dot(row, &first), dot(row, &second)]).collect();
     let square = at.iter().map(|[x, y]| x * x + y * y).sum::<f64>() / n.max(1) as f64;
-    // Rows that are equal but for rounding have no directions.
+    // Rows that are equal except for rounding have no directions.
     let factor = if square > 1e-20 { SPREAD / square.sqrt() } else { 0.0 };
     let noise = |number: usize| {
         let drawn = mix(seed.wrapping_add(number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -135,8 +140,8 @@ fn start(rows: &Matrix, seed: u64) -> Result<Vec<Point>> {
     Ok(at)
 }
 
-/// Places who has no place between those whose rows are nearest among some that have the same largest column of V, and makes
-/// a matrix of all. Where nobody has a place, all are where they would have started.
+/// Positions the remaining points between those with the nearest rows, among some with the same largest column of V, and returns
+/// the matrix of all positions. If no point has a position, all are at their initial positions.
 fn placed(rows: &Matrix, mut places: Vec<Option<Point>>, seed: u64) -> Result<Matrix> {
     let known: Vec<(usize, Point)> =
         places.iter().enumerate().filter_map(|(i, place)| Some((i, (*place)?))).collect();
@@ -159,19 +164,19 @@ fn placed(rows: &Matrix, mut places: Vec<Option<Point>>, seed: u64) -> Result<Ma
     Matrix::new(rows.rows(), 2, values)
 }
 
-/// At most [`COMPARED`], evenly spread.
+/// At most [`COMPARED`] points, evenly spread.
 fn thinned(all: &[(usize, Point)]) -> Vec<(usize, Point)> {
     let count = all.len().min(COMPARED);
     (0..count).map(|k| all[k * all.len() / count]).collect()
 }
 
-/// The mean place of the nearest, each weighted by the inverse of its squared distance.
+/// The mean position of the nearest points, each weighted by the inverse of its squared distance.
 fn between(rows: &Matrix, i: usize, candidates: &[(usize, Point)]) -> Point {
     let square = |j: usize| rows.row(i).iter().zip(rows.row(j)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     let mut nearest: Vec<(f64, Point)> = candidates.iter().map(|&(j, at)| (square(j), at)).collect();
     nearest.sort_by(|a, b| a.0.total_cmp(&b.0));
     nearest.truncate(NEAREST);
-    // One on whom it lies does not count for all.
+    // A coincident point must not have all of the weight.
     let least = 1e-3 * nearest.last().map_or(0.0, |last| last.0) + 1e-12;
     let mut sum = [0.0; 3];
     for (square, [x, y]) in nearest {
@@ -186,7 +191,7 @@ mod tests {
     use super::*;
     use crate::synthetic::Synthetic;
 
-    /// Rows near as many axes as there are groups, and their groups.
+    /// Rows near the axes, one per group, and their groups.
     fn grouped(n: usize, groups: usize) -> (Matrix, Vec<usize>) {
         let truth = Synthetic::new(n, groups).seed(1).truth();
         let noise = |i: usize, k: usize| f64::from(mix((i * groups + k + 1) as u64)) / f64::from(u32::MAX);
@@ -194,7 +199,7 @@ mod tests {
         (unit_rows(&rows, 0..n), truth)
     }
 
-    /// The share of the ten nearest that are of the same group.
+    /// The share of the ten nearest points that belong to the same group.
     fn together(map: &Matrix, groups: &[usize]) -> f64 {
         let square =
             |i: usize, j: usize| (map[(i, 0)] - map[(j, 0)]).powi(2) + (map[(i, 1)] - map[(j, 1)]).powi(2);
@@ -224,7 +229,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_graph_that_nothing_links_are_all_shown() {
-        // Groups of twenty copies, each linked among itself alone; the landmarks miss some of them.
+        // Groups of twenty copies without links between groups; some groups have no landmark.
         let rows = Matrix::from_fn(400, 20, |i, k| f64::from(u8::from(i / 20 == k)));
         let watch = Watch::default();
         let graph = Graph::of_rows(&rows, 0, &watch).unwrap();

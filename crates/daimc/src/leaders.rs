@@ -6,13 +6,13 @@
 use crate::Matrix;
 use crate::matrix::dot;
 
-/// How many features of a view lead a cluster: a twentieth of them, but at least ten, so that small views have some, and at
-/// most half.
+/// The number of features of a view that lead a cluster: one twentieth of them, at least ten because of small views, and at most
+/// half.
 pub(crate) fn leading(features: usize) -> usize {
     (features / 20).max(10).min(features.div_ceil(2))
 }
 
-/// The weight of each feature of a view for a cluster, given B and the centres of the clusters: `b_fᵀc / ‖c‖`.
+/// The weight of each feature of a view for a cluster, from B and the centres of the clusters: `b_fᵀc / ‖c‖`.
 pub(crate) fn weights(alignment: &Matrix, centres: &Matrix, cluster: usize) -> Vec<f64> {
     let centre: Vec<f64> = centres.iter_rows().map(|row| row[cluster]).collect();
     let length = dot(&centre, &centre).sqrt();
@@ -28,7 +28,7 @@ pub(crate) struct Leaders {
 }
 
 impl Leaders {
-    /// The leaders, given B of each view and the centres of the clusters.
+    /// The leaders, from B of each view and the centres of the clusters.
     pub fn of(alignments: &[Matrix], centres: &Matrix) -> Self {
         let of = |alignment: &Matrix| {
             let of = |cluster| strongest(&weights(alignment, centres, cluster));
@@ -38,7 +38,7 @@ impl Leaders {
     }
 }
 
-/// The features that lead by these weights. A weight of zero does not lead.
+/// The features that lead according to these weights. A weight of zero does not lead.
 fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
     let mut order: Vec<usize> = (0..weights.len()).filter(|&feature| weights[feature] != 0.0).collect();
     let most = leading(weights.len());
@@ -51,9 +51,9 @@ fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
     order.into_iter().map(|feature| (crate::index::index(feature), weights[feature] > 0.0)).collect()
 }
 
-/// The share of the runs in which each feature leads each cluster, with the same sign as in the final result: for each
-/// view, features × clusters. Each run comes with its matched pairs (final cluster, own cluster); B and the centres are the final
-/// ones.
+/// The share of the runs in which each feature leads each cluster with the same sign as in the final result: for each view,
+/// features × clusters. Each run comes with its matched pairs (final cluster, own cluster); B and the centres are those of the
+/// final result.
 pub(crate) fn stability<'a>(
     runs: impl ExactSizeIterator<Item = (&'a Leaders, &'a [(usize, usize)])>,
     alignments: &[Matrix],
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn a_feature_leads_where_it_is_matched_and_on_the_same_side() {
-        // Three features, of which two lead; the centres are the axes, so that weights are columns of B.
+        // Three features, two of which lead; the centres are the axes, so that weights are columns of B.
         let centres = Matrix::from_fn(2, 2, |i, j| if i == j { 2.0 } else { 0.0 });
         let alignment = |values: [f64; 6]| [Matrix::new(3, 2, values.into()).unwrap()];
         let end = alignment([3.0, 0.0, -2.0, 1.0, 1.0, 2.0]);
-        // The first run is like the end.
+        // The first run is equal to the result.
         let first = Leaders::of(&end, &centres);
-        // The second has the clusters the other way round, and feature 1 on the other side of cluster 0.
+        // The second has the clusters in reverse order, and the opposite sign for feature 1 in cluster 0.
         let second = Leaders::of(&alignment([0.0, 3.0, 1.0, 2.0, 2.0, 1.0]), &centres);
         // The third has lost cluster 1.
         let third = Leaders::of(&end, &centres);

@@ -1,8 +1,8 @@
-//! Whether clusters go together with which views instances have.
+//! The association between clusters and missing views.
 //!
-//! They should not where views are missing at random: then a cluster of instances that lack the same view is a cluster of
-//! nothing. In real data they may, because what is measured depends on what was found. Neither can be told from the other
-//! by the data; that they go together can.
+//! If views are missing at random there should be none: a cluster of instances that lack the same view is then an artefact. In
+//! real data there may be one, because the result of one measurement can decide about another. The data cannot distinguish the
+//! two cases, but they show whether there is an association.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -15,31 +15,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::Schema;
 
-/// Permutations that the association is compared with, and instances that are permuted, at most.
+/// The number of permutations for the comparison, and the maximum number of permuted instances.
 const PERMUTATIONS: usize = 499;
 const SAMPLE: usize = 50_000;
 
-/// A share of permutations, and a difference of shares, from which on people are warned.
+/// The p-value and the difference of shares that lead to a warning.
 const SIGNIFICANT: f64 = 0.01;
 const NOTABLE: f64 = 0.15;
 
-/// Instances that a cluster must have to be named.
+/// The minimum size of a cluster that a warning names.
 const LEAST: usize = 10;
 
-/// How far the clusters go together with the presence patterns: which views instances have.
+/// The association between the clusters and the presence patterns (which views an instance has).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Missingness {
-    /// The mutual information of clusters and presence patterns in nats, less its mean over permutations of the patterns;
-    /// about 0 where they have nothing to do with each other. Of a sample where there are many instances.
+    /// The mutual information of clusters and presence patterns in nats, minus its mean over permutations of the patterns; about
+    /// 0 without an association. Estimated on a sample if there are many instances.
     pub information: f64,
-    /// The share of the permutations, itself counted, whose mutual information is as large.
+    /// The p-value of the permutation test: the share of the permutations, including the data, whose mutual information is at
+    /// least as large.
     pub p_value: f64,
-    /// The cluster that differs most from all instances in how many of it a view misses.
+    /// The cluster whose share of missing rows in a view differs most from that of all instances.
     pub most: Option<Concentration>,
 }
 
-/// A cluster that a view misses more, or less, than it misses others.
+/// A cluster in which a view is missing more, or less, often than in all instances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Concentration {
@@ -60,14 +61,14 @@ impl Concentration {
 }
 
 impl Default for Missingness {
-    /// Nothing goes together.
+    /// No association.
     fn default() -> Self {
         Self { information: 0.0, p_value: 1.0, most: None }
     }
 }
 
 impl Missingness {
-    /// Compares clusters with presence patterns.
+    /// Tests the association of clusters with presence patterns.
     pub(crate) fn of(schema: &Schema, labels: &[usize], clusters: usize, seed: u64) -> Self {
         let some = |chosen: &[usize]| Ok::<_, Infallible>(chosen.iter().map(|&i| labels[i]).collect());
         let Ok(found) =
@@ -75,7 +76,7 @@ impl Missingness {
         found
     }
 
-    /// The same, where the clusters of some instances, and what all lack, have to be asked for.
+    /// The same, with functions that return the clusters of some instances and the missing counts of all.
     pub(crate) fn asked<E>(
         schema: &Schema,
         clusters: usize,
@@ -121,21 +122,21 @@ impl Missingness {
         })
     }
 
-    /// Whether clusters and missingness go together so far that people should know.
+    /// Whether the association is large enough for a warning.
     #[must_use]
     pub fn notable(&self) -> bool {
         let difference = self.most.as_ref().map_or(0.0, Concentration::difference);
         self.p_value <= SIGNIFICANT && difference >= NOTABLE
     }
 
-    /// What people should know, in a sentence or two; `None` where there is nothing.
+    /// The warning, in a sentence or two; `None` without a notable association.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let most = self.most.as_ref().filter(|_| self.notable())?;
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         Some(format!(
-            "clusters go together with which views instances have (p = {:.3}): {} of cluster {} lack view '{}', of all \
-             instances {}. That may be true, where what is missing depends on the class, or an artefact: look at the \
+            "clusters are associated with missing views (p = {:.3}): {} of cluster {} lack view '{}', of all \
+             instances {}. This may be real, if what is missing depends on the class, or an artefact: check the \
              clusters of the instances that have every view",
             self.p_value,
             percent(most.in_cluster),
@@ -145,16 +146,16 @@ impl Missingness {
         ))
     }
 
-    /// Whether these clusters follow missingness where others, of the same instances, do not.
+    /// Whether these clusters are associated with missingness and others, of the same instances, are not.
     pub(crate) fn exceeds(&self, other: &Self) -> bool {
         self.notable() && self.information > 2.0 * other.information.max(0.0)
     }
 }
 
-/// Instances that are looked at by one thread at a time.
+/// The number of instances that one thread processes at a time.
 const BLOCK: usize = 1 << 14;
 
-/// The number of each instance's presence pattern, in the order in which they first appear.
+/// The number of each instance's presence pattern, in order of first appearance.
 fn patterns(schema: &Schema) -> Vec<u32> {
     let words = schema.len().div_ceil(64).max(1);
     let mut bits = vec![0_u64; schema.instances() * words];
@@ -162,7 +163,7 @@ fn patterns(schema: &Schema) -> Vec<u32> {
         let shown = (0..schema.len()).filter(|view| schema.view(*view).shows(i));
         shown.for_each(|v| bits[v / 64] |= 1 << (v % 64));
     });
-    // Those of each block, in the order in which they first appear there.
+    // The patterns of each block, in order of their first appearance in it.
     let distinct = |block| {
         let mut seen = HashSet::new();
         <[u64]>::chunks_exact(block, words).filter(|pattern| seen.insert(*pattern)).collect::<Vec<_>>()
@@ -194,7 +195,7 @@ fn information(labels: &[usize], clusters: usize, patterns: &[u32], kinds: usize
     sum
 }
 
-/// How many instances there are of each cluster, and how many of them each view misses.
+/// The size of each cluster, and the number of its instances without each view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lacking {
     sizes: Vec<usize>,
@@ -203,7 +204,7 @@ pub(crate) struct Lacking {
 
 impl Lacking {
     pub fn of(schema: &Schema, labels: &[usize], clusters: usize) -> Self {
-        // How many instances of each cluster there are of which `counts` is true.
+        // The number of instances of each cluster for which `counts` is true.
         let count = |counts: &(dyn Fn(usize) -> bool + Sync)| {
             let of_block = |(block, labels): (usize, &[usize])| {
                 let mut sizes = vec![0_usize; clusters];
@@ -221,7 +222,7 @@ impl Lacking {
         Self { sizes: count(&|_| true), by_view }
     }
 
-    /// Those of other instances, too.
+    /// Adds the counts of other instances.
     pub fn add(&mut self, other: &Self) {
         let own = self.by_view.iter_mut().chain([&mut self.sizes]);
         for (own, other) in own.zip(other.by_view.iter().chain([&other.sizes])) {
@@ -255,7 +256,7 @@ mod tests {
 
     const INSTANCES: usize = 600;
 
-    /// Two views whose values do not matter.
+    /// Two views with arbitrary values.
     fn source(present: &[Vec<bool>]) -> Views<'static> {
         let view = |v: usize| {
             let values = vec![1.0; INSTANCES];
@@ -274,7 +275,7 @@ mod tests {
             assert!(found.information.abs() < 0.02 && !found.notable(), "{found:?}");
             significant += usize::from(found.p_value <= 0.1);
         }
-        // A tenth of them, by chance.
+        // One tenth of them, by chance.
         assert!(significant <= 10, "{significant}");
     }
 

@@ -1,4 +1,4 @@
-//! What a fit has learnt, and what can be done with it.
+//! Fitted models and their methods.
 
 mod impute;
 mod misfit;
@@ -23,33 +23,31 @@ use crate::{Error, Matrix, Result, Stop, ViewOf};
 pub use impute::{Accuracy, Gap, Imputed, Shares};
 pub use misfit::Misfit;
 
-/// What a fit has learnt: places new instances, explains where they are put, and reconstructs what they lack. Of single
-/// instances it knows what [`references`](Self::references) hold, without their IDs; those that it was fitted to are in the
-/// [`Fit`](crate::Fit).
+/// A fitted model: assigns new instances to clusters, explains assignments, and imputes missing values. It contains no instances
+/// of the fit except anonymous [`references`](Self::references); the instances of the fit are in [`Fit`](crate::Fit).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Model {
-    /// The options it was fitted with.
+    /// The options of the fit.
     pub options: Options,
-    /// What belongs to each view.
+    /// The parts of the model that belong to one view.
     pub views: Vec<ViewModel>,
-    /// How rows of V are scaled before they are clustered.
+    /// The scaling of rows of V before they are clustered.
     pub latent_scaling: Scaling,
     /// The centres of the clusters among the scaled rows of V, one per column: latent × clusters.
     pub centres: Matrix,
     /// The mean row of V of the instances of each cluster, one per column: latent × clusters. Zero for a cluster without
     /// instances.
     pub means: Matrix,
-    /// How many instances of the fit are in each cluster.
+    /// The number of instances of the fit in each cluster.
     pub sizes: Vec<usize>,
-    /// How far parts of the data lead to the same clusters: the mean share of instances that stay where they are in quick fits to
-    /// four fifths of a sample. `None` where there were too few instances to tell, or the fit was stopped. Confidence is made of
-    /// it.
+    /// The reproducibility of the clusters: the mean share of instances that keep their cluster in quick fits to four fifths of a
+    /// sample. `None` if there were too few instances or the fit was stopped. Confidence is calibrated with it.
     pub reproducibility: Option<f64>,
-    /// Instances of the fit whose clusters new ones are compared with, where neighbours had a say in them: all, or a sample of
-    /// 10 000. [`Model::place`] does without where there are none.
+    /// Instances of the fit whose clusters new instances are compared with, if neighbourhoods took part in the clustering: all,
+    /// or a sample of 10 000. Without them, [`Model::place`] uses V alone.
     pub references: Option<References>,
-    /// What it keeps of the instances that it has learnt from, so that it can be [updated](crate::Online); `None` in files of
+    /// Sums over the instances that the model has learnt from, so that it can be [updated](crate::Online); `None` in files of
     /// earlier versions.
     pub retained: Option<Retained>,
 }
@@ -60,20 +58,20 @@ pub struct Model {
 pub struct ViewModel {
     /// The view's name.
     pub name: String,
-    /// The names of its features, if they had any.
+    /// The names of its features, if given.
     pub feature_names: Option<Vec<String>>,
     /// U: features × latent.
     pub basis: Matrix,
     /// B: features × latent.
     pub alignment: Matrix,
-    /// What stands for missing cells.
+    /// The substitutes of missing cells.
     pub preparation: Preparation,
-    /// How the view was scaled.
+    /// The scaling of the view.
     pub scaling: Scaling,
-    /// The share of the runs in which each feature leads each cluster, from 0 to 1: features × clusters. A feature leads if
-    /// it is among the [`leading`](Self::leading) of largest absolute weight ([`Model::weights`]) for the run's cluster that
-    /// matches, on the same side, for or against. Runs differ in their start, not in their data. `None` if there was but
-    /// one; see [`Daimc::runs`](crate::Daimc::runs).
+    /// The share of the runs in which each feature leads each cluster, from 0 to 1: features × clusters. A feature leads if it is
+    /// among the [`leading`](Self::leading) of largest absolute weight ([`Model::weights`]) for the run's matching cluster, with
+    /// the same sign. Runs differ in their start, not in their data. `None` for a single run; see
+    /// [`Daimc::runs`](crate::Daimc::runs).
     pub stability: Option<Matrix>,
 }
 
@@ -85,20 +83,20 @@ impl ViewModel {
         name.cloned().unwrap_or_else(|| feature.to_string())
     }
 
-    /// How much each feature matters: the norm of its row of B.
+    /// The relevance of each feature: the norm of its row of B.
     #[must_use]
     pub fn relevance(&self) -> Vec<f64> {
         self.alignment.iter_rows().map(alignment::row_norm).collect()
     }
 
-    /// How many features lead a cluster, as [`stability`](Self::stability) has it: a twentieth of the view's features, but at
+    /// The number of features that lead a cluster, as in [`stability`](Self::stability): one twentieth of the view's features, at
     /// least ten and at most half.
     #[must_use]
     pub fn leading(&self) -> usize {
         leaders::leading(self.basis.rows())
     }
 
-    /// The features that were not left out: those whose row of B is not zero. See [`Penalty::Relative`].
+    /// The features that were kept: those whose row of B is not zero. See [`Penalty::Relative`].
     ///
     /// [`Penalty::Relative`]: crate::Penalty::Relative
     #[must_use]
@@ -112,7 +110,7 @@ impl Model {
     /// The view of this name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the model has no such view.
     pub fn view(&self, name: &str) -> Result<&ViewModel> {
         self.place_of(name).map(|place| &self.views[place])
     }
@@ -124,8 +122,7 @@ impl Model {
         })
     }
 
-    /// The rows of a source that was prepared, each view seen through the scaling that the model has for it, and the places
-    /// of the views in the model.
+    /// The prepared rows of a source, each view with its scaling in the model, and the indices of the views in the model.
     pub(crate) fn lenses(&self, scan: &Scan<'_>) -> Result<(Vec<usize>, Vec<Lens>)> {
         let (mut places, mut lenses) = (Vec::new(), Vec::new());
         for (number, given) in scan.schema().views().enumerate() {
@@ -138,8 +135,8 @@ impl Model {
         Ok((places, lenses))
     }
 
-    /// Some of the model's views, whose missing cells are filled as in the fit. A source that does not tell whether cells are
-    /// missing is looked through once.
+    /// Some of the model's views, with missing cells filled as in the fit. A source that does not record missing cells is read
+    /// once.
     ///
     /// # Errors
     /// When a view is unknown, its features are not those of the model, or rows cannot be read.
@@ -153,8 +150,8 @@ impl Model {
         Prepared::new(source, &preparations)
     }
 
-    /// What each feature of a view says for a cluster. `Bᵀx` regresses the row of V, so feature f moves it along the
-    /// cluster's centre c by `b_fᵀc / ‖c‖`; where a cluster is a column of V, that is its column of B.
+    /// The weight of each feature of a view for a cluster. `Bᵀx` predicts the row of V, so feature f moves it along the cluster's
+    /// centre c by `b_fᵀc / ‖c‖`; if a cluster is a column of V, this is its column of B.
     ///
     /// # Panics
     /// When there is no such cluster.
@@ -163,11 +160,11 @@ impl Model {
         leaders::weights(&view.alignment, &self.centres, cluster)
     }
 
-    /// The rows of V of new instances, from whichever of the model's views they have (at least one) and whichever cells of
-    /// these, with the bases fixed.
+    /// The rows of V of new instances, with fixed bases, from any of the model's views (at least one per instance) and any of
+    /// their cells.
     ///
     /// # Errors
-    /// When a view is unknown or its features are not those of the model.
+    /// When a view is unknown or its features differ from those of the model.
     pub fn transform(&self, source: &dyn Source) -> Result<Matrix> {
         off_the_pool(source, || self.transform_here(source))
     }
@@ -184,10 +181,10 @@ impl Model {
         Sweep::new(scan, lenses, self.options.latent).place(&bases)
     }
 
-    /// Places new instances: their rows of V, clusters and confidence. If neighbours had a say in the clusters of the fit, they
-    /// have it here: the cluster is the one that the nearest [references](Self::references) in the views of an instance make most
-    /// likely, and an instance whose rows are those of a reference is in its cluster. Otherwise it is the one whose centre is
-    /// nearest to the row of V.
+    /// Assigns new instances to clusters: their rows of V, clusters and confidence. If neighbourhoods took part in the clustering
+    /// of the fit, the cluster is the most likely one by the nearest [references](Self::references) in the views of the instance;
+    /// an instance with the same rows as a reference gets its cluster. Otherwise it is the cluster whose centre is nearest to the
+    /// row of V.
     ///
     /// # Errors
     /// As [`Model::transform`].
@@ -230,8 +227,7 @@ impl Model {
         Err(Error::LengthMismatch { what: "columns of V".into(), expected, found })
     }
 
-    /// What the model knows of a view of a source, if its features are those of the model and there is a row of V for each
-    /// instance.
+    /// The model of a view of a source, after a check of its features and of the number of rows of V.
     fn checked(&self, source: &dyn Source, number: usize, latent: &Matrix) -> Result<&ViewModel> {
         let given = source.schema().view(number);
         let own = self.view(given.name())?;
@@ -244,11 +240,11 @@ impl Model {
         Ok(own)
     }
 
-    /// What a view would show of instances, given their rows of V: `U v`, in the units of the data. Where rows were
-    /// brought to length 1, a row gets the length that rows of this view have on average.
+    /// The reconstruction of a view, given rows of V: `U v`, in the units of the data. If rows were scaled to length 1, the
+    /// reconstruction has the mean length of the rows of this view.
     ///
     /// # Errors
-    /// When the view is unknown or `latent` does not have the model's number of columns.
+    /// When the view is unknown or the number of columns of `latent` differs from that of the model.
     pub fn reconstruct(&self, view: &str, latent: &Matrix) -> Result<Matrix> {
         let own = self.view(view)?;
         self.check_columns(latent)?;
@@ -274,7 +270,7 @@ impl ViewModel {
                 what: "features",
                 value: given[column].clone(),
                 reason: format!(
-                    "column {column} of view {} is {} in the model; put the columns into the model's order",
+                    "column {column} of view {} is {} in the model; reorder the columns as in the model",
                     quoted(&self.name),
                     quoted(&known[column])
                 ),

@@ -93,8 +93,8 @@ fn edge(bin: usize) -> f64 {
 /// Instances of a fit whose misfit is measured, at most.
 const SAMPLE: usize = 4096;
 
-/// Records in a model how far the instances of its fit are from their reconstructions, by a seeded sample of them. `latent`
-/// returns the rows of V of the sample.
+/// Records in a model the misfits of the instances of its fit, from a seeded sample of them. `latent` returns the rows of V of
+/// the sample.
 pub(crate) fn observe(
     scan: &Scan<'_>,
     model: &mut Model,
@@ -118,7 +118,7 @@ pub(crate) fn observe(
 }
 
 /// Groups of nearby instances among those given, whose numbers increase: one prototype per view explains a group as well as the
-/// clusters explain other instances. The distance to the prototype is judged by `limit` and `spread`, as a misfit is.
+/// clusters explain other instances. The distance to the prototype is compared with `limit` and `spread`, as a misfit is.
 pub(crate) fn groups(
     sweep: &Sweep<'_>,
     (spread, limit): (&Spread, f64),

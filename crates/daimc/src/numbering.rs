@@ -1,12 +1,12 @@
-//! The numbers of the clusters. K-means and graph cuts number them as they come; a result has them by size, the largest as
-//! number 0, so that numbers mean something and do not depend on the start.
+//! The numbers of the clusters. K-means and graph cuts number them arbitrarily; a result has them by size, the largest as number
+//! 0, so that numbers have a meaning and do not depend on the start.
 
 use std::cmp::Reverse;
 
 use crate::Matrix;
 
-/// Numbers clusters by size; of equal ones that of the first instance comes first, and those without instances come last. The
-/// clusters under their former numbers, in the new order.
+/// Numbers clusters by size; of two equal ones, the one with the earlier first instance comes first, and clusters without
+/// instances come last. Returns the former numbers of the clusters, in the new order.
 pub(crate) fn by_size(labels: &mut [usize], clusters: usize) -> Vec<usize> {
     let mut sizes = vec![0_usize; clusters];
     let mut first = vec![labels.len(); clusters];
@@ -49,7 +49,7 @@ mod tests {
         let order = by_size(&mut labels, 6);
         assert_eq!(order, [1, 3, 4, 0, 2, 5]);
         assert_eq!(labels, [1, 0, 2, 0, 1, 0, 3]);
-        assert_eq!(by_size(&mut labels, 6), [0, 1, 2, 3, 4, 5], "once is enough");
+        assert_eq!(by_size(&mut labels, 6), [0, 1, 2, 3, 4, 5], "a second call changes nothing");
         let matrix = Matrix::from_fn(2, 6, |row, cluster| (10 * row + cluster) as f64);
         assert_eq!(columns(&matrix, &order).row(1), [11.0, 13.0, 14.0, 10.0, 12.0, 15.0]);
     }

@@ -1,16 +1,16 @@
-//! Online learning: a model takes in batches of new instances, of which it keeps sums alone.
+//! Online learning: a model is updated with batches of new instances, of which it keeps only sums.
 //!
-//! The bases of a model are solved from statistics, `S_v = Σ w v vᵀ` and `C_v = Σ w x vᵀ`. A batch is placed with the bases as
-//! they are; its statistics are added to those of the past, of which a share may be forgotten; the bases are solved again, and the
-//! batch is placed again, until hardly an instance changes its cluster:
+//! The bases of a model are solved from statistics, `S_v = Σ w v vᵀ` and `C_v = Σ w x vᵀ`. A batch is assigned with the present
+//! bases. Its statistics are added to those of the past, which may be reduced by a factor. The bases are solved again, and the
+//! batch is assigned again, until hardly an instance changes its cluster:
 //!
 //! ```text
 //! S ← μ S + Σ_batch w v vᵀ,      C ← μ C + Σ_batch w x vᵀ,      U, B as in an iteration
 //! ```
 //!
-//! Where columns of V stand for clusters, `v` is the row of a start from the clusters, as in the last step of a fit
-//! (`consolidate.rs`): bases then stay the means of clusters. Scalings stay those of the fit. So does the scale of the columns of
-//! V, which Eq. 20–21 would change with every batch: centres of clusters among rows of V then mean the same as before.
+//! If columns of V stand for clusters, `v` is the row of a start from the clusters, as in the last step of a fit
+//! (`consolidate.rs`), so that bases stay the means of clusters. Scalings stay those of the fit. So does the scale of the columns
+//! of V, which Eq. 20–21 would change with every batch: the centres of clusters among rows of V keep their meaning.
 
 mod cells;
 mod stream;
@@ -46,7 +46,7 @@ use crate::{Error, Ids, Matrix, Neighbours, Result, Stop, Views};
 use cells::placed;
 pub use stream::{StreamProgress, Streamed};
 
-/// How a model takes in new instances.
+/// Updates of a model with new instances.
 ///
 /// ```
 /// use daimc::{Daimc, Online, View, Views};
@@ -65,27 +65,27 @@ pub struct Online {
     stop: Stop,
 }
 
-/// What an update has led to.
+/// The result of an update.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Update {
     /// The new model, with the instances of the batch.
     pub fit: Fit,
-    /// How far each view of the model has moved.
+    /// The drift of each view of the model.
     pub drift: Vec<Drift>,
-    /// The instances of the batch that no cluster explains: they are farther from what the old model makes of them than all but one
-    /// in two hundred of the instances that it had learnt from.
+    /// The instances of the batch that no cluster explains: their distance from the old model's reconstruction is larger than for
+    /// all but one in two hundred of the instances that it had learnt from.
     pub unexplained: Vec<usize>,
-    /// Groups of such instances that lie near each other, the largest first: they might be clusters that are new.
+    /// Groups of such instances that are close to each other, the largest first: candidates for new clusters.
     pub emerging: Vec<Vec<usize>>,
-    /// Clusters of which hardly an instance is remembered: less than one, or a hundredth of what clusters have on average.
+    /// Clusters of which less than one instance, or less than one hundredth of an average cluster, is remembered.
     pub died: Vec<usize>,
     /// The views that were added.
     pub added: Vec<String>,
 }
 
-/// How far a view has moved: what the model expects of the clusters in it, `U m_k` for the mean row `m_k` of V, before and
-/// after, as a share of its length before.
+/// The drift of a view: the change of the expected rows of the clusters, `U m_k` for the mean row `m_k` of V, relative to their
+/// length before.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Drift {
@@ -97,11 +97,12 @@ pub struct Drift {
     pub clusters: Vec<f64>,
 }
 
-/// How often a batch is placed, at most, and the share of its instances that may still change their cluster then.
+/// The maximum number of times that a batch is assigned, and the share of its instances that may change their cluster in the last
+/// one.
 const ROUNDS: usize = 5;
 const MOVED: usize = 200;
 
-/// A cluster has died if less than this share of an average cluster is remembered of it.
+/// A cluster has died if its remembered size is below this share of an average cluster.
 const DEAD: f64 = 0.01;
 
 impl Default for Online {
@@ -111,42 +112,42 @@ impl Default for Online {
 }
 
 impl Online {
-    /// Remembers everything, and takes no view that the model does not know.
+    /// An update that forgets nothing, and rejects views that the model does not have.
     #[must_use]
     pub fn new() -> Self {
         Self { memory_factor: 1.0, new_views: Vec::new(), stop: Stop::default() }
     }
 
-    /// How much the instances before count once a batch has come, above 0 and at most 1 (the default): with 0.9 those of ten
-    /// batches ago count about a third. A view that the batch does not show is remembered whole.
+    /// The weight of earlier instances after a batch, above 0 and at most 1 (the default): with 0.9, instances of ten batches ago
+    /// have a weight of about one third. A view that the batch lacks is not reduced.
     #[must_use]
     pub fn memory_factor(mut self, factor: f64) -> Self {
         self.memory_factor = factor;
         self
     }
 
-    /// Lets a batch bring a view that the model has not seen; without leave that is taken for a mistake. The view is scaled by
-    /// what the batch shows of it, and its basis is fitted to the clusters that the other views give. Instances that have
-    /// no other view tell nothing until then.
+    /// Allows a batch to add a view that the model does not have; without this, a new view is an error. The view is scaled by its
+    /// rows in the batch, and its basis is fitted to the clusters of the other views. Instances without any other view have no
+    /// influence until then.
     #[must_use]
     pub fn add_view(mut self, name: impl Into<String>) -> Self {
         self.new_views.push(name.into());
         self
     }
 
-    /// A switch that ends an update; there is no result then.
+    /// A switch that ends an update, which then has no result.
     #[must_use]
     pub fn stop(mut self, stop: &Stop) -> Self {
         self.stop = stop.clone();
         self
     }
 
-    /// Takes in a batch of new instances, with whichever views they have. The numbers of the clusters stay.
+    /// Updates a fit with a batch of new instances, which may have any of its views. Clusters keep their numbers.
     ///
     /// # Errors
-    /// When the memory factor is out of range, the model does not carry statistics, the batch has views or features that the
-    /// model does not know, shows nobody in a view of the model, or has an ID that was learnt from before; and when rows cannot be
-    /// read.
+    /// When the memory factor is out of range, the model does not contain statistics, the batch has views or features that the
+    /// model does not have, no instance of the batch is present in any view of the model, an ID is one that was learnt from
+    /// before, or rows cannot be read.
     pub fn update(&self, fit: &Fit, batch: &dyn Source) -> Result<Update> {
         if let Ids::Names(names) = batch.schema().ids() {
             let mut before = fit.learnt.clone();
@@ -162,7 +163,7 @@ impl Online {
         Ok(update)
     }
 
-    /// As [`Online::update`], of a model alone, which does not know whom it has learnt from.
+    /// As [`Online::update`], for a bare model, which does not record the IDs that it has learnt from.
     ///
     /// # Errors
     /// As [`Online::update`].
@@ -180,7 +181,7 @@ impl Online {
 
     fn updated(&self, before: &Model, batch: &dyn Source) -> Result<Update> {
         let start = Instant::now();
-        // References stand for the instances before, and their clusters: a model that goes on learning places by V.
+        // References represent earlier instances and their clusters: a model that continues to learn assigns by V.
         let mut model = Model { references: None, ..before.clone() };
         let added = self.grow(&mut model, batch)?;
         let Some(mut retained) = model.retained.take() else { return Err(Error::NotUpdatable) };
@@ -200,7 +201,7 @@ impl Online {
         let mut known = places.iter().filter(|place| **place < before.views.len());
         if !known.any(|&place| renewed[place]) {
             let known = list(before.views.iter().map(|view| plain(&view.name)));
-            let reason = format!("it shows nobody in a view of the model, which has {known}");
+            let reason = format!("no instance of the batch is present in any view of the model, which has {known}");
             return Err(Error::Unsuitable { what: "batch", value: names(batch), reason });
         }
 
@@ -227,13 +228,13 @@ impl Online {
         Ok(Update { fit, drift, unexplained, emerging, died, added })
     }
 
-    /// Adds the views that the model does not know, if they may be added.
+    /// Adds the views that the model does not have, if allowed.
     fn grow(&self, model: &mut Model, batch: &dyn Source) -> Result<Vec<String>> {
         let (schema, options) = (batch.schema(), model.options.clone());
         for name in &self.new_views {
             let wrong = |reason| Err(Error::Option { option: "add_view", value: name.clone(), reason });
             if model.views.iter().any(|view| view.name == *name) {
-                return wrong("the model has this view: leave the option out".into());
+                return wrong("the model already has this view: remove the option".into());
             }
             if !schema.views().any(|view| view.name() == name) {
                 return wrong(format!("the views of the batch are {}", names(batch)));
@@ -248,7 +249,7 @@ impl Online {
             if !self.new_views.iter().any(|name| name == given.name()) {
                 let known = list(model.views.iter().map(|view| plain(&view.name)));
                 let reason =
-                    format!("the model has {known}; say that this view is to be added, or leave it out");
+                    format!("the model has {known}; allow this view to be added, or remove it");
                 return Err(Error::Unsuitable { what: "view", value: given.name().into(), reason });
             }
             let scale = options.view_scales.get(given.name()).unwrap_or(&options.scale);
@@ -290,7 +291,7 @@ impl Online {
             learnt: Learnt::default(),
             neighbours: Decision {
                 used: Neighbours::Off,
-                reason: "an update places instances by their own values".into(),
+                reason: "updates do not use neighbourhoods".into(),
                 recall: Vec::new(),
             },
             missingness: Missingness::of(schema, &place.labels, clusters, seed),
@@ -315,7 +316,7 @@ fn names(batch: &dyn Source) -> String {
     list((0..batch.views()).map(|view| plain(batch.name(view))))
 }
 
-/// How far the instances of a batch are from what the model makes of them, in each view of the batch.
+/// The error of the reconstruction of the instances of a batch, in each view of the batch.
 fn misfits(sweep: &Sweep<'_>, model: &Model, places: &[usize], latent: &Matrix) -> Result<Vec<Misfit>> {
     let of_view = |(own, &place): (usize, &usize)| {
         Misfit::of(&sweep.scan, own, &sweep.lenses[own], &model.views[place].basis, latent)
@@ -323,8 +324,8 @@ fn misfits(sweep: &Sweep<'_>, model: &Model, places: &[usize], latent: &Matrix) 
     places.iter().enumerate().map(of_view).collect()
 }
 
-/// Takes in the statistics of the batch and solves the bases, until the clusters of the batch stay; a model that is young clusters
-/// anew what it has seen.
+/// Adds the statistics of the batch and solves the bases, until the clusters of the batch stay the same; a young model clusters
+/// its cells anew.
 fn learn(
     sweep: &Arc<Sweep<'_>>,
     model: &mut Model,
@@ -359,7 +360,7 @@ fn learn(
             None => place.latent.clone(),
         };
         retained.totals = past.with(&sweep.gather(&mut rows, &stop)?.whole()?, places);
-        // Of the other views nothing new is known.
+        // The batch has no information about the other views.
         solve(model, retained.totals.clone(), places)?;
         let before = std::mem::replace(&mut place, placed(sweep, model, places, &stop)?);
         let moved = place.labels.iter().zip(&before.labels).filter(|(now, before)| now != before).count();
@@ -371,7 +372,7 @@ fn learn(
     Ok(place)
 }
 
-/// Moves the centres and the mean rows of the clusters towards those of the batch, by how many instances they stand for.
+/// Moves the centres and the mean rows of the clusters towards those of the batch, weighted by numbers of instances.
 fn move_centres(model: &mut Model, retained: &mut Retained, place: &Place) -> Result<()> {
     let clusters = model.options.clusters;
     let centres = {
@@ -393,20 +394,20 @@ fn move_centres(model: &mut Model, retained: &mut Retained, place: &Place) -> Re
     Ok(())
 }
 
-/// What the old model does not explain.
+/// The instances that the old model does not explain.
 struct Surprise {
     unexplained: Vec<usize>,
     emerging: Vec<Vec<usize>>,
 }
 
 impl Surprise {
-    /// Of instances that have a view of the model, by the views that it knew.
+    /// For instances that have a view of the model, from the views that it had before.
     fn of(sweep: &Sweep<'_>, model: &Model, retained: &Retained, places: &[usize]) -> Result<Self> {
         let limit = retained.spread.limit();
         if limit.is_infinite() {
             return Ok(Self { unexplained: Vec::new(), emerging: Vec::new() });
         }
-        // A view that was added has a basis of zeros, and nothing is expected of it.
+        // An added view has a basis of zeros, and predicts nothing.
         let bases: Vec<Matrix> = places
             .iter()
             .enumerate()
@@ -437,7 +438,7 @@ impl Surprise {
     }
 }
 
-/// How far the views of a model have moved.
+/// The drift of the views of a model.
 fn drift(before: &Model, after: &Model) -> Vec<Drift> {
     let of_view = |(old, new): (&ViewModel, &ViewModel)| {
         let (old_rows, new_rows) = (product(&old.basis, &before.means), product(&new.basis, &after.means));

@@ -1,4 +1,4 @@
-//! What a fit can be told, and the check that it makes sense.
+//! The options of a fit, and their validation.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{Error, Matrix, Result, Stop};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Preset {
-    /// What works best without labels: automatic scaling, matched start, coordinate descent.
+    /// The best settings without labels: automatic scaling, matched start, coordinate descent.
     #[default]
     Default,
     /// The published algorithm: rows of unit length, unmatched start, multiplicative updates (Eq. 19 ten times per
@@ -28,17 +28,17 @@ pub enum Preset {
 
 choice!(Preset, "preset": Default = "default", Paper = "paper");
 
-/// What α and β are measured by.
+/// The units of α and β.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Penalty {
-    /// As published: α and β are factors in J, whose terms differ in size by orders of magnitude.
+    /// As published: α and β are factors in J, whose terms differ by orders of magnitude.
     #[default]
     Published,
-    /// By the data. α = 1 lets a basis that is not aligned at all weigh as much as a view that is not reconstructed at all
-    /// (`α_v = α Σ‖x‖² / K`). β, from 0 to 1, is the share of the largest row of B below which a feature is left out:
-    /// its row of B is zero. α matters where the features that are left cannot align the basis. See
+    /// Relative to the data. With α = 1, a basis without any alignment costs as much as a view without any reconstruction (`α_v =
+    /// α Σ‖x‖² / K`). β, from 0 to 1, is the share of the largest row of B below which a feature is dropped: its row of B is
+    /// zero. α matters if the remaining features cannot align the basis. See
     /// [`steps::alignment::select`](crate::steps::alignment::select).
     Relative,
     /// [`Relative`](Self::Relative), with the α and β that predict hidden rows best.
@@ -47,15 +47,15 @@ pub enum Penalty {
 
 choice!(Penalty, "penalty": Published = "published", Relative = "relative", Auto = "auto");
 
-/// How much the views count.
+/// The weights of the views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ViewWeights {
-    /// All alike.
+    /// Equal weights.
     #[default]
     Equal,
-    /// By how well the other views predict rows of the view that were hidden: a view that they cannot predict hardly counts.
+    /// By how well the other views predict hidden rows of the view: a view that they cannot predict has almost no weight.
     Learned,
 }
 
@@ -69,22 +69,22 @@ pub enum Neighbours {
     /// Neighbours are not used.
     #[default]
     Off,
-    /// The clusters are cut from the fused graph of the views, its links weighted by V and by what the views say of the
-    /// clusters.
+    /// The clusters are cut from the fused graph of the views, its links weighted by V and by the predictions of the views.
     Refine,
     /// Each view is replaced by the leading eigenvectors of its own graph, and DAIMC is fitted to those.
     Embed,
-    /// A vote of three ways to clusters: V alone, [`Refine`](Self::Refine), and the same with links weighted by the V of both
-    /// the views and their eigenvectors. Each has as much weight as neighbours in single views predict its clusters. Ways that
-    /// would take more than the [budget](crate::Daimc::neighbours_budget) are left out; V alone if the columns of V are not the clusters.
+    /// A vote of three clusterings: V alone, [`Refine`](Self::Refine), and the same with links weighted by the V of both the
+    /// views and their eigenvectors. The weight of each is how well neighbours in single views predict its clusters. Clusterings
+    /// that would exceed the [budget](crate::Daimc::neighbours_budget) are left out; the result is V alone if the columns of V
+    /// are not the clusters.
     Auto,
 }
 
 choice!(Neighbours, "neighbours": Off = "off", Refine = "refine", Embed = "embed", Auto = "auto");
 
 impl Neighbours {
-    /// Instances up to which every pair is compared. Beyond, neighbours are found by descent; [`Decision::recall`] is the share
-    /// that was found.
+    /// The number of instances up to which every pair is compared. Beyond, neighbours are found by descent; [`Decision::recall`]
+    /// is the share that was found.
     ///
     /// [`Decision::recall`]: crate::Decision::recall
     pub const EXACT: usize = neighbours::EXACT;
@@ -100,15 +100,15 @@ impl Neighbours {
 /// Everything that determines a fit, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate option")]
 pub struct Options {
     /// Number of clusters.
     pub clusters: usize,
-    /// Columns of V; the number of clusters unless said otherwise.
+    /// Columns of V; by default the number of clusters.
     pub latent: usize,
     /// The preset that the other options started from.
     pub preset: Preset,
-    /// What α and β are measured by.
+    /// The units of α and β.
     #[serde(default)]
     pub penalty: Penalty,
     /// Weight of the alignment of the bases, α ≥ 0.
@@ -119,50 +119,49 @@ pub struct Options {
     pub scale: Scale,
     /// Scaling of single views, by name.
     pub view_scales: BTreeMap<String, Scale>,
-    /// So many features of each view are used, those of largest variance; `None`: all.
+    /// The number of features of each view that are used, those with the largest variance; `None`: all.
     #[serde(default)]
     pub top_features: Option<usize>,
-    /// Whether views are brought to equal weight after scaling.
+    /// Whether views are scaled to equal weight.
     pub equal_weight: bool,
-    /// How much the views count, once they are scaled.
+    /// The weights of the views after scaling.
     #[serde(default)]
     pub view_weights: ViewWeights,
-    /// How V starts.
+    /// The initialisation of V.
     pub initialisation: Initialisation,
-    /// How V is updated.
+    /// The update rule of V.
     pub solver: Solver,
-    /// Passes of the V solver over a row in one iteration, at most.
+    /// The maximum number of passes of the V solver over a row in one iteration.
     pub passes: usize,
-    /// Iterations, at most.
+    /// The maximum number of iterations.
     pub max_iterations: usize,
-    /// The fit has converged when J changes by less than this share.
+    /// The relative change of J below which the fit has converged.
     pub tolerance: f64,
-    /// Starts of each k-means with up to 20 clusters; with more there are in proportion fewer.
+    /// Starts of each k-means with up to 20 clusters; with more clusters their number falls in proportion.
     pub restarts: usize,
     /// Scaling of V before its rows are clustered.
     pub latent_scale: Scale,
-    /// Whether V is made optimal for the bases when the iterations have ended, as [`Model::transform`] does for new
-    /// instances.
+    /// Whether V is made optimal for the bases after the iterations, as [`Model::transform`] does for new instances.
     ///
     /// [`Model::transform`]: crate::Model::transform
     pub settle: bool,
-    /// Whether one more iteration is made from the clusters that were found: bases start as the means of the clusters in
-    /// each view. Done only if the number of clusters is that of the columns of V.
+    /// Whether one more iteration starts from the clusters found: bases start as the means of the clusters in each view. Only if
+    /// the number of clusters is the number of columns of V.
     pub consolidate: bool,
     /// Runs from different starts that are combined into one clustering.
     #[serde(default = "one")]
     pub runs: usize,
-    /// Whether and how neighbourhoods are used, where the number of clusters is that of the columns of V.
+    /// Whether and how neighbourhoods are used, if the number of clusters is the number of columns of V.
     #[serde(default)]
     pub neighbours: Neighbours,
-    /// The processor time that neighbourhoods may take where it is up to the fit whether they are used, in seconds; `None`: ten
-    /// times that of the fit without them, at least a minute. See [`Effort`](crate::estimate::Effort).
+    /// The processor time that neighbourhoods may take with [`Neighbours::Auto`], in seconds; `None`: ten times that of the fit
+    /// without them, at least a minute. See [`Effort`](crate::estimate::Effort).
     #[serde(default)]
     pub neighbours_budget: Option<f64>,
     /// Whether clusters are compared with those of permuted and of resampled data.
     #[serde(default = "yes")]
     pub assess: bool,
-    /// Whether a map of the instances is laid out.
+    /// Whether a map of the instances is computed.
     #[serde(default)]
     pub map: bool,
     /// Seed of every random draw.
@@ -177,11 +176,11 @@ fn one() -> usize {
     1
 }
 
-/// Weights beyond this leave no digits for anything else.
+/// Larger weights leave no digits for other terms.
 const LARGEST: f64 = 1e30;
 
 impl Options {
-    /// How rows are clustered by k-means, the first start from given centres.
+    /// The options of k-means; the first start is from these centres, if any.
     pub(crate) fn kmeans<'a>(&self, first: Option<&'a Matrix>, stop: &'a Stop) -> Plan<'a> {
         Plan { clusters: self.clusters, restarts: self.restarts, seed: self.seed, first, stop }
     }
@@ -218,7 +217,7 @@ impl Options {
         }
     }
 
-    /// Fails if an option makes no sense for data with these instances and views.
+    /// Fails if an option is invalid for data with these instances and views.
     pub(crate) fn check<'a>(
         &self,
         instances: usize,
@@ -244,7 +243,7 @@ impl Options {
         Ok(())
     }
 
-    /// Fails if an option makes no sense for any data.
+    /// Fails if an option is invalid for any data.
     pub(crate) fn check_alone(&self) -> Result<()> {
         let bad = |option, value: String, reason: String| Err(Error::Option { option, value, reason });
         for (option, value) in [("clusters", self.clusters), ("latent", self.latent)] {
@@ -262,7 +261,7 @@ impl Options {
             }
         }
         if self.penalty == Penalty::Relative && self.beta > 1.0 {
-            let reason = "a relative beta is a share: from 0 (all features stay) to 1 (none does)";
+            let reason = "a relative beta is a share: from 0 (keep all features) to 1 (keep none)";
             return bad("beta", self.beta.to_string(), reason.into());
         }
         let counts =
@@ -283,11 +282,11 @@ impl Options {
             );
         }
         if self.runs > 1 && self.latent != self.clusters {
-            let reason = "only one where the latent dimension is not the number of clusters";
+            let reason = "must be 1 unless the latent dimension is the number of clusters";
             return bad("runs", self.runs.to_string(), reason.into());
         }
         if matches!(self.neighbours, Neighbours::Refine | Neighbours::Embed) && self.latent != self.clusters {
-            let reason = "only `off` where the latent dimension is not the number of clusters";
+            let reason = "must be `off` unless the latent dimension is the number of clusters";
             return bad("neighbours", self.neighbours.to_string(), reason.into());
         }
         Ok(())

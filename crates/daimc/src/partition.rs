@@ -1,8 +1,8 @@
 //! A partition: some of the instances, their rows in all views, and their part of V.
 //!
-//! A [`Reduction`] has a local half, which a [`Partition`] computes over its rows and its part of V, and a [merge](Partial::merge)
-//! of two results. In one process the driver of a fit calls the local half; to other processes the reduction
-//! [travels](registry).
+//! A [`Reduction`] has a local half, which a [`Partition`] computes over its rows and its part of V, and a
+//! [merge](Partial::merge) of two results. In one process the driver of a fit calls the local half directly; to other processes
+//! the reduction is [sent as a message](registry).
 
 pub(crate) mod clusters;
 pub(crate) mod latent;
@@ -41,27 +41,27 @@ pub(crate) enum TableId {
     Runs(usize),
 }
 
-/// What a reduction does to the state of a partition: its prepared and scaled rows, V, labels. It decides which requests a
-/// partition answers again that takes the place of a lost one.
+/// The effect of a reduction on the state of a partition: its prepared and scaled rows, V and labels. It determines which
+/// requests a partition that replaces a lost one answers again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Reads the state.
     None,
     /// Sets part of the state, which stays until the same reduction sets it again.
     Sets,
-    /// Makes V from data that are in the request: what made V before is of no importance any more.
+    /// Computes V from data in the request: earlier changes of V become irrelevant.
     Begins,
-    /// Changes V or labels, starting from what they were.
+    /// Changes V or labels, based on their present values.
     Changes,
-    /// Puts V aside, before an attempt at a better one.
+    /// Saves V before an attempt at a better one.
     Saves,
-    /// Ends such an attempt: V is what was put aside.
+    /// Ends such an attempt and restores V.
     Restores,
-    /// Ends such an attempt: V is the new one.
+    /// Ends such an attempt and keeps the new V.
     Accepts,
-    /// Keeps something for good that was made of V.
+    /// Stores something derived from V permanently.
     Keeps,
-    /// Forgets all state.
+    /// Resets all state.
     Resets,
 }
 
@@ -72,12 +72,12 @@ pub(crate) trait Reduction: Serialize + DeserializeOwned + Send + Sync {
     /// The result over some of the instances.
     type Partial: Partial;
 
-    /// What it does to the state of a partition.
+    /// Its effect on the state of a partition.
     fn effect(&self) -> Effect {
         Effect::None
     }
 
-    /// Of how many of this number of views it reads all rows.
+    /// The number of views, out of this many, of which it reads all rows.
     fn views_read(&self, _views: usize) -> usize {
         0
     }
@@ -85,11 +85,11 @@ pub(crate) trait Reduction: Serialize + DeserializeOwned + Send + Sync {
     /// The result over the instances of a partition.
     ///
     /// # Errors
-    /// When rows cannot be read, when the partition is stopped, and when its state is not that which the reduction needs.
+    /// When rows cannot be read, when the partition is stopped, or when it lacks the state that the reduction needs.
     fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial>;
 }
 
-/// A range of the instances of a data set: their rows in all views, and their part of V, labels and confidence.
+/// A range of the instances of a data set, with their rows in all views, and their part of V, labels and confidence.
 ///
 /// The driver of a [distributed fit](crate::Daimc::fit_on) sends requests, which every partition [answers](Self::answer); answers
 /// are [merged](crate::merge) in any order. V stays in the partition from request to request. After the fit,
@@ -153,7 +153,7 @@ enum Latent<'a> {
     Shard(Box<dyn Shard + 'a>),
 }
 
-/// What a partition keeps of a run.
+/// The data of a run that a partition keeps.
 struct Run {
     /// The rows of V, scaled to length 1, in single precision; empty once they are stacked.
     rows: Vec<f32>,
@@ -161,7 +161,7 @@ struct Run {
     labels: Vec<u32>,
 }
 
-/// The clusters of the instances, and how clear they are.
+/// The clusters of the instances, and their margins or confidence.
 struct Found {
     labels: Vec<usize>,
     confidence: Vec<f64>,
@@ -171,14 +171,15 @@ impl<'a> Partition<'a> {
     /// The rows of a source, which are `range` of `total` instances: one of [`aligned`](crate::aligned).
     ///
     /// # Errors
-    /// When the range does not have as many instances as the source, or is not one of whole [`leaves`](crate::leaves).
+    /// When the number of instances of the range differs from that of the source, or when the range does not consist of whole
+    /// [`leaves`](crate::leaves).
     pub fn new(source: &'a dyn Source, range: Range<usize>, total: usize) -> Result<Self> {
         let wrong = |reason: String| Error::Unsuitable { what: "range", value: format!("{range:?}"), reason };
         if range.len() != source.instances() {
             return Err(wrong(format!("the source has {} instances", source.instances())));
         }
         let blocks = Blocks::some(range.clone(), total).ok_or_else(|| {
-            wrong(format!("not whole leaves of {total} instances; take ranges from `aligned`"))
+            wrong(format!("not whole leaves of {total} instances; use ranges from `aligned`"))
         })?;
         Ok(Self::of(Scan::part(source, blocks, &Stop::new())))
     }
@@ -213,7 +214,7 @@ impl<'a> Partition<'a> {
         Ok(Place { latent, labels: labels.clone(), confidence: confidence.clone() })
     }
 
-    /// The results, from a partition that is not needed any more.
+    /// The results, from a partition that is no longer needed.
     pub(crate) fn into_place(mut self) -> Result<Place> {
         let latent = self.latent()?;
         self.latent = Latent::None;
@@ -233,7 +234,7 @@ impl<'a> Partition<'a> {
         }
     }
 
-    /// The fork of a number; 0 is the partition itself.
+    /// The fork with a number; 0 is the partition itself.
     pub(crate) fn forked(&mut self, number: u32) -> Result<&mut Self> {
         if number == 0 {
             return Ok(self);
@@ -273,7 +274,7 @@ impl<'a> Partition<'a> {
         self.sweep.as_ref().ok_or_else(|| unsuitable("the views are not scaled yet"))
     }
 
-    /// V, read back from an accelerator if it is there.
+    /// V, copied back from an accelerator if necessary.
     pub(crate) fn latent(&mut self) -> Result<Arc<Matrix>> {
         if let Latent::Shard(_) = &self.latent
             && let Latent::Shard(shard) = std::mem::replace(&mut self.latent, Latent::None)
@@ -282,7 +283,7 @@ impl<'a> Partition<'a> {
             if !v.is_finite() && self.sweep()?.resident().is_some() {
                 return Err(crate::accelerator::refused(
                     "the accelerator",
-                    "V could not be brought back; use the processor",
+                    "V could not be copied back; use the CPU",
                 ));
             }
             self.latent = Latent::Host(Arc::new(v));

@@ -15,11 +15,11 @@ use crate::{Matrix, Result, Stop, Views};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Place {
-    /// Their rows of V.
+    /// The rows of V.
     pub latent: Matrix,
-    /// Their clusters.
+    /// The clusters.
     pub labels: Vec<usize>,
-    /// How sure the clusters are, from 0 to 1; see [`Fit::confidence`](crate::Fit::confidence).
+    /// The confidence of the clusters, from 0 to 1; see [`Fit::confidence`](crate::Fit::confidence).
     pub confidence: Vec<f64>,
 }
 
@@ -36,7 +36,7 @@ impl Place {
         Ok(Self { latent: v, labels, confidence })
     }
 
-    /// Moves instances to the clusters of their neighbours. The margin is that between the two most likely clusters.
+    /// Replaces clusters by those that neighbours predict. The margin is that between the two most likely clusters.
     pub(crate) fn follow(&mut self, said: &Said) {
         for (i, row) in said.posterior.iter_rows().enumerate() {
             let best = |without: Option<usize>| {
@@ -84,14 +84,14 @@ impl Place {
     }
 }
 
-/// How rows of V are scaled before they are clustered.
+/// The scaling of rows of V before they are clustered.
 pub(crate) fn scaled(rows: &impl Table, options: &Options) -> Result<(Scaling, Lens)> {
     let scaling = Scaling::fit(rows, 0, options.latent_scale)?;
     let lens = Lens::new(rows, 0, scaling.clone())?;
     Ok((scaling, lens))
 }
 
-/// Clusters rows of V, whose columns stand for clusters: their scaling, and the centres, one in each column.
+/// Clusters rows of V whose columns stand for clusters. Returns their scaling, and the centres, one per column.
 pub(crate) fn cluster_columns(rows: &impl Table, options: &Options) -> Result<(Scaling, Lens, Matrix)> {
     let (scaling, lens) = scaled(rows, options)?;
     let first = first(rows, &lens, options)?;
@@ -99,9 +99,9 @@ pub(crate) fn cluster_columns(rows: &impl Table, options: &Options) -> Result<(S
     Ok((scaling, lens, centres))
 }
 
-/// The centres of the clusters that the columns of V stand for: a start for k-means with more than [`kmeans::FEW`] clusters, for
-/// which it makes fewer other starts. An instance belongs to the column in which its entry is largest, relative to what is usual
-/// in the column.
+/// The centres of the clusters that the columns of V stand for: a start for k-means with more than [`kmeans::FEW`] clusters,
+/// which reduces the number of other starts. An instance belongs to the column in which its entry is largest relative to the
+/// average of the column.
 pub(crate) fn first(rows: &impl Table, lens: &Lens, options: &Options) -> Result<Option<Matrix>> {
     let clusters = options.clusters;
     if lens.features() != clusters || clusters <= kmeans::FEW {

@@ -46,7 +46,7 @@ impl Retained {
         }
     }
 
-    /// Adds the clusters of a fit, given their centres and sizes. If columns of V stand for clusters, this assigns them; the
+    /// Adds the clusters of a fit, given their centres and sizes. If columns of V stand for clusters, this matches them; the
     /// clusters of a fit to few instances become the first cells.
     pub(crate) fn of_clusters(mut self, options: &Options, centres: &Matrix, sizes: &[usize]) -> Self {
         self.members = sizes.iter().map(|&size| size as f64).collect();

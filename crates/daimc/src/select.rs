@@ -1,17 +1,23 @@
 //! The number of clusters, chosen without labels.
 //!
-//! For each number K the data are resampled: some instances lose one of their views, and a fit from another seed
-//! sees the rest. Two things are asked of its clusters. Are they *stable*: do resamples find the same ones (adjusted
-//! Rand index, which is 0 for chance whatever K is)? And do they *explain*: which share of the variance of the
-//! rows that were hidden does the mean of the instance's cluster predict, when the cluster was found from the
-//! instance's other views? Few clusters are easily stable and explain little; many explain a little more and are not
-//! stable. The score is the product of the two, the reproducible share of the variance. A cluster too few costs both
-//! factors about 1/K; what is won by splitting clusters that are real is less. So the smallest K is recommended whose
-//! score is within a tenth of the best. Where no instance is seen in two views, nothing can be predicted: the largest
-//! K is recommended whose stability is within a twentieth of the best.
+//! For each number K the data are resampled: some instances lose one of their views, and a model is fitted to the rest with
+//! another seed. Two properties of its clusters are measured. *Stability* is the agreement of the clusters of different resamples
+//! (adjusted Rand index, which is 0 for chance whatever K is). *Explained variance* is the share of the variance of the hidden
+//! rows that the mean of the instance's cluster predicts, when the cluster was found from the instance's other views.
 //!
-//! Clusters of noise can be stable too. So those of the recommended K are compared with chance
-//! ([`Significance`]); if they are no clearer, the answer is one cluster.
+//! Neither suffices alone. Few clusters are easily stable and explain little (three broad topics are more stable than six), and
+//! structure within clusters always explains a little more variance as K grows. The score is the product of the two, the
+//! reproducible share of the variance. One cluster too few reduces both factors by about 1/K, and splitting real clusters gains
+//! less than that. The recommendation is therefore the smallest K whose score is within a tenth of the best. If no instance has
+//! two views, nothing can be predicted: the recommendation is then the largest K whose stability is within a twentieth of the
+//! best.
+//!
+//! Hidden rows are predicted by the mean of the cluster, and not by `U v`, whose noise hides the gain in small views. The hidden
+//! share refers to the views of an instance beyond its first: a fixed share of all cells would be too much of two views and too
+//! little of five.
+//!
+//! Clusters of noise can be stable too. The clusters of the recommended K are therefore compared with chance ([`Significance`]);
+//! if they are no clearer, the recommendation is a single cluster.
 
 mod resample;
 mod rule;
@@ -49,39 +55,39 @@ pub struct Select {
     hidden: f64,
 }
 
-/// What is known about all numbers of clusters, and which one is recommended.
+/// The results for all numbers of clusters, and the recommended one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Selection {
-    /// The numbers of clusters that were tried, in increasing order.
+    /// The numbers of clusters with their results, in increasing order.
     pub candidates: Vec<Candidate>,
     /// The recommended number of clusters; 1 if there is nothing to separate.
     pub recommended: usize,
-    /// The share of the bootstrap samples of the resamples (1000, less those of one resample alone) that recommend it too; NaN if
-    /// one cluster is recommended, for which they cannot vote.
+    /// The share of the bootstrap samples of the resamples (1000, less those of a single resample) with the same recommendation;
+    /// NaN if one cluster is recommended, which they cannot recommend.
     pub confidence: f64,
-    /// Whether the clusters of the best number that was tried are clearer than chance; `None` if that cannot be told.
+    /// Whether the clusters of the best number are clearer than chance; `None` if that is unknown.
     pub significance: Option<Significance>,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// Resamples that were made; fewer than asked for if it was stopped.
+    /// The number of resamples; fewer than requested if it was stopped.
     pub resamples: usize,
-    /// Whether it was stopped before all resamples were made.
+    /// Whether it was stopped before the last resample.
     pub cancelled: bool,
 }
 
-/// What is known about one number of clusters.
+/// The results for one number of clusters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Candidate {
     /// The number of clusters.
     pub clusters: usize,
-    /// Adjusted Rand index of the clusters that two resamples find.
+    /// Adjusted Rand index between the clusters of two resamples.
     pub stability: Estimate,
-    /// The share of the variance of hidden rows that the clusters predict, the mean of the views; below zero if the mean of the
-    /// view predicts better. `None` where no instance is seen in two views: nothing can be hidden.
+    /// The share of the variance of hidden rows that the clusters predict, the mean of the views; negative if the mean of the
+    /// view predicts better. `None` if no instance has two views, so that nothing can be hidden.
     pub explained: Option<Estimate>,
-    /// What the recommendation is made by: stability × explained, or stability alone.
+    /// The criterion of the recommendation: stability × explained variance, or stability alone.
     pub score: Estimate,
     /// The share of the bootstrap samples that recommend this number.
     pub votes: f64,
@@ -90,24 +96,24 @@ pub struct Candidate {
 /// A median over the resamples and its standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The median over the resamples, which does not mind a fit that went wrong.
+    /// The median over the resamples, which is robust against a failed fit.
     pub value: f64,
     /// Its standard error, by the bootstrap.
     pub error: f64,
 }
 
-/// What a callback is told after each fit.
+/// The progress after a fit, as passed to a callback.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Step {
-    /// Fits that are done.
+    /// The number of finished fits.
     pub done: usize,
-    /// Fits that there are to do.
+    /// The total number of fits.
     pub of: usize,
 }
 
 impl Daimc {
-    /// Recommends a number of clusters among those given, with the other options as they are here.
+    /// Recommends a number of clusters among those given, with the present values of the other options.
     ///
     /// # Errors
     /// As [`Select::run`].
@@ -121,7 +127,7 @@ impl Daimc {
 }
 
 impl Select {
-    /// Will choose among these numbers of clusters; all else is as in `fit`.
+    /// Chooses among these numbers of clusters, with the other options of `fit`.
     #[must_use]
     pub fn new(fit: Daimc, clusters: impl IntoIterator<Item = usize>) -> Self {
         let mut clusters: Vec<usize> = clusters.into_iter().collect();
@@ -130,34 +136,34 @@ impl Select {
         Self { fit, clusters, resamples: 10, hidden: 0.5 }
     }
 
-    /// How often the data are resampled (default 10), each time with a fit for each number of clusters.
+    /// The number of resamples of the data (default 10), each with a fit for each number of clusters.
     #[must_use]
     pub fn resamples(mut self, resamples: usize) -> Self {
         self.resamples = resamples;
         self
     }
 
-    /// How much a resample hides (default 0.5): every instance keeps a view, and of what it is seen in beyond that, this share is
-    /// hidden. Where no instance is seen in two views, 0.4 times this share of the instances is left out.
+    /// The share that a resample hides (default 0.5) of the cells of each instance beyond one, so that every instance keeps a
+    /// view. If no instance has two views, 0.4 times this share of the instances is left out.
     #[must_use]
     pub fn hidden(mut self, share: f64) -> Self {
         self.hidden = share;
         self
     }
 
-    /// Tries all numbers and recommends one.
+    /// Fits all numbers of clusters and recommends one.
     ///
     /// # Errors
-    /// When an option makes no sense for these data, and as [`Daimc::fit`].
+    /// When an option is invalid for these data, and as [`Daimc::fit`].
     pub fn run(&self, source: &dyn Source) -> Result<Selection> {
         self.run_with(source, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Select::run`], and calls `each` after every fit. If it breaks, or the switch of the fit ([`Daimc::stop`]) is set,
-    /// the recommendation is made by the resamples that are finished.
+    /// As [`Select::run`], and calls `each` after every fit. If it breaks, or the switch of the fit ([`Daimc::stop`]) is set, the
+    /// recommendation uses the finished resamples.
     ///
     /// # Errors
-    /// As [`Select::run`], and [`Error::Cancelled`] when fewer than two resamples were finished.
+    /// As [`Select::run`], and [`Error::Cancelled`] with fewer than two finished resamples.
     pub fn run_with(
         &self,
         source: &dyn Source,
@@ -173,7 +179,7 @@ impl Select {
         };
         if self.clusters.len() < 2 {
             let given = format!("{:?}", self.clusters);
-            return bad("clusters", given, "give at least two numbers of clusters to choose among");
+            return bad("clusters", given, "give at least two numbers of clusters");
         }
         let in_range = |k: &&usize| **k < 2 || **k >= instances;
         if let Some(wrong) = self.clusters.iter().rev().find(in_range) {
@@ -227,7 +233,7 @@ impl Select {
                 }
                 Ok(Some(found))
             };
-            // The largest first: they take longest.
+            // The largest first, because they take the longest.
             let all: Vec<Option<Sample>> =
                 self.clusters.par_iter().rev().map(one).collect::<Result<Vec<_>>>()?;
             let all: Option<Vec<Sample>> = all.into_iter().rev().collect();

@@ -1,29 +1,28 @@
-//! Whether clusters are clearer than those that chance would give.
+//! A comparison of clusters with chance.
 //!
-//! Neighbours in single views agree on clusters that are there. They also agree a little on those of noise, because a fit
-//! puts what is near together. How much, the same fit tells of the same rows with every feature permuted among the
-//! instances of its view: sizes, missing instances and the values of each feature are the same, and nothing goes together
-//! any more.
+//! Neighbours in single views agree on real clusters. They also agree a little on clusters of noise, because a fit assigns close
+//! instances to the same cluster. A fit to the same rows with every feature permuted among the instances of its view measures
+//! this effect: the number of instances, the missing rows and the values of each feature are the same, but all dependencies are
+//! destroyed.
 
 use serde::{Deserialize, Serialize};
 
-/// How far neighbours agree on the clusters, beside what they would by chance. Of a fit by V alone to a sample of the
+/// The agreement of neighbours on the clusters, and the agreement expected by chance, from fits by V alone to a sample of the
 /// instances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Significance {
-    /// The mutual information of the clusters of an instance and of its neighbours in a view, in units of the logarithm of
-    /// the number of clusters: 0 if they have nothing to do with each other, 1 if they are always the same. The mean over the
-    /// views.
+    /// The mutual information of the clusters of an instance and of its neighbours in a view, divided by the logarithm of the
+    /// number of clusters: 0 if they are independent, 1 if they are always equal. The mean over the views.
     pub agreement: f64,
-    /// The same of clusters in permuted data, the mean of several permutations.
+    /// The mean of the same for permuted data.
     pub by_chance: f64,
-    /// The standard deviation of these.
+    /// The standard deviation over the permutations.
     pub deviation: f64,
 }
 
-/// Standard deviations by which clusters must be clearer than chance: with the ten permutations that are made, about one of
-/// 200 data sets without any structure is.
+/// The number of standard deviations by which the agreement must exceed chance: with ten permutations, about one of 200 data sets
+/// without any structure does.
 const CLEAR: f64 = 3.5;
 
 impl Significance {
@@ -34,11 +33,11 @@ impl Significance {
         Self { agreement, by_chance, deviation: (squares / (count - 1.0)).sqrt() }
     }
 
-    /// How much clearer the clusters are than chance, in standard deviations.
+    /// The excess of the agreement over chance, in standard deviations.
     #[must_use]
     pub fn excess(&self) -> f64 {
         let beyond = self.agreement - self.by_chance;
-        // Permutations of what is everywhere the same are all alike.
+        // Permutations of constant data are all equal.
         if beyond.abs() < 1e-9 { 0.0 } else { beyond / self.deviation.max(1e-9) }
     }
 
@@ -48,14 +47,14 @@ impl Significance {
         self.excess() > CLEAR
     }
 
-    /// What was found, in a sentence.
+    /// The result, in a sentence.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { agreement, by_chance, deviation } = self;
-        format!("neighbours agree on clusters by {agreement:.3}, by chance {by_chance:.3} ± {deviation:.3}")
+        format!("agreement of neighbours {agreement:.3}, by chance {by_chance:.3} ± {deviation:.3}")
     }
 
-    /// What people should know, in a sentence; `None` where there is nothing.
+    /// The warning, in a sentence; `None` if the clusters are clearer than chance.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         (!self.is_clear()).then(|| {
@@ -79,7 +78,7 @@ mod tests {
         assert!((found.excess() - 10.0).abs() < 1e-9 && found.is_clear() && found.warning().is_none());
         let noise = Significance::new(0.15, &[0.1, 0.12, 0.08]);
         assert!(!noise.is_clear() && noise.warning().unwrap().contains("0.150, by chance 0.100 ± 0.020"));
-        // Nothing varies.
+        // Constant data.
         let constant = Significance::new(0.0, &[0.0; 3]);
         assert_eq!((constant.excess(), constant.is_clear()), (0.0, false));
     }

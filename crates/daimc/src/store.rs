@@ -1,8 +1,8 @@
-//! A fit or a model alone as a file: safetensors, with what is small and not a matrix as JSON in its metadata. The file of a
-//! fit is that of its model and more, so that either can be read from it.
+//! Files of fits and bare models: safetensors, with small data that are not matrices as JSON in the metadata. The file of a fit
+//! extends that of its model, so that either can be read from it.
 //!
-//! The metadata are part of the header, which may have 100 MB; so IDs and names of features are tensors: their bytes one after
-//! the other, and the offsets at which each begins. In version 1 they were part of the metadata.
+//! The metadata are part of the header, which is limited to 100 MB. IDs and names of features are therefore tensors: their
+//! concatenated bytes, and the offset of each. In version 1 they were part of the metadata.
 
 mod references;
 mod retained;
@@ -27,38 +27,38 @@ use crate::steps::objective::Objective;
 use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
 use tensor::{Content, Tensor, names, whole};
 
-/// Raised whenever a file of an older version cannot be read as it is.
+/// Increased whenever a file of an older version cannot be read unchanged.
 const VERSION: u32 = 3;
 
-/// The version of a file that holds a fit: those who do not know that a model can be alone read it all the same.
+/// The version of a file with a fit, so that readers without support for bare models can read it.
 const WITH_INSTANCES: u32 = 2;
 
-/// The oldest version that can be read.
+/// The oldest supported version.
 const OLDEST: u32 = 1;
 
-/// The key under which the metadata stand.
+/// The key of the metadata.
 const KEY: &str = "daimc";
 
-/// The most bytes that a header may have.
+/// The maximum size of a header in bytes.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// What a file says of its model.
+/// The metadata of a model.
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     version: u32,
     options: Options,
     views: Vec<ViewMetadata>,
     latent_scaling: ScalingMetadata,
-    /// Missing in files from before models were apart from fits, whose instances tell it.
+    /// Missing in files from before models were separate from fits, where the instances determine it.
     sizes: Option<Vec<usize>>,
     #[serde(default)]
     reproducibility: Option<f64>,
-    /// ε of each view, where there are tensors of references.
+    /// ε of each view, if there are tensors of references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     doubts: Option<Vec<f64>>,
 }
 
-/// What it says of the instances, if it has any.
+/// The metadata of the instances, if the file has any.
 #[derive(Serialize, Deserialize)]
 struct FitMetadata {
     instances: usize,
@@ -74,8 +74,8 @@ struct FitMetadata {
     missingness: Missingness,
     #[serde(default)]
     significance: Option<Significance>,
-    /// Of each view: the instances that it shows, and those of them that lack cells. Missing in files from before cells could
-    /// be missing.
+    /// For each view, the number of its instances, and the number of those with missing cells. Missing in files from before cells
+    /// could be missing.
     #[serde(default)]
     missing_cells: Vec<[usize; 2]>,
     #[serde(default)]
@@ -90,7 +90,7 @@ struct FitMetadata {
     device: DeviceUsed,
 }
 
-/// Both as one.
+/// Both.
 #[derive(Serialize)]
 struct Written {
     #[serde(flatten)]
@@ -102,7 +102,7 @@ struct Written {
 #[derive(Serialize, Deserialize)]
 struct ViewMetadata {
     name: String,
-    /// Whether there are tensors of names of features.
+    /// Whether there are tensors of feature names.
     #[serde(default)]
     named: bool,
     /// In version 1.
@@ -137,7 +137,7 @@ fn broken(reason: impl std::fmt::Display) -> Error {
     Error::ModelFile { reason: reason.to_string() }
 }
 
-/// Writes a file piece by piece: tensors in the order of the file, what needs the widest alignment first.
+/// Writes a file piece by piece: tensors in the order of the file, those with the widest alignment first.
 fn write(metadata: &Written, mut tensors: Vec<Tensor<'_>>, mut out: impl Write) -> io::Result<()> {
     tensors.sort_by(|a, b| b.dtype().cmp(&a.dtype()).then_with(|| a.name.cmp(&b.name)));
     let mut end = 0;
@@ -164,7 +164,7 @@ fn write(metadata: &Written, mut tensors: Vec<Tensor<'_>>, mut out: impl Write) 
     out.flush()
 }
 
-/// Lets a file appear, whole or not at all.
+/// Writes a file atomically.
 fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let failed = |source| Error::Io { path: path.display().to_string(), source };
     daimc_files::write(path, |out| write(out)).map_err(failed)
@@ -176,7 +176,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(8).read_to_end(&mut bytes).map_err(failed)?;
-    // What does not begin like a model is not read to its end, if it has one.
+    // A file that does not begin like a model is not read completely, because it may be endless.
     let length = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length));
     if length.is_some_and(|length| (2..=LONGEST_HEADER).contains(&length)) {
         file.read_to_end(&mut bytes).map_err(failed)?;
@@ -184,7 +184,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that was opened: its metadata are those of a version that is known.
+/// An open file with metadata of a supported version.
 struct Opened<'a> {
     outline: Outline,
     metadata: String,
@@ -199,12 +199,12 @@ impl<'a> Opened<'a> {
         let outline: Outline = serde_json::from_str(&metadata).map_err(broken)?;
         let version = outline.version;
         if !(OLDEST..=VERSION).contains(&version) {
-            return Err(broken(format!("its version is {version}, known are {OLDEST} to {VERSION}")));
+            return Err(broken(format!("its version is {version}, supported are {OLDEST} to {VERSION}")));
         }
         Ok(Self { outline, metadata, tensors: SafeTensors::deserialize(bytes).map_err(broken)? })
     }
 
-    /// The model, if the file tells all of it without the instances.
+    /// The model; `None` if the file describes it only through the instances.
     fn model(&self) -> Result<Option<Model>> {
         let metadata: Metadata = serde_json::from_str(&self.metadata).map_err(broken)?;
         let Some(sizes) = metadata.sizes.clone() else { return Ok(None) };
@@ -214,7 +214,7 @@ impl<'a> Opened<'a> {
 
     fn fit(&self) -> Result<Fit> {
         if self.outline.instances.is_none() {
-            return Err(broken("it holds a model alone, without the instances that it was fitted to"));
+            return Err(broken("it contains a model alone, without the instances of the fit"));
         }
         let about: FitMetadata = serde_json::from_str(&self.metadata).map_err(broken)?;
         let named = about.named.then(|| names(&self.tensors, "ids")).transpose()?;
@@ -261,7 +261,7 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// How many cells are missing in each view, given the instances that it shows and those that lack cells.
+    /// The number of missing cells in each view, from the number of its instances and of those with missing cells.
     fn missing_cells(&self, counts: &[[usize; 2]], model: &Model) -> Result<Vec<MissingCells>> {
         let views = model.views.iter().enumerate().map(|(i, view)| {
             let [present, instances] = counts.get(i).copied().unwrap_or_default();
@@ -317,16 +317,16 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// As of a file that was tampered with.
+/// The error of an inconsistent file.
 fn apart() -> Error {
-    broken("its parts do not fit together")
+    broken("its parts are inconsistent")
 }
 
 impl Fit {
     /// Writes the fit as a safetensors file, piece by piece: `out` should be buffered.
     ///
     /// # Errors
-    /// When `out` fails; never otherwise for what came from a fit or a file.
+    /// When `out` fails; for a result of a fit or a file there is no other error.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut tensors = self.model.tensors();
         tensors.push(Tensor::matrix("latent", &self.latent));
@@ -365,7 +365,7 @@ impl Fit {
     /// The fit as the bytes of a safetensors file.
     ///
     /// # Errors
-    /// Never for what came from a fit or a file.
+    /// Never for a result of a fit or a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.write(&mut bytes).map_err(broken)?;
@@ -380,7 +380,7 @@ impl Fit {
         Opened::new(bytes)?.fit()
     }
 
-    /// Writes the fit to a file, which appears whole or not at all.
+    /// Writes the fit to a file atomically.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -396,28 +396,27 @@ impl Fit {
         Self::from_bytes(&read(path.as_ref())?)
     }
 
-    /// Reads a fit from a file, or a [`Model`] alone as a fit without instances, whose objective, history and other figures of the
-    /// fit are not known: they are zero or empty.
+    /// Reads a fit from a file, or a bare [`Model`] as a fit without instances, whose objective, history and other figures are
+    /// zero or empty.
     ///
     /// # Errors
-    /// When the file cannot be read, or holds neither.
+    /// When the file cannot be read, or contains neither.
     pub fn load_or_model(path: impl AsRef<Path>) -> Result<Self> {
         let bytes = read(path.as_ref())?;
         let opened = Opened::new(&bytes)?;
         if opened.outline.instances.is_some() {
             return opened.fit();
         }
-        let model = opened.model()?.ok_or_else(|| broken("it holds neither a fit nor a model"))?;
+        let model = opened.model()?.ok_or_else(|| broken("it contains neither a fit nor a model"))?;
         Ok(Self::without_instances(model))
     }
 }
 
 impl Model {
-    /// Writes the model alone, without the instances that it was fitted to, as a safetensors file, piece by piece: `out`
-    /// should be buffered.
+    /// Writes the model alone, without the instances of the fit, as a safetensors file, piece by piece: `out` should be buffered.
     ///
     /// # Errors
-    /// When `out` fails; never otherwise for a model that came from a fit or a file.
+    /// When `out` fails; for a model from a fit or a file there is no other error.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         write(&Written { model: self.metadata(VERSION), fit: None }, self.tensors(), out)
     }
@@ -425,14 +424,14 @@ impl Model {
     /// The model alone as the bytes of a safetensors file.
     ///
     /// # Errors
-    /// Never for a model that came from a fit or a file.
+    /// Never for a model from a fit or a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.write(&mut bytes).map_err(broken)?;
         Ok(bytes)
     }
 
-    /// A model from the bytes of a file, that of a fit or its own.
+    /// A model from the bytes of a file of a model or a fit.
     ///
     /// # Errors
     /// When they are not a model, or one of a later version.
@@ -444,8 +443,7 @@ impl Model {
         }
     }
 
-    /// Writes the model alone to a file, which appears whole or not at all: it can be handed on without the IDs of those
-    /// that it was fitted to.
+    /// Writes the model alone to a file atomically: the file can be shared without the IDs of the instances of the fit.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -453,7 +451,7 @@ impl Model {
         save(path.as_ref(), |out| self.write(out))
     }
 
-    /// Reads a model from a file, that of a fit or its own.
+    /// Reads a model from a file of a model or a fit.
     ///
     /// # Errors
     /// When the file cannot be read or is not a model.
@@ -461,7 +459,7 @@ impl Model {
         Self::from_bytes(&read(path.as_ref())?)
     }
 
-    /// Everything large.
+    /// All tensors.
     fn tensors(&self) -> Vec<Tensor<'_>> {
         let mut tensors =
             vec![Tensor::matrix("centres", &self.centres), Tensor::matrix("means", &self.means)];
@@ -540,10 +538,10 @@ impl Model {
     }
 }
 
-/// What has to be known before anything else.
+/// The part of the metadata that is read first.
 #[derive(Deserialize)]
 struct Outline {
     version: u32,
-    /// How many instances of the fit the file holds, if any.
+    /// The number of instances in the file, if any.
     instances: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! What a fit tells beside its iterations.
+//! Progress callbacks outside the iterations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Result, Stop};
 
-/// Work that may take long and is no iteration; see [`Daimc::stages`](crate::Daimc::stages).
+/// Long work outside the iterations; see [`Daimc::stages`](crate::Daimc::stages).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
@@ -14,22 +14,22 @@ pub enum Stage {
     Scaling,
     /// α and β are chosen.
     Penalty,
-    /// It is learned how much the views count.
+    /// The weights of the views are learned.
     ViewWeights,
     /// Clusterings of V are compared, and the fit starts again from the clearest.
     Consolidate,
-    /// The neighbours of each instance are looked for in a view.
+    /// The nearest neighbours in a view are searched for.
     Search {
         /// The view's name.
         view: String,
     },
     /// Clusters are cut from the graph of neighbours.
     Cut,
-    /// The map of the instances is laid out.
+    /// The layout of the map is computed.
     Map,
-    /// The clusters are compared with those that chance would give.
+    /// The clusters are compared with those of permuted data.
     Significance,
-    /// It is found out how far parts of the data lead to the same clusters.
+    /// The reproducibility of the clusters is estimated.
     Reproducibility,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Stage {
             Self::ViewWeights => out.write_str("weighing the views"),
             Self::Consolidate => out.write_str("comparing clusterings"),
             Self::Search { view } => {
-                write!(out, "looking for neighbours in view {}", crate::text::quoted(view))
+                write!(out, "searching for neighbours in view {}", crate::text::quoted(view))
             }
             Self::Cut => out.write_str("cutting the graph of neighbours"),
             Self::Map => out.write_str("laying out the map"),
@@ -53,12 +53,12 @@ impl fmt::Display for Stage {
 
 type Listener = Arc<dyn Fn(&Stage, f64) + Send + Sync>;
 
-/// Those who watch a fit: the switch by which they stop it, and who is told of its stages.
+/// The switch that stops a fit, and its progress callback.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
     pub stop: Stop,
     pub listener: Option<Listener>,
-    /// What is being worked on.
+    /// The current stage.
     stage: Option<Stage>,
 }
 
@@ -71,31 +71,31 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Ends work that is of no use unless it is finished.
+    /// Fails after a request to stop, in work that is useless unless finished.
     pub fn check(&self) -> Result<()> {
         self.stop.check()
     }
 
-    /// The same watch, over work that another switch ends.
+    /// The same callback, with another switch.
     pub fn within(&self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self.clone() }
     }
 
-    /// Tells that a stage begins, and returns the watch over it.
+    /// Reports the start of a stage, and returns the watch over it.
     pub fn begin(&self, stage: Stage) -> Self {
         let watch = Self { stage: Some(stage), ..self.clone() };
         watch.reach(0.0);
         watch
     }
 
-    /// Tells the share of the stage's work that is done.
+    /// Reports the completed share of the stage.
     pub fn reach(&self, share: f64) {
         if let (Some(listener), Some(stage)) = (&self.listener, &self.stage) {
             listener(stage, share);
         }
     }
 
-    /// Counts equal pieces of the stage's work, whichever thread does them.
+    /// Counts equal pieces of the stage's work, from any thread.
     pub fn pieces(&self, of: usize) -> impl Fn() + Sync {
         let done = AtomicUsize::new(0);
         move || self.reach((done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / of as f64)

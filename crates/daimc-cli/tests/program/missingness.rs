@@ -27,7 +27,7 @@ fn a_fit_warns_in_the_terminal_the_summary_and_the_report() {
     let fit = "fit --view a=a.tsv --view b=b.tsv -k 2 -o out";
     let (by_group, at_random) = (groups(true), groups(false));
     let message = String::from_utf8(by_group.run(fit).stderr).unwrap();
-    assert!(message.contains("warning: clusters go together with which views instances have"), "{message}");
+    assert!(message.contains("warning: clusters are associated with missing views"), "{message}");
     assert!(message.contains("80 % of cluster") && message.contains("lack view 'b'"), "{message}");
     let summary = by_group.json("out/summary.json");
     assert!(summary["missingness"]["p_value"].as_f64().unwrap() < 0.01, "{summary}");

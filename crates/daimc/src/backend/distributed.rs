@@ -26,7 +26,7 @@ use crate::watch::Watch;
 use crate::{Matrix, Result, Schema, Stop};
 use log::Log;
 
-/// A task of a distributed fit, for every partition.
+/// A task of a distributed fit, which the executor sends to every partition.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Task<'a> {
@@ -53,14 +53,14 @@ pub trait Executor: Send {
     /// Runs a task on all partitions and returns their merged answers.
     ///
     /// # Errors
-    /// The error of a partition, or that of reaching it.
+    /// The error of a partition, or a failure to reach it.
     fn run(&mut self, task: &Task<'_>) -> Result<Vec<u8>>;
 }
 
 /// Merges the answers of two partitions to the same request, or answers that are merged already.
 ///
 /// # Errors
-/// When they are not answers to the same request, and when both cover the same instances.
+/// When they do not answer the same request, or when both cover the same instances.
 pub fn merge(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
     registry::merge(one, other)
 }
@@ -74,17 +74,17 @@ pub fn reset() -> Vec<u8> {
     registry::request(0, &Reset).expect("a request without content")
 }
 
-/// Numbers tasks and remembers what the state of the partitions follows from.
+/// Numbers tasks and records which requests determine the state of the partitions.
 struct Coordinator<'a> {
     executor: &'a mut dyn Executor,
     number: u64,
     log: Log,
     forks: u32,
-    /// How often all rows of a view were read.
+    /// The number of times that all rows of a view were read.
     views_read: usize,
 }
 
-/// A data set whose partitions an executor reaches, with one V.
+/// A data set in partitions that an executor reaches, with one V.
 pub(crate) struct Distributed<'a> {
     coordinator: Arc<Mutex<Coordinator<'a>>>,
     stop: Stop,
@@ -254,10 +254,10 @@ impl<'a> Backend<'a> for Distributed<'a> {
     }
 }
 
-/// Instances whose results travel at a time.
+/// The number of instances whose results are sent at a time.
 const RESULTS: usize = 1 << 20;
 
-/// A table whose rows are in partitions.
+/// A table whose rows are in the partitions.
 pub(crate) struct DistributedTable<'t, 'a> {
     backend: &'t Distributed<'a>,
     table: TableId,

@@ -94,7 +94,7 @@ impl<'a> Backend<'a> for Local<'a> {
     }
 
     fn concurrency(&self) -> usize {
-        // An accelerator works for one fork at a time, and may not have the memory for another V.
+        // An accelerator serves one fork at a time, and may not have the memory for another V.
         let resident = self.sweep().is_ok_and(|sweep| sweep.resident().is_some());
         if resident { 1 } else { rayon::current_num_threads() }
     }

@@ -1,11 +1,11 @@
-//! What a fit takes whose rows are distributed over workers, of Dask, of MPI or of another engine.
+//! The cost of a fit distributed over workers (Dask, MPI or another engine).
 //!
-//! In an iteration the factors (`U` of each view, Σ d × K numbers) go to every worker, each sweeps its own rows, and the statistics
-//! (`C`, as many numbers, and `S`, K × K for each view) come back, merged on their way. What travels does not depend on the number
-//! of instances, and V does not travel.
+//! In an iteration every worker receives the factors (`U` of each view, Σ d × K numbers) and sweeps its own rows. The statistics
+//! (`C`, of the same size as the factors, and `S`, K × K for each view) are merged on their way back. The traffic does not depend
+//! on the number of instances, and V is not sent.
 //!
-//! Rows are shared out as [`aligned`](crate::aligned) does it, in whole leaves, of which there are 128 at most: more workers than
-//! leaves hold nothing. The slowest worker is the one with most rows, so that is the one that counts.
+//! Rows are divided by [`aligned`](crate::aligned) into whole leaves, at most 128; further workers have no rows. The time of an
+//! iteration is that of the worker with the most rows.
 
 use std::ops::Range;
 
@@ -14,85 +14,85 @@ use crate::blocks::Blocks;
 use crate::forest::{Forest, Merge};
 use crate::options::{Options, Preset};
 
-/// Bytes that the network carries between two machines in a second: 10 Gbit/s, less what protocols take of it.
+/// Bytes that the network carries between two machines in a second: 10 Gbit/s, less the overhead of protocols.
 pub const BANDWIDTH: f64 = 1e9;
 
-/// Seconds from one process to the next before the first byte is there. That is what Dask takes on one machine; a network adds
-/// a tenth of a millisecond, and MPI takes no more than that.
+/// Seconds from one process to the next before the first byte arrives: the latency of Dask on one machine. A network adds a tenth
+/// of a millisecond, and MPI is not slower.
 pub const LATENCY: f64 = 1.5e-3;
 
-/// Seconds that a request to one worker keeps the scheduler busy, whom everybody waits for.
+/// Seconds that a request to one worker occupies the scheduler, for which all workers wait.
 pub const TASK: f64 = 1e-3;
 
-/// Replies that are merged at one place, as with Dask; the last of them are merged in the driving process.
+/// Replies that are merged in one task, as with Dask; the last ones are merged in the driving process.
 const FAN_IN: usize = 8;
 
-/// Requests of a fit beside its iterations: of all views, and of each.
+/// Requests of a fit in addition to its iterations: for all views, and for each.
 const REQUESTS: f64 = 25.0;
 const REQUESTS_OF_VIEW: f64 = 7.0;
 
 /// Bytes of a number in a message, and in V.
 const NUMBER: f64 = 8.0;
 
-/// Copies of a message that whoever sends or receives it has at once: as bytes, as the engine has them, and as matrices.
+/// Copies of a message in the memory of its sender or receiver: as bytes, in the engine, and as matrices.
 const COPIES: f64 = 4.0;
 
-/// Bytes of an instance beside its rows: on its worker the clusters and their confidence, counted once as they are worked out and
-/// once as they are handed over; in the driving process for a short time.
+/// Bytes of an instance in addition to its rows: on its worker the cluster and its confidence, once as they are computed and once
+/// as they are returned; in the driving process for a short time.
 const OUTCOME: f64 = 32.0;
 const DRIVEN: f64 = 12.0;
 
-/// What a fit with the default options takes whose rows are distributed, without neighbourhoods: what these add in the driving
-/// process is not counted.
+/// The cost of a distributed fit with the default options, without neighbourhoods. The cost that these add in the driving process
+/// is not included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Distributed {
-    /// Workers that hold rows.
+    /// Workers with rows.
     pub workers: usize,
-    /// Threads of each, and of the driving process.
+    /// Threads of each worker and of the driving process.
     pub threads: usize,
-    /// Instances of the worker that has most.
+    /// Instances of the worker with the most.
     pub instances: usize,
-    /// What that worker does in one iteration.
+    /// The work of that worker in one iteration.
     pub sweep: SweepCost,
-    /// What travels in one iteration.
+    /// The traffic of one iteration.
     pub traffic: Traffic,
     /// The time of one iteration.
     pub iteration: IterationTime,
-    /// Iterations that are expected.
+    /// Expected iterations.
     pub iterations: f64,
-    /// Bytes of memory that the worker with most instances takes: rows, V and sums. What Python and an
-    /// engine take before there are any rows is not counted.
+    /// Bytes of memory of the worker with the most instances: rows, V and sums. The memory of Python and of the engine without
+    /// rows is not included.
     pub worker_bytes: f64,
-    /// Bytes of memory of the process that drives the fit, without Python and the engine.
+    /// Bytes of memory of the driving process, without Python and the engine.
     pub driver_bytes: f64,
     /// The time of the fit.
     pub seconds: f64,
 }
 
-/// What one worker does in one iteration.
+/// The work of one worker in one iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SweepCost {
-    /// Bytes that are read or written in memory: the rows once, and V twice.
+    /// Bytes read from or written to memory: the rows once, and V twice.
     pub bytes: f64,
     /// Floating-point operations.
     pub flops: f64,
 }
 
-/// Bytes that travel in one iteration.
+/// Bytes that are sent in one iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// The request, with the factors, which every worker gets.
+    /// The request with the factors, which every worker receives.
     pub request: f64,
-    /// The statistics that a worker replies with, at most. Those of leaves that have no sum in common yet travel side by side.
+    /// The statistics in the reply of a worker, at most. Sums of leaves that cannot be merged yet are sent separately.
     pub reply: f64,
-    /// The replies of all, merged.
+    /// The merged reply of all workers.
     pub merged: f64,
-    /// The replies that the driving process gets, and merges.
+    /// The replies that arrive in the driving process, which merges them.
     pub arriving: f64,
-    /// All that is sent from one process to another.
+    /// The total between processes.
     pub network: f64,
 }
 
@@ -100,16 +100,16 @@ pub struct Traffic {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct IterationTime {
-    /// The sweep of the worker with most rows.
+    /// The sweep of the worker with the most rows.
     pub sweep: f64,
     /// The U and B steps, in the driving process.
     pub solve: f64,
-    /// Until requests have arrived and replies are merged.
+    /// The transfer of the requests, and the transfer and merging of the replies.
     pub network: f64,
 }
 
 impl IterationTime {
-    /// All of it.
+    /// The sum.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.sweep + self.solve + self.network
@@ -117,14 +117,14 @@ impl IterationTime {
 }
 
 impl Distributed {
-    /// What a fit of this many clusters to views of these shapes takes on so many workers, each with so many threads that are
-    /// as fast as those of this machine.
+    /// The cost of a fit with this number of clusters to views of these shapes on this number of workers, each with this number
+    /// of threads, as fast as those of this machine.
     #[must_use]
     pub fn new(instances: usize, views: &[Shape], clusters: usize, workers: usize, threads: usize) -> Self {
         Self::at(rate(), instances, views, clusters, workers, threads)
     }
 
-    /// With threads that do so many operations in a second.
+    /// With threads that do this many operations in a second.
     fn at(
         rate: f64,
         instances: usize,
@@ -162,7 +162,7 @@ impl Distributed {
 }
 
 impl Shape {
-    /// A share of it, as much of everything.
+    /// A share of the work.
     fn part(self, share: f64) -> Self {
         let part = |count: usize| (count as f64 * share).ceil() as usize;
         Self { present: part(self.present), entries: part(self.entries), ..self }
@@ -186,10 +186,10 @@ impl Work {
         let mut bytes = COPIES * (traffic.request + traffic.reply);
         for view in views {
             let (d, value) = (view.features as f64, view.value as f64);
-            // Sums of a leaf, of the leaves before it, and of threads; U as the products take it.
+            // Sums of a leaf, of the leaves before it, and of threads; U as the products need it.
             bytes += view.bytes() + d * k * (2.0 * NUMBER + value * (1.0 + held));
         }
-        // V, and in the end once more as a result that outlives the rows.
+        // V, and at the end a second copy as the result, which outlives the rows.
         PROGRAM + bytes + n * (2.0 * NUMBER * k + OUTCOME)
     }
 
@@ -199,7 +199,7 @@ impl Work {
         for view in views {
             let (d, value) = (view.features as f64, view.value as f64);
             let rows = sample.min(view.present as f64) * view.per_row() * value;
-            // Bases, alignments, statistics and what the steps need; presence; sampled rows, as they came and as they are.
+            // Bases, alignments, statistics and the working memory of the steps; presence; sampled rows, as read and as used.
             always += 64.0 * d * k + n / 8.0;
             starting = starting.max(2.0 * rows + self.start_bytes(d, value, threads));
         }
@@ -207,8 +207,7 @@ impl Work {
     }
 }
 
-/// What travels in an iteration, and how long that takes. The merging is done with nothing in place of the sums: what
-/// counts is how many of them there are.
+/// The traffic of an iteration and its time. Partial sums are merged without their contents: only their number matters.
 fn travel(instances: usize, ranges: &[Range<usize>], views: &[Shape], clusters: usize) -> (Traffic, f64) {
     let k = clusters as f64;
     let products: f64 = views.iter().map(|view| view.features as f64 * k).sum();
@@ -219,13 +218,13 @@ fn travel(instances: usize, ranges: &[Range<usize>], views: &[Shape], clusters: 
     let mut shares: Vec<Forest<()>> = ranges.iter().filter_map(|range| share(range, instances)).collect();
     let workers = shares.len().max(1);
     let reply = shares.iter().map(size).fold(0.0, f64::max);
-    // Who has got the request passes it on.
+    // Each process that has the request passes it on.
     let hops = 1 + workers.next_power_of_two().ilog2();
     let mut seconds = TASK * workers as f64 + f64::from(hops) * (LATENCY + request / BANDWIDTH);
     let mut network = workers as f64 * request;
     while shares.len() > FAN_IN {
         let groups = shares.chunks(FAN_IN);
-        // They meet where the first of them is.
+        // Replies meet at the process of the first of them.
         let come: Vec<f64> = groups.clone().map(|group| group[1..].iter().map(size).sum()).collect();
         network += come.iter().sum::<f64>();
         seconds += LATENCY + come.iter().copied().fold(0.0, f64::max) / BANDWIDTH;
@@ -241,7 +240,7 @@ impl Merge for () {
     fn merge(&mut self, (): Self) {}
 }
 
-/// The share of whoever holds these instances.
+/// The forest of a partition with these instances.
 fn share(range: &Range<usize>, instances: usize) -> Option<Forest<()>> {
     let own = Blocks::some(range.clone(), instances)?;
     let mut share = Forest::new(own.leaves());
@@ -277,7 +276,7 @@ mod tests {
         let n = 1 << 20;
         let one = cost(n, 20, 1);
         assert_eq!((one.workers, one.instances), (1, n));
-        // Rows of 256 values of four bytes and V of 20 of eight, read and written.
+        // Rows of 256 values of four bytes, and V with 20 of eight bytes, which is read and written.
         assert_eq!(one.sweep.bytes, (1024.0 + 320.0) * n as f64);
         assert_eq!(one.traffic.request, 8.0 * f64::from(256 * 20 + 20));
         assert_eq!(one.traffic.reply, 8.0 * f64::from(256 * 20 + 20 + 2 * 401));
@@ -303,7 +302,7 @@ mod tests {
             assert!(more.worker_bytes > all.worker_bytes && more.driver_bytes > all.driver_bytes);
             assert!(more.sweep.flops > all.sweep.flops && more.seconds > all.seconds);
         }
-        // What travels depends on the sizes of matrices alone.
+        // The traffic depends on the sizes of matrices alone.
         assert_eq!(cost(1 << 21, 10, 4).traffic, all.traffic);
     }
 
@@ -325,7 +324,7 @@ mod tests {
         assert_eq!(three.traffic.network, 3.0 * three.traffic.request + 5.0 * three.traffic.merged);
     }
 
-    /// Cores as those that the documentation measures, in operations of a dense product a second.
+    /// A core like those that the documentation measures, in operations of a dense product per second.
     const CORE: f64 = 1e11;
 
     #[test]

@@ -1,15 +1,15 @@
-//! How much the rows of a view vary: what the error of a reconstruction is a share of, if the mean is to explain nothing.
+//! The variation of the rows of a view about their mean: the error of a reconstruction is reported as a share of it.
 
 use crate::lens::Lens;
 use crate::source::Block;
 
-/// Sums over rows of a view, from which their sum of squares about the mean follows.
+/// Sums over rows of a view that determine their sum of squares about the mean.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moments {
-    /// Σ of the values as they are stored, and of the row factors; see [`Lens::finish_row`].
+    /// Σ of the values as stored, and of the row factors; see [`Lens::finish_row`].
     stored: Vec<f64>,
     factors: f64,
-    /// Of each feature: Σ of what stands for missing cells, and how many these are. Empty if there are none.
+    /// For each feature, Σ of the substitutes of missing cells, and their number. Empty if there are none.
     filled: Vec<(f64, f64)>,
     rows: f64,
     square: f64,
@@ -20,7 +20,7 @@ impl Moments {
         Self { stored: vec![0.0; features], ..Self::default() }
     }
 
-    /// Adds a row, of which the sum of squares is known.
+    /// Adds a row with a known sum of squares.
     pub fn add(&mut self, lens: &Lens, block: &Block<'_>, at: (usize, usize), square: f64) {
         lens.add_row(block, at, 1.0, &mut self.stored);
         self.factors += lens.full_factor(at.0);
@@ -33,7 +33,7 @@ impl Moments {
         }
     }
 
-    /// Takes over the sums of other rows, and clears them.
+    /// Moves the sums of other rows into these.
     pub fn absorb(&mut self, other: &mut Self) {
         self.stored.iter_mut().zip(&mut other.stored).for_each(|(own, other)| *own += std::mem::take(other));
         self.factors += std::mem::take(&mut other.factors);
@@ -46,14 +46,14 @@ impl Moments {
         }
     }
 
-    /// `Σ (x − x̄)²` over the cells that are there, where x̄ is the mean of the feature's.
+    /// `Σ (x − x̄)²` over the observed cells, where x̄ is the mean of the feature.
     pub fn about_mean(mut self, lens: &Lens) -> f64 {
         lens.finish_row(self.factors, &mut self.stored);
         let of_mean = |(f, sum): (usize, &f64)| {
             let (value, count) = self.filled.get(f).copied().unwrap_or_default();
             if self.rows > count { (sum - value).powi(2) / (self.rows - count) } else { 0.0 }
         };
-        // Rounding does not take it below zero.
+        // Rounding could make it negative.
         (self.square - self.stored.iter().enumerate().map(of_mean).sum::<f64>()).max(0.0)
     }
 }

@@ -1,4 +1,4 @@
-//! What chance would make of the data: the fit to a sample, and to the sample with every feature permuted.
+//! The comparison of clusters with chance: a fit to a sample, and fits to the sample with every feature permuted.
 
 use std::sync::Arc;
 
@@ -19,31 +19,31 @@ use crate::subset::Subset;
 use crate::watch::{Stage, Watch};
 use crate::{Error, Result, Stop, View, Views, routes};
 
-/// Permutations.
+/// The number of permutations.
 const PERMUTATIONS: usize = 10;
 
-/// Features of a view that are looked at, evenly spread over all.
+/// The number of features of a view that are used, evenly spread over all.
 const FEATURES: usize = 1000;
 
-/// Fewer instances than this, for each cluster, tell nothing.
+/// The least number of instances per cluster for a meaningful comparison.
 const LEAST: usize = 5;
 
-/// How far the fits go. Whether they have converged is of no importance: that to the data goes no further.
+/// The iteration limit of these fits. They need not converge, as long as the fit to the data has the same limit.
 const ITERATIONS: usize = 20;
 const RESTARTS: usize = 4;
 
-/// A sample of the instances and features, and how the latter are scaled.
+/// A sample of the instances and features, with scalings of the features.
 pub(super) struct Sampled {
     /// The instances, in increasing order.
     pub instances: Vec<u32>,
     pub views: Views<'static>,
     pub scalings: Vec<Scaling>,
-    /// Those that were not taken, if there was a choice.
+    /// The rejected scalings, if there was a choice.
     others: Option<Vec<Scaling>>,
 }
 
 impl Daimc {
-    /// A sample of rows that are prepared; `None` if it would tell nothing, or the fit was stopped.
+    /// A sample of prepared rows; `None` if it is too small for a comparison or the fit was stopped.
     pub(super) fn sampled(
         &self,
         scan: &Scan<'_>,
@@ -69,11 +69,11 @@ impl Daimc {
         Ok(Some(Sampled { instances, views, scalings: some(scalings), others: others.map(some) }))
     }
 
-    /// Whether the clusters of a sample are clearer than chance, or those of the same sample scaled in the other way that was
-    /// tried; `None` if the fit was stopped.
+    /// Whether the clusters of a sample, or those of the same sample with the rejected scalings, are clearer than chance; `None`
+    /// if the fit was stopped.
     ///
-    /// A feature that is larger than all others makes clusters of itself, which a permutation does not take from it. So what is
-    /// not clear in one scaling may be clear in the other.
+    /// A feature that is larger than all others creates clusters by itself, which a permutation preserves. Clusters that are
+    /// unclear with one scaling may therefore be clear with the other.
     pub(super) fn significance(&self, sampled: &Sampled, stop: &Stop) -> Result<Option<Significance>> {
         let found = || {
             let found = self.beside_chance(&sampled.views, &sampled.scalings, stop)?;
@@ -86,7 +86,7 @@ impl Daimc {
         if_it_can_be_had(found())
     }
 
-    /// The same, of rows as they are given and not yet scaled.
+    /// The same for given rows, which are not scaled yet.
     pub(crate) fn chance(&self, given: &Scan<'_>) -> Result<Option<Significance>> {
         let Some(observed) = if_it_can_be_had(self.observe(given))? else { return Ok(None) };
         let prepared = Prepared::observed(given.shared_source(), &observed)?;
@@ -103,7 +103,7 @@ impl Daimc {
     fn beside_chance(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
         let watch = self.watch.begin(Stage::Significance);
         let fitted = watch.pieces(1 + PERMUTATIONS);
-        // The data themselves, then what is left of them by each permutation.
+        // The data themselves, then each permutation.
         let found = (0..=PERMUTATIONS).into_par_iter().map(|number| {
             let fit = self.quick(self.options.seed.wrapping_add(number as u64));
             let agreement = if number == 0 {
@@ -120,7 +120,7 @@ impl Daimc {
         Ok(Significance::new(found[0], &found[1..]))
     }
 
-    /// The same fit, in a hurry.
+    /// The same fit with fewer iterations and starts.
     pub(super) fn quick(&self, seed: u64) -> Self {
         let mut fit = self.in_short(seed);
         fit.options = Options {
@@ -132,7 +132,7 @@ impl Daimc {
         fit
     }
 
-    /// How far neighbours in single views agree on the clusters of V.
+    /// The agreement of neighbours in single views on the clusters of V.
     fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<f64> {
         let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
         let labels = Place::by_columns(v, &self.options, stop)?.labels;
@@ -142,8 +142,8 @@ impl Daimc {
     }
 }
 
-/// What is asked of a fit that is there already: nothing where it was stopped, or where a quick fit has left the range of numbers,
-/// as the published steps can with data that are not scaled.
+/// The result of an optional fit: `None` if it was stopped, or if a quick fit left the range of floating point, as the published
+/// steps can with unscaled data.
 pub(super) fn if_it_can_be_had<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Err(Error::Interrupted | Error::OutOfRange | Error::NoConvergence { .. }) => Ok(None),
@@ -151,14 +151,14 @@ pub(super) fn if_it_can_be_had<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Which of the features of a view that are not left out are looked at.
+/// The features of a view that are used, out of those that are kept.
 fn looked_at(kept: &[usize]) -> Vec<usize> {
     let count = kept.len().min(FEATURES);
     (0..count).map(|f| kept[f * kept.len() / count]).collect()
 }
 
-/// The rows of a sample, each feature permuted among the instances of its view, or as they are; of each view some features, or
-/// all.
+/// The rows of a sample, either unchanged or with each feature permuted among the instances of its view; with some or all
+/// features of each view.
 fn permuted<S: Source + Memory>(
     part: &S,
     some: Option<&[Vec<usize>]>,
@@ -199,7 +199,7 @@ fn permuted<S: Source + Memory>(
     Views::new(views.collect::<Result<_>>()?)
 }
 
-/// The values of some features, each with its instance; of a sparse view those that are stored.
+/// The values of some features, each with its instance; for a sparse view the stored values.
 fn columns(block: &Block<'_>, all: usize, features: &[usize], shown: &[usize]) -> Vec<Vec<(usize, f64)>> {
     let mut columns = vec![Vec::new(); features.len()];
     for &i in shown {
@@ -226,7 +226,7 @@ fn columns(block: &Block<'_>, all: usize, features: &[usize], shown: &[usize]) -
     columns
 }
 
-/// The same values, of other instances.
+/// The same values, assigned to other instances.
 fn scattered(column: Vec<(usize, f64)>, shown: &[usize], rng: &mut ChaCha8Rng) -> Vec<(usize, f64)> {
     let mut instances = shown.to_vec();
     let (drawn, _) = instances.partial_shuffle(rng, column.len());

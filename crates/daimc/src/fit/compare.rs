@@ -1,6 +1,6 @@
-//! Which scaling: no rule that looks at the values of a view alone can know whether features that vary more also say more.
-//! So the clusters that each of two scalings leads to are compared, on a sample of the instances, by how well neighbours
-//! predict them ([`routes`]).
+//! The choice between two scalings. The values of a view do not show whether features with more variance are also more
+//! informative. The fit therefore clusters a sample with each of the two scalings, and compares how well neighbours predict the
+//! clusters ([`routes`]).
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::subset::Subset;
 use crate::watch::Stage;
 use crate::{Error, Result, Schema};
 
-/// How much better the clusters of the less likely scaling must be predicted.
+/// The minimum advantage of the less likely scaling.
 const MARGIN: f64 = 0.01;
 
 impl Daimc {
-    /// A scaling for each view, still without its weight, of those that were found for it.
+    /// A scaling for each view, without its weight, out of those that apply to it.
     pub(super) fn scalings(&self, scan: &Scan<'_>, observed: &[Observed]) -> Result<Vec<Scaling>> {
         let Options { clusters, latent, .. } = self.options;
         let alternatives: Vec<&Alternatives> = observed.iter().map(|view| &view.scalings).collect();
@@ -33,7 +33,7 @@ impl Daimc {
             };
             alternatives.iter().map(of).collect()
         };
-        // If one view is in different units, all are scaled by feature unless something speaks against it.
+        // If one view has features in different units, all views are scaled by feature unless the comparison says otherwise.
         let likely = compared().any(|own| !own.alike);
         let nothing = clusters < 2 || clusters >= scan.instances() || latent != clusters;
         if compared().next().is_none() || !self.compares || nothing {
@@ -41,7 +41,7 @@ impl Daimc {
         }
         self.watch.begin(Stage::Scaling);
         let [score, other] = match self.compare(scan, &all(likely), &all(!likely)) {
-            // The fit itself will say that it was stopped.
+            // The fit itself reports that it was stopped.
             Err(Error::Interrupted) => return Ok(all(likely)),
             scores => scores?,
         };
@@ -51,16 +51,16 @@ impl Daimc {
             let Some(by_feature) = &own.by_feature else { continue };
             let rejected = if scaling.scale == own.plain.scale { by_feature } else { &own.plain }.scale;
             let (own, other) = if changed { (other, score) } else { (score, other) };
-            let close = if other > own { ", too close to matter" } else { "" };
+            let close = if other > own { ", too small a difference" } else { "" };
             scaling.reason = format!(
-                "neighbours predict {own:.2} of its clusters, {other:.2} of those of {rejected}{close}; {}",
+                "score {own:.2}, preferred to {rejected} with {other:.2}{close}; {}",
                 scaling.reason
             );
         }
         Ok(chosen)
     }
 
-    /// The same fit, every view with the scaling that is chosen for it.
+    /// The same fit, with the chosen scaling for every view.
     pub(crate) fn resolved(&self, given: &Scan<'_>) -> Result<Self> {
         let observed = self.observe(given)?;
         let prepared = Prepared::observed(given.shared_source(), &observed)?;
@@ -68,7 +68,7 @@ impl Daimc {
         Ok(self.scaled_by(given.schema(), &scalings))
     }
 
-    /// The same fit, every view with a scaling of this kind.
+    /// The same fit, with every view scaled by the method of its given scaling.
     pub(super) fn scaled_by(&self, schema: &Schema, scalings: &[Scaling]) -> Self {
         let views = scalings.iter().enumerate();
         let scales = views.map(|(view, own)| (schema.view_name(view).to_string(), own.scale));
@@ -77,10 +77,10 @@ impl Daimc {
         fit
     }
 
-    /// How well neighbours predict the clusters that each of two scalings leads to.
+    /// The scores of the clusters of two scalings: how well neighbours predict them.
     fn compare(&self, scan: &Scan<'_>, first: &[Scaling], second: &[Scaling]) -> Result<[f64; 2]> {
         let mut fit = self.in_short(self.options.seed);
-        // Whatever the fit itself makes of neighbourhoods: its scaling does not hang on that.
+        // The scaling must not depend on whether the fit itself uses neighbourhoods.
         fit.options.neighbours = Neighbours::Auto;
         let chosen = self.sample(scan);
         let mut buffers: Vec<Buffer> = first.iter().map(|_| Buffer::default()).collect();
@@ -94,7 +94,7 @@ impl Daimc {
         Ok([score(&a)?, score(&b)?])
     }
 
-    /// Fits the sample with these scalings and finds clusters in every way.
+    /// Fits the sample with these scalings and finds clusters by all routes.
     fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Explored> {
         let stop = scan.stop();
         let (sweep, v) = self.latent_of(Scan::new(part, stop), scalings)?;

@@ -1,4 +1,4 @@
-//! Whether the rows of a fit go to an accelerator.
+//! The transfer of a fit to an accelerator, and the decision about it.
 
 use super::Daimc;
 use crate::accelerator::{DeviceUsed, Use, refused};
@@ -8,15 +8,15 @@ use crate::options::{Neighbours, Options};
 use crate::steps::latent::Solver;
 use crate::{Error, Result, Schema};
 
-/// Seconds that a fit takes on the processor at least, for its rows to be worth handing over.
+/// The minimum time of a fit on the CPU, in seconds, for which a transfer of the rows pays.
 const WORTH: f64 = 2.0;
 
 impl Daimc {
-    /// Hands the rows to the accelerator, if there is one and it is to have them.
+    /// Hands the rows to the accelerator, if there is one and the options or the estimate favour it.
     pub(super) fn hand_over<'a>(&self, rows: &mut impl Backend<'a>, schema: &Schema) -> Result<DeviceUsed> {
         let Some((machine, when)) = &self.accelerator else { return Ok(DeviceUsed::default()) };
         if *when == Use::WhereItPays && self.seconds(schema) < WORTH {
-            let reason = format!("it needs less than {WORTH} seconds, which is not worth handing rows over");
+            let reason = format!("it needs less than {WORTH} seconds, not worth a transfer of the rows");
             return Ok(DeviceUsed::cpu(Some(reason)));
         }
         let handed = match self.options.solver {
@@ -24,7 +24,7 @@ impl Daimc {
             solver => Err(refused(
                 &machine.name(),
                 format!(
-                    "solver = {solver} runs on the processor only; use the coordinate solver, or device = cpu"
+                    "solver = {solver} runs on the CPU only; use the coordinate solver, or device = cpu"
                 ),
             )),
         };
@@ -36,7 +36,7 @@ impl Daimc {
         }
     }
 
-    /// What an accelerator could do, in seconds that it takes the threads here.
+    /// The time on the threads of this machine, in seconds, of the work that an accelerator can do.
     fn seconds(&self, schema: &Schema) -> f64 {
         let Options { clusters, runs, neighbours, .. } = self.options;
         let effort = Effort::new(schema, clusters);

@@ -39,27 +39,27 @@ use crate::{Error, Ids, Matrix, Result, Schema, Stop, ViewOf};
 /// The clusters of all instances, numbered by size.
 struct Clustered {
     latent_scaling: Scaling,
-    /// One in each column.
+    /// One per column.
     centres: Matrix,
     means: Matrix,
     sizes: Vec<usize>,
 }
 
-/// Clusters that neighbourhoods and V give together, numbered by size.
+/// Clusters from neighbourhoods and V together, numbered by size.
 struct Cut {
     labels: Vec<usize>,
     confidence: Vec<f64>,
-    /// References for new instances, unless the fit was stopped before.
+    /// References for new instances; `None` if the fit was stopped before.
     references: Option<References>,
-    /// The graph, if a map of it is wanted.
+    /// The graph, if a map is requested.
     graph: Option<Graph>,
 }
 
 impl Daimc {
-    /// Fits to rows in memory ([`Views`](crate::Views)) or anywhere else.
+    /// Fits to rows in memory ([`Views`](crate::Views)) or in another source.
     ///
     /// # Errors
-    /// When an option makes no sense for these data, a scaling cannot be applied, or rows cannot be read.
+    /// When an option is invalid for these data, a scaling cannot be applied, or rows cannot be read.
     pub fn fit(&self, source: &dyn Source) -> Result<Fit> {
         self.fit_with(source, |_| ControlFlow::Continue(()))
     }
@@ -86,7 +86,7 @@ impl Daimc {
     /// instances. In both cases each partition [returns](crate::Partition::place) those of its own instances.
     ///
     /// # Errors
-    /// As [`Daimc::fit`], when this process lacks the memory for neighbourhoods or a map that were asked for, and when the executor
+    /// As [`Daimc::fit`], when this process lacks the memory for requested neighbourhoods or a requested map, and when the executor
     /// fails.
     pub fn fit_on(
         &self,
@@ -253,8 +253,8 @@ impl Daimc {
         })
     }
 
-    /// Decides how views are scaled and weighted and, if that is to be chosen, the penalty. Returns the schema of
-    /// the prepared rows, what was observed of the views, and the scalings that were not taken.
+    /// Chooses the scaling and weights of the views and, with [`Penalty::Auto`](crate::Penalty::Auto), the penalty. Returns the
+    /// schema of the prepared rows, the observations of the views, and the rejected scalings.
     fn prepare<'a, B: Backend<'a>>(
         &mut self,
         rows: &mut B,
@@ -290,7 +290,7 @@ impl Daimc {
         Ok((schema, observed, others))
     }
 
-    /// How each view may be scaled, and what is missing in it.
+    /// The possible scalings of each view, and its missing cells.
     pub(crate) fn observe(&self, given: &impl Table) -> Result<Vec<Observed>> {
         let views = given.schema().views().enumerate();
         let observe = |(view, known): (usize, ViewOf<'_>)| {
@@ -300,7 +300,7 @@ impl Daimc {
         views.map(observe).collect()
     }
 
-    /// The views as they are scaled and weighted, from rows as they were given and as they were prepared.
+    /// The views with their scalings and weights, from the given and the prepared rows.
     fn weigh(&self, given: &impl Table, prepared: &impl Table, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
         let options = &self.options;
         let resolved = self.scaled_by(given.schema(), &scalings);
@@ -317,7 +317,7 @@ impl Daimc {
         Ok(lenses)
     }
 
-    /// The clusters that neighbourhoods and V give together, if they are used and the fit is not stopped before.
+    /// The clusters from neighbourhoods and V together; `None` if neighbourhoods are not used or the fit is stopped before.
     fn neighbourhoods<'a>(&self, rows: &impl Backend<'a>, stop: &Stop) -> Result<(Option<Cut>, Decision)> {
         let found = if stop.is_set() && self.options.neighbours != Neighbours::Off {
             Err(Error::Interrupted)
@@ -348,7 +348,7 @@ impl Daimc {
         let Some(Found { mut labels, confidence, directions, graph }) = found else {
             return Ok((None, decision));
         };
-        // Before the bases are fitted to the clusters: columns of V follow their numbers.
+        // Before the bases are fitted to the clusters, because columns of V follow their numbers.
         numbering::by_size(&mut labels, count);
         let (scan, lenses) = (&gathered.sweep.scan, &gathered.sweep.lenses);
         let references = match References::new(scan, lenses, directions, &labels, count, seed, &watch) {
@@ -367,7 +367,7 @@ impl Daimc {
         Plan::new(schema, &self.options).within(self.memory, schema, &self.options)
     }
 
-    /// Takes over clusters of all instances, and fits the bases to them: one iteration, unless the fit is stopped.
+    /// Sets clusters of all instances, and fits the bases to them in one iteration, unless the fit is stopped.
     fn adopt<'a>(
         &self,
         rows: &impl Backend<'a>,
@@ -390,7 +390,7 @@ impl Daimc {
         self.clustered(rows, latent_scaling, numbering::columns(&centres, &order))
     }
 
-    /// The means of clusters that are known.
+    /// The means of the present clusters.
     fn cluster_means<'a>(&self, rows: &impl Backend<'a>) -> Result<Clustered> {
         let (latent_scaling, lens) =
             place::scaled(&rows.table(TableId::Latent, &Stop::new())?, &self.options)?;
@@ -411,7 +411,7 @@ impl Daimc {
         Ok(Clustered { latent_scaling, centres, means, sizes })
     }
 
-    /// The map, if it is wanted and the fit is not stopped before.
+    /// The map, if it is requested and the fit is not stopped before.
     fn lay_out<'a>(
         &self,
         rows: &impl Backend<'a>,
@@ -450,7 +450,7 @@ fn missingness<'a>(rows: &impl Backend<'a>, schema: &Schema, options: &Options) 
     Missingness::asked(schema, clusters, seed, labels, || rows.run(CountMissing(clusters)))
 }
 
-/// What belongs to each view of the model, and the cells that are missing in it.
+/// The part of the model that belongs to each view, and the missing cells of each view.
 fn learnt(
     schema: &Schema,
     lenses: &[Lens],

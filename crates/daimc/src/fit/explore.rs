@@ -1,11 +1,18 @@
 //! Clusters from the neighbourhoods of instances in single views.
 //!
-//! V treats each instance by itself and misses them. In every view each instance is linked to its nearest neighbours. The links of
-//! a view are weighted by how often its neighbours agree on the clusters of V, so that an uninformative view does no harm. The
-//! graphs of the views are fused, and every link is weighted by the similarity of the rows of V: where two clusters look alike in
-//! a view, V separates them. Instances that only views of little weight show would have almost no links; links derived from V and
-//! from the predictions of the views make up for it ([`Anchors`]). The leading eigenvectors of this graph give clusters. Each view
-//! then predicts these clusters by cross-fitted discriminants. Eigenvectors and predictions reweight the links, twice.
+//! V treats each instance separately and ignores them. In every view each instance is linked to its nearest neighbours. The links
+//! of a view are weighted by how often its neighbours agree on the clusters of V, so that an uninformative view does no harm. The
+//! graphs of the views are fused, and every link is weighted by the similarity of the rows of V: where two clusters are similar
+//! in a view, V separates them. Instances that have only views of little weight would have almost no links; links derived from V
+//! and from the predictions of the views compensate for this ([`Anchors`]). The leading eigenvectors of this graph give clusters.
+//! Each view then predicts these clusters by cross-fitted discriminants. Eigenvectors and predictions reweight the links, twice.
+//!
+//! The three signals have different weaknesses. V represents what the views share, but not the shapes of clusters. Graphs
+//! represent shapes, but link clusters that a single view cannot separate. A linear discriminant of a view finds the features
+//! that separate clusters that are already nearly correct. Each of them alone is worse than V weighting the links of the graph.
+//! No signal is evaluated on its own output: the agreement of neighbours is measured on clusters that V found without the graph,
+//! and a discriminant predicts instances that it was not fitted to. Otherwise small samples with many features would confirm any
+//! clusters.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -27,7 +34,7 @@ use crate::text::list;
 use crate::watch::{Stage, Watch};
 use crate::{Matrix, Result, View, Views};
 
-/// How often the views are asked about the clusters.
+/// The number of times that links are reweighted by predictions of the views.
 const ROUNDS: usize = 2;
 
 /// The share of the true neighbours below which a graph is not used.
@@ -36,7 +43,7 @@ const LEAST_RECALL: f64 = 0.5;
 /// Instances whose neighbours one thread counts at least.
 const COUNTED: usize = 4096;
 
-/// The least agreement of neighbours that counts as some.
+/// The least agreement of neighbours that counts as above zero.
 const LEAST_TRUST: f64 = 1e-3;
 
 /// How neighbourhoods were used, and why.
@@ -45,7 +52,7 @@ const LEAST_TRUST: f64 = 1e-3;
 pub struct Decision {
     /// How they were used; `Auto` stands for the vote.
     pub used: Neighbours,
-    /// The reason, in a sentence.
+    /// The reason, in a phrase.
     pub reason: String,
     /// The share of the true neighbours that were found in each view, estimated on a sample; empty if all pairs or none were
     /// compared.
@@ -62,7 +69,7 @@ impl Default for Decision {
 impl Decision {
     /// Neighbourhoods are not used, for this reason or because the options exclude them.
     pub(crate) fn without(refusal: Option<String>) -> Self {
-        let reason = refusal.unwrap_or_else(|| "neighbourhoods were not asked for".into());
+        let reason = refusal.unwrap_or_else(|| "not requested".into());
         Self { used: Neighbours::Off, reason, recall: Vec::new() }
     }
 }
@@ -188,19 +195,20 @@ pub(crate) fn clusters(
     if let [route] = &routes[..] {
         let Route { labels, confidence, .. } = route.clone();
         let found = Found { labels, confidence, directions, graph };
-        return Ok((Some(found), Decision { used: route.by, reason: "asked for".into(), recall }));
+        return Ok((Some(found), Decision { used: route.by, reason: "requested".into(), recall }));
     }
     let graphs: Vec<&Nearest> = nearest.iter().collect();
     let of = |route: &Route| score(&route.labels, options.clusters, &graphs);
     let scores = routes.iter().map(of).collect::<Result<Vec<_>>>()?;
     let (labels, confidence) = vote(&routes, &weights(&scores), options.clusters)?;
-    let told = routes.iter().zip(&scores).map(|(route, score)| match route.by {
+    let listed = routes.iter().zip(&scores).map(|(route, score)| match route.by {
         Neighbours::Off => format!("V alone {score:.2}"),
         by => format!("{by} {score:.2}"),
     });
     let mut reason = format!(
-        "a vote, weighted by how well neighbours in single views predict the clusters: {}",
-        list(told)
+        "combined {} clusterings, weights by neighbour agreement: {}",
+        routes.len(),
+        list(listed)
     );
     if let Some(refusal) = refusal {
         reason = format!("{reason}; {refusal}");
@@ -229,15 +237,15 @@ pub(crate) fn explore(
     let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
     if lost < LEAST_RECALL {
         let refusal =
-            format!("only {:.0} % of the neighbours in one of the views would have been found", 100.0 * lost);
+            format!("the search found only {:.0} % of the neighbours in one of the views", 100.0 * lost);
         return Ok(Explored::without(Vec::new(), graphs.nearest, Some(refusal)));
     }
     // The copy of V is dropped with the place.
     let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?);
     let filled = (0..options.clusters).filter(|cluster| plain.labels.contains(cluster)).count();
     if filled < options.clusters {
-        // A graph would separate rows that are equal, or nearly so.
-        let refusal = Some(format!("V fills {filled} of {} clusters", options.clusters));
+        // A graph would separate rows that are equal or nearly equal.
+        let refusal = Some(format!("only {filled} of {} clusters of V have instances", options.clusters));
         return Ok(Explored::without(vec![plain], graphs.nearest, refusal));
     }
     let watch = &watch.begin(Stage::Cut);
@@ -349,7 +357,7 @@ fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
     let shown = f64::max(sizes.iter().sum(), 1.0);
     let chance: f64 = sizes.iter().map(|size| (size / shown).powi(2)).sum();
     let beyond = |(same, all): (&f64, &f64)| (same / all.max(1.0) - chance) / (1.0 - chance);
-    // With a single cluster there is nothing to agree on.
+    // With a single cluster, agreement is meaningless.
     let ranks = same.iter().zip(&all).map(|rank| if chance < 1.0 { beyond(rank) } else { 0.0 });
     ranks.map(|beyond| beyond.max(LEAST_TRUST).powi(2)).collect()
 }
@@ -387,7 +395,7 @@ mod tests {
             Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::None).unwrap(), true)
                 .unwrap();
         let nearest = nearest_in(&Scan::of(&source), 0, &lens, 5, 0).unwrap();
-        // Clusters that have something to do with the data, and some that have not.
+        // Some clusters that are related to the data, and some that are not.
         let truth = data.truth();
         let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();
         let strange: Vec<usize> = (0..120).map(|i| i * i / 7 % 3).collect();

@@ -1,4 +1,4 @@
-//! The result of a fit: what was learnt, and the instances it was learnt from.
+//! The result of a fit: the model and the instances that it was fitted to.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,36 +17,38 @@ use crate::text::quoted;
 use crate::watch::Watch;
 use crate::{Error, Ids, Matrix, Result};
 
-/// The result of a fit: the [`Model`], and the instances that it was fitted to.
+/// The result of a fit: the [`Model`] and the instances that it was fitted to.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Fit {
-    /// What was learnt.
+    /// The model.
     pub model: Model,
-    /// How many cells are missing inside the rows of each view.
+    /// The number of missing cells inside the rows of each view.
     pub missing_cells: Vec<MissingCells>,
     /// The instances.
     pub ids: Ids,
-    /// Whom the model had learnt from before these, where it was [updated](crate::Online) and they had names.
+    /// The instances that the model had learnt from before, if it was [updated](crate::Online) and they had IDs.
     pub learnt: Learnt,
     /// V: a row for each instance.
     pub latent: Matrix,
-    /// A map of the instances, where it was [asked for](crate::Daimc::map): where each is in two dimensions, instances × 2.
-    /// Distances between clusters that lie apart mean little.
+    /// A map of the instances, if [requested](crate::Daimc::map): their positions in two dimensions, instances × 2. Distances
+    /// between separate clusters have little meaning.
     pub map: Option<Matrix>,
-    /// The cluster of each instance, numbered by size: 0 is the largest, and of equal ones that of the first instance comes first.
+    /// The cluster of each instance, numbered by size: 0 is the largest; of two equal ones, the one with the earlier first
+    /// instance comes first.
     pub labels: Vec<usize>,
-    /// How sure each instance's cluster is, from 0 to 1: an estimate of the share of fits to resampled data in which the
-    /// instance stays with its cluster. Where [`Model::reproducibility`] is not known, how clear the cluster is: 0 if two are
-    /// equally near.
+    /// The confidence in each instance's cluster, from 0 to 1: an estimate of the share of fits to resampled data in which the
+    /// instance keeps its cluster. If [`Model::reproducibility`] is `None`, it is the margin of the cluster, 0 if two clusters
+    /// are equally near.
     pub confidence: Vec<f64>,
-    /// What was made of the neighbourhoods.
+    /// How neighbourhoods were used, and why.
     pub neighbours: Decision,
-    /// How far the clusters go together with which views instances have.
+    /// The association of the clusters with missing views.
     pub missingness: Missingness,
-    /// Whether the clusters are clearer than chance; `None` where there are too few instances to tell, or the fit was stopped.
+    /// Whether the clusters are clearer than chance; `None` if there are too few instances for the comparison or the fit was
+    /// stopped.
     pub significance: Option<Significance>,
-    /// How each of several runs went; empty where there was one.
+    /// A summary of each run; empty for a single run.
     pub runs: Vec<Run>,
     /// The objective of this U, V and B.
     pub objective: Objective,
@@ -56,11 +58,11 @@ pub struct Fit {
     pub history: Vec<Objective>,
     /// Why the fit ended.
     pub outcome: Outcome,
-    /// How often all rows were read.
+    /// The number of times that all rows were read.
     pub passes: usize,
-    /// Where the time went.
+    /// The duration of the stages.
     pub timings: Timings,
-    /// The machine that held rows and V during the iterations.
+    /// The device that stored rows and V during the iterations.
     pub device: DeviceUsed,
 }
 
@@ -76,7 +78,7 @@ impl Fit {
             map: None,
             labels: Vec::new(),
             confidence: Vec::new(),
-            neighbours: Decision::without(Some("not known: the file holds a model alone".into())),
+            neighbours: Decision::without(Some("unknown: the file contains a model alone".into())),
             missingness: Missingness::default(),
             significance: None,
             runs: Vec::new(),
@@ -90,7 +92,7 @@ impl Fit {
         }
     }
 
-    /// Iterations that were run.
+    /// The number of iterations.
     #[must_use]
     pub fn iterations(&self) -> usize {
         self.history.len()
@@ -99,12 +101,12 @@ impl Fit {
     /// A map of the instances by V alone, for a fit without a [map](Fit::map): a layout of the graph of the nearest rows of V.
     ///
     /// # Errors
-    /// When rows of V are no finite numbers; those of a fit are.
+    /// When rows of V are not finite; those of a fit are.
     pub fn map_of_latent(&self) -> Result<Matrix> {
         layout::of_latent(&self.latent, self.model.options.seed, &Watch::default())
     }
 
-    /// Fails unless these are the instances of the fit.
+    /// Fails unless these are the instances of the fit, in the same order.
     pub(crate) fn check_instances(&self, source: &dyn Source) -> Result<()> {
         let (expected, found) = (self.labels.len(), source.instances());
         if expected != found {
@@ -117,7 +119,7 @@ impl Fit {
                 what: "views",
                 value: given[row].clone(),
                 reason: format!(
-                    "instance {row} of the fit is {}: give the instances in the order of the fit",
+                    "instance {row} of the fit is {}: pass the instances in the order of the fit",
                     quoted(&own[row])
                 ),
             });
@@ -126,21 +128,21 @@ impl Fit {
     }
 }
 
-/// How one of several runs went; see [`Daimc::runs`](crate::Daimc::runs).
+/// The summary of a run; see [`Daimc::runs`](crate::Daimc::runs).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Run {
     /// The seed of its start.
     pub seed: u64,
-    /// Iterations that were run.
+    /// The number of iterations.
     pub iterations: usize,
-    /// The objective after the last of them.
+    /// The objective after the last iteration.
     pub objective: f64,
-    /// The share of the instances that it puts where all runs together do.
+    /// The share of the instances whose cluster agrees with that of all runs combined.
     pub agreement: f64,
 }
 
-/// Where the time went, in seconds.
+/// The duration of the stages, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Timings {
@@ -152,7 +154,7 @@ pub struct Timings {
     pub iterate: f64,
     /// Clusters from V.
     pub assign: f64,
-    /// Neighbourhoods, and the clusters that were cut from them.
+    /// Neighbourhoods, and clusters from their graph.
     #[serde(default)]
     pub neighbours: f64,
     /// The map.

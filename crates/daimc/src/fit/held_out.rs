@@ -1,6 +1,5 @@
-//! Prediction of what was hidden: some instances lose one of their views, a fit sees the rest, and what it has learnt
-//! from their other views predicts the rows that it has not seen. So a good fit can be told from a bad one without
-//! labels.
+//! Prediction of hidden rows: some instances lose one of their views, a model is fitted to the rest, and it predicts the hidden
+//! rows from the other views. This measures the quality of a fit without labels.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +14,7 @@ use crate::subset::Subset;
 use crate::sweep::Sweep;
 use crate::{Matrix, Result, Stop, ViewModel};
 
-/// The cells (an instance in a view) that a fit does not see: for each view, its hidden instances.
+/// The hidden cells (an instance in a view): for each view, its hidden instances.
 #[derive(Clone, Debug)]
 pub(crate) struct Hidden(Vec<Vec<usize>>);
 
@@ -23,8 +22,8 @@ pub(crate) struct Hidden(Vec<Vec<usize>>);
 const KEPT: f64 = 0.5;
 
 impl Hidden {
-    /// Every instance keeps a view: of its other cells a share is hidden, which are drawn at random. So the more often
-    /// instances are seen, the more is hidden. `None` if no instance is seen twice.
+    /// Hides a random share of the cells, except one view per instance. The more views instances have, the more is hidden. `None`
+    /// if no instance has two views.
     pub fn draw(source: &dyn Source, share: f64, seed: u64) -> Option<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut seen_in = vec![0_usize; source.instances()];
@@ -51,25 +50,25 @@ impl Hidden {
         hidden.iter().any(|cells| !cells.is_empty()).then_some(Self(hidden))
     }
 
-    /// What a fit may see.
+    /// The data without the hidden cells.
     pub fn rest<'a>(&self, part: &Subset<'a>) -> Subset<'a> {
         part.without(&self.0)
     }
 }
 
-/// What rows that were hidden are predicted from.
+/// The predictor of hidden rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// The mean of the instance's cluster.
     Cluster,
-    /// The same for the features whose row of B is not zero; for the others the mean of all instances. A feature that
-    /// says nothing is predicted better by the mean of all.
+    /// The same for the features whose row of B is not zero; for the others the mean of all instances, which predicts an
+    /// uninformative feature better.
     Selected,
 }
 
-/// How well the hidden rows of each view are predicted by a fit to the rest: the share of their variance
-/// (squared distance from the mean of the rows that the fit saw, all in the scaling of the fit) that is explained.
-/// Below zero: the mean is better. `None` for a view of which nothing is hidden or whose hidden rows do not vary.
+/// How well a fit to the rest predicts the hidden rows of each view: the explained share of their variance (squared distance from
+/// the mean of the rows in the fit, in the scaling of the fit). Negative if the mean predicts better. `None` for a view without
+/// hidden rows or without variance.
 pub(crate) fn explained(
     fit: &Fit,
     part: &Subset<'_>,
@@ -101,7 +100,7 @@ pub(crate) fn explained(
         let left_out = |f: usize| {
             by == By::Selected && fit.model.views[view].alignment.row(f).iter().all(|&weight| weight == 0.0)
         };
-        // Where nobody of a cluster is seen in this view, the mean of all has to do.
+        // Without instances of a cluster in this view, the mean of all instances predicts.
         let predicted = |f: usize, k: usize| match counts[k] {
             count if count > 0.0 && !left_out(f) => sums.cross[view][(f, k)] / count,
             _ => mean[(f, 0)],
@@ -111,7 +110,7 @@ pub(crate) fn explained(
         let from_mean = Misfit::of(&all_rows, view, lens, &mean, &all)?;
         let sum = |of: &[f64]| hidden.iter().map(|&i| of[i]).sum::<f64>();
         let (error, variance) = (sum(&predicted.error), sum(&from_mean.error));
-        // What is left of a constant view is rounding.
+        // In a constant view, only rounding errors remain.
         out.push((variance > 1e-9 * sum(&from_mean.square)).then(|| 1.0 - error / variance));
     }
     Ok(out)

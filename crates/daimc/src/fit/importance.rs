@@ -1,9 +1,9 @@
-//! How much each view should count: as much as the other views can predict of it.
+//! The weight of each view, learned from how well the other views predict it.
 //!
-//! Rows of the views are hidden, a fit sees the rest, and the mean of an instance's cluster predicts its hidden rows. Of
-//! a view that shares the clusters of the others, part of the variance is explained; of noise, nothing. A view that
-//! is explained at least a quarter as well as the best one counts in full, so that good views stay as they were; one that
-//! is not explained counts a millionth, which is enough for instances that no other view shows.
+//! Rows of the views are hidden, a model is fitted to the rest, and the mean of an instance's cluster predicts its hidden rows.
+//! For a view that shares the clusters of the others, part of the variance is explained; for noise, none. A view that is
+//! explained at least a quarter as well as the best one has full weight, so that good views do not change. A view that is not
+//! explained has the weight 1e-6, which suffices for instances without any other view.
 
 use std::ops::ControlFlow;
 
@@ -19,25 +19,25 @@ use crate::source::{Buffer, Source};
 use crate::subset::Subset;
 use crate::watch::Watch;
 
-/// The second time the first importances are in force, so that junk has not taken part in finding the clusters.
+/// The second round uses the weights of the first, so that uninformative views do not affect the clusters.
 const ROUNDS: u64 = 2;
 
-/// Hidings in each round.
+/// Hidden subsets in each round.
 const HIDINGS: u64 = 3;
 
-/// The share that is hidden of the cells beyond the one that each instance keeps.
+/// The share of cells that is hidden, in addition to the one that each instance keeps.
 const SHARE: f64 = 0.5;
 
-/// Of larger data a sample of so many instances of each view is used.
+/// Sample size for each view of larger data.
 const SAMPLE: usize = 10_000;
 
-/// A view that is explained this share as well as the best counts in full.
+/// A view that is explained at least this share as well as the best has full weight.
 const ENOUGH: f64 = 0.25;
 
-/// No view counts less.
+/// The least weight of a view.
 const LEAST: f64 = 1e-6;
 
-/// All instances, or a seeded sample that holds enough of each view, in increasing order.
+/// All instances, or a seeded sample with enough instances of each view, in increasing order.
 pub(crate) fn sampled(source: &dyn Source, seed: u64) -> Vec<u32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::MAX / 4);
@@ -48,8 +48,8 @@ pub(crate) fn sampled(source: &dyn Source, seed: u64) -> Vec<u32> {
     instances
 }
 
-/// The importance of each view, from [`LEAST`] to 1. All are 1 where nothing can be said: there is one view, no instance
-/// is seen in two, or nothing is explained. A fit that is stopped gets what the last whole round found.
+/// The importance of each view, from [`LEAST`] to 1. All are 1 if there is one view, if no instance has two views, or if nothing
+/// is explained. A stopped fit returns the result of the last complete round.
 pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>, watch: &Watch) -> Result<Vec<f64>> {
     let mut importance = vec![1.0; scan.schema().len()];
     let options = fit.options();
@@ -81,7 +81,7 @@ pub(crate) fn learn(fit: &Daimc, scan: &Scan<'_>, watch: &Watch) -> Result<Vec<f
         if best <= 0.0 {
             return Ok(vec![1.0; importance.len()]);
         }
-        // A view of which nothing was hidden keeps what it had.
+        // A view without hidden cells keeps its weight.
         for (importance, share) in importance.iter_mut().zip(&shares) {
             *importance = known(share).map_or(*importance, |share| (share / best / ENOUGH).clamp(LEAST, 1.0));
         }

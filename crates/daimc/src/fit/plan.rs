@@ -16,7 +16,7 @@ pub(crate) struct Plan {
     pub ways: Neighbours,
     /// Whether all pairs may be compared if descent finds too few neighbours.
     pub thorough: bool,
-    /// Why others are not used.
+    /// Why other uses were excluded.
     pub refusal: Option<String>,
     /// The neighbours in each view that an accelerator has found; empty without an accelerator.
     pub given: Vec<Option<Nearest>>,
@@ -34,13 +34,13 @@ impl Plan {
             return by(Neighbours::Off, false, None);
         }
         if options.clusters < 2 || options.clusters == schema.instances() {
-            return Self::none("there is nothing to choose with one cluster, or with one for each instance");
+            return Self::none("the clustering is trivial with one cluster, or with one for each instance");
         }
         if options.neighbours != Neighbours::Auto {
             return by(options.neighbours, true, None);
         }
         if options.latent != options.clusters {
-            return Self::none("the latent dimension is not the number of clusters");
+            return Self::none("the latent dimension differs from the number of clusters");
         }
         let effort = Effort::new(schema, options.clusters);
         let budget = options.neighbours_budget.unwrap_or_else(|| effort.budget());
@@ -48,12 +48,12 @@ impl Plan {
         let ways = effort.affords(budget);
         let beyond = |seconds| {
             let (time, budget) = (text::duration(seconds), text::duration(budget));
-            format!("take {time} of processor time, and the budget is {budget}")
+            format!("take {time} of processor time, more than the budget of {budget}")
         };
         let refusal = match ways {
-            Neighbours::Off => Some(format!("they would {}", beyond(effort.refine))),
+            Neighbours::Off => Some(format!("neighbourhoods would {}", beyond(effort.refine))),
             Neighbours::Refine => {
-                Some(format!("embed was left out: with it they would {}", beyond(effort.auto)))
+                Some(format!("embed was left out: it would {}", beyond(effort.auto)))
             }
             _ => None,
         };
@@ -103,7 +103,7 @@ impl Plan {
     /// When memory does not suffice for the use that the options name.
     pub fn within(self, memory: Option<u64>, schema: &Schema, options: &Options) -> Result<Self> {
         let needed = |ways| bytes(ways, schema, options.clusters);
-        self.limited(memory, needed, " in the process that drives the fit", options)
+        self.limited(memory, needed, " in the driving process", options)
     }
 
     /// All, the first, or none of the planned uses, as memory permits.
@@ -123,7 +123,7 @@ impl Plan {
         }
         let taken = |needed: f64| {
             let (needed, memory) = (text::bytes(needed), text::bytes(memory));
-            format!("take {needed} of memory{place}, and there are {memory}")
+            format!("take {needed} of memory{place}, more than the available {memory}")
         };
         if options.neighbours != Neighbours::Auto {
             let reason = format!("it would {}; use `auto` or `off`", taken(all));
@@ -131,10 +131,10 @@ impl Plan {
             return Err(Error::Option { option: "neighbours", value, reason });
         }
         if self.ways == Neighbours::Auto && needed(Neighbours::Refine) <= memory {
-            let refusal = Some(format!("embed was left out: with it they would {}", taken(all)));
+            let refusal = Some(format!("embed was left out: it would {}", taken(all)));
             return Ok(Self { ways: Neighbours::Refine, refusal, ..self });
         }
-        Ok(Self::none(format!("they would {}", taken(all))))
+        Ok(Self::none(format!("neighbourhoods would {}", taken(all))))
     }
 }
 
@@ -167,17 +167,17 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_memory_is_left_out_and_told() {
+    fn uses_that_exceed_the_memory_are_left_out_with_a_reason() {
         let (schema, fit) = (schema(100_000, 2000), Daimc::new(10));
         let plan = || Plan::new(&schema, fit.options());
         let unlimited = plan().within(None, &schema, fit.options()).unwrap();
         assert_eq!(unlimited.ways, Neighbours::Auto);
         assert_eq!(plan().within(Some(8 << 30), &schema, fit.options()).unwrap().ways, Neighbours::Auto);
         let little = plan().within(Some(50_000_000), &schema, fit.options()).unwrap();
-        let told = little.refusal.unwrap();
+        let reason = little.refusal.unwrap();
         assert_eq!(little.ways, Neighbours::Off);
-        assert!(told.starts_with("they would take ") && told.ends_with("there are 50 MB"), "{told}");
-        // Embed alone may be what is too much, with many views and clusters.
+        assert!(reason.starts_with("neighbourhoods would take ") && reason.ends_with("available 50 MB"), "{reason}");
+        // With many views and clusters, embed alone may exceed the memory.
         let views = (0..6).map(|view| ViewSchema::new(view.to_string(), 100, Layout::DenseF32));
         let six = Schema::new(Ids::Numbers(100_000), views.collect()).unwrap();
         let many = Daimc::new(60).neighbours_budget(1e9);
@@ -187,13 +187,13 @@ mod tests {
         let refined = Plan::new(&six, many.options()).within(Some(between), &six, many.options()).unwrap();
         assert_eq!(refined.ways, Neighbours::Refine);
         assert!(refined.refusal.unwrap().starts_with("embed was left out"));
-        // Rows that are here are not counted.
+        // Rows that are in memory already are not counted.
         let beside = |bytes| Plan::here(&schema, fit.options(), Some(bytes), |_| false).unwrap().ways;
         assert_eq!((beside(800_000_000), beside(1_000_000)), (Neighbours::Auto, Neighbours::Off));
         let asked = Daimc::new(10).neighbours(Neighbours::Refine);
         let plan = Plan::new(&schema, asked.options());
         let error = plan.within(Some(50_000_000), &schema, asked.options()).unwrap_err().to_string();
-        assert!(error.contains("neighbours = refine") && error.contains("there are 50 MB"), "{error}");
+        assert!(error.contains("neighbours = refine") && error.contains("available 50 MB"), "{error}");
     }
 
     #[test]

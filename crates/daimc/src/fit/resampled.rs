@@ -1,4 +1,4 @@
-//! How far clusters are found again in parts of the data.
+//! Reproducibility: how well clusters are found again in parts of the data.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -15,13 +15,13 @@ use crate::subset::Subset;
 use crate::watch::Stage;
 use crate::{Result, Stop};
 
-/// Parts of the sample that are fitted, and the share of its instances that each has.
+/// The number of parts that are fitted, and the share of the sample's instances in each.
 const PARTS: usize = 6;
 const SHARE: f64 = 0.8;
 
 impl Daimc {
-    /// The mean share of the instances of a part of the sample that a quick fit to this part alone leaves in the clusters that
-    /// are given for the sample; `None` if there is no part to be fitted, or the fit was stopped.
+    /// The mean share of instances that keep their cluster when only a part of the sample is fitted, with a quick fit, compared
+    /// with the given clusters of the sample. `None` if no part can be fitted or the fit was stopped.
     pub(super) fn reproducibility(
         &self,
         sampled: &Sampled,
@@ -40,7 +40,7 @@ impl Daimc {
         Ok((!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64))
     }
 
-    /// The share of a part; `None` for a part that leaves nothing of a view.
+    /// The share for one part; `None` for a part in which a view has no instances.
     fn in_part(&self, sampled: &Sampled, own: &[usize], number: usize, stop: &Stop) -> Result<Option<f64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
         rng.set_stream(u64::MAX / 9 + number as u64);
@@ -64,7 +64,7 @@ impl Daimc {
     }
 }
 
-/// The share of instances that stay in their clusters, under the names that let most of them stay.
+/// The share of instances that keep their cluster, under the best matching of the clusters.
 fn staying(given: &[usize], found: &[usize]) -> Result<f64> {
     let pairs = matching(given, found)?;
     let stays = |(own, other): (&usize, &usize)| pairs.contains(&(*own, *other));

@@ -26,7 +26,7 @@ use crate::table::Table;
 use crate::views::index;
 use crate::{Error, Result, Stop};
 
-/// The course of a run.
+/// The progress and results of a run.
 pub(super) struct Course {
     pub seed: u64,
     pub history: Vec<Objective>,
@@ -118,8 +118,8 @@ impl<'f> Runs<'f> {
         if self.stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Several runs, and one more iteration from the clusters that they find together. As many run at a time as the rows allow; of
-    /// those that have ended, V is kept in single precision.
+    /// Several runs, and one more iteration from the clusters that they find together. As many run at a time as the backend
+    /// allows; V of finished runs is kept in single precision.
     pub fn combined<'a, B: Backend<'a>>(&self, rows: B) -> Result<Combined<B>> {
         let options = &self.fit.options;
         let one = |run: usize| -> Result<Option<(Leaders, Course, Descent, B)>> {
@@ -159,10 +159,10 @@ impl<'f> Runs<'f> {
             }
             begun = end;
         }
-        // There is something to combine if one run has ended an iteration.
+        // Combining requires that one run has completed an iteration.
         let Some((descent, fork)) = first else { return Err(Error::Interrupted) };
         match combine::combine(&rows, options, courses.len()) {
-            // The result of the first run is still there.
+            // Returns the first run, which is still in memory.
             Err(Error::Interrupted) => Ok(Combined { rows: fork, descent, courses, leaders }),
             combined => {
                 fork.release()?;
@@ -193,7 +193,7 @@ impl Daimc {
         let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
         if let Some(bad) = v.values().iter().find(|value| !usable(**value)) {
             let reason =
-                "every entry must be finite and zero or above, and if it is above, from 1e-100 to 1e100"
+                "every entry must be 0 or from 1e-100 to 1e100"
                     .into();
             return Err(Error::Option { option: "start", value: bad.to_string(), reason });
         }
@@ -201,12 +201,12 @@ impl Daimc {
     }
 }
 
-/// The first run has the seed of the fit; the others are far from the seeds that people choose.
+/// The first run has the seed of the fit; the others are far from commonly chosen seeds.
 fn seed_of_run(seed: u64, run: usize) -> u64 {
     seed.wrapping_add((run as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-/// How the time of all runs, some of which went on at once, was shared between their stages.
+/// The time of all runs, some of which were concurrent, divided between their stages.
 pub(super) fn shared(courses: &[Course], elapsed: f64) -> Timings {
     let sum = |stage: fn(&Timings) -> f64| courses.iter().map(|course| stage(&course.timings)).sum::<f64>();
     let (initialise, iterate) = (sum(|own| own.initialise), sum(|own| own.iterate));

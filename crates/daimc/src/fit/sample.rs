@@ -1,4 +1,4 @@
-//! Fits to a sample of the instances, by which something is decided about the fit to all.
+//! Fits to a sample of the instances, for decisions about the full fit.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::scan::Scan;
 use crate::sweep::Sweep;
 use crate::{Matrix, Result, kmeans};
 
-/// Instances of a sample, for each cluster at least, and of each view, if it has so many.
+/// Sample size per cluster, and per view if it has this many instances.
 const SAMPLE: usize = 500;
 const SAMPLE_OF_CLUSTER: usize = 20;
 const SAMPLE_OF_VIEW: usize = 100;
 
-/// How far the fits to the sample go.
+/// The iteration limit of these fits.
 const MOST_ITERATIONS: usize = 100;
 const TOLERANCE: f64 = 1e-4;
 
 impl Daimc {
-    /// A sample of the instances, in increasing order; the same for all that is decided by one.
+    /// A sample of the instances, in increasing order; the same for all decisions.
     pub(super) fn sample(&self, scan: &Scan<'_>) -> Vec<u32> {
         let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
         rng.set_stream(u64::MAX / 8);
         let mut chosen = kmeans::sample_instances(scan.source(), size, &mut rng);
-        // A view that shows few instances shows enough of them here.
+        // Ensures a minimum number of instances of each view.
         for view in 0..scan.schema().len() {
             let shown = chosen.iter().filter(|&&i| scan.source().is_present(view, i as usize)).count();
             if shown < SAMPLE_OF_VIEW {
@@ -44,7 +44,7 @@ impl Daimc {
         chosen
     }
 
-    /// The same fit, by V alone and no further than a decision needs, however far the fit itself is to go.
+    /// The same fit, by V alone and with the limits of a decision instead of those of the fit.
     pub(super) fn in_short(&self, seed: u64) -> Self {
         let mut fit = self.clone().alone(seed);
         fit.options = Options {

@@ -1,5 +1,5 @@
-//! α and β, chosen by how well hidden rows are predicted: the features that are kept by the mean of the instance's cluster,
-//! those that are left out by the mean of all.
+//! The choice of α and β by the prediction of hidden rows: kept features are predicted by the mean of the instance's cluster,
+//! other features by the mean of all instances.
 
 use std::ops::ControlFlow;
 
@@ -13,19 +13,19 @@ use crate::source::Buffer;
 use crate::subset::Subset;
 use crate::watch::Watch;
 
-/// The values of α and β to choose among, relative to the data.
+/// The candidate values of α and β, relative to the data.
 const ALPHAS: [f64; 2] = [0.1, 1.0];
 const BETAS: [f64; 7] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4];
 
-/// Hidings, and the share that each hides of the cells beyond the one that each instance keeps.
+/// Hidden subsets, and the share of cells that each hides in addition to the one that each instance keeps.
 const HIDINGS: u64 = 3;
 const SHARE: f64 = 0.5;
 
-/// What is chosen where nothing can be hidden, or where the fit is stopped.
+/// The choice if nothing can be hidden or the fit is stopped.
 const OTHERWISE: (f64, f64) = (1.0, 0.15);
 
-/// The same fit with [`Penalty::Relative`] and the best α and β: of all pairs that predict hidden rows as well as the best
-/// but for a standard error of the difference, the one that leaves out most features, then the least α.
+/// The same fit with [`Penalty::Relative`] and the best α and β. Of all pairs whose prediction of hidden rows is within one
+/// standard error of the best, it takes the one that drops the most features, then the one with the least α.
 pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>, watch: &Watch) -> Result<Daimc> {
     let relative = fit.clone().penalty(Penalty::Relative);
     let instances = sampled(scan.source(), fit.options().seed);

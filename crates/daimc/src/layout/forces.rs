@@ -1,16 +1,17 @@
-//! Points that attract along links and repel one another at random: the layout of a graph as in UMAP (`McInnes`, Healy and
-//! Melville 2018).
+//! The layout of a graph as in UMAP (`McInnes`, Healy and Melville 2018): points attract each other along links and repel random
+//! other points.
 //!
-//! With `q_ij = 1 / (1 + a ‖y_i − y_j‖²)`, given where all others are and the negative samples `S_i`, point i lowers
+//! With `q_ij = 1 / (1 + a ‖y_i − y_j‖²)`, all other points fixed and the negative samples `S_i`, point i lowers
 //!
 //! ```text
 //! E_i = − Σ_j p_ij ln q_ij − γ (d_i / |S_i|) Σ_{s ∈ S_i} ln (1 − q_is),      d_i = Σ_j p_ij
 //! ```
 //!
-//! UMAP moves one pair after the other, which threads race for. Here all points move at once, by what they feel where all
-//! were in the epoch before, and who is sampled follows from the seed, the epoch and the point alone: threads decide about time, not
-//! about bits. A step along the gradient is divided by `2a d_i`, the curvature of the attraction, so that a point moves at most
-//! to the mean of those it is linked with.
+//! UMAP moves one pair after the other, and its threads overwrite each other's moves. Here an epoch is synchronous: the move of
+//! each point depends on the positions of all points in the epoch before, and its negative samples are a hash of seed, epoch and
+//! point. The result therefore does not depend on the number of threads. Small steps would be needed to avoid overshooting;
+//! instead, a step along the gradient is divided by `2a d_i`, the curvature of the attraction, so that a point moves at most to
+//! the mean of its linked points.
 
 use rayon::prelude::*;
 
@@ -18,11 +19,10 @@ use crate::Result;
 use crate::random::mix;
 use crate::watch::Watch;
 
-/// A place on the map.
+/// A position on the map.
 pub(super) type Point = [f64; 2];
 
-/// How fast attraction falls with the distance; with UMAP's `min_dist` of 0.1 it is 1.58 (at an exponent of 0.9, where it is
-/// 1 here).
+/// The decay of the attraction with distance. UMAP's `min_dist` of 0.1 gives 1.58, with an exponent of 0.9 instead of 1 as here.
 const A: f64 = 1.6;
 
 /// γ: UMAP draws five negative samples for each link that moves both its ends.
@@ -31,18 +31,18 @@ const REPULSION: f64 = 2.5;
 /// Negative samples of a point in each epoch.
 const SAMPLES: usize = 8;
 
-/// Keeps the repulsion of points that lie on each other finite: `1 − q` is at least `a` times this.
+/// Keeps the repulsion of coincident points finite: `1 − q` is at least `a` times this.
 const SOFTENING: f64 = 0.01;
 
 const EPOCHS: usize = 200;
 
-/// The share of its last move that a point goes on with.
+/// The share of its last move that a point repeats.
 const MOMENTUM: f64 = 0.5;
 
 /// Points that one thread moves at a time.
 const POINTS: usize = 256;
 
-/// Who attracts whom, and how much: row by row, symmetric.
+/// Attraction between points: row by row, symmetric.
 pub(super) struct Links {
     pub offsets: Vec<usize>,
     pub columns: Vec<u32>,
@@ -59,10 +59,10 @@ impl Links {
         self.weights[self.offsets[i]..self.offsets[i + 1]].iter().sum()
     }
 
-    /// Moves points from a start to where they are at rest. Points without links stay.
+    /// Moves points from a start to the end of the schedule. Points without links do not move.
     ///
     /// # Errors
-    /// When the work is to end.
+    /// When the work is stopped.
     pub fn arrange(&self, start: Vec<Point>, seed: u64, watch: &Watch) -> Result<Vec<Point>> {
         let n = start.len();
         let degrees: Vec<f64> = (0..n).map(|i| self.degree(i)).collect();
@@ -118,7 +118,7 @@ struct Negatives {
 }
 
 impl Negatives {
-    /// Whom point i is repelled by; a point that is drawn for itself feels nothing.
+    /// The points that repel point i; a point drawn for itself has no effect.
     fn of(&self, i: usize) -> impl Iterator<Item = usize> + use<> {
         let (first, points) = (self.salt.wrapping_add((SAMPLES * i) as u64), self.points as u64);
         (0..SAMPLES as u64).map(move |sample| {
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// A ring with chords, of some weights.
+    /// A ring with chords of several weights.
     fn ring(n: usize) -> Links {
         let mut links = Links { offsets: vec![0], columns: Vec::new(), weights: Vec::new() };
         for i in 0..n {

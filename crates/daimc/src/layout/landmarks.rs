@@ -1,31 +1,31 @@
-//! A graph with fewer points: landmarks, and whom each stands for.
+//! Coarsening of a graph: landmarks, each of which represents several instances.
 
 use rayon::prelude::*;
 
 use super::forces::{Links, Point};
 use crate::neighbours::Graph;
 
-/// Links of a landmark that attract it, at most: its strongest. Those of others to it come in addition.
+/// The maximum number of links that attract a landmark: its strongest. Links that other landmarks keep to it come in addition.
 const STRONGEST: usize = 15;
 
-/// Who stands for an instance that no landmark is linked with.
+/// The owner of an instance that is linked with no landmark.
 const NOBODY: u32 = u32::MAX;
 
-/// Some instances of a graph, and which of them every other one is linked with most closely.
+/// Some instances of a graph, and the assignment of every other instance to the most strongly linked one.
 pub(super) struct Landmarks<'a> {
     graph: &'a Graph,
-    /// The landmark of each instance, by its place among the landmarks.
+    /// The landmark of each instance, as an index into the landmarks.
     owners: Vec<u32>,
-    /// The instances of each landmark stand at `offsets[l]..offsets[l + 1]`.
+    /// The instances of landmark l are at `offsets[l]..offsets[l + 1]`.
     members: Vec<u32>,
     offsets: Vec<usize>,
-    /// Whether everybody who has links is a landmark.
+    /// Whether every instance with links is a landmark.
     all: bool,
 }
 
 impl<'a> Landmarks<'a> {
-    /// Instances that are landmarks stand for themselves. Each of the others takes the landmark of whom it has the strongest link
-    /// with, as soon as that one has a landmark; of equally strong ones, of the first.
+    /// Landmarks represent themselves. Each other instance takes the landmark of its most strongly linked neighbour as soon as
+    /// that neighbour has one; of equally strong links, the first decides.
     pub fn new(graph: &'a Graph, instances: &[u32]) -> Self {
         let mut owners = vec![NOBODY; graph.instances()];
         (0..).zip(instances).for_each(|(place, &i)| owners[i as usize] = place);
@@ -66,15 +66,15 @@ impl<'a> Landmarks<'a> {
         Self { graph, owners, members, offsets, all }
     }
 
-    /// Links between landmarks: sums of the links between those that they stand for, the strongest of each landmark. As in
-    /// UMAP, a landmark's strongest link has the weight 1, `a_ij = w_ij / max_l w_il`, whatever its links weigh, and the two ends
-    /// of a link agree by `p = a + aᵀ − a ∘ aᵀ`.
+    /// Links between landmarks: sums of the links between the instances that they represent, restricted to the strongest of each
+    /// landmark. As in UMAP, the strongest link of a landmark has the weight 1, `a_ij = w_ij / max_l w_il`, and the two
+    /// directions of a link are combined by `p = a + aᵀ − a ∘ aᵀ`.
     pub fn links(&self) -> Links {
         let landmarks = self.offsets.len() - 1;
         let rows: Vec<Vec<(u32, f64)>> = (0..landmarks).into_par_iter().map(|l| self.strongest(l)).collect();
         let largest: Vec<f64> =
             rows.iter().map(|row| row.iter().map(|link| link.1).fold(f64::MIN_POSITIVE, f64::max)).collect();
-        // A link that either end keeps is one of both.
+        // A link that either end keeps belongs to both.
         let mut both: Vec<Vec<(u32, f64)>> = rows.clone();
         for (l, row) in rows.iter().enumerate() {
             row.iter().for_each(|&(other, weight)| both[other as usize].push((l as u32, weight)));
@@ -85,7 +85,7 @@ impl<'a> Landmarks<'a> {
             row.dedup_by_key(|link| link.0);
             for (other, weight) in row {
                 let (a, b) = (weight / largest[l], weight / largest[other as usize]);
-                // The other end may have stronger links than those it was asked about, not weaker ones.
+                // The other end may have stronger links than those it keeps here, but not weaker ones.
                 let (a, b) = (a.min(1.0), b.min(1.0));
                 links.columns.push(other);
                 links.weights.push(a + b - a * b);
@@ -115,8 +115,8 @@ impl<'a> Landmarks<'a> {
         links
     }
 
-    /// Where everybody is: landmarks as given, others at the weighted mean of the landmarks of those they are linked with;
-    /// `None` for those that no landmark stands for.
+    /// The position of every instance: landmarks as given, others at the weighted mean of the landmarks of their linked
+    /// neighbours; `None` for instances that no landmark represents.
     pub fn place(&self, instances: &[u32], at: &[Point]) -> Vec<Option<Point>> {
         let mean = |i: usize| {
             let mut sum = [0.0; 3];

@@ -1,9 +1,11 @@
-//! What instances lack, filled in.
+//! Imputation of missing rows and cells.
 //!
-//! Three predictors say what a view would show of an instance: the donors, instances that the view shows, that are nearest in
-//! the other views (`near`); the donors of the instance's cluster; and the basis, `U v`. How far each of them is to be
-//! believed is tried out on rows and cells that are there (`trial`), of which some are hidden, and they are put together in
-//! the way that was best (`blend`).
+//! Three predictors estimate the row of an instance in a view: the nearest donors, which are instances with a row in the view, by
+//! their distance in the other views (`near`); the donors of the instance's cluster; and the basis, `U v`. A trial on hidden rows
+//! and cells (`trial`) decides, for each view, the number of neighbours, whether distances use rows scaled to length 1, the
+//! weight of the row's own view for missing cells, and whether means are taken of logarithms. It also fits the weights of the
+//! predictors (`blend`). Distances are computed both with and without scaling rows to length 1, because the level of a row is
+//! informative about its values, though not about its cluster.
 
 mod blend;
 mod donors;
@@ -24,7 +26,7 @@ use leverage::Leverage;
 use near::{Metric, Near, Query, TILE};
 use trial::{Hide, Recipe};
 
-/// A view with what was missing filled in.
+/// A view with its missing values filled in.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Imputed {
@@ -32,61 +34,61 @@ pub struct Imputed {
     pub view: String,
     /// Instances × features.
     pub values: Matrix,
-    /// What was missing, in the order of the instances.
+    /// The missing values, in the order of the instances.
     pub gaps: Vec<Gap>,
-    /// How good the rows are, as far as it could be tried.
+    /// The accuracy of imputed rows; `None` if it could not be measured.
     pub rows_accuracy: Option<Accuracy>,
-    /// How good the cells are, as far as it could be tried.
+    /// The accuracy of imputed cells; `None` if it could not be measured.
     pub cells_accuracy: Option<Accuracy>,
 }
 
-/// What an instance lacks in a view.
+/// The missing values of an instance in a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
     /// The instance.
     pub instance: usize,
-    /// The features that its row lacks, in increasing order; `None` if the view does not show it.
+    /// The missing features of its row, in increasing order; `None` if the row is missing.
     pub features: Option<Vec<u32>>,
 }
 
 impl Imputed {
-    /// The number of rows that were missing.
+    /// The number of missing rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.gaps.iter().filter(|gap| gap.features.is_none()).count()
     }
 
-    /// The number of cells that were missing in other rows.
+    /// The number of missing cells in other rows.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.gaps.iter().filter_map(|gap| gap.features.as_ref()).map(Vec::len).sum()
     }
 }
 
-/// How far values that were there, but had been hidden, were from what was filled in for them.
+/// The accuracy of imputation, measured on hidden values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Accuracy {
-    /// The root of the mean squared error, in standard deviations of each feature. Shares were fitted to one half of the hidden
-    /// rows and judged by the other.
+    /// The root of the mean squared error, in standard deviations of each feature. The weights were fitted to one half of the
+    /// hidden rows and evaluated on the other.
     pub error: f64,
-    /// The same, had the mean of the feature been filled in: about 1, and more where values are so heavy-tailed that a hidden
-    /// one is often far beyond all others.
+    /// The same for imputation by the mean of the feature: about 1, and more if values are so heavy-tailed that a hidden value
+    /// often lies far beyond all others.
     pub of_mean: f64,
-    /// Values that were hidden.
+    /// The number of hidden values.
     pub values: usize,
-    /// The neighbours whose mean was taken.
+    /// The number of neighbours in the mean.
     pub neighbours: usize,
-    /// How much each predictor counts.
+    /// The weight of each predictor.
     pub shares: Shares,
 }
 
-/// How much each predictor counts, from 0 to 1. What is left goes to the feature's mean.
+/// The weight of each predictor, from 0 to 1. The rest is the weight of the feature's mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Shares {
-    /// Instances nearby.
+    /// The nearest instances.
     pub neighbours: f64,
     /// Instances of the same cluster.
     pub cluster: f64,
@@ -94,11 +96,11 @@ pub struct Shares {
     pub basis: f64,
 }
 
-/// With fewer donors than this, the model's bases are all that is known.
+/// With fewer donors than this, only the bases of the model are used.
 const FEWEST_DONORS: usize = 8;
 
 impl Model {
-    /// The rows of a view, one for each instance, with what is missing filled in; see [`Model::imputed`].
+    /// The rows of a view, one for each instance, with missing values filled in; see [`Model::imputed`].
     ///
     /// # Errors
     /// As [`Model::imputed`].
@@ -106,7 +108,7 @@ impl Model {
         Ok(self.imputed(source, view, latent)?.values)
     }
 
-    /// Every view of the model, filled in; see [`Model::imputed`].
+    /// Every view of the model with missing values filled in; see [`Model::imputed`].
     ///
     /// # Errors
     /// As [`Model::imputed`].
@@ -114,17 +116,18 @@ impl Model {
         self.views.iter().map(|view| self.imputed(source, &view.name, latent)).collect()
     }
 
-    /// The rows of a view, one for each instance, with what is missing filled in, given their rows of V, and how good that is.
+    /// The rows of a view, one for each instance, with missing values filled in, given their rows of V, and the accuracy of
+    /// imputation.
     ///
-    /// What is there stays as it is. What is not is a mean of what instances nearby have, of what those of the same cluster
-    /// have, and of `U v`, as [`Model::reconstruct`] makes it, each counting as much as is best for values that are there and
-    /// were hidden. It is learnt from the instances of this source that the view shows (a sample where they are more than 5000)
-    /// and stays within the range of each feature among them: give new instances together with those of the fit. Where fewer
-    /// than eight are shown, and in a view that is not given, there is `U v` alone.
+    /// Observed values do not change. Missing values are a weighted mean of the values of the nearest instances, of those of the
+    /// same cluster, and of `U v`, as in [`Model::reconstruct`]; the weights are the best for hidden observed values. They are
+    /// learnt from the instances of this source with a row in the view (a sample of more than 5000), and results stay within the
+    /// range of each feature among them: pass new instances together with those of the fit. With fewer than eight such instances,
+    /// and in a view that is not given, the result is `U v` alone.
     ///
     /// # Errors
-    /// When there is not a row of V for each instance, when a view is unknown or its features are not those of the model, and
-    /// when rows cannot be read.
+    /// When the number of rows of V differs from the number of instances, when a view is unknown or its features differ from
+    /// those of the model, and when rows cannot be read.
     pub fn imputed(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Imputed> {
         let own = self.view(view)?;
         let values = self.reconstruct(view, latent)?;
@@ -169,7 +172,7 @@ impl Model {
             let donors = Donors::new(chosen, block, d, &labels, self.options.clusters, own.preparation.log);
             let filler = Filler { model: self, own, view, scan: &scan, donors, metrics, leverage };
             let few = filler.donors.instances.len() < FEWEST_DONORS;
-            // A few at a time, so that what is left of a row is about as much as there was.
+            // A few at a time, so that the rest of a row is about as large as before.
             let hidden_cells = (cells / schema.present().max(1) / 4).max(1);
             let choose = |hide, wanted: bool| {
                 if few || !wanted {
@@ -193,7 +196,7 @@ impl Model {
                 |_, gaps| out.gaps.append(gaps),
             )?;
         }
-        // What is there, as it was given and not as it was prepared.
+        // Observed values, as given and not as prepared.
         raw.pass(
             view..view + 1,
             out.values.values_mut().chunks_mut(raw.blocks().size() * d),
@@ -210,8 +213,8 @@ impl Model {
     }
 }
 
-/// The views of a source through the scalings of a model, and, where these bring rows to length 1, through the same without
-/// that: the level of a row says nothing of its cluster, but much of its values.
+/// The views of a source in the scalings of a model and, if these scale rows to length 1, without that: the level of a row is not
+/// informative about its cluster, but about its values.
 struct Lenses(Vec<Vec<Lens>>);
 
 impl Lenses {
@@ -225,14 +228,14 @@ impl Lenses {
                 let scale = if scaling.unit_rows() { Scale::None } else { scaling.scale };
                 Lens::new(scan, view, Scaling { scale, weight: 1.0, length: 1.0, ..scaling.clone() })
             };
-            // Rows that were brought to length 1 may be too long as they are.
+            // Rows that were scaled to length 1 may be too long without that.
             all.extend(scalings().enumerate().map(lens).collect::<Result<Vec<_>>>());
         }
         Ok(Self(all))
     }
 }
 
-/// What one view is filled in from.
+/// The inputs of the imputation of one view.
 struct Filler<'a> {
     model: &'a Model,
     own: &'a ViewModel,
@@ -245,7 +248,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// The nearest donors of some instances, where the view itself counts as much as each of these weights says.
+    /// The nearest donors of some instances, for each of these weights of the view itself.
     fn nearest(
         &self,
         (metric, own_weights): (usize, &[f64]),
@@ -260,7 +263,7 @@ impl Filler<'_> {
         self.metrics[metric].nearest(blocks, lenses, queries, &weights, scratch)
     }
 
-    /// The mean of the nearest donors; where but some features are of interest, of these.
+    /// The mean of the nearest donors, in all or some features.
     fn mean(&self, recipe: &Recipe, near: &[(usize, f64)], some: Option<&[u32]>, mean: &mut Mean) {
         mean.clear();
         for (&(donor, _), weight) in near.iter().zip(near::weights(near, recipe.count)) {
@@ -268,7 +271,7 @@ impl Filler<'_> {
         }
     }
 
-    /// What `U v` is in a row with this factor, in the units of the data.
+    /// The prediction `U v` in a row with this factor, in the units of the data.
     fn basis(&self, feature: usize, v: &[f64], factor: f64) -> f64 {
         self.own.scaling.undo_value(feature, dot(self.own.basis.row(feature), v), factor)
     }
@@ -278,8 +281,8 @@ impl Filler<'_> {
         self.own.scaling.weight / self.own.scaling.length
     }
 
-    /// What the neighbours, the cluster and the basis say of a feature that some donor has. Where neighbours do not have it,
-    /// the cluster stands in for them, and for the cluster the mean. A donor does not speak for itself.
+    /// The predictions of the neighbours, the cluster and the basis for a feature that some donor has. If no neighbour has it,
+    /// the cluster replaces them, and the mean replaces the cluster. A donor does not predict itself.
     fn predictions(
         &self,
         feature: usize,
@@ -294,7 +297,7 @@ impl Filler<'_> {
         [near, cluster, basis.clamp(columns.low[feature], columns.high[feature])]
     }
 
-    /// The predictions put together.
+    /// The weighted combination of the predictions.
     fn blend(&self, feature: usize, weights: &[f64; 3], predicted: &[f64; 3]) -> f64 {
         let columns = &self.donors.columns;
         let rest = 1.0 - weights.iter().sum::<f64>();
@@ -303,7 +306,8 @@ impl Filler<'_> {
         value.clamp(columns.low[feature], columns.high[feature])
     }
 
-    /// Fills in what the instances of a block lack, rows by the first recipe and cells by the second, and tells what it was.
+    /// Fills in the missing values of the instances of a block, rows by the first recipe and cells by the second, and returns
+    /// what was missing.
     fn block(
         &self,
         piece: &Piece<'_>,

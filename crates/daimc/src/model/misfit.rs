@@ -1,4 +1,4 @@
-//! How far the data are from what the model makes of them.
+//! The error of the reconstruction of the data by the model.
 
 use super::Model;
 use crate::lens::{Lens, Scratch};
@@ -10,8 +10,8 @@ use crate::source::Source;
 use crate::text::{list, plain};
 use crate::{Error, Matrix, Result, Stop};
 
-/// How far the rows of a view are from what the model makes of them, scaled as in the fit, over the cells that are there.
-/// Both numbers are zero for an instance that the view does not show.
+/// The squared error of the reconstruction of each row of a view, scaled as in the fit, over the observed cells. Both numbers are
+/// zero for an instance without a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Misfit {
@@ -21,20 +21,21 @@ pub struct Misfit {
     pub square: Vec<f64>,
 }
 
-/// Rows whose products are taken together.
+/// Rows that are multiplied together.
 const TILE: usize = 120;
 
 impl Model {
-    /// How far instances are from their reconstruction in one view, given their rows of V, such as [`Model::transform`] finds.
+    /// The error of the reconstruction of instances in one view, given their rows of V, such as those from [`Model::transform`].
     ///
     /// # Errors
-    /// When there is not a row for each instance, and when these are not the features of the model, or it has no such view.
+    /// When the number of rows of V differs from the number of instances, when the features differ from those of the model, or
+    /// when the model has no such view.
     pub fn misfit_of(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Misfit> {
         self.view(view)?;
         let schema = source.schema();
         let Some(number) = (0..schema.len()).find(|&number| schema.view_name(number) == view) else {
             let given = list((0..schema.len()).map(|view| plain(schema.view_name(view))));
-            let reason = format!("the model has it, but the views that were given are {given}");
+            let reason = format!("the model has it, but the given views are {given}");
             return Err(Error::Unsuitable { what: "view", value: view.into(), reason });
         };
         let own = self.checked(source, number, latent)?;
@@ -48,7 +49,7 @@ impl Model {
 }
 
 impl Misfit {
-    /// How far the rows of a view are from `U v`.
+    /// The distance of the rows of a view from `U v`.
     pub(crate) fn of(
         scan: &Scan<'_>,
         view: usize,
@@ -78,7 +79,7 @@ impl Misfit {
                         let filled = square - 2.0 * dot(products, v) + made;
                         let own = rows[i].0 - start;
                         part.square[own] = lens.observed_square(block, rows[i]);
-                        // Rounding may take it below zero.
+                        // Rounding may make it negative.
                         part.error[own] = (filled - lens.hole_error(block, rows[i], basis, v)).max(0.0);
                     });
                 }

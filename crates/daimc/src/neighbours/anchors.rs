@@ -1,24 +1,30 @@
-//! An anchor graph: what links instances whose views do not.
+//! An anchor graph: additional links of instances that their views hardly link.
 //!
-//! How well the neighbours of a view are linked differs from view to view, and an instance that only a poor view shows would
-//! be left almost without links: cut from the rest, whatever cluster it belongs to, it would lie with all others that lack the
-//! same views. What such an instance lacks in links is made up by similarity to all instances, whichever views they have,
-//! through the clusters that it is likely to belong to, given everything that is known of it:
+//! The presence of views must not decide whether two instances are in the same cluster. Neighbours in a thousand noisy genes are
+//! uninformative, though V, which averages over the genes, is not. The low trust in such a view correctly removes its links, and
+//! an instance without a better view would be left with the background alone: all instances that lack the same views would form a
+//! cluster. Such an instance is therefore linked with all instances, whatever views they have, through the clusters to which it
+//! is likely to belong according to all that is known about it:
 //!
 //! ```text
 //! S_ij = ½ (τ_i + τ_j) Σ_k q_ik q_jk / Σ_l q_lk
 //! ```
 //!
-//! where q are probabilities of clusters, the anchors, and τ is the weight that an instance lacks. It goes to all members of
-//! a cluster alike, so nobody is linked more with those that have the same views. S has at most twice the rank of q and is
-//! never written.
+//! where q are probabilities of clusters, the anchors, and τ is the weight that an instance lacks. The weight is distributed
+//! evenly over a cluster, so no instance is linked more strongly with those that have the same views. S has at most twice the
+//! rank of q and is never computed explicitly.
+//!
+//! Instances receive anchors if their best view has less than half the trust of the best view of all. If all views have similar
+//! trust, or no rows are missing, nothing changes. The alternatives are worse: larger weights for the existing links amplify
+//! noise, and anchors for all instances pull a good graph back towards V (Digit with 70 % of the rows missing: ARI 0.70 instead
+//! of 0.78).
 
 use rayon::prelude::*;
 
 use crate::kernel::Scalar;
 use crate::{Matrix, Result};
 
-/// Rows that one thread works on; sums over rows are made in this order.
+/// The number of rows that one thread processes; sums over rows are merged in this order.
 const ROWS: usize = 4096;
 
 /// Memberships of instances in clusters, and the weight that each instance lacks.
@@ -32,8 +38,7 @@ pub(crate) struct Anchors {
 }
 
 impl Anchors {
-    /// Memberships are the squares of the rows brought to length 1, and the mean of several. `None` where nobody lacks
-    /// anything.
+    /// Memberships are the mean of the squares of several matrices' rows scaled to length 1. `None` if no instance lacks links.
     pub fn new(along: &[&Matrix], lack: &[f64]) -> Result<Option<Self>> {
         if lack.iter().all(|lack| *lack == 0.0) {
             return Ok(None);
@@ -45,7 +50,7 @@ impl Anchors {
                 let row = rows.row(i);
                 let square: f64 = row.iter().map(|value| value * value).sum();
                 let each = 1.0 / row.len() as f64;
-                // A row of zeros says nothing of any cluster.
+                // A row of zeros is not informative about any cluster.
                 row.iter().map(move |value| if square > 0.0 { value * value / square } else { each })
             });
             own.iter_mut().zip(squares).for_each(|(own, square)| *own = square / along.len() as f64);
@@ -69,7 +74,7 @@ impl Anchors {
         degrees
     }
 
-    /// What a product of S with `roots ∘ X` needs of X, row by row as many numbers as anchors.
+    /// The sums over X that a product of S with `roots ∘ X` needs: for each row of X as many numbers as anchors.
     pub(super) fn sums<T: Scalar>(&self, x: &[T], roots: &[f64], mean: f64) -> AnchorSums {
         let width = x.len() / roots.len();
         let anchors = self.sizes.len();
@@ -171,7 +176,7 @@ mod tests {
 
     #[test]
     fn nobody_is_linked_more_with_those_who_lack_the_same() {
-        // Half of the instances lack everything; what they get from each other is half of what they get.
+        // Half of the instances lack all links; half of their weight is among themselves.
         let n = 20;
         let rows = Matrix::from_fn(n, 2, |i, k| f64::from(u8::from(i / 2 % 2 == k)));
         let lack: Vec<f64> = (0..n).map(|i| (i % 2) as f64).collect();
@@ -180,7 +185,7 @@ mod tests {
         let sums = anchors.sums(&lacking, &vec![1.0; n], 1.0);
         let mut among = [0.0];
         anchors.add(1, &sums, &mut among);
-        // Of its own weight 1: ½ (1 + 1) times half of its cluster; of others' that reach it, the rest.
+        // Of its own weight 1: ½ (1 + 1) times half of its cluster; the rest comes from the weight of others.
         assert!((among[0] - 0.5).abs() < 1e-12, "{among:?}");
         assert!((anchors.degrees(1.0)[1] - 0.75).abs() < 1e-12);
         assert!(Anchors::new(&[&rows], &vec![0.0; n]).unwrap().is_none());

@@ -1,9 +1,15 @@
-//! The nearest of many points by nearest-neighbour descent (Dong, Moses and Li, 2011): a neighbour of a neighbour is likely a
-//! neighbour.
+//! Nearest neighbours of many points by nearest-neighbour descent (Dong, Moses and Li, 2011): a neighbour of a neighbour is
+//! likely to be a neighbour.
 //!
-//! Random trees give every point a first list. In each round the neighbours of a point are compared with each other, unless both
-//! were in an earlier one. Who is compared is settled when a round begins, and every list keeps the nearest of what it is
-//! offered, in whatever order that comes: so the bits do not depend on the number of threads.
+//! Random trees initialise the lists. In each round the neighbours of a point are compared with each other, unless both were
+//! compared in an earlier round.
+//!
+//! The usual implementation lets threads race for shared lists. Here the pairs to compare are fixed at the start of a round, and
+//! threads then insert into the lists under locks. A list keeps the nearest of all points that were offered to it, in any order,
+//! and the distance of a pair does not depend on the thread, so the bits do not depend on the number of threads.
+//!
+//! Points are numbered in the order of the leaves of a tree, so that points that are compared with each other are close in
+//! memory. Groups are large: more pairs are compared for each row that is read, and fewer rounds are needed.
 
 use rayon::prelude::*;
 
@@ -17,30 +23,30 @@ use crate::Result;
 use crate::index::index;
 use crate::watch::Watch;
 
-/// Neighbours that a point keeps, and where these were too few.
+/// The number of neighbours of a point, and the larger number if that was insufficient.
 pub(super) const KEPT: usize = 26;
 const MORE: usize = 48;
 
-/// New neighbours that a point joins in a round, and as many old ones, at most. More than it keeps: others know it, too. Large
-/// groups find more for the rows that are read, and need fewer rounds.
+/// The maximum number of new, and of old, neighbours that a point joins in a round. It is larger than the length of a list,
+/// because the group includes the points whose lists contain the point. Large groups find more neighbours per row that is read,
+/// and need fewer rounds.
 const JOINED: usize = 60;
 
 /// Random trees.
 const TREES: usize = 6;
 
-/// Rounds, at most, and the share of all lists' entries that must be new for another one.
+/// The maximum number of rounds, and the share of new entries in all lists below which no other round follows.
 const ROUNDS: usize = 20;
 const CHANGED: f64 = 0.02;
 
-/// The share of the work that the trees are, roughly.
+/// The approximate share of the trees in the work.
 const BEGINNING: f64 = 0.3;
 
-/// Points whose neighbours are joined before it is asked whether to stop, and those that one thread takes at a time.
+/// The number of points that are joined between checks for a stop, and the number that one thread processes at a time.
 const BATCH: usize = 16_384;
 const TAKEN: usize = 64;
 
-/// The points in the order of a tree's leaves: those that are near each other have numbers near each other, and what is known
-/// of them lies together in memory.
+/// The points in the order of a tree's leaves: close points have close numbers, and their data are close in memory.
 pub(super) struct Arranged<'a> {
     rows: &'a Rows<'a>,
     pub order: Vec<u32>,
@@ -52,7 +58,7 @@ impl<'a> Arranged<'a> {
     }
 }
 
-/// What one thread needs to join.
+/// The scratch memory of one thread.
 #[derive(Default)]
 struct Scratch {
     group: Group,
@@ -62,7 +68,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Compares the members of the group of which at least one is new, and offers them to each other.
+    /// Compares the members of the group, at least one of each pair being new, and offers them to each other.
     fn join(&mut self, rows: &Arranged<'_>, lists: &Shared<'_>) {
         let Self { group: Group { members, fresh, .. }, rows: gathered, bars, near: found } = self;
         rows.rows.gather(members.iter().map(|i| rows.order[*i as usize]), gathered);
@@ -78,7 +84,7 @@ impl Scratch {
 }
 
 impl Lists {
-    /// So many of the nearest of each point with their squared distances.
+    /// Finds the `kept` nearest of each point, with their squared distances.
     pub fn find(rows: &Arranged<'_>, kept: usize, seed: u64, watch: &Watch) -> Result<Self> {
         let n = rows.order.len();
         let mut lists = Self::empty(n, kept);
@@ -102,7 +108,7 @@ impl Lists {
         Ok(lists)
     }
 
-    /// The same with longer lists, which find more.
+    /// The same with longer lists, which have a higher recall.
     pub fn find_more(self, rows: &Arranged<'_>, seed: u64, watch: &Watch) -> Result<Self> {
         let mut longer = Self::empty(self.len(), MORE);
         let lists = longer.entries.par_chunks_mut(MORE).zip(longer.squares.par_chunks_mut(MORE));
@@ -124,7 +130,7 @@ impl Lists {
             if fresh < CHANGED {
                 break;
             }
-            // Every round changes a share of what the one before has changed.
+            // Each round changes a share of the entries that the previous round changed.
             watch.reach(BEGINNING + (1.0 - BEGINNING) * (fresh.ln() / CHANGED.ln()).clamp(0.0, 1.0));
             let salt = seed ^ (round as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let shared = Shared::new(self);

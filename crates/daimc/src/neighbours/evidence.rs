@@ -1,5 +1,8 @@
-//! What the rows of each view say of clusters that are given: a linear discriminant of the clusters, in a space of few
-//! dimensions, is fitted to most of the instances and asked of the others, so that nobody speaks for itself.
+//! Predictions of given clusters by single views: a linear discriminant of the clusters, in a space of few dimensions, is fitted
+//! to most of the instances and applied to the others, so that no instance predicts itself.
+//!
+//! The space consists of the 64 leading directions of the view's rows, computed by a few subspace iterations on a sample. A
+//! covariance matrix of all features (d × d) would not have linear cost.
 
 use pulp::{Arch, Simd, WithSimd};
 use rand::{RngExt, SeedableRng};
@@ -16,26 +19,26 @@ use crate::{Matrix, Result, linalg};
 /// Dimensions of the space.
 const DIMENSIONS: usize = 64;
 
-/// Parts of the instances; what is asked of one is learnt from the others.
+/// The number of folds; the rule for one is fitted to the others.
 const FOLDS: usize = 5;
 const FOLD_STREAM: u64 = 1 << 41;
 
-/// The least logarithm of a probability that a view alone can give to a cluster.
+/// The least log probability that a single view can assign to a cluster.
 const LEAST: f64 = -30.0;
 
-/// What the views say of clusters.
+/// The predictions of the views.
 pub(crate) struct Evidence<'a> {
     scan: &'a Scan<'a>,
     spaces: Vec<Space<'a>>,
-    /// The part that each instance is in.
+    /// The fold of each instance.
     folds: Vec<u8>,
 }
 
-/// A view, along the directions in which its rows are longest.
+/// A view, projected on its leading directions.
 struct Space<'a> {
     view: usize,
     lens: &'a Lens,
-    /// Orthonormal columns, as far as there are so many directions.
+    /// Orthonormal columns, if there are as many directions.
     directions: Matrix,
 }
 
@@ -47,24 +50,24 @@ impl<'a> Evidence<'a> {
             spaces.extend(Space::new(scan, view, lens, seed, watch)?);
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        // A stream of its own: a mask that was simulated with the same seed must not be drawn from the same numbers.
+        // A separate stream: a simulated mask with the same seed must not use the same numbers.
         rng.set_stream(FOLD_STREAM);
         let folds = (0..scan.instances()).map(|_| rng.random_range(0..FOLDS as u8)).collect();
         Ok(Self { scan, spaces, folds })
     }
 
-    /// The directions in which the rows of each view are longest, unless it shows nobody.
+    /// The leading directions of each view; `None` for a view without instances.
     pub fn into_directions(self) -> Vec<Option<Matrix>> {
         let mut all: Vec<Option<Matrix>> = vec![None; self.scan.schema().len()];
         self.spaces.into_iter().for_each(|space| all[space.view] = Some(space.directions));
         all
     }
 
-    /// The root of the probability of each cluster for each instance, from all its views: rows of length 1.
+    /// The square root of the probability of each cluster for each instance, from all its views: rows of length 1.
     pub fn of(&self, labels: &[usize], clusters: usize, watch: &Watch) -> Result<Matrix> {
         let mut shares = vec![0.0; clusters];
         labels.iter().for_each(|&label| shares[label] += 1.0 / labels.len() as f64);
-        // That of a cluster that nobody is in is −∞, and stays it whatever views say.
+        // The logarithm for a cluster without instances is −∞, and views do not change it.
         let priors: Vec<f64> = shares.into_iter().map(f64::ln).collect();
         let mut said = Matrix::zeros(labels.len(), clusters);
         said.each_row(|_, row| row.copy_from_slice(&priors));
@@ -83,7 +86,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Logarithms of probabilities that sum to 1.
+/// Normalises log probabilities.
 #[inline(always)]
 fn normalise(logs: &mut [f64]) {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -92,13 +95,13 @@ fn normalise(logs: &mut [f64]) {
 }
 
 impl<'a> Space<'a> {
-    /// `None` for a view that shows nobody.
+    /// `None` for a view without instances.
     fn new(scan: &Scan<'_>, view: usize, lens: &'a Lens, seed: u64, watch: &Watch) -> Result<Option<Self>> {
         let directions = longest((scan, view, lens), DIMENSIONS, SAMPLE, seed, watch)?;
         Ok(directions.map(|directions| Self { view, lens, directions }))
     }
 
-    /// What is summed up of the instances of each fold.
+    /// Sums over the instances of each fold.
     fn moments(&self, of: &Evidence<'_>, labels: &[usize], clusters: usize) -> Result<Vec<Moments>> {
         let width = self.directions.columns();
         let none = || -> Vec<Moments> { (0..FOLDS).map(|_| Moments::new(clusters, width)).collect() };
@@ -124,7 +127,7 @@ impl<'a> Space<'a> {
         Ok(all)
     }
 
-    /// Adds the logarithm of the likelihood of each cluster to the rows of `said`.
+    /// Adds the log likelihood of each cluster to the rows of `said`.
     fn ask(
         &self,
         of: &Evidence<'_>,
@@ -149,7 +152,7 @@ impl<'a> Space<'a> {
     }
 }
 
-/// What a view says of the instances of a block.
+/// Adds the log likelihoods of a view for the instances of a block.
 struct Ask<'a> {
     seen: &'a Projected<'a>,
     folds: &'a [u8],
@@ -158,7 +161,7 @@ struct Ask<'a> {
     importance: f64,
     /// The answers of the block.
     said: &'a mut [f64],
-    /// Room for those to one instance.
+    /// Scratch memory for one instance.
     logs: &'a mut [f64],
 }
 
@@ -169,7 +172,7 @@ impl WithSimd for Ask<'_> {
     fn with_simd<S: Simd>(self, _: S) {
         let Self { seen, folds, rules, priors, importance, said, logs } = self;
         for (i, row) in seen.iter() {
-            // Else the view shows nobody to learn from.
+            // Without a rule, the view has no instances to fit it to.
             let Some(rule) = &rules[usize::from(folds[i])] else { continue };
             rule.scores(row, logs);
             logs.iter_mut().zip(priors).for_each(|(log, prior)| *log += prior);
@@ -206,13 +209,13 @@ impl Moments {
         self.products.values_mut().fill(0.0);
     }
 
-    /// Adds an instance, but for its products.
+    /// Adds an instance, without its products.
     fn add(&mut self, label: usize, row: &[f64]) {
         self.counts[label] += 1.0;
         self.sums.row_mut(label).iter_mut().zip(row).for_each(|(sum, z)| *sum += z);
     }
 
-    /// The products of all instances, whose rows are given one after the other.
+    /// Adds the products of all instances, whose rows are concatenated.
     fn multiply(&mut self, rows: &[f64]) {
         if !rows.is_empty() {
             linalg::gram_into(&mut self.products, rows);
@@ -228,16 +231,16 @@ impl Moments {
     }
 }
 
-/// A linear discriminant: clusters are normal with the same covariance.
+/// A linear discriminant: clusters are normal with a common covariance.
 struct Rule {
     /// `Σ⁻¹ μ` of each cluster: clusters × dimensions.
     weights: Matrix,
-    /// `−½ μᵀ Σ⁻¹ μ`; −∞ for a cluster that nobody was in.
+    /// `−½ μᵀ Σ⁻¹ μ`; −∞ for a cluster without instances.
     offsets: Vec<f64>,
 }
 
 impl Rule {
-    /// Learnt from all folds but one; `None` if nobody is in those.
+    /// The rule fitted to all folds except one; `None` if those have no instances.
     fn without(fold: usize, moments: &[Moments]) -> Result<Option<Self>> {
         let (clusters, width) = (moments[0].sums.rows(), moments[0].sums.columns());
         let mut all = Moments::new(clusters, width);
@@ -274,7 +277,7 @@ impl Rule {
         Ok(Some(Self { weights, offsets }))
     }
 
-    /// The logarithm of the likelihood of each cluster, but for a constant.
+    /// The log likelihood of each cluster, up to a constant.
     #[inline(always)]
     fn scores(&self, row: &[f64], scores: &mut [f64]) {
         let clusters = self.weights.iter_rows().zip(&self.offsets);
@@ -285,8 +288,8 @@ impl Rule {
     }
 }
 
-/// Draws a covariance towards a multiple of the identity, by the share that is best for normal data (oracle
-/// approximating shrinkage).
+/// Shrinks a covariance towards a multiple of the identity, by the optimal share for normal data (oracle approximating
+/// shrinkage).
 fn shrink(covariance: &mut Matrix, instances: f64) {
     let p = covariance.rows() as f64;
     let trace: f64 = (0..covariance.rows()).map(|i| covariance[(i, i)]).sum();
@@ -332,7 +335,7 @@ mod tests {
         kmeans::Points::new(&Scan::of(source), view, lens, &chosen, &mut buffer).unwrap().values(0)
     }
 
-    /// The answers by their definition, cluster by cluster and feature by feature.
+    /// The predictions by their definition, cluster by cluster and feature by feature.
     fn literal(source: &Views<'_>, lenses: &[Lens], evidence: &Evidence<'_>, labels: &[usize]) -> Matrix {
         let share = |k: usize| labels.iter().filter(|label| **label == k).count() as f64 / INSTANCES as f64;
         Matrix::from_fn(INSTANCES, CLUSTERS, |i, wanted| {
@@ -387,7 +390,7 @@ mod tests {
 
     #[test]
     fn what_varies_most_is_kept() {
-        // Ten directions with much variance among 200 features with little.
+        // Ten directions of large variance among 200 features of small variance.
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let strong = Matrix::from_fn(10, 200, |_, _| rng.random_range(-1.0..1.0));
         let values: Vec<f64> = (0..400)
@@ -432,7 +435,7 @@ mod tests {
         let (plain, empty) = (of(&source, CLUSTERS), of(&source, CLUSTERS + 1));
         for i in 0..INSTANCES {
             assert_eq!(empty[(i, CLUSTERS)], 0.0, "{i}: {:?}", empty.row(i));
-            // The covariance has a degree of freedom less.
+            // The covariance has one degree of freedom less.
             (0..CLUSTERS).for_each(|k| assert!((plain[(i, k)] - empty[(i, k)]).abs() < 0.02));
         }
         assert_eq!(of(&more, CLUSTERS), plain);

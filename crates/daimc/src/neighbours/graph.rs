@@ -1,4 +1,4 @@
-//! Who is near whom in all views together, as a sparse symmetric matrix of weights.
+//! The neighbour graph of all views together, as a sparse symmetric matrix of weights.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use crate::source::Source;
 use crate::watch::Watch;
 use crate::{Matrix, Result, Views, eigen};
 
-/// What is added between every two instances before the graph is cut, as a share of the mean degree: without it a handful
-/// of instances without a link to the rest would count as a cluster.
+/// The background weight between every two instances in the cut, as a share of the mean degree: without it a few instances
+/// without links to the rest would form a cluster.
 const BACKGROUND: f64 = 0.1;
 
-/// The least cosine that a weight is multiplied by.
+/// The least cosine in a weight.
 const LEAST: f64 = 0.05;
 
-/// The largest exponent of a weight: a link is never lost to rounding.
+/// The largest exponent of a weight, so that no link underflows.
 const COLDEST: f64 = 30.0;
 
-/// Rows that one thread works on.
+/// The number of rows that one thread processes at a time.
 const ROWS: usize = 256;
 
-/// Rows that one thread works on where sums are made, which are always made in this order.
+/// The number of rows whose sums one thread computes; sums are always merged in the same order.
 const SUMMED: usize = 4096;
 
-/// Instances beyond which eigenvectors are kept in single precision: they are most of the memory then.
+/// The number of instances beyond which eigenvectors are in single precision, because they need most of the memory.
 pub(crate) const SINGLE: usize = 20_000;
 
 /// Weights between instances: symmetric, none between an instance and itself.
@@ -48,29 +48,28 @@ pub(crate) struct Graph {
     weights: Vec<f32>,
 }
 
-/// Who is linked with whom: the others of instance i stand at `offsets[i]..offsets[i + 1]`, in increasing order.
+/// The links: the neighbours of instance i are at `offsets[i]..offsets[i + 1]`, in increasing order.
 #[derive(Debug, PartialEq)]
 struct Links {
     offsets: Vec<usize>,
     columns: Vec<u32>,
 }
 
-/// The lists of a view, read both ways: those that have instance i in their list stand at `offsets[i]..offsets[i + 1]`.
+/// The lists of a view in both directions: the instances whose lists contain instance i are at `offsets[i]..offsets[i + 1]`.
 struct BothWays<'a> {
     nearest: &'a Nearest,
     offsets: Vec<u32>,
     listed_by: Vec<u32>,
-    /// How much the neighbour of each rank is worth.
+    /// The weight of the neighbour of each rank.
     trust: &'a [f32],
 }
 
 impl<'a> BothWays<'a> {
-    /// Each thread looks through all lists for those in a range of its own: they are read in their order, and what is written
-    /// stays in the cache.
+    /// Each thread reads all lists in order and writes the entries for its own range of instances, which stay in the cache.
     fn new(nearest: &'a Nearest, trust: &'a [f32]) -> Self {
         let n = nearest.instances();
         let size = n.div_ceil(rayon::current_num_threads()).max(1);
-        // Who lists somebody from `first` on, in the order of those who do.
+        // Calls `found` for the entries from `first` on, in the order of the instances whose lists contain them.
         let each = |first: usize, count: usize, found: &mut dyn FnMut(usize, u32)| {
             for i in 0..n {
                 for (j, _) in nearest.of(i) {
@@ -109,19 +108,19 @@ impl<'a> BothWays<'a> {
         Self { nearest, offsets, listed_by, trust }
     }
 
-    /// The distance of the last of an instance's neighbours.
+    /// The distance of the last neighbour of an instance.
     fn reach(&self, i: usize) -> f64 {
         self.nearest.of(i).last().map_or(0.0, |(_, square)| square.sqrt())
     }
 
-    /// The rank and the squared distance of j if i has it in its list.
+    /// The rank and the squared distance of j in the list of i, if it is there.
     fn listed(&self, i: usize, j: usize) -> Option<(usize, f64)> {
         let mut list = self.nearest.of(i).enumerate();
         list.find(|(_, (other, _))| *other == j).map(|(rank, (_, square))| (rank, square))
     }
 
-    /// Adds the links of an instance: the heat kernel of the distance, `exp(−‖x_i − x_j‖² / (σ_i σ_j))`, where i is among
-    /// the nearest of j or j among those of i; σ is the distance of the last of an instance's neighbours.
+    /// Adds the links of an instance: the heat kernel of the distance, `exp(−‖x_i − x_j‖² / (σ_i σ_j))`, if i is among the
+    /// nearest of j or j among those of i; σ is the distance of the last neighbour.
     fn links(&self, i: usize, row: &mut Vec<(u32, f32)>) {
         let own = self.reach(i);
         let listed_by = &self.listed_by[self.offsets[i] as usize..self.offsets[i + 1] as usize];
@@ -131,10 +130,10 @@ impl<'a> BothWays<'a> {
         row.extend(others.map(|j| {
             let (low, high) = (i.min(j), i.max(j));
             let (a, b) = (self.listed(low, high), self.listed(high, low));
-            // The lists of the two may differ in the last bits; a link has one weight.
+            // The distances in the two lists may differ in the last bits; a link has one weight.
             let square = a.or(b).map_or(0.0, |(_, square)| square);
             let scale = own * self.reach(j);
-            // Among copies of each other any other instance is as far as can be.
+            // Among identical points, any other instance is infinitely far in this unit.
             let far = if square > 0.0 { (square / scale).min(COLDEST) } else { 0.0 };
             let heat = (-far).exp() as f32;
             let trust = [a, b].into_iter().flatten().map(|(rank, _)| self.trust[rank]).fold(0.0, f32::max);
@@ -158,8 +157,8 @@ impl Graph {
         Self::of_view(&search::nearest(&scan, 0, &lens, search, watch)?, watch)
     }
 
-    /// The mean of the graphs of the views, where that of a pair is over the views that show both. A link is worth what the
-    /// view's `trust` says of neighbours of its rank.
+    /// The mean of the graphs of the views; that of a pair is over the views in which both have a row. The weight of a link is
+    /// multiplied by the view's `trust` in neighbours of its rank.
     pub fn fused(
         source: &dyn Source,
         nearest: &[Nearest],
@@ -201,7 +200,7 @@ impl Graph {
             for i in start..(start + ROWS).min(n) {
                 row.clear();
                 views.iter().for_each(|view| view.links(i, row));
-                // In the order of the views where several have the link.
+                // In the order of the views if several have the link.
                 row.sort_by_key(|entry| entry.0);
                 for same in row.chunk_by(|a, b| a.0 == b.0) {
                     let sum: f32 = same.iter().map(|entry| entry.1).sum();
@@ -231,19 +230,19 @@ impl Graph {
         self.links.offsets[i]..self.links.offsets[i + 1]
     }
 
-    /// The others that an instance is linked with, in increasing order, and the weights.
+    /// The neighbours of an instance, in increasing order, with weights.
     pub fn row(&self, i: usize) -> impl Iterator<Item = (u32, f32)> {
         let range = self.range(i);
         self.links.columns[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
     }
 
-    /// Each link counts as far as the rows of V agree with it.
+    /// Weights each link by the agreement of the rows of V.
     pub fn along(&self, latent: &Matrix) -> Self {
         self.weighted(&[latent], POWER)
     }
 
-    /// Each weight times a power of the cosine of the two rows of `along`, which is lifted to [`LEAST`], so that nobody loses
-    /// all links.
+    /// Each weight times a power of the cosine of the two rows of `along`. The cosine is at least [`LEAST`], so that no instance
+    /// loses all links.
     pub fn weighted(&self, along: &[&Matrix], power: i32) -> Self {
         let shrink = |row: &[f64]| {
             let length = dot(row, row).sqrt();
@@ -277,9 +276,9 @@ impl Graph {
         Self { links: Arc::clone(&self.links), weights }
     }
 
-    /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`, rows brought to length 1,
-    /// where S is the anchor graph. Rows of instances without links are zero. Where there are many instances and no anchors, an
-    /// accelerator multiplies.
+    /// The eigenvectors of the `count` largest eigenvalues of `D^{-½} (A + S + τ 11ᵀ/n) D^{-½}`, rows scaled to length 1, where S
+    /// is the anchor graph. Rows of instances without links are zero. With many instances and no anchors, an accelerator computes
+    /// the products.
     pub(crate) fn spectral(
         &self,
         anchors: Option<&Anchors>,
@@ -341,7 +340,7 @@ impl Normalised<'_> {
         Ok(eigen::leading_in_place(&apply, self.graph.instances(), count, seed)?.1)
     }
 
-    /// An accelerator that multiplies by this matrix.
+    /// An accelerator that computes products with this matrix.
     fn elsewhere(
         &self,
         resident: Option<&dyn Resident<'_>>,
@@ -365,7 +364,7 @@ impl Normalised<'_> {
         });
     }
 
-    /// What the background adds to every row before the last factor.
+    /// The contribution of the background to every row before the last factor.
     fn common<T: Scalar>(&self, x: &[T], width: usize) -> Vec<f64> {
         let parts = x.par_chunks(SUMMED * width).zip(self.roots.par_chunks(SUMMED)).map(|(x, roots)| {
             let mut sum = vec![0.0; width];
@@ -382,7 +381,7 @@ impl Normalised<'_> {
     }
 }
 
-/// An accelerator that multiplies until it is told to stop.
+/// An accelerator that multiplies until it is stopped.
 struct Watched<'a> {
     multiplier: Box<dyn Multiplier>,
     watch: &'a Watch,
@@ -395,7 +394,7 @@ impl Multiplier for Watched<'_> {
     }
 }
 
-/// Numbers of a row that are summed at a time.
+/// The number of entries of a row that are summed at a time.
 const LANES: usize = 16;
 
 /// Some rows of a product with [`Normalised`].
@@ -434,7 +433,7 @@ impl<T: Scalar> WithSimd for Times<'_, T> {
                 for (&j, weight) in columns.iter().zip(weights) {
                     let factor = f64::from(*weight) * self.of.roots[j as usize];
                     let other = &self.x[j as usize * width + from..][..y.len()];
-                    // The usual length is known to the compiler.
+                    // The compiler knows the common length.
                     if let Ok(other) = <&[T; LANES]>::try_from(other) {
                         for lane in 0..LANES {
                             sums[lane] += factor * other[lane].to_f64();
@@ -452,7 +451,7 @@ impl<T: Scalar> WithSimd for Times<'_, T> {
     }
 }
 
-/// Brings a row to length 1; one of zeros stays.
+/// Scales a row to length 1; a row of zeros stays.
 fn unit(row: &mut [f64]) {
     let length = dot(row, row).sqrt();
     if length > 0.0 {
@@ -485,7 +484,7 @@ mod tests {
         (0..2).map(of).collect()
     }
 
-    /// Every rank is trusted alike.
+    /// Equal trust in every rank.
     fn trusting(views: [f32; 2]) -> Vec<Vec<f32>> {
         views.into_iter().map(|own| vec![own; 10]).collect()
     }
@@ -498,7 +497,7 @@ mod tests {
         all
     }
 
-    /// The weights by their definition.
+    /// The weights, by definition.
     fn literal(source: &Views<'_>, nearest: &[Nearest]) -> Matrix {
         let square = |view: usize, i: usize, j: usize| {
             let one_way = |i: usize, j: usize| {
@@ -572,7 +571,7 @@ mod tests {
         let mut expected = Matrix::from_fn(90, 3, |i, k| vectors[(i, 89 - k)]);
         expected.each_row(|_, row| unit(row));
         let found = graph.spectral(None, 3, 0, None, &Watch::default()).unwrap();
-        // Eigenvectors have no sign, but rows of length 1 have products.
+        // Eigenvectors have no sign, but products of rows do.
         let products = |rows: &Matrix| linalg::product_transposed(rows, rows);
         assert_close(&products(&found), &products(&expected), 1e-6);
     }

@@ -2,13 +2,13 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Rows are as long as a whole multiple of this; what is missing is zero.
+/// Rows are padded with zeros to a multiple of this length.
 pub(super) const PADDED: usize = 16;
 
-/// Others that a row is compared with at once.
+/// The number of other rows that a row is compared with at once.
 const WIDE: usize = 4;
 
-/// Others that a row is compared with before the bars are looked at.
+/// The number of other rows that a row is compared with before the bounds are checked.
 const LANES: usize = 16;
 
 /// Two rows and their squared distance.
@@ -18,10 +18,10 @@ pub(super) struct Near {
     pub square: f32,
 }
 
-/// Those of the first `fresh` rows and of all rows that come after them that are no farther from each other than the bar of one
-/// of the two.
+/// Compares each of the first `fresh` rows with all rows that come after it. Returns the pairs whose distance does not exceed the
+/// bound of either of the two.
 ///
-/// A pair has the same bits wherever its rows stand, and whichever of the two comes first.
+/// The distance of a pair has the same bits at any position and in either order.
 pub(super) fn near(rows: &[f32], width: usize, fresh: usize, bars: &[f32], near: &mut Vec<Near>) {
     near.clear();
     Arch::new().dispatch(Join { rows, width, fresh, bars, near });

@@ -1,4 +1,4 @@
-//! Who is in whose list, seen from both ends.
+//! The lists of neighbours in both directions.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -8,12 +8,12 @@ use super::lists::{FRESH, Lists, NONE, point};
 use crate::index::index;
 use crate::random::mix;
 
-/// The lists as they are when a round begins, and for each point those in whose lists it is, in any order.
+/// The lists at the start of a round and, for each point, the points whose lists contain it, in any order.
 pub(super) struct Links {
     kept: usize,
     /// The entries of all lists.
     to: Vec<u32>,
-    /// For each point where those begin in whose lists it is; new where it is new to them.
+    /// The offset of each point in the reverse lists, whose entries are new if they are new in the list.
     starts: Vec<usize>,
     from: Vec<AtomicU32>,
 }
@@ -50,20 +50,20 @@ impl Links {
         fresh.count() as f64 / self.to.len() as f64
     }
 
-    /// Those that a point knows.
+    /// The entries of a point's list.
     fn to(&self, i: u32) -> impl Iterator<Item = u32> {
         let entries = &self.to[i as usize * self.kept..][..self.kept];
         entries.iter().copied().take_while(|entry| point(*entry) != NONE)
     }
 
-    /// Those that know it.
+    /// The points whose lists contain the point.
     fn from(&self, i: u32) -> impl Iterator<Item = u32> {
         let from = &self.from[self.starts[i as usize]..self.starts[i as usize + 1]];
         from.iter().map(|entry| entry.load(Ordering::Relaxed))
     }
 
-    /// Puts into a group at most so many of those that a point knows or that know it where that is new, and at most as many where
-    /// it is not: the first in an order that looks random. Nobody if nothing is new.
+    /// Fills a group with at most `most` new neighbours of a point, in either direction, and at most as many old ones: the first
+    /// in a pseudorandom order. The group is empty if none is new.
     pub fn draw(&self, i: u32, most: usize, salt: u64, group: &mut Group) {
         let Group { members, fresh, own, drawn: [new, old] } = group;
         [&mut *members, &mut *own].into_iter().for_each(Vec::clear);
@@ -98,13 +98,13 @@ impl Links {
     }
 }
 
-/// Points that know each other by somebody.
+/// Points that are neighbours of a common point.
 #[derive(Default)]
 pub(super) struct Group {
     /// The first `fresh` of them are new.
     pub members: Vec<u32>,
     pub fresh: usize,
-    /// The new ones that he knows.
+    /// The new members in the point's own list.
     pub own: Vec<u32>,
     drawn: [Vec<u64>; 2],
 }

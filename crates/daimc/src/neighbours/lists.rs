@@ -1,23 +1,23 @@
-//! Lists of the nearest of many points, as they are being found.
+//! Lists of the nearest neighbours found so far.
 
-/// Nobody.
+/// No neighbour.
 pub(super) const NONE: u32 = !FRESH;
 
-/// Set in an entry that is new since whoever set it last looked.
+/// A flag of entries that are new since the last comparison.
 pub(super) const FRESH: u32 = 1 << 31;
 
-/// The point that an entry names.
+/// The point of an entry.
 pub(super) fn point(entry: u32) -> u32 {
     entry & !FRESH
 }
 
-/// So many neighbours of each point, nearest first; of two at the same distance the one with the smaller number.
+/// A fixed number of neighbours of each point, nearest first; ties are broken by the smaller number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lists {
     pub kept: usize,
-    /// Entries name points, and may be [`FRESH`].
+    /// Points, possibly with the flag [`FRESH`].
     pub entries: Vec<u32>,
-    /// Empty once nobody will ask for distances.
+    /// Empty once distances are no longer needed.
     pub squares: Vec<f32>,
 }
 
@@ -39,25 +39,25 @@ impl Lists {
         entries.take_while(|(other, _)| *other != NONE)
     }
 
-    /// The squared distance of the last in a list; what is farther is of no interest.
+    /// The squared distance of the last entry of a list; farther points cannot enter it.
     pub fn bar(&self, i: usize) -> f32 {
         self.squares[(i + 1) * self.kept - 1]
     }
 
-    /// Takes another into the list of a point if it is among the nearest.
+    /// Inserts another point into the list of a point if it is among the nearest.
     pub fn offer(&mut self, i: usize, other: u32, square: f32) {
         let range = i * self.kept..(i + 1) * self.kept;
         insert(&mut self.entries[range.clone()], &mut self.squares[range], other, square);
     }
 }
 
-/// Takes an entry into a list if it is nearer than the last and not there yet; whether it did. Who is there already has the
-/// same distance, to the last bit.
+/// Inserts an entry into a list if it is nearer than the last one and not in the list yet; returns whether it did. An equal entry
+/// has the same distance, to the last bit.
 #[inline]
 pub(super) fn insert(entries: &mut [u32], squares: &mut [f32], entry: u32, square: f32) -> bool {
     let other = point(entry);
     let last = entries.len() - 1;
-    // Counted without branches: that is vector instructions.
+    // Counting without branches compiles to vector instructions.
     let mut at: usize = squares.iter().map(|own| u32::from(*own < square)).sum::<u32>() as usize;
     while at <= last && squares[at] == square && point(entries[at]) < other {
         at += 1;

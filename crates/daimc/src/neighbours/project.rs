@@ -1,4 +1,4 @@
-//! Rows of a view, seen along some directions.
+//! Projections of the rows of a view on some directions.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,16 +11,16 @@ use crate::sweep::Sweep;
 use crate::watch::Watch;
 use crate::{Matrix, Result, eigen, kmeans};
 
-/// Instances that directions are found from, at most.
+/// The maximum number of instances from which directions are computed.
 pub(super) const SAMPLE: usize = 20_000;
 
-/// How often rows are multiplied with their sums: clusters that a few of a thousand noisy features tell apart are hardly
-/// longer than the noise, and once is not enough to find them.
+/// The number of subspace iterations. Clusters that differ in a few of a thousand noisy features are hardly longer than the
+/// noise, and one iteration does not find them.
 const ITERATIONS: usize = 4;
 
-/// At most so many directions in which the rows of a view are longest, in orthonormal columns: random sums of rows, some times
-/// multiplied with all rows, or with a sample of them (subspace iteration). Those of the features where there are no more of
-/// these; `None` for a view that shows nobody.
+/// At most `most` leading directions of the rows of a view (those of largest variance), in orthonormal columns. Random sums of
+/// rows are multiplied several times with all rows or with a sample of them (subspace iteration). With no more features than
+/// that, the directions are those of the features. `None` for a view without instances.
 pub(super) fn longest(
     (scan, view, lens): (&Scan<'_>, usize, &Lens),
     most: usize,
@@ -68,14 +68,14 @@ pub(super) fn longest(
     Ok(Some(directions))
 }
 
-/// Rows that are multiplied together, before what comes of them leaves the cache.
+/// Rows that are multiplied together, so that the products stay in the cache.
 const TILE: usize = 128;
 
-/// The instances of a block that a view shows, and their products with some directions.
+/// The instances of a block with a row in the view, and their products with the directions.
 pub(super) struct Projected<'a> {
     /// The first instance of the block.
     pub first: usize,
-    /// A row for each, one after the other.
+    /// A row for each instance, concatenated.
     pub products: &'a [f64],
     /// Instance and row of the view.
     shown: &'a [(usize, usize)],
@@ -91,9 +91,8 @@ impl Projected<'_> {
     }
 }
 
-/// Calls `work` with what is seen of each block, the next of `items` and an accumulator; `merge` is given the accumulators in
-/// the order of the blocks. One of the two must reset them. In a view that has a centre the products are those of the rows
-/// less the centre: whoever looks along directions compares rows with each other.
+/// Calls `work` with the projections of each block, the next of `items` and an accumulator; `merge` receives the accumulators in
+/// the order of the blocks. One of the two must reset them. If the view has a centre, it is subtracted from the rows.
 pub(super) fn each_block<I, A: Send>(
     (scan, view, lens): (&Scan<'_>, usize, &Lens),
     directions: &Matrix,
@@ -133,7 +132,7 @@ mod tests {
     use crate::scaling::{Scale, Scaling};
     use crate::{Stop, View, Views};
 
-    /// All products, and the covariance of each pair of directions, as sums and squares of products would give it.
+    /// Compares all products, and the covariance of each pair of directions, with sums and squares of products.
     #[test]
     fn covariances_of_products_keep_their_digits_under_an_offset() {
         let (n, d) = (400, 20);

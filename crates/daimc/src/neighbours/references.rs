@@ -1,20 +1,25 @@
-//! The instances of a fit that new ones are compared with, where neighbours had a say in the clusters.
+//! References: instances of a fit that new instances are compared with, if neighbourhoods took part in the clustering.
 //!
-//! A view predicts the cluster of an instance by those of its nearest references, weighted as the links of the graph are:
+//! A view predicts the cluster of an instance from its nearest references, with the weights of the graph:
 //!
 //! ```text
 //! p_v(c) ∝ Σ_{j near i, in c} exp(−d_ij² / (r_i r_j)),        r the distance of the last neighbour
 //! ```
 //!
-//! How far that can be believed, the references tell, each of them predicted by the others: `ε_v` is the share of a mixture with the
-//! sizes π of the clusters, by maximum likelihood; it is near 1 for a view of noise. The views of an instance are put together as
-//! if they were independent:
+//! The reliability of a view is estimated from the references, each predicted by the others: `ε_v` is the share of the cluster
+//! sizes π in a mixture with the prediction, by maximum likelihood, and close to 1 for a view of noise. The views of an instance
+//! are combined as if they were independent:
 //!
 //! ```text
 //! ln p(c) = ln π_c + Σ_v ln( ((1 − ε_v) p_v(c) + ε_v π_c) / π_c )
 //! ```
 //!
-//! Rows are compared along the directions in which those of the fit are longest.
+//! Rows are compared along the leading directions of the rows of the fit.
+//!
+//! On Digit with half of the rows missing and 400 of 2000 instances held out, the accuracy (mean of three masks) is 0.935 for
+//! fitted instances. For held-out instances it is 0.943 with the views that they have, and 0.883 by V alone; with a single view
+//! it is 0.878, and 0.805 by V alone. V as an additional vote is worse (0.92 and 0.83), because it repeats the information of the
+//! views.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -31,23 +36,23 @@ use crate::source::Buffer;
 use crate::watch::Watch;
 use crate::{Matrix, Result, View, Views, linalg};
 
-/// Instances that are kept, at most.
+/// The maximum number of references.
 const MOST: usize = 10_000;
 const STREAM: u64 = 1 << 42;
 
-/// Rows that are multiplied, or compared with the references, at a time.
+/// The number of rows that are multiplied, or compared with the references, at a time.
 const TILE: usize = 64;
 
-/// A view whose predictions are mixed with more of the sizes is not asked.
+/// Views with a larger ε are not used.
 const MOST_DOUBT: f64 = 0.9;
 
-/// Two rows are the same if the square of their distance is at most this share of the square of their length.
+/// Two rows are equal if their squared distance is at most this share of their squared length.
 const SAME: f64 = 1e-9;
 
-/// Rounds of the maximum likelihood estimate of ε.
+/// Iterations of the maximum likelihood estimate of ε.
 const ROUNDS: usize = 50;
 
-/// Instances of a fit with their clusters and what the views show of them, by which [`Model::place`] places new ones.
+/// Instances of a fit with their clusters and rows, from which [`Model::place`] predicts the clusters of new instances.
 ///
 /// [`Model::place`]: crate::Model::place
 #[derive(Clone, Debug, PartialEq)]
@@ -57,16 +62,17 @@ pub struct References {
     pub(crate) views: Vec<ViewReferences>,
 }
 
-/// What a view shows of the references.
+/// The rows of the references in a view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ViewReferences {
-    /// Features × dimensions: none if the view shows nobody. Their lengths bring rows to a common unit.
+    /// Features × dimensions; no dimensions for a view without instances. The directions are scaled to a common unit of the
+    /// views.
     pub directions: Matrix,
-    /// What is subtracted from products with the directions.
+    /// The offset that is subtracted from products with the directions.
     pub origin: Vec<f64>,
-    /// The references that the view shows, in increasing order.
+    /// The references with a row in the view, in increasing order.
     pub members: Vec<usize>,
-    /// Their rows along the directions, one after the other.
+    /// Their rows along the directions, concatenated.
     pub rows: Vec<f32>,
     /// The distance of the last neighbour of each.
     pub reach: Vec<f32>,
@@ -74,23 +80,23 @@ pub(crate) struct ViewReferences {
     pub doubt: f64,
 }
 
-/// What a view says of an instance: a share for each cluster, and the references that have the same row.
+/// The prediction of a view for an instance: a share for each cluster, and the references with the same row.
 struct Answer {
     instance: usize,
     votes: Vec<f64>,
     twins: Vec<usize>,
 }
 
-/// What neighbours say of new instances.
+/// The predictions for new instances.
 pub(crate) struct Said {
-    /// The probability of each cluster; a row of zeros for an instance that no view can be asked about.
+    /// The probability of each cluster; a row of zeros for an instance without a usable view.
     pub posterior: Matrix,
-    /// The cluster of the reference that an instance is, if it is one.
+    /// The cluster of a reference that is equal to the instance, if any.
     pub same: Vec<Option<usize>>,
 }
 
 impl References {
-    /// Of instances with these clusters. For each view there are directions, unless it shows nobody.
+    /// References with these clusters. Each view has directions, unless it has no instances.
     pub(crate) fn new(
         scan: &Scan<'_>,
         lenses: &[Lens],
@@ -124,8 +130,8 @@ impl References {
         Ok(Self { labels, views })
     }
 
-    /// The same, where rows of a view were seen along directions (features × so many) that this lens is seen along: from now on
-    /// rows of all features are compared.
+    /// Replaces directions in a shortened view by directions in the view of this lens. `along` (features × dimensions) are the
+    /// directions of the shortening. Afterwards complete rows can be compared.
     pub(crate) fn lengthen(&mut self, view: usize, along: &Matrix, lens: &Lens) {
         let own = &mut self.views[view];
         if own.directions.rows() == along.columns() {
@@ -135,19 +141,19 @@ impl References {
         }
     }
 
-    /// How many instances are kept.
+    /// The number of references.
     #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether none is.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// What neighbours say of the instances of a source, which was prepared; its views have these places in the model.
+    /// Predicts the clusters of the instances of a prepared source, whose views have these indices in the model.
     pub(crate) fn ask(
         &self,
         scan: &Scan<'_>,
@@ -159,7 +165,7 @@ impl References {
         let sizes = sizes(&self.labels, clusters);
         let mut logs = Matrix::zeros(n, clusters);
         let mut asked = vec![false; n];
-        // References that are the instance in every view so far.
+        // References that are equal to the instance in every view so far.
         let mut same: Vec<Option<Vec<usize>>> = vec![None; n];
         for ((view, lens), &place) in lenses.iter().enumerate().zip(places) {
             let own = &self.views[place];
@@ -199,7 +205,7 @@ impl References {
         Ok(Said { posterior: logs, same: same.into_iter().map(label).collect() })
     }
 
-    /// Whether all parts have the sizes that they must have.
+    /// Whether all parts have consistent sizes.
     pub(crate) fn fits(&self, features: &[usize], clusters: usize) -> bool {
         let count = self.labels.len();
         let view = |(own, &features): (&ViewReferences, &usize)| {
@@ -220,8 +226,8 @@ impl References {
     }
 }
 
-/// References that an instance is compared with: no more than half of a cluster of average size has, so that a few instances in
-/// all are not each other's neighbours wherever they lie.
+/// The number of nearest references: at most half of an average cluster, so that neighbours in a small data set do not include
+/// everything.
 fn near(references: usize, clusters: usize) -> usize {
     (references / (2 * clusters)).clamp(1, NEIGHBOURS)
 }
@@ -245,7 +251,7 @@ impl ViewReferences {
         let schema = scan.schema().view(view);
         let members: Vec<usize> = (0..chosen.len()).filter(|&at| schema.shows(chosen[at] as usize)).collect();
         let instances: Vec<u32> = members.iter().map(|&at| chosen[at]).collect();
-        // Whatever the data are measured in, rows are in range.
+        // Rows must be in range whatever the units of the data are.
         let root = search::unit(lens).sqrt();
         directions.values_mut().iter_mut().for_each(|value| *value *= root);
         let origin = lens.along_centre(&directions);
@@ -281,7 +287,7 @@ impl ViewReferences {
         Ok(own)
     }
 
-    /// What neighbours, with their squared distances, say of each cluster: shares that sum to 1.
+    /// The predicted share of each cluster from neighbours and their squared distances; the shares sum to 1.
     fn vote(
         &self,
         near: impl Iterator<Item = (usize, f64)>,
@@ -292,7 +298,7 @@ impl ViewReferences {
         votes.fill(0.0);
         for (other, square) in near {
             let scale = f64::from(reach) * f64::from(self.reach[other]);
-            // Copies of each other, all at distance 0.
+            // Identical points, all at distance 0.
             let weight =
                 if scale > 0.0 { (-square / scale).exp() } else { f64::from(u8::from(square == 0.0)) };
             votes[labels[self.members[other]]] += weight.max(1e-12);
@@ -301,7 +307,7 @@ impl ViewReferences {
         votes.iter_mut().for_each(|vote| *vote /= sum.max(f64::MIN_POSITIVE));
     }
 
-    /// Calls `each` with what neighbours say of every instance that the view shows.
+    /// Calls `each` with the prediction for every instance of the view.
     fn each(
         &self,
         (scan, view, lens): (&Scan<'_>, usize, &Lens),
@@ -327,7 +333,7 @@ impl ViewReferences {
                     let mut queries = Matrix::zeros(width, rows.len());
                     lens.project_each(&piece.blocks[0], rows, &operand, scratch, |q, products| {
                         for (f, (product, origin)) in products.iter().zip(&self.origin).enumerate() {
-                            // As the references were kept.
+                            // Rounded like the rows of the references.
                             queries[(f, q)] = f64::from((product - origin) as f32);
                         }
                     });
@@ -349,7 +355,7 @@ impl ViewReferences {
         )
     }
 
-    /// What the nearest references say of a row, and which of them have the same.
+    /// The prediction of the nearest references for a row, and the references with an equal row.
     fn answer(
         &self,
         row: &[f64],
@@ -358,7 +364,7 @@ impl ViewReferences {
         clusters: usize,
     ) -> (Vec<f64>, Vec<usize>) {
         let width = row.len();
-        // Distances of rows that are nearly the same have lost their digits.
+        // Distances of nearly equal rows have lost their digits.
         let square = |other: usize| -> f64 {
             let known = &self.rows[other * width..][..width];
             row.iter().zip(known).map(|(x, y)| (x - f64::from(*y)).powi(2)).sum()
@@ -375,8 +381,8 @@ impl ViewReferences {
     }
 }
 
-/// ε, given the probability of the true cluster of each instance by its neighbours and by the sizes: by expectation
-/// maximisation, with one instance on either side that is there to begin with.
+/// The estimate of ε from the probability of each instance's true cluster, by its neighbours and by the sizes: expectation
+/// maximisation with one pseudo-instance on either side.
 fn doubt(likely: &[(f64, f64)]) -> f64 {
     let mut doubt = 0.5;
     for _ in 0..ROUNDS {
@@ -408,7 +414,7 @@ mod tests {
             own.sum::<f64>() + doubt.ln() + (1.0 - doubt).ln()
         };
         assert!(log(found) >= log(found - 1e-3) && log(found) >= log(found + 1e-3), "{found}");
-        // Neighbours that know nothing, and that know all.
+        // Uninformative neighbours, and perfect ones.
         let strange: Vec<(f64, f64)> = (0..200).map(|i| (f64::from(u8::from(i % 4 == 0)), 0.25)).collect();
         assert!(doubt(&strange) > 0.9);
         assert!(doubt(&[(1.0, 0.25); 200]) < 0.02);

@@ -10,12 +10,11 @@ use crate::lens::Lens;
 use crate::scaling::Scaling;
 use crate::source::{self, Block, Index};
 
-/// Points of a whole multiple of [`PADDED`] numbers each.
+/// Points, padded to a multiple of [`PADDED`] numbers.
 pub(super) enum Rows<'a> {
     /// Copies.
     Held(Held),
-    /// Rows where they lie, scaled whenever they are looked at: that takes a fraction of the time that comparing them does,
-    /// and no memory.
+    /// Rows in place, scaled at each access: this takes a fraction of the time of the comparisons, and no memory.
     Seen(Seen<'a>),
 }
 
@@ -35,7 +34,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Puts some points one after the other.
+    /// Copies some points into consecutive memory.
     pub fn gather(&self, points: impl IntoIterator<Item = u32>, near: &mut Vec<f32>) {
         near.clear();
         match self {
@@ -59,7 +58,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Makes room for so many points of so many numbers.
+    /// Reserves memory for this many points of this many numbers.
     pub fn new(points: usize, numbers: usize) -> Self {
         let width = numbers.next_multiple_of(PADDED);
         Self { width, values: Vec::with_capacity(points * width) }
@@ -91,7 +90,7 @@ pub(super) struct Seen<'a> {
     instances: &'a [u32],
     width: usize,
     root: f64,
-    /// Whether there is nothing but a factor for each row.
+    /// Whether scaling is only a factor for each row.
     plain: bool,
     shift: Vec<f64>,
     factor: Vec<f64>,
@@ -139,7 +138,7 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
     fn with_simd<S: Simd>(self, _: S) {
         let Seen { lens, index, instances, width, ref shift, ref factor, ref centre, .. } = *self.seen;
         let d = shift.len();
-        // Asked for all at once, rows that are far away in memory come while others do.
+        // Touching all rows first lets their loads from memory overlap.
         let touch = |point: &u32| index.row(*point as usize).map_or(0.0, |row| self.x[row * d].to_f64());
         black_box(self.points.iter().map(touch).sum::<f64>());
         for (&point, near) in self.points.iter().zip(self.near.chunks_exact_mut(width)) {
@@ -170,7 +169,7 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
     }
 }
 
-/// How a row is scaled.
+/// The scaling of a row.
 #[derive(Clone, Copy)]
 struct RowScale {
     root: f64,

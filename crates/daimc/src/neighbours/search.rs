@@ -1,9 +1,15 @@
-//! Who is near whom in a view: the nearest instances of each instance among those that the view shows.
+//! The search for the nearest neighbours of each instance in a view, among the instances with a row in it.
 //!
-//! Distances are those of the scaled rows, taken from the products of a [`Lens`], so that nothing is copied or made dense.
-//! Up to [`EXACT`] instances every pair is compared. Beyond, most neighbours are found by descent ([`super::descend`]) in few
-//! dimensions, and how many is estimated on a sample. Where they are too few, as in noise, every pair is compared after all,
-//! if that can be afforded.
+//! Distances are those of the scaled rows, computed from the products of a [`Lens`], so that rows are neither copied nor made
+//! dense. Up to [`EXACT`] instances, every pair is compared. Beyond, most neighbours are found by descent ([`super::descend`]).
+//!
+//! Descent compares rows of up to [`DIRECTIONS`] features directly, minus their mean, in single precision. Dense rows in memory
+//! are scaled at each access, which takes one tenth more time than a copy and no memory. Wider rows are projected on their 128
+//! leading directions, and the neighbours found are ranked by their true distances.
+//!
+//! Every search estimates its recall on 200 instances. In noise, neighbours of neighbours are not neighbours: if descent finds
+//! too few, every pair is compared after all, if the budget permits. Up to 150 000 instances this takes no longer than descent
+//! with sufficiently long lists.
 
 mod truth;
 
@@ -25,80 +31,81 @@ use crate::watch::Watch;
 use crate::{Error, Result, View, Views};
 use truth::Truth;
 
-/// Instances up to which every pair is compared, and those up to which it is where descent finds too few.
+/// The number of instances up to which every pair is compared, and up to which it is compared if descent finds too few
+/// neighbours.
 pub(crate) const EXACT: usize = 20_000;
 const STILL_EXACT: usize = 150_000;
 
-/// Others that one thread compares with some points at a time.
+/// The number of points that one thread compares with some queries at a time.
 const OTHERS: usize = 256;
 
-/// Distances that are compared with what has been found at once.
+/// The number of distances that are compared with a bound at once.
 const LANES: usize = 16;
 
-/// Features up to which descent sees the rows as they are; else along so many directions.
+/// The number of features up to which descent compares complete rows; wider rows are projected on this many directions.
 pub(crate) const DIRECTIONS: usize = 128;
 
-/// Features up to which what descent has found is put into the true order, and instances whose lists one thread puts into order
-/// at a time.
+/// The number of features up to which the results of descent are ranked by true distances, and the number of instances whose
+/// lists one thread ranks at a time.
 const RANKED: usize = 8192;
 const TOGETHER: usize = 32;
 
-/// Neighbours that are found for each instance where they are: who is near along the directions need not be near.
+/// The number of neighbours that are ranked: the nearest projections are not always the nearest rows.
 const AMONG: usize = 36;
 
-/// The share of the true neighbours that is enough.
+/// The required recall.
 const ENOUGH: f64 = 0.95;
 
-/// Pairs that descent compares for each instance, roughly.
+/// The approximate number of pairs that descent compares for each instance.
 const DESCENDED: f64 = 4000.0;
 
-/// The nearest others of each instance, nearest first. Squared distances are in units of the squared lengths of all rows
-/// together, so that they are in range whatever the data are measured in.
+/// The nearest neighbours of each instance, nearest first. Squared distances are in units of the mean squared length of the rows,
+/// so that they are in range whatever the units of the data are.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Nearest {
     lists: Lists,
-    /// The share of the true neighbours that are among them, estimated; `None`: all are.
+    /// The estimated recall; `None` if it is complete.
     recall: Option<f64>,
 }
 
 impl Nearest {
-    /// The share of the true neighbours that are among them, as far as can be told.
+    /// The recall: the estimated share of the true neighbours that were found.
     pub fn recall(&self) -> Option<f64> {
         self.recall
     }
 
-    /// The instances that are looked at, present or not.
+    /// The number of instances, present or not.
     pub fn instances(&self) -> usize {
         self.lists.len()
     }
 
-    /// Neighbours that an instance has at most.
+    /// The maximum number of neighbours of an instance.
     pub fn most(&self) -> usize {
         self.lists.kept
     }
 
-    /// Forgets the distances, which are then all zero; who is nearest stays.
+    /// Frees the distances, which are zero from now on; the neighbours stay.
     pub fn forget_distances(&mut self) {
         self.lists.squares = Vec::new();
     }
 
-    /// The neighbours of an instance with their squared distances, nearest first: none if the view does not show it.
+    /// The neighbours of an instance with their squared distances, nearest first; none if it has no row in the view.
     pub fn of(&self, instance: usize) -> impl Iterator<Item = (usize, f64)> {
         self.lists.of(instance).map(|(other, square)| (other as usize, f64::from(square)))
     }
 }
 
-/// What is looked for.
+/// The parameters of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
-    /// Neighbours of each instance, or as many as there are.
+    /// The number of neighbours of each instance, if there are as many.
     pub count: usize,
     pub seed: u64,
-    /// Whether every pair may be compared where descent finds too few.
+    /// Whether every pair may be compared if descent finds too few neighbours.
     pub thorough: bool,
 }
 
-/// The nearest others of every instance of a view.
+/// The nearest neighbours of every instance of a view.
 pub(crate) fn nearest(
     scan: &Scan<'_>,
     view: usize,
@@ -113,7 +120,7 @@ pub(crate) fn nearest(
     space.approximate(search, watch)
 }
 
-/// The same by an accelerator that holds the rows; `None` if it cannot find them, or too few.
+/// The same, by an accelerator that stores the rows; `None` if it does not support the search or finds too few neighbours.
 pub(crate) fn by_accelerator(
     resident: &dyn Resident<'_>,
     scan: &Scan<'_>,
@@ -131,25 +138,25 @@ pub(crate) fn by_accelerator(
     if [others.len(), squares.len()] != [instances * kept; 2] || !others.iter().all(|&other| known(other)) {
         return Err(Error::Unsuitable {
             what: "neighbours",
-            value: "those that an accelerator has found".into(),
-            reason: format!("there must be {kept} for each of {instances} instances, of which each is one"),
+            value: "those found by an accelerator".into(),
+            reason: format!("there must be {kept} for each of {instances} instances, all of them instance numbers"),
         });
     }
     others.iter_mut().filter(|other| **other == MISSING).for_each(|other| *other = NONE);
     squares.iter_mut().for_each(|square| *square = (f64::from(*square) * unit(lens)) as f32);
     let lists = Lists { kept, entries: others, squares };
-    // It compares all pairs, but distances that are small beside the lengths of rows may be lost in rounding.
+    // It compares all pairs, but small distances between long rows may be lost in rounding.
     let recall = Truth::of(&space, seed)?.recall(&lists, true);
     let recall = (recall < 1.0).then_some(recall);
     Ok((recall.unwrap_or(1.0) >= ENOUGH).then_some(Nearest { lists, recall }))
 }
 
-/// Neighbours that one of so many points can have.
+/// The maximum number of neighbours among this many points.
 fn at_most(count: usize, points: usize) -> usize {
     count.min(points.saturating_sub(1)).max(1)
 }
 
-/// The nearest others of each of some rows of so many numbers, with their squared distances as they are.
+/// The nearest neighbours of rows with `width` numbers, with squared distances in their own units.
 pub(super) fn among(rows: &[f32], width: usize, count: usize, watch: &Watch) -> Result<Nearest> {
     let source = Views::new(vec![View::dense("rows", width, rows)?])?;
     let scan = Scan::new(&source, &watch.stop);
@@ -159,14 +166,14 @@ pub(super) fn among(rows: &[f32], width: usize, count: usize, watch: &Watch) -> 
     Ok(found)
 }
 
-/// The instances of a view, among which neighbours are looked for.
+/// The instances of a view and the parameters of the search among them.
 struct Space<'a> {
     scan: &'a Scan<'a>,
     view: usize,
     lens: &'a Lens,
     /// The instances that the view shows.
     present: Vec<u32>,
-    /// The neighbours that each is to have.
+    /// The number of neighbours of each.
     count: usize,
 }
 
@@ -182,7 +189,7 @@ impl<'a> Space<'a> {
         self.scan.source().memory().is_some()
     }
 
-    /// All of the nearest.
+    /// The exact nearest neighbours.
     fn exact(&self, watch: &Watch) -> Result<Nearest> {
         let mut buffer = Buffer::default();
         let points = Points::new(self.scan, self.view, self.lens, &self.present, &mut buffer)?;
@@ -196,8 +203,8 @@ impl<'a> Space<'a> {
         Ok(Nearest { lists, recall: None })
     }
 
-    /// Most of the nearest, by descent on the rows, or on what they are along the directions in which they are longest; those
-    /// that it finds are then put in the order of their true distances.
+    /// Most of the nearest neighbours, by descent on the rows or on their projections; the neighbours found are then ranked by
+    /// their true distances.
     fn approximate(&self, Search { seed, thorough, .. }: Search, watch: &Watch) -> Result<Nearest> {
         let mut buffer = Buffer::default();
         let Some(rows) = self.rows(seed, &mut buffer, watch)? else {
@@ -227,7 +234,7 @@ impl<'a> Space<'a> {
         Ok(Nearest { lists, recall })
     }
 
-    /// The rows that descent compares; `None` if the view shows nobody.
+    /// The rows that descent compares; `None` for a view without instances.
     fn rows<'b>(&'b self, seed: u64, buffer: &'b mut Buffer, watch: &Watch) -> Result<Option<Rows<'b>>> {
         let (space, points) = ((self.scan, self.view, self.lens), self.present.len());
         let root = unit(self.lens).sqrt();
@@ -277,17 +284,17 @@ impl<'a> Space<'a> {
         Ok(Some(Rows::Held(rows)))
     }
 
-    /// Whether what descent finds on projections is put into the order of the rows themselves.
+    /// Whether the neighbours found on projections are ranked by true distances.
     fn ranks(&self) -> bool {
         (DIRECTIONS + 1..=RANKED).contains(&self.lens.features()) && self.in_memory()
     }
 
-    /// Whether distances in lists are those of the rows, and not of their projections.
+    /// Whether distances in lists are those of the rows, and not those of their projections.
     fn has_true_distances(&self) -> bool {
         self.lens.features() <= DIRECTIONS || self.ranks()
     }
 
-    /// What is in the lists of these instances, by instances: as it was found, or in the order of the true distances.
+    /// The lists of these instances, by instances: as found, or ranked by true distances.
     fn listed(&self, found: &Lists, instances: &[u32], watch: &Watch) -> Result<Lists> {
         let mut all = Lists::empty(self.scan.instances(), self.count);
         if !self.ranks() {
@@ -317,7 +324,7 @@ impl<'a> Space<'a> {
         Ok(all)
     }
 
-    /// The nearest of what is in the lists of some points, by their true distances.
+    /// The nearest entries of the lists of some points, by true distances.
     fn ranked(&self, found: &Lists, instances: &[u32], some: std::ops::Range<usize>) -> Result<Lists> {
         let unit = unit(self.lens);
         let mut here: Vec<u32> = some.clone().map(|i| instances[i]).collect();
@@ -351,12 +358,12 @@ fn square(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// What squared distances are divided by.
+/// The unit of squared distances.
 pub(super) fn unit(lens: &Lens) -> f64 {
     if lens.sum_squares > 0.0 { lens.sum_squares.recip() } else { 1.0 }
 }
 
-/// The nearest of each point. The distance of a pair is worked out once and offered to both.
+/// The nearest neighbours of each point. The distance of a pair is computed once and offered to both.
 fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Lists> {
     let n = points.rows.len();
     let unit = unit(points.lens);
@@ -369,7 +376,7 @@ fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Lists> {
         let (operand, along) = taken.take(&points.block, &points.rows[first..first + queries]);
         let own = points.squares[first..first + queries].iter().zip(along);
         let query_squares: Vec<f64> = own.map(|(square, along)| square + 2.0 * along).collect();
-        // What is farther than the last that a query has found so far need not be looked at.
+        // A point beyond the last neighbour of a query so far can be skipped.
         let mut query_bars = [0.0; MOST_QUERIES];
         for (query, bar) in query_bars[..queries].iter_mut().enumerate() {
             *bar = all.bar(first + query);
@@ -394,12 +401,12 @@ fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Lists> {
                     for (near, (product, square)) in near.iter_mut().zip(given) {
                         *near = ((square + points.squares[point] - 2.0 * product) * unit).max(0.0) as f32;
                     }
-                    // Most pairs are near to neither, and that is found out for several at once.
+                    // Most pairs are near to neither list, which is decided for several at once.
                     let own_bars = &mut own_bars[lanes.clone()];
                     let either = near.iter().zip(&*own_bars);
                     #[expect(
                         clippy::needless_bitwise_bool,
-                        reason = "without branches it is vector instructions"
+                        reason = "code without branches compiles to vector instructions"
                     )]
                     let any = either.fold(false, |any, (near, own)| any | (*near <= bar) | (*near <= *own));
                     if !any {
@@ -424,19 +431,19 @@ fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Lists> {
                 own.of(query).for_each(|(other, square)| all.offer(first + query, other, square));
             }
         }
-        // What is left are the pairs of two points that are still to come.
+        // The remaining work is the pairs of two later points.
         watch.reach(1.0 - ((n - first - queries) as f64 / n as f64).powi(2));
     }
     Ok(all)
 }
 
-/// Pairs that are compared in addition where descent finds too few.
+/// The additional pairs if descent finds too few neighbours.
 pub(crate) fn all_pairs(instances: usize) -> f64 {
     let n = instances as f64;
     if (EXACT..=STILL_EXACT).contains(&instances) { n * n / 2.0 } else { 0.0 }
 }
 
-/// Pairs that are compared among so many instances of a view, roughly.
+/// The approximate number of pairs compared among this many instances of a view.
 pub(crate) fn pairs(instances: usize) -> f64 {
     let n = instances as f64;
     if instances <= EXACT { n * n / 2.0 } else { n * DESCENDED }
@@ -480,7 +487,7 @@ mod tests {
         others.into_iter().take(count).map(|(_, j)| j).collect()
     }
 
-    /// As many of the true neighbours as are found, as a share.
+    /// The share of the true neighbours that were found.
     fn recall(source: &Views<'_>, lens: &Lens, found: &Nearest, among: &[usize]) -> f64 {
         let rows = rows(source, lens);
         let (mut hits, mut all) = (0, 0);
@@ -512,7 +519,7 @@ mod tests {
         }
     }
 
-    /// Clusters in single precision with an offset that all values share.
+    /// Clusters in single precision with a common offset of all values.
     fn offset_views(n: usize, offset: f32) -> Views<'static> {
         let data = Synthetic::new(n, 5).noise(1.0).seed(11);
         let plain = Views::new(vec![data.dense::<f32>("x", 20).unwrap()]).unwrap();
@@ -558,7 +565,7 @@ mod tests {
 
     #[test]
     fn a_sparse_view_with_an_offset_keeps_most_neighbours() {
-        // One column that every row stores, far from zero, among few others.
+        // One column far from zero that every row stores, and few others.
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let (n, d) = (400, 30_u32);
         let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::<f32>::new());
@@ -593,7 +600,7 @@ mod tests {
         assert!((0..10).all(|i| found.of(i).next().is_none()));
     }
 
-    /// What descent finds, whatever the number of instances.
+    /// The result of descent, for any number of instances.
     fn descend(source: &Views<'_>, lens: &Lens) -> Nearest {
         Space::new(&Scan::of(source), 0, lens, 10).approximate(TEN, &Watch::default()).unwrap()
     }
@@ -604,7 +611,7 @@ mod tests {
 
     #[test]
     fn descent_finds_most_neighbours_and_tells_how_many() {
-        // Rows as they are, and along the directions in which they are longest; all there, and some missing.
+        // Complete rows, and projections on leading directions; with and without missing rows.
         for (n, d, missing) in [(3000, 20, 0.0), (3000, 20, 0.4), (2000, 300, 0.2)] {
             let source = views(n, d, 7, missing);
             let lens = lens(&source, Scale::Unit);
@@ -622,7 +629,7 @@ mod tests {
 
     #[test]
     fn copies_are_each_others_neighbours() {
-        // A thousand rows, each three times, and two thousand that are all the same.
+        // A thousand rows, three copies each, and two thousand identical rows.
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let rows: Vec<f32> = (0..1000 * 12).map(|_| rng.random_range(-1.0..1.0)).collect();
         let values = [rows.clone(), rows.clone(), rows, [0.5_f32; 12].repeat(2000)].concat();
@@ -633,7 +640,7 @@ mod tests {
         let all = (0..3000).map(|i| copies(i).count()).sum::<usize>();
         assert!(all > 5900, "{all}");
         assert!((3000..5000).all(|i| found.of(i).all(|(j, square)| j >= 3000 && square == 0.0)));
-        // Nobody differs from anybody.
+        // All rows are equal.
         let source = Views::new(vec![View::dense("x", 3, vec![2.0; 3 * 3000]).unwrap()]).unwrap();
         let found = descend(&source, &lens(&source, Scale::MinMax));
         assert!((0..3000).all(|i| found.of(i).count() == 10 && found.of(i).all(|(j, _)| j != i)));
@@ -642,7 +649,7 @@ mod tests {
 
     #[test]
     fn where_descent_finds_too_few_every_pair_is_compared() {
-        // Noise has no neighbours of neighbours.
+        // In noise, neighbours of neighbours are not neighbours.
         let mut rng = ChaCha8Rng::seed_from_u64(8);
         let (n, d) = (12_000, 100);
         let values: Vec<f32> =

@@ -1,19 +1,19 @@
-//! Lists that several threads add to at once.
+//! Neighbour lists that several threads modify at the same time.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::lists::{FRESH, Lists, insert, point};
 
-/// Points whose lists are locked together.
+/// The number of points whose lists share a lock.
 const TOGETHER: usize = 8;
 
-/// Lists that keep the nearest of what they are offered, in whatever order that comes: so what is in them when all is said does
-/// not depend on which thread was first.
+/// Lists that keep the nearest of all points offered to them, in any order: the result does not depend on the order of the
+/// threads.
 pub(super) struct Shared<'a> {
     kept: usize,
     lists: Vec<Mutex<Few<'a>>>,
-    /// The bits of the squared distance of the last in each list: what is farther is of no interest, and needs no lock.
+    /// The bits of the squared distance of the last entry of each list: a farther point needs no lock.
     bars: Vec<AtomicU32>,
 }
 
@@ -29,12 +29,12 @@ impl<'a> Shared<'a> {
         Self { kept, bars, lists: few.map(Mutex::new).collect() }
     }
 
-    /// The squared distance of the last in a list, or of one that was the last a moment ago.
+    /// The squared distance of the last entry of a list, possibly slightly out of date.
     pub fn bar(&self, i: u32) -> f32 {
         f32::from_bits(self.bars[i as usize].load(Ordering::Relaxed))
     }
 
-    /// Takes another into the list of a point if it is among the nearest. It is new there.
+    /// Inserts another point into the list of a point if it is among the nearest, and marks it as new.
     pub fn offer(&self, i: u32, other: u32, square: f32) {
         if square > self.bar(i) {
             return;
@@ -47,7 +47,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Some of those in the list of a point are no longer new.
+    /// Marks some entries in the list of a point as old.
     pub fn grow_old(&self, i: u32, some: &[u32]) {
         let (mut few, at) = self.lock(i);
         for entry in few.0[at..at + self.kept].iter_mut().filter(|entry| some.contains(&point(**entry))) {

@@ -1,5 +1,4 @@
-//! Rows that are brought from elsewhere to be compared with each other: as they are, or shortened to what of them says who is near
-//! whom.
+//! Rows of other partitions, gathered for the neighbour search: complete, or shortened to what the search needs.
 
 use std::ops::Range;
 
@@ -15,32 +14,32 @@ use crate::source::{Buffer, MISSING};
 use crate::watch::Watch;
 use crate::{Layout, Matrix, Result, Schema, ViewOf, ViewSchema};
 
-/// Bytes of the rows that directions are found from, at most, as long as they are enough rows.
+/// The maximum number of bytes of the rows from which directions are computed, if these are enough rows.
 const SAMPLED: usize = 128 << 20;
 const LEAST_SAMPLE: usize = 2000;
 
-/// Bytes of rows that travel at once, and of those that a holder reads at once.
+/// The number of bytes of rows that are sent, and read by a partition, at a time.
 const TRAVELLING: usize = 32 << 20;
 const READ: usize = 32 << 20;
 
-/// Rows that one thread multiplies at a time.
+/// The number of rows that one thread multiplies at a time.
 const TILE: usize = 64;
 
-/// How the rows of a view are gathered: along these directions, in single precision, or as they are.
+/// The form in which the rows of a view are gathered: projections on these directions in single precision, or complete rows.
 pub(crate) struct Shortened {
     pub directions: Option<Matrix>,
 }
 
 impl Shortened {
-    /// Whether rows of a view are shortened: those of many features, unless they store no more than would be left of them.
+    /// Whether rows of a view are shortened: if they have many features, unless they store no more than their projections.
     pub(crate) fn applies(view: ViewOf<'_>) -> bool {
         let least = Layout::DenseF32.bytes() * DIRECTIONS;
-        // Few rows do not have so many directions.
+        // Few rows do not span this many directions.
         let few = view.features() <= DIRECTIONS || view.present() < DIRECTIONS;
         !few && (view.layout().is_dense() || view.bytes_per_row() > least)
     }
 
-    /// The directions in which rows are longest, from a sample of them; their lengths bring rows to a common unit.
+    /// The leading directions of the rows, from a sample of them, scaled to a common unit of the views.
     pub fn new(scan: &Scan<'_>, view: usize, lens: &Lens, seed: u64, watch: &Watch) -> Result<Self> {
         let known = scan.schema().view(view);
         if !Self::applies(known) {
@@ -54,7 +53,7 @@ impl Shortened {
         Ok(Self { directions })
     }
 
-    /// What is gathered of a view.
+    /// The schema of the gathered rows of a view.
     pub fn schema(&self, known: ViewOf<'_>) -> ViewSchema {
         match &self.directions {
             None => ViewSchema::clone(&known),
@@ -65,7 +64,7 @@ impl Shortened {
         }
     }
 
-    /// How gathered rows are seen: as those of the view, or as they are.
+    /// The lens of the gathered rows: that of the view, or the identity.
     pub fn lens(&self, gathered: &Scan<'_>, view: usize, whole: &Lens) -> Result<Lens> {
         if self.directions.is_none() {
             let mut lens = Lens::placed(gathered, view, &whole.parts())?;
@@ -78,25 +77,27 @@ impl Shortened {
     }
 }
 
-/// Instances whose rows are fetched to find directions.
+/// The number of instances whose rows are fetched to compute directions.
 fn sampled(view: ViewOf<'_>) -> usize {
     (SAMPLED / view.bytes_per_row().max(1)).max(LEAST_SAMPLE)
 }
 
-/// Instances whose rows of so many bytes travel at once; directions that travel with them are to be little beside them.
+/// The number of instances whose rows, of this many bytes, are sent at a time. Directions in the request must be small compared
+/// with the rows.
 pub(crate) fn travelling(bytes_per_row: usize, directions: Option<&Matrix>) -> usize {
     let least = directions.map_or(0, |directions| 4 * 8 * directions.values().len());
     (TRAVELLING.max(least) / bytes_per_row.max(1)).max(1)
 }
 
-/// Bytes that gathering takes beside what is gathered: messages, or the sample that directions are found from and the directions.
+/// Bytes of memory for gathering, in addition to the gathered rows: messages, or the directions and the sample that they are
+/// computed from.
 pub(crate) fn gathering(schema: &Schema) -> f64 {
     let view = |view: ViewOf<'_>| {
         if !Shortened::applies(view) {
             return 3 * TRAVELLING;
         }
         let sample = sampled(view).min(super::project::SAMPLE).min(view.present()) * view.bytes_per_row();
-        // Directions are numbers of 8 bytes, of which several copies are on their way; replies are four times as long, and as many.
+        // Directions are numbers of 8 bytes, with several copies in transit; replies are four times as long, and as many.
         let directions = 8 * view.features() * DIRECTIONS;
         let reply =
             TRAVELLING.max(4 * directions).min(view.present() * Layout::DenseF32.bytes() * DIRECTIONS);
@@ -105,7 +106,7 @@ pub(crate) fn gathering(schema: &Schema) -> f64 {
     schema.views().map(view).max().unwrap_or(0) as f64
 }
 
-/// The rows of successive instances along some directions, less the centre of the view, in single precision.
+/// The projections of consecutive instances on some directions, minus the centre of the view, in single precision.
 pub(crate) fn along(
     (scan, view, lens): (&Scan<'_>, usize, &Lens),
     instances: Range<usize>,

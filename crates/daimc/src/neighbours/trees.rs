@@ -1,4 +1,4 @@
-//! Random trees, whose leaves hold points that are likely near each other.
+//! Random trees, each of whose leaves contains points that are likely close to each other.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,10 +8,10 @@ use super::join::PADDED;
 use super::rows::Rows;
 use crate::index::index;
 
-/// The points in a leaf, at most.
+/// The maximum number of points in a leaf.
 const LEAF: usize = 64;
 
-/// Points that one thread takes at a time.
+/// The number of points that one thread processes at a time.
 const TAKEN: usize = 64;
 
 fn depth(points: usize) -> u32 {

@@ -1,4 +1,4 @@
-//! One pass over data that are too large to be read often: a fit to the first batch, and an update for each of the others.
+//! A single pass over large data: a fit to the first batch, and an update for each further batch.
 
 use std::ops::{ControlFlow, Range};
 
@@ -15,50 +15,50 @@ use crate::source::{Buffer, Source};
 use crate::subset::Subset;
 use crate::{Error, Result, Stop};
 
-/// What one pass over all instances has led to.
+/// The result of one pass over all instances.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Streamed {
-    /// What was learnt.
+    /// The final model.
     pub model: Model,
-    /// The cluster of each instance, as the model places it in the end.
+    /// The cluster of each instance, as assigned by the final model.
     pub labels: Vec<usize>,
-    /// How sure the clusters are; see [`Fit::confidence`].
+    /// The confidence of the clusters; see [`Fit::confidence`].
     pub confidence: Vec<f64>,
-    /// How many batches there were.
+    /// The number of batches.
     pub batches: usize,
-    /// How many instances of all batches but the first no cluster explained when they came.
+    /// The number of instances in all batches except the first that no cluster explained when they arrived.
     pub unexplained: usize,
 }
 
-/// How far a pass is.
+/// The progress of a pass.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum StreamProgress<'a> {
     /// The first batch was fitted.
     Fitted(&'a Fit),
-    /// Another batch was taken in: its number, from 1 for the first, and what came of it.
+    /// Another batch was processed: its number, from 1 for the first, and the result.
     Updated(usize, &'a Update),
-    /// So many instances have been placed by the final model.
+    /// This many instances have been assigned by the final model.
     Placed(usize),
 }
 
-/// A batch is made of at least so many runs of successive instances, if there are as many.
+/// A batch consists of at least this many runs of consecutive instances, if there are as many.
 const RUNS: usize = 128;
 
-/// A stream of random draws that nobody else has.
+/// The number of a stream of random draws for this purpose alone.
 const STREAM: u64 = u64::MAX / 5;
 
 impl Online {
-    /// Goes once over all instances, in batches of so many: the first is fitted as `fit` says, the others are updates. Then all
-    /// are placed by the final model, for which they are read once more. In memory are a batch, and a cluster and its confidence for
-    /// each instance.
+    /// Passes once over all instances, in batches of this size: the first is fitted with `fit`, the others are updates. Then the
+    /// final model assigns all instances, for which they are read once more. The memory contains one batch, and a cluster and its
+    /// confidence for each instance.
     ///
-    /// A batch is a mixture of runs of successive instances from all over the data, which may be sorted by what they show; where
-    /// single rows cannot be read, batches are successive. `each` hears how far it is; if it breaks, the work ends.
+    /// A batch is a mixture of runs of consecutive instances from all over the data, which may be sorted by some property. If
+    /// single rows cannot be read, batches are consecutive. `each` receives the progress; if it breaks, the work ends.
     ///
     /// # Errors
-    /// As [`Daimc::fit`] and [`Online::update`]; when a batch has fewer instances than there are clusters, and
+    /// As [`Daimc::fit`] and [`Online::update`]; when a batch has fewer instances than there are clusters; and
     /// [`Error::Interrupted`].
     pub fn fit(
         &self,
@@ -108,13 +108,13 @@ impl Online {
     }
 }
 
-/// The first batch stands for all: what it lacks must be told as such.
+/// The views of the first batch represent all data: a missing view there is reported as such.
 fn of_first(error: Error) -> Error {
     match error {
         Error::EmptyView { view } => Error::Unsuitable {
             what: "batch",
             value: "the first".into(),
-            reason: format!("it shows nobody in view {}: take larger batches", crate::text::quoted(&view)),
+            reason: format!("no instance of the batch is present in view {}: use larger batches", crate::text::quoted(&view)),
         },
         error => error,
     }
@@ -123,7 +123,7 @@ fn of_first(error: Error) -> Error {
 /// All instances of a source in batches.
 struct Batches<'a> {
     source: &'a dyn Source,
-    /// The instances of each batch, in increasing order, or where they are successive none.
+    /// The instances of each batch, in increasing order; `None` if they are consecutive.
     mixed: Option<Vec<Vec<u32>>>,
     ranges: Vec<Range<usize>>,
 }
@@ -131,7 +131,7 @@ struct Batches<'a> {
 impl<'a> Batches<'a> {
     fn new(source: &'a dyn Source, size: usize, seed: u64) -> Self {
         let instances = source.instances();
-        // The rest is part of the last batch: a batch of few would be forgotten more than it has taught.
+        // The remainder is part of the last batch: a small batch of its own would cause more forgetting than learning.
         let count = (instances / size.max(1)).max(1);
         let edge = |number: usize| instances * number / count;
         let ranges: Vec<Range<usize>> = (0..count).map(|number| edge(number)..edge(number + 1)).collect();
@@ -161,7 +161,7 @@ impl<'a> Batches<'a> {
         self.ranges.len()
     }
 
-    /// Does something with the rows of a batch, which are in memory meanwhile.
+    /// Calls `work` with the rows of a batch, in memory.
     fn with<T>(&self, number: usize, stop: &Stop, work: impl FnOnce(&Subset<'_>) -> Result<T>) -> Result<T> {
         match &self.mixed {
             None => with_range(self.source, self.ranges[number].clone(), stop, work),
@@ -174,7 +174,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// Does something with the rows of successive instances, which are in memory meanwhile.
+/// Calls `work` with the rows of consecutive instances, in memory.
 fn with_range<T>(
     source: &dyn Source,
     range: Range<usize>,

@@ -15,7 +15,7 @@ use crate::table::{Partial, unsuitable};
 use crate::views::index;
 use crate::{Matrix, Result};
 
-/// The number of instances of each cluster, and the first of them.
+/// The number of instances of each cluster, and its first instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sizes {
     pub sizes: Vec<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of labels, the first of which is that of instance `first`.
+    /// From labels, the first of which is that of instance `first`.
     pub fn of(labels: &[usize], clusters: usize, first: usize) -> Self {
         let mut own = Self { sizes: vec![0; clusters], first: vec![usize::MAX; clusters] };
         for (i, &label) in (first..).zip(labels) {
@@ -71,7 +71,7 @@ impl Reduction for Assign {
     }
 }
 
-/// Gives the clusters other numbers.
+/// Renumbers the clusters.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Renumber(pub Vec<usize>);
 
@@ -93,7 +93,7 @@ impl Reduction for Renumber {
     }
 }
 
-/// Takes these clusters, which are those of all instances.
+/// Sets the clusters, given for all instances.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Adopt {
     pub labels: Vec<u32>,
@@ -114,7 +114,7 @@ impl Reduction for Adopt {
             .labels
             .get(own.clone())
             .zip(self.confidence.get(own))
-            .ok_or_else(|| unsuitable("there are clusters of too few instances"))?;
+            .ok_or_else(|| unsuitable("there are too few labels"))?;
         let labels = labels.iter().map(|&label| label as usize).collect();
         partition.found = Some(Found { labels, confidence: confidence.to_vec() });
         Ok(())
@@ -205,7 +205,7 @@ impl Partial for Lacking {
     }
 }
 
-/// Makes the confidence of the instances from their margins and the reproducibility of the clusters. The last change of a fit.
+/// Computes the confidence of the instances from their margins and the reproducibility of the clusters: the last step of a fit.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Finish {
     pub reproducibility: Option<f64>,
@@ -227,10 +227,10 @@ impl Reduction for Finish {
 }
 
 impl Partition<'_> {
-    /// The clusters of the instances, which are this many.
+    /// The clusters of the instances, which must be this many.
     fn labels(&self, clusters: usize) -> Result<&[usize]> {
         let labels = &self.found()?.labels;
         let fits = labels.iter().all(|label| *label < clusters);
-        if fits { Ok(labels) } else { Err(unsuitable("labels are those of other clusters")) }
+        if fits { Ok(labels) } else { Err(unsuitable("the labels belong to other clusters")) }
     }
 }

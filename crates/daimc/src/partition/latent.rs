@@ -43,7 +43,7 @@ impl Reduction for Begin {
     }
 }
 
-/// Takes the first V as it is given, for all instances.
+/// Takes a given first V, of all instances.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Start(pub Matrix);
 
@@ -101,7 +101,7 @@ impl Reduction for Sweep {
         let mut shard = match std::mem::replace(&mut partition.latent, Latent::None) {
             Latent::Shard(shard) => shard,
             Latent::Host(v) => sweep.shard_with(owned(v), &stop)?,
-            // A partition that replaces a lost one has not seen the V before, which the optimum does not depend on.
+            // A partition that replaces a lost one has no V, and the optimum does not depend on the previous one.
             Latent::None if matches!(step, VStep::Settle { .. }) => {
                 step = VStep::Settle { after: None };
                 sweep.shard_with(Matrix::zeros(sweep.scan.instances(), sweep.latent()), &stop)?
@@ -141,7 +141,7 @@ impl Reduction for Rescale {
     }
 }
 
-/// The column of `V · scale` that is largest for each instance.
+/// The index of the largest entry of `V · scale` for each instance.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Leading(pub Vec<f64>);
 
@@ -158,7 +158,7 @@ impl Reduction for Leading {
     }
 }
 
-/// Puts the present V aside and starts again from the clusters, of which these are the sizes in all.
+/// Saves the present V and starts again from the clusters, which have these sizes over all partitions.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Restart {
     pub sizes: Vec<usize>,
@@ -179,7 +179,7 @@ impl Reduction for Restart {
     fn local(&self, partition: &mut Partition<'_>) -> Result<Statistics> {
         let (sweep, found) = (partition.sweep()?.clone(), partition.found()?);
         if found.labels.iter().any(|label| *label >= self.sizes.len()) {
-            return Err(unsuitable("labels are those of other clusters"));
+            return Err(unsuitable("the labels belong to other clusters"));
         }
         let v = restart(&found.labels, &self.sizes);
         let stop = sweep.scan.stop().clone();
@@ -190,7 +190,7 @@ impl Reduction for Restart {
     }
 }
 
-/// The V of a start from clusters: their one-hot labels plus a floor, columns summing to one as after an iteration.
+/// The V of a start from clusters: their one-hot labels plus a floor, with columns that sum to one as after an iteration.
 pub(crate) fn restart(labels: &[usize], sizes: &[usize]) -> Matrix {
     let mut v = Matrix::zeros(labels.len(), sizes.len());
     let floor = crate::initialise::FLOOR * sizes.iter().sum::<usize>() as f64;
@@ -205,7 +205,7 @@ pub(crate) fn restart(labels: &[usize], sizes: &[usize]) -> Matrix {
     v
 }
 
-/// Puts the present V aside, before an attempt at a better one.
+/// Saves the present V before an attempt at a better one.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Save;
 
@@ -223,7 +223,7 @@ impl Reduction for Save {
     }
 }
 
-/// Ends an attempt: V is the one that was put aside.
+/// Ends an attempt and restores the saved V.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Restore;
 
@@ -243,7 +243,7 @@ impl Reduction for Restore {
     }
 }
 
-/// Ends an attempt: V is the new one.
+/// Ends an attempt and keeps the new V.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Accept;
 

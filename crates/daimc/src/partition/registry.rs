@@ -1,4 +1,5 @@
-//! Reductions as messages. To partitions of other processes a reduction travels by name, as bytes; [`REDUCTIONS`] lists all of them.
+//! Reductions as messages. A reduction is sent to partitions in other processes by name, as bytes; [`REDUCTIONS`] lists all of
+//! them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +8,7 @@ use super::{Partition, Reduction, clusters, latent, rows, runs};
 use crate::table::{Partial, unsuitable};
 use crate::{Result, kmeans, lens, scale};
 
-/// A reduction by its name: how a partition answers it, and how two answers are merged.
+/// A reduction with its name: how a partition answers it, and how two answers are merged.
 pub(crate) struct Entry {
     name: &'static str,
     answer: fn(&mut Partition<'_>, &[u8]) -> Result<Vec<u8>>,
@@ -81,7 +82,8 @@ impl Partition<'_> {
     /// Answers a request of a [`Task`](crate::Task).
     ///
     /// # Errors
-    /// When rows cannot be read, when the bytes are no request, and when requests that it builds on were not answered before.
+    /// When rows cannot be read, when the bytes are not a valid request, or when earlier requests that it depends on were not
+    /// answered.
     pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>> {
         let (name, content) = named(request)?;
         let (fork, content) = postcard::take_from_bytes::<u32>(content).map_err(|error| broken(&error))?;
@@ -117,5 +119,5 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 }
 
 fn broken(error: &postcard::Error) -> crate::Error {
-    unsuitable(format!("these bytes are none ({error})"))
+    unsuitable(format!("the bytes are not a valid message ({error})"))
 }

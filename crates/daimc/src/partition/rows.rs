@@ -35,7 +35,7 @@ impl Reduction for Reset {
     }
 }
 
-/// The schema of a view, as far as a partition knows it.
+/// The schema of a view in a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ViewPart {
     pub name: String,
@@ -112,7 +112,7 @@ impl Reduction for ScaleViews {
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
         let scan = partition.table(TableId::Prepared)?;
         if self.lenses.len() != scan.schema().len() {
-            return Err(unsuitable("scalings are those of other views"));
+            return Err(unsuitable("the scalings belong to other views"));
         }
         let lens = |(view, parts): (usize, &Parts)| Lens::placed(&scan, view, parts);
         let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
@@ -139,7 +139,7 @@ impl<'a> Partition<'a> {
     }
 }
 
-/// The number of instances whose partitions have the state that the driver relies on.
+/// The number of instances in partitions with the required state.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Ready;
 
@@ -199,7 +199,7 @@ impl<R: RowReduction> Reduction for Over<R> {
     }
 }
 
-/// The rows of some instances, which are in increasing order: those of each partition by the first of its instances.
+/// The rows of some instances in increasing order: those of each partition by the first of its instances.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Pick {
     pub table: TableId,
@@ -221,7 +221,7 @@ impl Reduction for Pick {
     }
 }
 
-/// The rows of a range of instances: as they are, or, of scaled views, along some directions.
+/// The rows of a range of instances: unchanged or, for scaled views, projected on some directions.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Read {
     pub table: TableId,
@@ -254,7 +254,7 @@ impl Reduction for Read {
             Some(directions) => {
                 let sweep = partition.sweep()?;
                 let lens = sweep.lenses.get(self.view).filter(|lens| lens.features() == directions.rows());
-                let lens = lens.ok_or_else(|| unsuitable("directions are not those of a view"))?;
+                let lens = lens.ok_or_else(|| unsuitable("the directions belong to no view"))?;
                 neighbours::along((&sweep.scan, self.view, lens), own, directions)?
             }
         };
@@ -262,15 +262,15 @@ impl Reduction for Read {
     }
 }
 
-/// The instances of a range that are in a partition, counted from its first, and the first of them, counted from the first of
-/// all; `None` if there are none.
+/// The instances of a range that are in a partition, relative to its first, and the first of them, as a number among all
+/// instances; `None` if there are none.
 pub(super) fn own_range(blocks: &Blocks, instances: &Range<usize>) -> Option<(u32, Range<usize>)> {
     let (first, end) = (blocks.first(), blocks.first() + blocks.instances());
     let (start, end) = (instances.start.max(first), instances.end.min(end));
     (start < end).then(|| (index(start), start - first..end - first))
 }
 
-/// The same of some instances in increasing order.
+/// The same for some instances in increasing order.
 pub(super) fn own_of(blocks: &Blocks, instances: &[u32]) -> Option<(u32, Vec<u32>)> {
     let (first, end) = (index(blocks.first()), index(blocks.first() + blocks.instances()));
     let own: Vec<u32> = instances.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();

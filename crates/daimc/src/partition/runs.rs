@@ -41,7 +41,7 @@ impl Reduction for Keep {
     }
 }
 
-/// Puts the rows of V of all kept runs side by side, as a table.
+/// Concatenates the rows of V of all kept runs into a table.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Stack;
 
@@ -59,7 +59,7 @@ impl Reduction for Stack {
         let width: usize = kept.values().map(|run| run.latent).sum();
         let mut stacked = vec![0.0_f32; blocks.instances() * width];
         let mut at = 0;
-        // One run after the other, so that less than twice the table is in memory.
+        // One run after the other, so that the memory needed is less than twice the table.
         for Run { rows, latent, .. } in kept.values_mut() {
             let rows = std::mem::take(rows);
             for (stacked, row) in stacked.chunks_exact_mut(width).zip(rows.chunks_exact(*latent)) {
@@ -79,7 +79,7 @@ pub(crate) fn schema(instances: usize, columns: usize) -> Result<Schema> {
     Schema::new(Ids::Numbers(instances), vec![ViewSchema::new("runs", columns, Layout::DenseF32).holes(0)])
 }
 
-/// How many instances are in a cluster and in a cluster of a run, for each pair of clusters with instances. Runs are numbered in their
+/// The number of instances in each pair of a cluster and a cluster of a run, for pairs with instances. Runs are numbered in their
 /// order, without those that were interrupted.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CompareRun(pub u32);
@@ -115,12 +115,12 @@ pub(crate) fn overlaps(parts: Vec<Overlap>) -> Vec<(usize, usize, u64)> {
     all.into_iter().map(|((label, own), (count, _))| (label as usize, own as usize, count)).collect()
 }
 
-/// Takes the share of the runs that agree with the cluster of an instance as its confidence. Given are, for each run, the pairs of
-/// a cluster and that of the run which match, in increasing order. Returns the number of instances on which each run agrees.
+/// Sets the confidence of an instance to the share of the runs that agree with its cluster. For each run it has the matched pairs
+/// of a cluster and a cluster of that run, in increasing order. Returns the number of instances on which each run agrees.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Agree(pub Vec<Vec<(usize, usize)>>);
 
-/// Counts that are added one by one.
+/// Counts that are added elementwise.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Counts(pub Vec<u64>);
 

@@ -1,4 +1,4 @@
-//! Part of the data, and what a fit finds in it.
+//! Resamples: parts of the data, and the clusters and predictions of a fit to each.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::source::{Buffer, MISSING, Source};
 use crate::subset::Subset;
 use crate::{Daimc, Result, Stop};
 
-/// Which part of the data a fit sees.
+/// The part of the data that a fit uses.
 pub(super) struct Resample {
     seed: u64,
     kept: Kept,
@@ -25,10 +25,10 @@ enum Kept {
     Instances(Vec<u32>),
 }
 
-/// Where instances are left out, not cells, the share of them that counts as all.
+/// The share of left-out instances that corresponds to a hidden share of 1 of the cells.
 const LEFT_OUT: f64 = 0.4;
 
-/// What a fit found in a resample.
+/// The result of a fit to a resample.
 pub(super) struct Sample {
     /// The cluster of each instance; [`MISSING`] for those that were left out.
     labels: Vec<u32>,
@@ -45,7 +45,7 @@ impl Resample {
                 let kept = ((1.0 - LEFT_OUT * share) * part.instances() as f64).ceil() as usize;
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 let mut kept = sample_instances(part, kept, &mut rng);
-                // A view that shows few instances may have lost them all: it keeps one.
+                // A view with few instances may have lost them all: it keeps one.
                 for view in 0..part.views() {
                     if !kept.iter().any(|&i| part.is_present(view, i as usize)) {
                         kept.extend(sample(part, view, 1, &mut rng));
@@ -66,7 +66,7 @@ impl Resample {
     /// Fits a model; `None` if it was stopped.
     pub fn fit(&self, fit: &Daimc, part: &Subset<'_>, stop: &Stop) -> Result<Option<Sample>> {
         match self.sample(fit, part, stop) {
-            // What was cut short says nothing.
+            // The results of an interrupted fit are meaningless.
             _ if stop.is_set() => Ok(None),
             found => found.map(Some),
         }
@@ -98,7 +98,7 @@ impl Resample {
 }
 
 impl Sample {
-    /// The clusters of the instances that both resamples kept.
+    /// The clusters of the instances in both resamples.
     pub fn common(&self, other: &Self) -> (Vec<usize>, Vec<usize>) {
         let pairs = self.labels.iter().zip(&other.labels);
         let kept = pairs.filter(|(a, b)| **a != MISSING && **b != MISSING);

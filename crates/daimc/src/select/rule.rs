@@ -1,4 +1,4 @@
-//! From what the resamples say to a recommendation.
+//! The rule that turns the results of the resamples into a recommendation.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,32 +6,32 @@ use rand_chacha::ChaCha8Rng;
 use super::{Candidate, Estimate, Selection};
 use crate::Significance;
 
-/// What all resamples say about one number of clusters.
+/// The results of all resamples for one number of clusters.
 pub(super) struct Records {
     pub clusters: usize,
     /// Adjusted Rand index of each pair of resamples.
     pub agreement: Vec<Vec<f64>>,
-    /// What each resample explains.
+    /// The explained variance of each resample.
     pub explained: Vec<Option<f64>>,
 }
 
-/// Bootstrap samples of the resamples.
+/// The number of bootstrap samples of the resamples.
 const BOOTSTRAPS: usize = 1000;
 
 impl Records {
-    /// The median agreement of the pairs among some of the resamples; a resample and itself are no pair.
+    /// The median agreement of the pairs among some of the resamples, excluding pairs of a resample with itself.
     fn stability(&self, of: &[usize]) -> f64 {
         let pairs = of.iter().enumerate().flat_map(|(n, &i)| of[..n].iter().map(move |&j| (i, j)));
         median(pairs.filter(|(i, j)| i != j).map(|(i, j)| self.agreement[i][j]).collect()).unwrap_or(0.0)
     }
 
-    /// What some of the resamples explain, as the median.
+    /// The median explained variance of some of the resamples.
     fn explained(&self, of: &[usize]) -> Option<f64> {
         median(of.iter().filter_map(|&i| self.explained[i]).collect())
     }
 }
 
-/// The median; unlike the mean, it does not mind a fit that went wrong.
+/// The median, which unlike the mean is robust against a failed fit.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -39,15 +39,15 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(if values.len() % 2 == 1 { upper } else { 0.5 * (values[middle - 1] + upper) })
 }
 
-/// Scores within this share of the best are as good.
+/// Scores within this share of the best are considered equal to it.
 const TOLERANCE: f64 = 0.1;
 
-/// The same where stability alone decides: a cluster too many, which splits one of several at random, costs little of it.
+/// The same if stability alone decides, which falls only a little if one of several clusters is split at random.
 const TOLERANCE_OF_STABILITY: f64 = 0.05;
 
-/// The scores of all numbers of clusters on some of the resamples, and the position of the one that is recommended: of those
-/// that are as good as the best, the smallest number. Where nothing explains anything, or nothing could be hidden, stability
-/// decides; as few clusters are easily stable, it is the largest number then.
+/// The scores of all numbers of clusters on some of the resamples, and the index of the recommended one: the smallest of those
+/// whose score is close to the best. If no clusters explain variance, or nothing could be hidden, stability decides; because few
+/// clusters are always rather stable, the largest such number is then recommended.
 fn decide(records: &[Records], of: &[usize]) -> (Vec<f64>, usize) {
     let explained: Vec<Option<f64>> = records.iter().map(|record| record.explained(of)).collect();
     let any = explained.iter().flatten().any(|&share| share > 0.0);
@@ -69,14 +69,14 @@ fn deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// The recommendation, and what it rests on.
+/// The recommendation and the results behind it.
 pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
     let resamples = records[0].agreement.len();
     let all: Vec<usize> = (0..resamples).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let draws: Vec<Vec<usize>> = (0..BOOTSTRAPS)
         .map(|_| (0..resamples).map(|_| rng.random_range(0..resamples)).collect::<Vec<_>>())
-        // One resample alone has no pair.
+        // A single resample has no pairs.
         .filter(|draw| draw.iter().any(|i| *i != draw[0]))
         .collect();
     let drawn: Vec<(Vec<f64>, usize)> = draws.iter().map(|draw| decide(records, draw)).collect();
@@ -113,12 +113,12 @@ pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
     }
 }
 
-/// The recommendation, unless its clusters are no clearer than chance: then one cluster.
+/// The recommendation, or a single cluster if the recommended clusters are no clearer than chance.
 pub(super) fn beside_chance(mut selection: Selection, found: Option<Significance>) -> Selection {
     selection.significance = found;
     if let Some(found) = found.filter(|found| !found.is_clear()) {
         selection.reason = format!(
-            "nothing to separate: of the numbers that were tried, {} is the best, and its clusters are no clearer than chance ({})",
+            "nothing to separate: the best number of those tried is {}, but its clusters are no clearer than chance ({})",
             selection.recommended,
             found.text()
         );
@@ -134,7 +134,7 @@ fn reason(candidates: &[Candidate], chosen: usize) -> String {
     let useful = candidates.iter().any(|other| other.explained.is_some_and(clear));
     let last = chosen + 1 == candidates.len() && candidates.len() > 1;
     let why = if last {
-        "it is the largest number that was tried, so that the best may lie beyond: try more"
+        "it is the largest number tried, and the best may be larger: try more"
     } else {
         "more clusters do not raise the product of the two by more than a tenth"
     };

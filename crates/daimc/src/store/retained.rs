@@ -1,4 +1,4 @@
-//! What a model keeps of the instances that it has learnt from.
+//! Sums over the instances that a model has learnt from.
 
 use safetensors::tensor::Dtype;
 
@@ -45,7 +45,7 @@ impl Retained {
 }
 
 impl Opened<'_> {
-    /// What the model keeps of the instances that it has learnt from; files of earlier versions do not tell.
+    /// The sums over the instances that the model has learnt from; `None` for files of earlier versions.
     pub(super) fn retained(&self, views: usize) -> Result<Option<Retained>> {
         if !self.tensors.names().contains(&"retained.members") {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Opened<'_> {
         Ok(Some(Retained { totals, squares, shown, members, spread, rows, cells }))
     }
 
-    /// Whom an updated model had learnt from before the instances of the file.
+    /// The hashes of the instances that an updated model had learnt from before those of the file.
     pub(super) fn learnt_before(&self) -> Result<Learnt> {
         if !self.tensors.names().contains(&"learnt") {
             return Ok(Learnt::default());

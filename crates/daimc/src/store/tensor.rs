@@ -1,4 +1,4 @@
-//! The tensors of a file: what they are made of, and how they are read.
+//! The tensors of a file: their contents, and how they are read.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use super::{Opened, broken};
 use crate::scaling::Scaling;
 use crate::{Matrix, Result};
 
-/// Numbers that are written at a time.
+/// The number of values that are written at a time.
 const PIECE: usize = 1 << 10;
 
-/// What a tensor is made of.
+/// The content of a tensor.
 pub(super) enum Content<'a> {
     Numbers(&'a [f64]),
     Singles(&'a [f32]),
@@ -78,7 +78,7 @@ impl<'a> Tensor<'a> {
 
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self.content {
-            // As they lie in memory, without a copy of them.
+            // Without a copy, in the byte order of the memory.
             Content::Numbers(values) if cfg!(target_endian = "little") => {
                 values.chunks(PIECE).try_for_each(|piece| out.write_all(bytemuck::cast_slice(piece)))
             }
@@ -126,17 +126,17 @@ impl Opened<'_> {
         }
     }
 
-    /// A matrix that is not in every file.
+    /// A matrix that some files lack.
     pub(super) fn matrix_if_any(&self, name: &str) -> Result<Option<Matrix>> {
         self.tensors.names().contains(&name).then(|| self.matrix(name)).transpose()
     }
 
-    /// Numbers that are not in every file.
+    /// Numbers that some files lack.
     pub(super) fn numbers_if_any(&self, name: &str) -> Result<Vec<f64>> {
         if self.tensors.names().contains(&name) { Ok(self.numbers(name)?.1) } else { Ok(Vec::new()) }
     }
 
-    /// Whole numbers that are not in every file.
+    /// Integers that some files lack.
     pub(super) fn counts_if_any(&self, name: &str) -> Result<Vec<usize>> {
         self.numbers_if_any(name)?.into_iter().map(whole).collect()
     }
@@ -166,7 +166,7 @@ pub(super) fn vector<'a>(tensors: &SafeTensors<'a>, name: &str, dtype: Dtype) ->
     Ok(tensor.data())
 }
 
-/// The names that two tensors hold.
+/// The names in two tensors.
 pub(super) fn names(tensors: &SafeTensors<'_>, owner: &str) -> Result<Vec<String>> {
     let (offsets, _) = vector(tensors, &format!("{owner}.offsets"), Dtype::U64)?.as_chunks::<8>();
     let bytes = vector(tensors, &format!("{owner}.bytes"), Dtype::U8)?;
@@ -177,7 +177,7 @@ pub(super) fn names(tensors: &SafeTensors<'_>, owner: &str) -> Result<Vec<String
     if offset(first)? != 0 || offset(last)? != text.len() {
         return Err(wrong());
     }
-    // An offset before the last one, beyond the end or within a letter is none of a name.
+    // An offset that decreases, exceeds the end or splits a character is invalid.
     let name =
         |pair: &[[u8; 8]]| Ok(text.get(offset(&pair[0])?..offset(&pair[1])?).ok_or_else(wrong)?.to_owned());
     offsets.windows(2).map(name).collect()

@@ -85,7 +85,7 @@ fn a_budget_leaves_out_what_takes_longer() {
     let some = fit(effort.refine);
     assert!(some.reason.contains("refine") && some.reason.contains("embed was left out"), "{some:?}");
     let none = fit(0.0);
-    assert!(none.used == Neighbours::Off && none.reason.contains("the budget is"), "{none:?}");
+    assert!(none.used == Neighbours::Off && none.reason.contains("the budget of"), "{none:?}");
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         let error = Daimc::new(4).neighbours_budget(wrong).fit(&views).unwrap_err().to_string();
         assert!(error.contains("neighbours_budget"), "{error}");

@@ -1,4 +1,8 @@
-//! Which requests the state of the partitions follows from.
+//! The requests that determine the state of the partitions.
+//!
+//! A partition keeps its rows, their scaling, V and labels. Each request has a number, and each task lists the numbers of the
+//! requests from which the state must follow. A partition that replaces a lost one answers those first. The list stays short: a
+//! request that computes V anew makes the earlier changes of V unnecessary.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +14,11 @@ use crate::partition::Effect;
 pub(super) struct Log {
     /// Settings, by fork and reduction.
     set: BTreeMap<(u32, &'static str), u64>,
-    /// What V and labels of each fork follow from.
+    /// The requests that determine V and the labels of each fork.
     changes: BTreeMap<u32, Vec<u64>>,
-    /// The same before an attempt that may be taken back.
+    /// The same before an attempt at a better V, which may be undone.
     saved: BTreeMap<u32, Vec<u64>>,
-    /// What was kept of finished runs follows from these.
+    /// The requests that determine what is kept of finished runs.
     kept: Vec<u64>,
 }
 
@@ -28,7 +32,7 @@ impl Log {
         all
     }
 
-    /// Takes in a request that all partitions have answered.
+    /// Records a request that all partitions have answered.
     pub fn keep(&mut self, fork: u32, number: u64, name: &'static str, effect: Effect) {
         let changes = self.changes.entry(fork).or_default();
         match effect {

@@ -11,9 +11,8 @@ use crate::{Ids, Result, Schema, ViewSchema};
 type Part = (usize, usize, Vec<ViewPart>);
 
 /// The schema of all instances.
-///
 /// # Errors
-/// When instances are in no partition or in several, and when partitions have different views.
+/// When instances are in no partition or in several, or when partitions have different views.
 pub(super) fn whole(mut shares: Vec<Part>, instances: usize) -> Result<Schema> {
     shares.sort_by_key(|(first, ..)| *first);
     let mut next = 0;

@@ -1,9 +1,9 @@
-//! How predictors are put together: least squares over what was hidden.
+//! The combination of predictors by least squares over hidden values.
 
 /// Neighbours, cluster, basis.
 pub(super) const PREDICTORS: usize = 3;
 
-/// The normal equations of a regression on the predictors, all less the mean and in standard deviations.
+/// The normal equations of a regression on the predictors, all minus the mean and in standard deviations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Normal {
     gram: [[f64; PREDICTORS]; PREDICTORS],
@@ -41,9 +41,8 @@ impl Normal {
         error.max(0.0)
     }
 
-    /// The weights of least error among those that are not negative and sum to at most one. What is left goes to the mean, a
-    /// predictor that is zero: weight is moved between two of these at a time, as far as it lowers the error, until
-    /// nothing moves.
+    /// The nonnegative weights of least error with a sum of at most one. The rest goes to the mean, a predictor that is zero.
+    /// Weight is moved between two predictors at a time, as long as this lowers the error.
     pub fn weights(&self) -> [f64; PREDICTORS] {
         const MEAN: usize = PREDICTORS;
         let gram = |a: usize, b: usize| if a == MEAN || b == MEAN { 0.0 } else { self.gram[a][b] };
@@ -103,7 +102,7 @@ mod tests {
             for _ in 0..40 {
                 let mut x: [f64; 3] = std::array::from_fn(|_| rng.random_range(-1.0..1.0));
                 if case % 5 == 0 {
-                    x[1] = x[0]; // predictors that say the same
+                    x[1] = x[0]; // identical predictors
                 }
                 let value = (0..3).map(|k| truth[k] * x[k]).sum::<f64>() + rng.random_range(-0.5..0.5);
                 normal.add(x, value);

@@ -1,4 +1,4 @@
-//! The instances whose values fill in what others lack: those that the view shows.
+//! Donors: the instances of a view, whose values fill in those that others lack.
 
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -9,10 +9,10 @@ use crate::kernel::Scalar;
 use crate::schema::ViewOf;
 use crate::source::{Block, Rows};
 
-/// Donors, at most: what they cost grows with the instances times the donors.
+/// The maximum number of donors; the cost is proportional to instances × donors.
 pub(super) const MOST_DONORS: usize = 5000;
 
-/// The instances that a view shows and `wanted` takes, or a sample of so many of them, in increasing order.
+/// The instances of a view that `wanted` accepts, or a sample of at most this many, in increasing order.
 pub(super) fn some_shown(
     view: ViewOf<'_>,
     instances: usize,
@@ -30,31 +30,31 @@ pub(super) fn some_shown(
     some
 }
 
-/// The rows of the donors in the view that is filled in, as they were given.
+/// The rows of the donors in the view to be imputed, as given.
 pub(super) struct Donors<'a> {
     /// In increasing order.
     pub instances: Vec<u32>,
     rows: Vec<usize>,
     block: Block<'a>,
     pub columns: Columns,
-    /// The mean of each cluster: of the values, and of their logarithms where these were taken.
+    /// The mean of each cluster: of the values and, if these were taken, of their logarithms.
     clusters: [Vec<Mean>; 2],
     labels: Vec<usize>,
 }
 
-/// What is known of each feature.
+/// Statistics of each feature.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    /// Donors that have it.
+    /// The number of donors with a value.
     pub observed: Vec<usize>,
     pub mean: Vec<f64>,
-    /// The standard deviation; zero where it is not known.
+    /// The standard deviation; zero if unknown.
     pub deviation: Vec<f64>,
     pub low: Vec<f64>,
     pub high: Vec<f64>,
 }
 
-/// A weighted mean of rows, each feature over those that have it.
+/// A weighted mean of rows, each feature over the rows that have it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mean {
     sums: Vec<f64>,
@@ -71,7 +71,7 @@ impl Mean {
         self.weights.fill(0.0);
     }
 
-    /// The mean of a feature, or of its logarithms and back, if any row had it.
+    /// The mean of a feature, or the exponential of the mean of its logarithms; `None` if no row had it.
     pub fn get(&self, feature: usize, logs: bool) -> Option<f64> {
         quotient(self.sums[feature], self.weights[feature], 0.0, logs)
     }
@@ -93,7 +93,7 @@ impl Mean {
         }
     }
 
-    /// Adds a sparse row, which lacks nothing.
+    /// Adds a sparse row, which has no missing cells.
     fn sparse<T: Scalar>(&mut self, (columns, values): (&[u32], &[T]), weight: f64, logs: bool) {
         self.weights.iter_mut().for_each(|total| *total += weight);
         for (&f, x) in columns.iter().zip(values) {
@@ -107,7 +107,7 @@ fn taken(x: f64, log: bool) -> f64 {
     if log { x.ln_1p() } else { x }
 }
 
-/// A mean, or that of logarithms taken back. A weight that is not above `none` is what rounding leaves of nothing.
+/// A mean, or that of logarithms transformed back. A weight up to `none` is a rounding error of zero.
 fn quotient(sum: f64, weight: f64, none: f64, logs: bool) -> Option<f64> {
     (weight > none).then(|| if logs { (sum / weight).exp_m1() } else { sum / weight })
 }
@@ -124,8 +124,7 @@ impl Columns {
 }
 
 impl<'a> Donors<'a> {
-    /// The rows of these instances, of which `labels` are the clusters. Means of logarithms are for views of which they were
-    /// taken.
+    /// The rows of these instances, whose clusters are `labels`. Means of logarithms are for views in which the fit took them.
     pub fn new(
         instances: Vec<u32>,
         block: Block<'a>,
@@ -156,17 +155,17 @@ impl<'a> Donors<'a> {
         donors
     }
 
-    /// The weight of a donor in the mean of its cluster: sums of such shares stay in the range of numbers.
+    /// The weight of a donor in the mean of its cluster: sums of such shares do not overflow.
     fn share(&self) -> f64 {
         1.0 / self.rows.len().max(1) as f64
     }
 
-    /// The place of an instance among the donors.
+    /// The index of an instance among the donors.
     pub fn place(&self, instance: usize) -> Option<usize> {
         self.instances.binary_search(&index(instance)).ok()
     }
 
-    /// Adds the row of a donor, or the logarithms of its values; where but some features are of interest, these.
+    /// Adds the row of a donor, or the logarithms of its values, in all or some features.
     pub fn add(&self, donor: usize, weight: f64, logs: bool, some: Option<&[u32]>, mean: &mut Mean) {
         let row = self.rows[donor];
         let d = mean.sums.len();
@@ -204,7 +203,7 @@ impl<'a> Donors<'a> {
         }
     }
 
-    /// Calls `each(feature, value)` for what a donor has stored.
+    /// Calls `each(feature, value)` for the stored values of a donor.
     fn each(&self, donor: usize, features: usize, mut each: impl FnMut(usize, f64)) {
         fn dense<T: Scalar>(row: &[T], mut each: impl FnMut(usize, f64)) {
             let there = row.iter().map(|x| x.to_f64()).enumerate().filter(|(_, x)| !x.is_nan());
@@ -241,7 +240,7 @@ impl<'a> Donors<'a> {
                 high[f] = high[f].max(x);
             });
         }
-        // What a sparse row does not store is zero.
+        // Values that a sparse row does not store are zero.
         let mut zeros = vec![0; d];
         if matches!(self.block.rows, Rows::SparseF32(_) | Rows::SparseF64(_)) {
             for f in 0..d {
@@ -261,7 +260,7 @@ impl<'a> Donors<'a> {
         }
         for f in 0..d {
             let own = (deviation[f] / observed[f].max(1) as f64).sqrt();
-            // Of a feature that is constant, rounding alone is left.
+            // In a constant feature, only rounding errors remain.
             let varies = own.is_finite() && own > 1e-12 * low[f].abs().max(high[f].abs());
             deviation[f] = if varies { own } else { 0.0 };
         }

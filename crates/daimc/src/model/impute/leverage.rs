@@ -1,21 +1,20 @@
-//! How far a basis follows a single instance that it was fitted to.
+//! The influence of a single instance on the basis that was fitted to it.
 
 use crate::linalg::symmetric_eigen;
 use crate::{Matrix, Result};
 
-/// The leverage of a regression on rows of V, `h = vᵀ (Σ v_j v_jᵀ)⁻¹ v`: the share of a value in what the basis, fitted to it
-/// among others, says of it.
+/// The leverage of a regression on rows of V, `h = vᵀ (Σ v_j v_jᵀ)⁻¹ v`: the influence of a value on its own fitted value.
 #[derive(Debug)]
 pub(super) struct Leverage {
     /// One for each eigenvector of `Σ v vᵀ`, divided by the root of its eigenvalue.
     directions: Matrix,
 }
 
-/// No value decides alone.
+/// The limit of the leverage.
 const MOST: f64 = 0.9;
 
 impl Leverage {
-    /// Of the instances with these rows of V.
+    /// The leverage among instances with these rows of V.
     pub fn new(latent: &Matrix, instances: &[u32]) -> Result<Self> {
         let k = latent.columns();
         let mut gram = Matrix::zeros(k, k);

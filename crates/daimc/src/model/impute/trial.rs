@@ -1,4 +1,4 @@
-//! Which predictors to believe: some rows, or cells of rows, that are there are hidden and predicted.
+//! The choice of predictors: some of the observed rows, or cells of rows, are hidden and predicted.
 
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -17,53 +17,53 @@ use crate::source::{Block, Buffer, Source};
 use crate::subset::Subset;
 use crate::{Layout, Result, Stop};
 
-/// Instances of which something is hidden, at most, and at least.
+/// The maximum and minimum number of instances with hidden values.
 const MOST_HIDDEN: usize = 512;
 const FEWEST_HIDDEN: usize = 8;
 
-/// Cells that are hidden in all, if that takes no more rounds than these.
+/// The target number of hidden cells, and the maximum number of rounds to reach it.
 const WANTED_CELLS: usize = 1024;
 const MOST_ROUNDS: usize = 8;
 
-/// Neighbours of which the mean may be taken.
+/// Candidate numbers of neighbours.
 const COUNTS: [usize; 4] = [5, 10, 20, 40];
 
-/// How much the row's own view counts beside each of the others, where cells are missing in it.
+/// Candidate weights of the row's own view relative to each of the others, for missing cells.
 const OWN_WEIGHTS: [f64; 2] = [1.0, 10.0];
 
-/// What is hidden.
+/// The hidden values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Hide {
     /// The rows of the view.
     Rows,
-    /// So many cells of each row.
+    /// This many cells of each row.
     Cells(usize),
 }
 
-/// How gaps are filled in.
+/// A method of imputation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Recipe {
-    /// Which of the metrics.
+    /// Index of the metric.
     pub metric: usize,
-    /// The weight of the view itself among the views that distances are measured in.
+    /// The weight of the view itself among the views of the distance.
     pub own_weight: f64,
-    /// Neighbours.
+    /// The number of neighbours.
     pub count: usize,
     /// Whether means are of logarithms.
     pub logs: bool,
-    /// Of neighbours, cluster and basis; the rest is that of the feature's mean.
+    /// The weights of neighbours, cluster and basis; the rest is the weight of the feature's mean.
     pub weights: [f64; 3],
 }
 
 impl Recipe {
-    /// Where nothing could be tried: the cluster and the basis, half each.
+    /// The default without a trial: the cluster and the basis, half each.
     fn untried(hide: Hide) -> Self {
         let own_weight = if hide == Hide::Rows { 0.0 } else { 1.0 };
         Self { metric: 0, own_weight, count: COUNTS[1], logs: false, weights: [0.0, 0.5, 0.5] }
     }
 }
 
-/// Tries all recipes on instances of the source, and takes the one of least error.
+/// Evaluates all recipes on instances of the source, and returns the one with the least error.
 pub(super) fn choose(
     filler: &Filler<'_>,
     source: &dyn Source,
@@ -118,7 +118,7 @@ pub(super) fn choose(
     Ok(best.map_or(untried, |(_, recipe, accuracy)| (recipe, Some(accuracy))))
 }
 
-/// Everything that is tried, but for the weights.
+/// All candidates, without their weights.
 fn recipes(filler: &Filler<'_>, hide: Hide) -> Vec<Recipe> {
     let logs = [false, true].into_iter().take(1 + usize::from(filler.own.preparation.log));
     let mut all = Vec::new();
@@ -133,17 +133,17 @@ fn recipes(filler: &Filler<'_>, hide: Hide) -> Vec<Recipe> {
     all
 }
 
-/// The weights of the view itself: none if it does not show the rows.
+/// The weights of the view itself: none if the rows are missing in it.
 fn own_weights(shown: bool) -> &'static [f64] {
     if shown { &OWN_WEIGHTS } else { &[0.0] }
 }
 
-/// How well a recipe does on some of the instances.
+/// The errors of a recipe on some of the instances.
 #[derive(Clone, Copy, Default)]
 struct Tried {
-    /// In standard deviations of all values, in which no outlier counts as much as many others: weights are fitted to these.
+    /// In standard deviations of all values, which limits the influence of outliers; the weights are fitted to these.
     all: Normal,
-    /// In standard deviations of the other values, as those who look at the error will measure it.
+    /// In standard deviations of the other values, as a user would measure the error.
     others: Normal,
 }
 
@@ -154,8 +154,8 @@ impl Tried {
     }
 }
 
-/// The error by which recipes are compared, the weights that are best for all, and the error that is told. Errors of one half
-/// are those of the weights that are best for the other.
+/// The error that recipes are compared by, the weights that are best for all instances, and the reported error. The errors of one
+/// half use the weights that are best for the other half.
 fn judge(recipe: Recipe, halves: &[Tried; 2]) -> Option<(f64, Recipe, Accuracy)> {
     let [one, other] = halves;
     let (weights_one, weights_other) = (one.all.weights(), other.all.weights());
@@ -165,7 +165,7 @@ fn judge(recipe: Recipe, halves: &[Tried; 2]) -> Option<(f64, Recipe, Accuracy)>
     let error = other.others.error(&weights_one) + one.others.error(&weights_other);
     let root = |error: f64| (error / both.others.count).sqrt();
     let of_mean = root(both.others.error(&[0.0; PREDICTORS]));
-    // Weights that do not carry over from one half to the other are none.
+    // Weights that do not generalise from one half to the other are discarded.
     let mean = both.all.error(&[0.0; PREDICTORS]);
     let (better, compared) = (compared < mean, compared.min(mean));
     let (weights, error) =
@@ -177,7 +177,7 @@ fn judge(recipe: Recipe, halves: &[Tried; 2]) -> Option<(f64, Recipe, Accuracy)>
     (compared.is_finite() && error.is_finite()).then_some((compared, Recipe { weights, ..recipe }, accuracy))
 }
 
-/// Copies the rows of a view without some of their cells, so many of each: the features that each row has lost. None
+/// Copies the rows of a view without some of their cells, this many of each row. Returns the hidden features of each row. No row
 /// loses all.
 fn punch(
     some: &Subset<'_>,
@@ -187,7 +187,7 @@ fn punch(
     buffer: &mut Buffer,
 ) -> Vec<Vec<u32>> {
     let (count, d, layout) = (some.instances(), some.features(view), some.schema().view(view).layout());
-    // A subset is in memory, where reading cannot fail; and were nothing read, nothing would be hidden.
+    // A subset is in memory, where reading does not fail; after a failure nothing would be hidden.
     if some.read(view, 0..count, buffer).is_err() || !layout.is_dense() {
         return vec![Vec::new(); count];
     }
@@ -213,20 +213,20 @@ fn punch(
     hidden
 }
 
-/// Instances some of whose values are hidden.
+/// Instances with hidden values.
 struct Hidden<'h> {
-    /// As they are, and without what is hidden.
+    /// The instances with and without the hidden values.
     some: &'h Scan<'h>,
     rest: &'h Scan<'h>,
     lenses: &'h Lenses,
     place: &'h Place,
     chosen: &'h [u32],
-    /// The features that each has lost, if they are cells.
+    /// The hidden features of each instance, if cells are hidden.
     cells: Option<&'h [Vec<u32>]>,
 }
 
 impl Hidden<'_> {
-    /// How well each recipe does on the even and on the odd ones of a tile.
+    /// The errors of each recipe on the even and on the odd instances of a tile.
     fn tile(&self, filler: &Filler<'_>, start: usize, recipes: &[Recipe]) -> Result<Vec<[Tried; 2]>> {
         let range = start..(start + TILE).min(self.chosen.len());
         let views = self.rest.schema().len();
@@ -276,7 +276,7 @@ impl Hidden<'_> {
         Ok(tried)
     }
 
-    /// What is asked of an instance.
+    /// The hidden values of an instance.
     fn ask(&self, filler: &Filler<'_>, query: &Query, whole: &Block<'_>) -> Asked<'_> {
         let (d, columns, i) = (filler.own.basis.rows(), &filler.donors.columns, query.instance);
         let mut truth = vec![f64::NAN; d];
@@ -312,25 +312,25 @@ impl Hidden<'_> {
     }
 }
 
-/// Values of an instance that are to be predicted.
+/// The values of an instance that are to be predicted.
 struct Asked<'a> {
-    /// Their features; `None` if they are a row.
+    /// Their features; `None` for a row.
     some: Option<&'a [u32]>,
     cells: Vec<Cell>,
 }
 
-/// A value that is hidden, the mean and the standard deviation of the others, and what the basis says.
+/// A hidden value, the mean and the standard deviation of the others, and the prediction of the basis.
 struct Cell {
     feature: usize,
     value: f64,
     mean: f64,
     deviation: f64,
-    /// That deviation by the one of all.
+    /// That deviation divided by the one of all values.
     ratio: f64,
     basis: f64,
 }
 
-/// What a basis would say of a value had it not been fitted to it: `(x̂ − h x) / (1 − h)`, with the leverage h.
+/// The prediction of a basis that was not fitted to the value: `(x̂ − h x) / (1 − h)`, with the leverage h.
 fn unlearnt(fitted: f64, value: f64, leverage: f64, log: bool) -> f64 {
     let without = |fitted: f64, value: f64| (fitted - leverage * value) / (1.0 - leverage);
     if log { without(fitted.ln_1p(), value.ln_1p()).exp_m1() } else { without(fitted, value) }

@@ -1,4 +1,4 @@
-//! How many of the true neighbours a search has found, told by a sample.
+//! The recall of a search, estimated on a sample.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use crate::index::index;
 use crate::source::Buffer;
 use crate::{Matrix, Result};
 
-/// Instances whose true neighbours are looked for, to see how many were found.
+/// The number of instances whose true neighbours are computed.
 const ASKED: usize = 200;
 
 /// The true neighbours of a sample of instances.
@@ -18,7 +18,7 @@ pub(super) struct Truth {
 }
 
 impl Truth {
-    /// Found in one pass over the rows.
+    /// Computes them in one pass over the rows.
     pub fn of(space: &Space<'_>, seed: u64) -> Result<Self> {
         let Space { scan, view, lens, present, count } = space;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -52,7 +52,7 @@ impl Truth {
                 *own = none();
             },
         )?;
-        // Distances that were made of products have lost digits where rows are long beside them.
+        // Distances computed from products lose digits if rows are long compared with them.
         let mut others: Vec<u32> =
             (0..asked.len()).flat_map(|q| nearest.of(q).map(|(other, _)| other)).collect();
         others.sort_unstable();
@@ -69,13 +69,13 @@ impl Truth {
         Ok(Self { asked, nearest: exact })
     }
 
-    /// The share of them that are in the lists of the instances, whose distances are those of the rows or of projections.
+    /// The share of them in the lists of the instances, whose distances are those of rows or of projections.
     pub fn recall(&self, lists: &Lists, true_distances: bool) -> f64 {
         let (mut found, mut all) = (0, 0);
         for (q, &i) in self.asked.iter().enumerate() {
-            // As near as the last of them is as good: which of several at the same distance is found means nothing.
+            // Another neighbour at the distance of the last one is equally good.
             let last = self.nearest.of(q).last().map_or(0.0, |(_, square)| square);
-            // Projections are shorter, and say nothing of that.
+            // Projections are shorter, so their distances cannot be compared.
             let near = lists.of(i as usize).filter(|(other, square)| {
                 if true_distances {
                     *square <= last * (1.0 + 1e-4)
