@@ -1,4 +1,4 @@
-//! Rows of a view as the vectors that its other rows are compared with, some at a time.
+//! Rows of a view as query vectors for products with its other rows.
 
 use super::products::Typed;
 use super::{Lens, Operand, scaled};
