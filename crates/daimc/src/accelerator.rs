@@ -1,7 +1,8 @@
-//! Machines beside the processor that can hold rows, such as graphics cards.
+//! Accelerators, such as GPUs, that keep the data of a fit in device memory.
 //!
-//! A fit hands its rows to an [`Accelerator`] once, as a [`Load`]. What comes back is [`Resident`]: it makes
-//! [`Shard`]s over these rows, in which V stays during the iterations, and finds neighbours among them.
+//! A fit passes its rows to an [`Accelerator`] once, as a [`Load`]. The accelerator returns a [`Resident`], which
+//! creates [`Shard`]s over these rows (V stays on the device during the iterations) and searches for neighbours among
+//! them.
 
 mod device;
 
@@ -27,74 +28,84 @@ pub mod v_step {
     };
 }
 
-/// A machine beside the processor.
+/// A device that runs the iterations of a fit in place of the CPU.
+///
+/// A fit calls [`hold`](Self::hold) at most once, after the rows are scaled and before the first iteration, on the
+/// thread that drives the fit. The same accelerator can serve several fits at the same time. With [`Use::Always`], an
+/// error of `hold` is the error of the fit. With [`Use::WhereItPays`], [`Error::Accelerator`] means that the fit runs
+/// on the CPU instead; any other error ends it.
 pub trait Accelerator: Debug + Send + Sync {
-    /// What it is, for people.
+    /// The name for messages and results, such as that of the GPU.
     fn name(&self) -> String;
 
-    /// Takes the rows.
+    /// Copies the rows to the device.
     ///
     /// # Errors
-    /// [`Error::Accelerator`] when it cannot hold them or cannot work on such rows, and whatever reading them gives.
+    /// [`Error::Accelerator`] when the rows do not fit or their layout is not supported, and the errors of reading them.
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>>;
 }
 
-/// Rows that an accelerator has taken.
+/// The rows of a fit on an accelerator.
+///
+/// The fit calls [`shard`](Self::shard) whenever it iterates from a new V (in each run, and after the iterations),
+/// [`nearest`](Self::nearest) for each view if it searches for neighbours, and [`multiplier`](Self::multiplier) for the
+/// eigenvectors of the neighbour graph. Several threads can call these methods at the same time. All of them fall back to
+/// the CPU where the accelerator returns `None`; any error ends the fit, unless the method says otherwise.
 pub trait Resident<'a>: Send + Sync {
-    /// A shard of all instances, which has no V yet. There may be several at a time.
+    /// Creates a shard of all instances without V. Several shards can exist at the same time.
     ///
     /// # Errors
-    /// When there is no room for V.
+    /// [`Error::Accelerator`] when there is not enough device memory for V. With [`Use::WhereItPays`] the CPU then
+    /// takes over.
     fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>>;
 
-    /// The nearest others of every instance of a view by the distances of scaled rows; `None` if it cannot find them. How many are
-    /// the true ones is looked at in a sample, and where these are too few the processor searches.
+    /// The nearest neighbours of every instance of a view by the distances of scaled rows; `None` if the accelerator
+    /// cannot search this view. The fit measures the recall on a sample and searches on the CPU if it is too low.
     ///
     /// # Errors
-    /// When it is stopped, or the machine fails.
+    /// When the search is stopped or the device fails.
     fn nearest(&self, view: usize, count: usize, stop: &Stop) -> Result<Option<NearestOthers>>;
 
-    /// Somebody who multiplies blocks of so many vectors by a matrix; `None` if the processor is to.
+    /// Creates a multiplier of blocks of `width` vectors with a matrix; `None` leaves the products to the CPU.
     ///
     /// # Errors
-    /// When the machine fails.
+    /// When the device fails.
     fn multiplier(&self, links: &Links<'_>, width: usize) -> Result<Option<Box<dyn Multiplier>>> {
         let _ = (links, width);
         Ok(None)
     }
 }
 
-/// The nearest others of every instance.
+/// The nearest neighbours of every instance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NearestOthers {
-    /// `count` instances for each instance, nearest first and by number where they are equally near;
-    /// [`MISSING`] where there are fewer.
+    /// `count` instances for each instance, nearest first and by number in case of ties; [`MISSING`] where there are fewer.
     pub others: Vec<u32>,
-    /// The squares of their distances.
+    /// The squared distances.
     pub squares: Vec<f32>,
 }
 
-/// What an accelerator is given: rows, and how each view is scaled.
+/// The rows of a fit and the scaling of each view, as an accelerator receives them.
 pub struct Load<'a> {
     pub(crate) scan: Scan<'a>,
     pub(crate) lenses: Arc<[Lens]>,
     pub(crate) patterns: Arc<Patterns>,
     pub(crate) latent: usize,
-    /// The instances that are counted from 0.
+    /// The instances of the load, which are numbered from 0.
     range: Range<usize>,
 }
 
 impl<'a> Load<'a> {
-    /// All rows of a source, each view seen through its scaling, such as that of a
-    /// [`ViewModel`](crate::ViewModel::scaling), for a V with so many columns.
+    /// All rows of a source with the scaling of each view, such as that of a [`ViewModel`](crate::ViewModel::scaling),
+    /// for a V with `latent` columns.
     ///
     /// # Errors
-    /// When there is not a scaling for each view, one cannot be applied, or rows cannot be read.
+    /// When there is not one scaling per view, one cannot be applied, or rows cannot be read.
     pub fn new(source: &'a dyn Source, scalings: &[Scaling], latent: usize) -> Result<Self> {
         Self::part(source, Blocks::all(source.instances()), scalings, latent)
     }
 
-    /// The same where the source holds some of more instances.
+    /// As [`Load::new`], for a source of a partition of the instances.
     pub(crate) fn part(
         source: &'a dyn Source,
         blocks: Blocks,
@@ -121,10 +132,10 @@ impl<'a> Load<'a> {
         Self { scan, lenses, patterns, latent, range }
     }
 
-    /// Some of the instances, which are counted from 0 there.
+    /// A range of the instances, numbered from 0 in the result.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn some(&self, instances: Range<usize>) -> Self {
         assert!(instances.start <= instances.end && instances.end <= self.instances());
@@ -134,7 +145,7 @@ impl<'a> Load<'a> {
         Self { range, ..Self::of(scan, lenses, patterns, self.latent) }
     }
 
-    /// How many instances there are.
+    /// The number of instances.
     pub fn instances(&self) -> usize {
         self.range.len()
     }
@@ -144,42 +155,42 @@ impl<'a> Load<'a> {
         self.scan.schema()
     }
 
-    /// Whether a view shows an instance.
+    /// Whether a view contains an instance.
     pub fn shows(&self, view: usize, instance: usize) -> bool {
         self.schema().view(view).shows(self.range.start + instance)
     }
 
-    /// Whether rows are in memory.
+    /// Whether the rows are in memory.
     pub fn is_in_memory(&self) -> bool {
         self.scan.source().memory().is_some()
     }
 
-    /// Columns of V.
+    /// The number of columns of V.
     pub fn latent(&self) -> usize {
         self.latent
     }
 
-    /// What ends the work.
+    /// The switch that ends the work.
     pub fn stop(&self) -> &Stop {
         self.scan.stop()
     }
 
-    /// How a view is scaled.
+    /// The scaling of a view.
     pub fn view(&self, view: usize) -> Scaled {
         Scaled { lenses: self.lenses.clone(), view, first: self.range.start }
     }
 
-    /// The views in which the instances of each presence pattern are seen.
+    /// The views of each presence pattern.
     pub fn patterns(&self) -> impl ExactSizeIterator<Item = &[usize]> {
         (0..self.patterns.len()).map(|pattern| self.patterns.views(pattern))
     }
 
-    /// The pattern of an instance.
+    /// The presence pattern of an instance.
     pub fn pattern(&self, instance: usize) -> usize {
         self.patterns.of(self.range.start + instance)
     }
 
-    /// The rows of a range of instances in a view, where they lie if they are in memory.
+    /// The rows of a range of instances in a view: borrowed if they are in memory, otherwise read into the buffer.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -193,8 +204,8 @@ impl<'a> Load<'a> {
         self.scan.read(view, first + instances.start..first + instances.end, buffer)
     }
 
-    /// The rows of a view where they lie, if that is in the memory of a machine beside the processor, and which of them is which
-    /// instance. They are those that [`read`](Self::read) gives, and stay where they are for as long as this lives.
+    /// The rows of a view in device memory, if they are there, with the row of each instance. They equal the rows that
+    /// [`read`](Self::read) returns and stay in place for the lifetime of the load.
     pub fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
         let (rows, index) = self.scan.source().device_rows(view)?;
         let index = match index {
@@ -205,19 +216,19 @@ impl<'a> Load<'a> {
     }
 }
 
-/// How a view is scaled: `x' = f (x − m) ∘ c`, with a factor f of the row, a shift m and factors c of the features. Products with
-/// scaled rows are made of those with rows as they are stored,
+/// The scaling of a view: `x' = f (x − m) ∘ c`, with a row factor f, a shift m and feature factors c. Products with
+/// scaled rows follow from products with the stored rows,
 ///
 /// ```text
 /// x'ᵀ U     = f ( xᵀŨ − o )                     Ũ, o = fold(U)
 /// Σ x' vᵀ   = unfold( Σ x (f v)ᵀ, Σ f v )
 /// ```
 ///
-/// except where that would lose digits: such rows are to be [stored scaled](Self::store), and f is 1.
+/// except where that would lose precision: such rows must be [stored scaled](Self::store), and f is 1.
 pub struct Scaled {
     lenses: Arc<[Lens]>,
     view: usize,
-    /// The instance that is counted as 0.
+    /// The instance with number 0.
     first: usize,
 }
 
@@ -231,38 +242,39 @@ impl Scaled {
         self.lens().features()
     }
 
-    /// How rows are stored.
+    /// The layout of the rows.
     pub fn layout(&self) -> Layout {
         self.lens().layout()
     }
 
-    /// f of an instance.
+    /// The factor f of an instance.
     pub fn factor(&self, instance: usize) -> f64 {
         self.lens().factor(self.first + instance)
     }
 
-    /// f, if it is the same for all instances.
+    /// The factor f, if it is the same for all instances.
     pub fn common_factor(&self) -> Option<f64> {
         self.lens().common_factor()
     }
 
-    /// Whether rows are to be stored scaled.
+    /// Whether rows must be stored scaled.
     pub fn is_stored_scaled(&self) -> bool {
         self.lens().is_by_row()
     }
 
-    /// The row of an instance as it is to be stored, where rows are to be stored scaled.
+    /// Writes the scaled row of an instance, for views whose rows must be stored scaled.
     pub fn store(&self, block: &Block<'_>, (instance, at): (usize, usize), row: &mut Vec<f64>) {
         self.lens().scaled_row(block, (self.first + instance, at), row);
     }
 
-    /// The same for whoever has the rows: a value x of a feature is stored as `(x − m) c f − μ`, and as `−μ` if c is 0, in double
-    /// precision and in this order. Returns m, c and μ of each feature; [`store_factor`](Self::store_factor) is f.
+    /// The terms of [`store`](Self::store) for an accelerator that scales the rows on the device: the value x of a
+    /// feature is stored as `(x − m) c f − μ`, and as `−μ` if c is 0, in double precision and in this order. Returns m,
+    /// c and μ of each feature; [`store_factor`](Self::store_factor) is f.
     pub fn store_terms(&self) -> Vec<[f64; 3]> {
         self.lens().scaled_terms()
     }
 
-    /// f of an instance whose row is stored scaled.
+    /// The factor f of an instance whose row is stored scaled.
     pub fn store_factor(&self, instance: usize) -> f64 {
         self.lens().full_factor(self.first + instance)
     }
@@ -277,17 +289,17 @@ impl Scaled {
         self.lens().unfold(sums, weights);
     }
 
-    /// `Σ_j w_j ‖x'_j‖²` of all instances, of the cells that are there.
+    /// `Σ_j w_j ‖x'_j‖²` over all instances, without missing cells.
     pub fn squares(&self) -> f64 {
         self.lens().sum_squares
     }
 
-    /// Whether any row lacks a cell.
+    /// Whether any row has missing cells.
     pub fn lacks_cells(&self) -> bool {
         self.lens().lacks_cells
     }
 
-    /// The features that a row lacks, each with the scaled value that stands there.
+    /// The missing cells of a row: each feature with the scaled value that fills the cell.
     pub fn missing_cells(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> Vec<(u32, f64)> {
         let (lens, at) = (self.lens(), (self.first + instance, row));
         lens.holes(block, row).map(|f| (crate::index::index(f), lens.value(block, at, f))).collect()
@@ -295,13 +307,13 @@ impl Scaled {
 }
 
 impl NearestOthers {
-    /// As many places as there are, all of them empty.
+    /// Empty lists for this number of instances.
     pub fn none(instances: usize, count: usize) -> Self {
         Self { others: vec![MISSING; instances * count], squares: vec![f32::INFINITY; instances * count] }
     }
 }
 
-/// An error of an accelerator, in one sentence.
+/// An error of an accelerator; the reason is one sentence.
 pub fn refused(name: &str, reason: impl Into<String>) -> Error {
     Error::Accelerator { name: name.into(), reason: reason.into() }
 }

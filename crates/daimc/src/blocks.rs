@@ -1,22 +1,29 @@
-//! How instances are cut into blocks and leaves: the order in which sums are added up, which decides about their bits.
+//! How instances are cut into blocks and leaves. This fixes the order in which sums are added, and so the bits of the result.
+//!
+//! A fit gives the same bits for any number of threads, shards and tile sizes. Blocks depend on the number of instances
+//! only. Threads take blocks in order, and [`ordered`](crate::parallel::ordered) merges their sums in that order, with
+//! at most about two accumulators per thread, into the sum of a *leaf* of some thousands of instances; leaves are added
+//! along a binary tree ([`Forest`](crate::forest::Forest)). A shard of whole leaves contributes the same numbers on any
+//! machine. Within a block, instances of one presence pattern are processed in groups of 32 and summed lane by lane
+//! until the block ends (see [`sweep`](crate::sweep)).
 
 use std::ops::Range;
 
-/// Instances per block: a function of their number alone, never of the number of threads, because sums are
-/// added up block by block and their bits depend on where the blocks end.
+/// Instances per block: a function of the number of instances only, not of the number of threads, because sums are
+/// added block by block and their bits depend on the block boundaries.
 pub(crate) fn block_size(instances: usize) -> usize {
     instances.div_ceil(32).clamp(256, 1024)
 }
 
-/// Instances in a leaf, at least.
+/// Minimum instances of a leaf.
 const LEAF: usize = 16_384;
 
-/// Leaves, at most.
+/// Maximum number of leaves.
 const MOST_LEAVES: usize = 128;
 
-/// The instances that somebody holds, as part of all: `first..first + instances` of `total`. Sums over instances are added up
-/// block after block within a leaf, a power of two of blocks, and then along a binary tree over the leaves. Whoever
-/// holds whole leaves gets the same sums to the last bit as if one held all.
+/// A contiguous part of the instances, `first..first + instances` of `total`. Sums are added block after block within a
+/// leaf, which has a power of two of blocks, and then along a binary tree over the leaves. Parts that consist of whole
+/// leaves give the same bits as the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocks {
     first: usize,
@@ -25,12 +32,12 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// All of them.
+    /// All instances.
     pub fn all(instances: usize) -> Self {
         Self { first: 0, instances, total: instances }
     }
 
-    /// Some of them: from the first of a leaf to the last of one.
+    /// The given range of the instances; `None` unless it consists of whole leaves.
     pub fn some(range: Range<usize>, total: usize) -> Option<Self> {
         let blocks = Self { first: range.start, instances: range.len(), total };
         let leaf = blocks.leaf();
@@ -39,7 +46,7 @@ impl Blocks {
         (aligned && range.start < range.end && range.end <= total).then_some(blocks)
     }
 
-    /// At most `parts` ranges of whole leaves, of about the same size.
+    /// At most `parts` ranges of whole leaves, of about equal size.
     pub fn split(total: usize, parts: usize) -> Vec<Range<usize>> {
         let (leaf, leaves) = (Self::all(total).leaf(), Self::all(total).leaves());
         let parts = parts.clamp(1, leaves.max(1));
@@ -47,17 +54,17 @@ impl Blocks {
         (0..parts).map(|part| edge(part)..edge(part + 1)).collect()
     }
 
-    /// The first instance that is held.
+    /// The first instance of the part.
     pub fn first(&self) -> usize {
         self.first
     }
 
-    /// The number of all instances.
+    /// The total number of instances.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// The number of instances that are held.
+    /// The number of instances of the part.
     pub fn instances(&self) -> usize {
         self.instances
     }
@@ -67,7 +74,7 @@ impl Blocks {
         block_size(self.total)
     }
 
-    /// The ranges of the blocks, counted from the first instance that is held.
+    /// The ranges of the blocks, relative to the first instance of the part.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + Send + use<> {
         let (size, instances) = (self.size(), self.instances);
         (0..instances).step_by(size).map(move |start| start..(start + size).min(instances))
@@ -80,23 +87,23 @@ impl Blocks {
         size * LEAF.div_ceil(size).max(blocks.div_ceil(MOST_LEAVES)).next_power_of_two()
     }
 
-    /// The ranges of the leaves that are held, counted from the first of all instances.
+    /// The ranges of the leaves of the part, relative to the first of all instances.
     pub fn leaf_ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (leaf, end) = (self.leaf(), self.first + self.instances);
         (self.first..end).step_by(leaf).map(move |start| start..(start + leaf).min(end))
     }
 
-    /// The number of the first leaf that is held.
+    /// The number of the first leaf of the part.
     pub fn first_leaf(&self) -> usize {
         self.first / self.leaf()
     }
 
-    /// Leaves of all instances together.
+    /// The total number of leaves.
     pub fn leaves(&self) -> usize {
         self.total.div_ceil(self.leaf())
     }
 
-    /// The leaf of the block that starts at an instance (counted from the first that is held), if this block is its last.
+    /// The leaf of the block that starts at an instance (relative to the part), if it is the last block of the leaf.
     pub fn ends_leaf(&self, start: usize) -> Option<usize> {
         let end = (start + self.size()).min(self.instances);
         let last = end == self.instances || (self.first + end).is_multiple_of(self.leaf());

@@ -7,7 +7,7 @@ use crate::blocks::Blocks;
 use crate::forest::{Forest, Merge};
 use crate::parallel::ordered;
 
-/// The mean row of V of each cluster, one per column, and the clusters' sizes.
+/// The mean row of V of each cluster, one per column, and the cluster sizes.
 pub(crate) fn mean_rows(latent: &Matrix, labels: &[usize], clusters: usize) -> (Matrix, Vec<usize>) {
     let empty = ClusterSums::new(clusters, latent.columns());
     let sums = ClusterSums::share(latent, labels, clusters, Blocks::all(labels.len()));
@@ -17,7 +17,7 @@ pub(crate) fn mean_rows(latent: &Matrix, labels: &[usize], clusters: usize) -> (
 /// Sums over the instances of each cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClusterSums {
-    /// Of rows of V: clusters × latent.
+    /// Sums of rows of V: clusters × latent.
     rows: Matrix,
     pub sizes: Vec<usize>,
 }
@@ -28,7 +28,7 @@ impl ClusterSums {
         Self { rows, sizes: vec![0; clusters] }
     }
 
-    /// Those over the instances that are here, leaf by leaf.
+    /// The sums over the instances of a part, leaf by leaf.
     pub fn share(latent: &Matrix, labels: &[usize], clusters: usize, blocks: Blocks) -> Forest<Self> {
         let new = || Self::new(clusters, latent.columns());
         let mut forest = Forest::new(blocks.leaves());

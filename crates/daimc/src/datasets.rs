@@ -1,16 +1,16 @@
-//! Data to try things on.
+//! Example data.
 
 use safetensors::tensor::{Dtype, SafeTensors};
 
 use crate::View;
 
-/// Digit: 2000 handwritten digits in six views, `fac`, `fou`, `kar`, `mor`, `pix` and `zer`, and the digit that
-/// each of them is. The paper uses all but `mor`.
+/// Digit: 2000 handwritten digits in six views, `fac`, `fou`, `kar`, `mor`, `pix` and `zer`, and the digit of each
+/// instance. The paper uses all views but `mor`.
 ///
 /// R. P. W. Duin, Multiple Features, UCI Machine Learning Repository, CC BY 4.0.
 ///
 /// # Panics
-/// Never: the data are part of the program.
+/// Never: the data are compiled into the crate.
 #[must_use]
 pub fn digit() -> (Vec<View<'static>>, Vec<usize>) {
     const FILE: &[u8] = include_bytes!("../data/digit/digit.safetensors");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The device that a fit runs on, as it is written: `cpu`, `cuda`, `cuda:1`, `cuda:0,1` or `auto`.
+/// The device that a fit runs on, in its text form: `cpu`, `cuda`, `cuda:1`, `cuda:0,1` or `auto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]

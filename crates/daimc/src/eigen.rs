@@ -1,6 +1,7 @@
-//! The leading eigenvectors of a large symmetric operator whose eigenvalues lie between −1 and 1, such as the normalised
-//! weights of a graph: a block of vectors is sharpened by a polynomial that is small on the eigenvalues not wanted
-//! (Chebyshev's) and large above them, and turned to the best vectors of its span, until they are eigenvectors.
+//! The leading eigenvectors of a large symmetric operator whose eigenvalues are between −1 and 1, such as the
+//! normalised weights of a graph. Subspace iteration: a block of vectors is filtered by a Chebyshev polynomial, which
+//! is small on the unwanted eigenvalues and large above them, and rotated to the Ritz vectors of its span, until these
+//! are eigenvectors.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,19 +10,20 @@ use rayon::prelude::*;
 use crate::kernel::Scalar;
 use crate::{Matrix, Result, linalg};
 
-/// Up to this order all eigenvectors are worked out.
+/// Up to this order all eigenvectors are computed.
 const SMALL: usize = 300;
-/// Degree of the polynomial, rounds at most, and the residual that is good enough.
+/// The degree of the polynomial, the maximum number of rounds, and the residual at convergence.
 const DEGREE: usize = 12;
 const MOST_ROUNDS: usize = 60;
 const RESIDUAL: f64 = 1e-6;
-/// Rows that one thread works on; sums over rows are made in this order.
+/// Rows per task. Sums over rows are computed in the order of the tasks.
 const ROWS: usize = 4096;
 
-/// The `count` largest eigenvalues, descending, and their eigenvectors in columns. `apply` multiplies n × anything.
+/// The `count` largest eigenvalues, in descending order, and their eigenvectors in columns. `apply` multiplies the
+/// operator with an n × m matrix.
 ///
 /// # Errors
-/// When eigenvalues cannot be found.
+/// When the eigenvalues of a small matrix cannot be computed.
 pub fn leading(
     apply: impl Fn(&Matrix) -> Matrix,
     n: usize,
@@ -49,11 +51,11 @@ pub struct Links<'a> {
     pub weights: &'a [f32],
     /// The diagonal of R.
     pub roots: &'a [f64],
-    /// t.
+    /// The background weight t.
     pub background: f64,
 }
 
-/// Multiplies blocks of vectors by such a matrix.
+/// Multiplies blocks of vectors with the matrix of [`Links`].
 pub trait Multiplier {
     /// `Y ← a S X + b X + c Y` with the first `[a, b, c]`, then `X ← a S Y + b Y + c X` with the second, and so on. Blocks are
     /// stored row by row, with one value per vector. The result of the last step is returned in its block; the other block is
@@ -64,13 +66,13 @@ pub trait Multiplier {
     fn multiply(&self, x: &mut [f32], y: &mut [f32], steps: &[[f64; 3]]) -> Result<()>;
 }
 
-/// A symmetric operator S, which multiplies blocks of vectors, each row by row.
+/// A symmetric operator S on blocks of vectors, which are stored row by row.
 pub(crate) trait Operator<T: Scalar> {
     /// `Y ← a S X + b X + c Y`.
     fn apply(&self, x: &mut [T], factors: [f64; 3], y: &mut [T]) -> Result<()>;
 
-    /// The Chebyshev polynomial of S, stretched from −1 … 1 to −1 … `bound`, times the block, in its place. The image of the block
-    /// is given and lost.
+    /// Multiplies the block with the Chebyshev polynomial of S, stretched from −1 … 1 to −1 … `bound`, in place.
+    /// `image` is S times the block, and is overwritten.
     fn sharpen(&self, block: &mut [T], image: &mut [T], bound: f64) -> Result<()> {
         let (centre, half) = interval(bound);
         image.par_chunks_mut(ROWS).zip(block.par_chunks(ROWS)).for_each(|(now, last)| {
@@ -82,7 +84,7 @@ pub(crate) trait Operator<T: Scalar> {
             self.apply(now, [2.0 / half, -2.0 * centre / half, -1.0], last)?;
             (last, now) = (now, last);
         }
-        // Every second product is in the place of the block, the last one with them.
+        // Every second product is stored in the block, and the degree is even.
         const { assert!(DEGREE.is_multiple_of(2)) }
         Ok(())
     }
@@ -107,22 +109,22 @@ impl Operator<f32> for dyn Multiplier + '_ {
     }
 }
 
-/// Centre and half the length of the interval −1 … `bound`.
+/// The centre and half the length of the interval −1 … `bound`.
 fn interval(bound: f64) -> (f64, f64) {
-    // Of some length, and short of the eigenvalue 1 that a connected graph has.
+    // Not empty, and below the eigenvalue 1 of a connected graph.
     let bound = bound.clamp(-0.9, 0.9999);
     (f64::midpoint(bound, -1.0), f64::midpoint(bound, 1.0))
 }
 
-/// The vectors that [`leading_in_place`] works with for so many eigenvectors.
+/// The number of vectors that [`leading_in_place`] uses for `count` eigenvectors.
 pub(crate) fn width(count: usize) -> usize {
     count + 4 + count / 4
 }
 
-/// As [`leading`], with two blocks of vectors in all, each n × [`width`]. They are kept as `T`; sums are `f64`.
+/// As [`leading`], with a total of two blocks of vectors, each n × [`width`]. They are stored as `T`; sums are `f64`.
 ///
 /// # Errors
-/// The first of the operator, and when the eigenvalues of a small matrix cannot be found.
+/// The first error of the operator, and when the eigenvalues of a small matrix cannot be computed.
 pub(crate) fn leading_in_place<T: Scalar>(
     operator: &(impl Operator<T> + ?Sized),
     n: usize,
@@ -163,7 +165,7 @@ pub(crate) fn leading_in_place<T: Scalar>(
     Ok((values, vectors))
 }
 
-/// Random numbers from −1 to 1, those that one thread would draw from the seed. Each takes two words of the stream.
+/// Random numbers from −1 to 1, the same as a single thread would draw from the seed. Each takes two words of the stream.
 fn random<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
     let mut numbers = vec![T::default(); count];
     numbers.par_chunks_mut(ROWS).enumerate().for_each(|(part, numbers)| {
@@ -174,7 +176,7 @@ fn random<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
     numbers
 }
 
-/// The longest `S x − λ x` of the first `count` vectors.
+/// The largest `‖S x − λ x‖` of the first `count` vectors.
 fn residual<T: Scalar>(image: &[T], block: &[T], values: &[f64], count: usize) -> f64 {
     let width = values.len();
     let parts = image.par_chunks(ROWS * width).zip(block.par_chunks(ROWS * width)).map(|(image, block)| {
@@ -193,8 +195,8 @@ fn residual<T: Scalar>(image: &[T], block: &[T], values: &[f64], count: usize) -
     squares.into_iter().fold(0.0, f64::max).sqrt()
 }
 
-/// Makes the columns orthonormal without changing their span: twice through the eigenvectors of their products, which is
-/// enough for columns that are not too nearly the same.
+/// Makes the columns orthonormal without changing their span: twice through the eigenvectors of their Gram matrix,
+/// which is enough unless columns are nearly dependent.
 pub(crate) fn orthonormalise<T: Scalar>(block: &mut [T], width: usize) -> Result<()> {
     for _ in 0..2 {
         let (mut values, mut turn) = linalg::symmetric_eigen(&transposed_product(block, block, width))?;
@@ -205,13 +207,13 @@ pub(crate) fn orthonormalise<T: Scalar>(block: &mut [T], width: usize) -> Result
     Ok(())
 }
 
-/// Whole rows in double precision.
+/// Whole rows, converted to double precision.
 fn wide<T: Scalar>(rows: &[T], width: usize) -> Matrix {
     let values = rows.iter().map(|value| value.to_f64()).collect();
     Matrix::new(rows.len() / width, width, values).expect("whole rows")
 }
 
-/// `Aᵀ B`, its sums always in the same order.
+/// `Aᵀ B`, with sums in a fixed order.
 fn transposed_product<T: Scalar>(a: &[T], b: &[T], width: usize) -> Matrix {
     let pairs = a.par_chunks(ROWS * width).zip(b.par_chunks(ROWS * width));
     let parts = pairs.map(|(a, b)| linalg::transposed_product(&wide(a, width), &wide(b, width)));
@@ -295,7 +297,7 @@ mod tests {
         }
     }
 
-    /// A dense matrix as a machine that multiplies.
+    /// A dense matrix as a device that multiplies.
     struct Dense(Matrix);
 
     impl Multiplier for Dense {

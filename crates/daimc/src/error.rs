@@ -1,8 +1,8 @@
-//! The one error type. Every message says what is wrong, where, and, if it is not plain, what to do.
+//! The error type. Every message says what is wrong, where, and, if it is not obvious, what to do.
 
 use crate::text::{path as path_shown, plain, quoted};
 
-/// Everything that can go wrong in this crate.
+/// The errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -10,14 +10,14 @@ pub enum Error {
     #[error("no view was given: at least one is needed")]
     NoViews,
 
-    /// Two views have one name.
+    /// Two views have the same name.
     #[error("two views are named {}: give each view a name of its own", quoted(view))]
     DuplicateView {
         /// The name that occurs twice.
         view: String,
     },
 
-    /// A view has no feature.
+    /// A view has no features.
     #[error("view {} has no features", quoted(view))]
     NoFeatures {
         /// The view's name.
@@ -31,16 +31,16 @@ pub enum Error {
         view: String,
     },
 
-    /// The parts of a view do not fit together.
+    /// The dimensions of a view do not match.
     #[error("view {}: {what}: expected {expected}, found {found}", quoted(view))]
     Shape {
         /// The view's name.
         view: String,
-        /// What was counted.
+        /// The quantity that was counted.
         what: &'static str,
-        /// The count that fits.
+        /// The expected count.
         expected: usize,
-        /// The count that was found.
+        /// The count found.
         found: usize,
     },
 
@@ -78,7 +78,7 @@ pub enum Error {
         value: f64,
     },
 
-    /// A value is below zero and the method takes none such.
+    /// A negative value, which the method does not support.
     #[error(
         "view {}, row {row} (instance {}), column {column} ({}): the value is {value}, and {method} takes no values below \
          zero; scale the views with min-max, or choose a method that takes them, such as daimc or wsnmf",
@@ -103,7 +103,7 @@ pub enum Error {
         method: String,
     },
 
-    /// Values are so large or so small that their squares leave the range of numbers.
+    /// Values whose squares overflow or underflow.
     #[error(
         "view {}, row {row} (instance {}): the values are too large to be squared; rescale the view, for example with min-max",
         quoted(view),
@@ -118,28 +118,28 @@ pub enum Error {
         id: String,
     },
 
-    /// A choice of the number of clusters was stopped before anything could be said.
+    /// A choice of the number of clusters was stopped before it had a result.
     #[error("stopped after {done} resample(s): at least two are needed for a recommendation")]
     Cancelled {
-        /// Resamples that were finished.
+        /// Number of finished resamples.
         done: usize,
     },
 
-    /// Work was stopped by a [`Stop`](crate::Stop) before there was anything to keep.
+    /// Work was stopped by a [`Stop`](crate::Stop) before it had a result.
     #[error("the fit was interrupted")]
     Interrupted,
 
-    /// The fit left the range of floating point.
+    /// The fit left the range of floating-point numbers.
     #[error(
         "numbers became too large or too small to compute with: scale the views (for example with unit rows), and take \
          alpha, beta and the start nearer to 1"
     )]
     OutOfRange,
 
-    /// A machine beside the processor cannot do it.
+    /// An accelerator failed or does not support the fit.
     #[error("{name}: {reason}")]
     Accelerator {
-        /// The machine.
+        /// The name of the accelerator.
         name: String,
         /// Why not, and what to do.
         reason: String,
@@ -162,13 +162,13 @@ pub enum Error {
         view: String,
         /// The ID.
         id: String,
-        /// The row where it stands first, from 0.
+        /// The first row with the ID, from 0.
         first: usize,
-        /// The row where it stands again, from 0.
+        /// The second row with the ID, from 0.
         second: usize,
     },
 
-    /// A view that is to be joined has no IDs.
+    /// A view to be joined has no IDs.
     #[error("view {} has no IDs: views are joined by ID, so each of them needs IDs", quoted(view))]
     NoIds {
         /// The view's name.
@@ -185,11 +185,11 @@ pub enum Error {
         row: usize,
         /// The instance's ID.
         id: String,
-        /// How many instances are seen in no view.
+        /// The number of instances that are present in no view.
         count: usize,
     },
 
-    /// More instances than can be counted in 32 bits.
+    /// A view has more instances than 32 bits can count.
     #[error("view {} has {rows} rows; at most {limit} are supported", quoted(view))]
     TooManyRows {
         /// The view's name.
@@ -200,34 +200,34 @@ pub enum Error {
         limit: usize,
     },
 
-    /// An option has a value that makes no sense.
+    /// The value of an option is not valid.
     #[error("{option} = {}: {reason}", plain(value))]
     Option {
         /// The option's name.
         option: &'static str,
         /// The value that was given.
         value: String,
-        /// What it should be.
+        /// What is allowed.
         reason: String,
     },
 
-    /// Something that makes sense, but not for these data.
+    /// An option or input that is valid in itself but not for these data.
     #[error("{what} = {}: {reason}", plain(value))]
     Unsuitable {
-        /// What does not fit: an option's name, or that of a part of the data.
+        /// What does not fit: the name of an option or of a part of the data.
         what: &'static str,
-        /// What was found.
+        /// The value found.
         value: String,
-        /// What it should be.
+        /// What is expected.
         reason: String,
     },
 
-    /// The threads that were asked for cannot be started.
+    /// The requested threads cannot be started.
     #[error("{threads} threads cannot be started ({reason}): ask for fewer")]
     Threads {
-        /// How many were asked for.
+        /// The number of requested threads.
         threads: usize,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
 
@@ -242,7 +242,7 @@ pub enum Error {
         reason: String,
     },
 
-    /// A view that the model does not know.
+    /// A view that is not part of the model.
     #[error("view {} is not part of the model, which has: {known}", quoted(view))]
     UnknownView {
         /// The view's name.
@@ -251,39 +251,39 @@ pub enum Error {
         known: String,
     },
 
-    /// Two sequences that belong together differ in length.
+    /// Two sequences of different lengths.
     #[error("{what}: expected {expected} values, found {found}")]
     LengthMismatch {
-        /// What was counted.
+        /// The quantity that was counted.
         what: String,
-        /// The length that fits.
+        /// The expected length.
         expected: usize,
-        /// The length that was found.
+        /// The length found.
         found: usize,
     },
 
-    /// Nothing to work on.
+    /// An empty input.
     #[error("{what}: nothing was given")]
     EmptyInput {
         /// What is empty.
         what: String,
     },
 
-    /// Gaps that cannot be simulated.
+    /// Missing instances cannot be simulated.
     #[error("missing instances cannot be simulated: {reason}")]
     Simulation {
         /// Why not.
         reason: String,
     },
 
-    /// A model without the statistics that an update starts from.
+    /// A model without the statistics that an update needs.
     #[error(
         "the model cannot be updated, because it does not have the statistics of its data: it was written by an earlier version, or \
          fitted to rows that several processes hold; fit again, with this version and in one process"
     )]
     NotUpdatable,
 
-    /// An instance that the model has learnt from already.
+    /// An instance that the model has learnt from before.
     #[error(
         "the model has already learnt from instance {}; {count} such instance(s) in all: leave them out, or give them IDs of \
          their own",
@@ -292,7 +292,7 @@ pub enum Error {
     LearntBefore {
         /// The instance's ID.
         id: String,
-        /// How many instances of the batch it has learnt from.
+        /// The number of instances of the batch that the model has learnt from before.
         count: usize,
     },
 
@@ -308,11 +308,11 @@ pub enum Error {
     Io {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 
-    /// A [`Source`](crate::Source) could not deliver its rows.
+    /// A [`Source`](crate::Source) failed to read rows.
     #[error("view {}, instances {first} to {last}: the rows could not be read: {source}", quoted(view))]
     Read {
         /// The view's name.
@@ -326,22 +326,22 @@ pub enum Error {
     },
 }
 
-/// What kind of thing went wrong; whoever was asked can tell from it whom to blame.
+/// Error category, e.g. for an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What was asked for makes no sense, whatever the data.
+    /// The request is not valid, whatever the data.
     Usage,
-    /// The data cannot be used, or not in the way that was asked for.
+    /// The data cannot be used, or not in the requested way.
     Data,
-    /// The system did not let it be done.
+    /// The system failed: threads, files, devices, numerics.
     Failed,
-    /// Somebody asked to stop.
+    /// The work was stopped.
     Interrupted,
 }
 
 impl Error {
-    /// What kind of error it is.
+    /// The category of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,4 +1,4 @@
-//! Sums over instances that are added up along a fixed binary tree, whoever holds the instances.
+//! Sums over instances along a fixed binary tree, independent of the partition of the instances.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What can be summed up: the share of some leaves of the tree, and of those to their right.
+/// A summand: the sum over some leaves of the tree. Merged with the sum over the leaves to their right.
 pub(crate) trait Merge {
-    /// Adds the share of the leaves to the right.
+    /// Adds the sum over the leaves to the right.
     fn merge(&mut self, right: Self);
 }
 
-/// Sums over some leaves of a tree, as far as they could be added up: for each whole subtree its root. Numbers are added only
-/// where the tree says, so that the sum over all leaves is the same to the last bit however they were shared out and in
-/// whatever order the shares arrive.
+/// Partial sums over leaves of a tree: for each complete subtree its root. Numbers are only added along the tree, so
+/// that the sum over all leaves has the same bits for every partition of the leaves and every order of arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Forest<T> {
     leaves: usize,
-    /// By the height of the subtree and its number from the left.
+    /// By height of the subtree and its number from the left.
     roots: BTreeMap<(u32, usize), T>,
 }
 
 impl<T: Merge> Forest<T> {
-    /// Sums over nothing, for a tree with so many leaves.
+    /// Creates empty sums for a tree with this number of leaves.
     pub fn new(leaves: usize) -> Self {
         Self { leaves, roots: BTreeMap::new() }
     }
 
-    /// Adds the sums over a subtree: a single leaf has height 0. Returns whether there was room for it.
+    /// Adds the sum over a subtree; a single leaf has height 0. Returns `false` if the subtree is not in the tree or
+    /// overlaps with sums that are present.
     pub fn plant(&mut self, mut height: u32, mut number: usize, mut sums: T) -> bool {
         let span = |height: u32, number: usize| number << height..(number + 1) << height;
         let own = span(height, number);
@@ -48,7 +48,7 @@ impl<T: Merge> Forest<T> {
                     sums.merge(right);
                 }
             }
-            // Else there is no leaf to the right: the subtree is its parent.
+            // Without a leaf to the right, the subtree is its own parent.
             height += 1;
             number /= 2;
         }
@@ -56,23 +56,23 @@ impl<T: Merge> Forest<T> {
         true
     }
 
-    /// Takes in the sums over other leaves of the same tree. Returns whether they were other leaves of it.
+    /// Merges the sums over other leaves of the same tree. Returns `false` if the trees differ or leaves overlap.
     pub fn absorb(&mut self, other: Self) -> bool {
         let same = self.leaves == other.leaves;
         same && other.roots.into_iter().all(|((height, number), sums)| self.plant(height, number, sums))
     }
 
-    /// The sum over all leaves, if it is known.
+    /// The sum over all leaves, if it is complete.
     pub fn whole(self) -> Option<T> {
         let mut roots = self.roots.into_iter();
         let ((height, _), sums) = roots.next()?;
         (1 << height >= self.leaves).then_some(sums)
     }
 
-    /// The sum over all leaves; `empty` if there is none.
+    /// The sum over all leaves; `empty` if there are no leaves.
     ///
     /// # Errors
-    /// When the share of some leaves is not there.
+    /// When the sum over some leaves is missing.
     pub fn sum(self, empty: T) -> Result<T> {
         let none = self.leaves == 0;
         self.whole().or(none.then_some(empty)).ok_or_else(|| Error::Unsuitable {
@@ -82,7 +82,7 @@ impl<T: Merge> Forest<T> {
         })
     }
 
-    /// The sum over the leaves that are there; `empty` if there is none.
+    /// The sum over the present leaves; `empty` if there are none.
     pub fn share(self, empty: T) -> T {
         let mut roots: Vec<_> = self.roots.into_iter().collect();
         roots.sort_by_key(|((height, number), _)| number << height);
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Shows the order of additions.
+    /// Records the order of additions.
     impl Merge for String {
         fn merge(&mut self, right: Self) {
             *self = format!("({self}{right})");
@@ -156,7 +156,7 @@ mod tests {
                 prop_assert!(sum.absorb(share));
             }
             prop_assert_eq!(&sum, &whole);
-            // Twice the same leaves are refused, and part of them is no whole.
+            // A leaf that is added twice is refused, and incomplete sums have no total.
             let some = shares.into_iter().find(|share| share.roots().next().is_some()).unwrap();
             prop_assert!(!sum.absorb(some.clone()));
             prop_assert_eq!(some.clone().whole().is_some(), some == whole);

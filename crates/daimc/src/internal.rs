@@ -1,4 +1,4 @@
-//! What other crates of this workspace use of this one. Not covered by semantic versioning.
+//! Items for other crates of this workspace. Not covered by semantic versioning.
 
 use std::ops::ControlFlow;
 
@@ -22,10 +22,10 @@ pub use crate::linalg::{
 pub use crate::machine::memory;
 pub use crate::matrix::dot;
 
-/// The scaling of a view, fitted to its present rows, and what is done to these before.
+/// The fitted scaling of a view, and the preparation of its rows.
 ///
 /// # Errors
-/// When the rows cannot be read or cannot be scaled so.
+/// When the rows cannot be read or the scaling cannot be applied.
 pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<(Scaling, Preparation)> {
     off_the_pool(source, || {
         let observed = Scaling::observe(&Scan::new(source, &Stop::default()), view, scale, None)?;
@@ -33,7 +33,7 @@ pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<(Scalin
     })
 }
 
-/// All rows of a view, prepared: where they lie, or a copy of them, if they are not in memory or not as they were given.
+/// All rows of a view, prepared: borrowed if they are in memory and need no preparation, otherwise copied.
 pub struct ViewRows<'a> {
     source: &'a dyn Source,
     view: usize,
@@ -64,7 +64,7 @@ impl<'a> ViewRows<'a> {
         Ok(Self { source, view, held })
     }
 
-    /// The rows; the buffer is room for those that have to be put together.
+    /// The rows; the buffer is scratch memory for rows that have to be gathered.
     pub fn block<'b>(&'b self, room: &'b mut Buffer) -> Block<'b> {
         let all = 0..self.source.instances();
         match &self.held {
@@ -77,7 +77,7 @@ impl<'a> ViewRows<'a> {
 /// K-means on the rows of a matrix: the cluster of each, and the centres in the columns of a d × K matrix.
 ///
 /// # Errors
-/// When the rows are no finite numbers.
+/// When a value is not finite.
 pub fn kmeans(rows: &Matrix, clusters: usize, restarts: usize, seed: u64) -> Result<(Vec<usize>, Matrix)> {
     let rows = Views::of_matrix(rows)?;
     let rows = Scan::new(&rows, &Stop::default());
@@ -88,8 +88,8 @@ pub fn kmeans(rows: &Matrix, clusters: usize, restarts: usize, seed: u64) -> Res
     Ok((labels.into_iter().map(|label| label as usize).collect(), centres))
 }
 
-/// The nearest others of each instance of a view as it is, `count` for each (`u32::MAX` where there are fewer), and the share of
-/// the true ones among them, where that is estimated.
+/// The nearest neighbours of each instance of a view without scaling, `count` for each (`u32::MAX` where there are
+/// fewer), and the recall of the search, where it is estimated.
 ///
 /// # Errors
 /// When the rows cannot be read.
@@ -104,8 +104,8 @@ pub fn nearest(source: &dyn Source, view: usize, count: usize, seed: u64) -> Res
     Ok(((0..source.instances()).flat_map(of).collect(), found.recall()))
 }
 
-/// A fit for another number of clusters and another seed, without a test of missingness, on the current rayon pool if the
-/// rows are in memory.
+/// A fit with another number of clusters and another seed, without the missingness test, on the current rayon pool if
+/// the rows are in memory.
 ///
 /// # Errors
 /// As [`Daimc::fit`].
@@ -120,8 +120,8 @@ pub fn fit(
     off_the_pool(source, || fit.fit_here(source, each))
 }
 
-/// The values of some features (columns) of a view for some instances (rows), the latter in increasing order, as they were
-/// given: NaN where the view does not show the instance and where the cell is missing.
+/// The original values of some features (columns) of a view for some instances (rows), which must be in increasing
+/// order: NaN for missing instances and missing cells.
 ///
 /// # Errors
 /// When the rows cannot be read.

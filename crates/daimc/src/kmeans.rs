@@ -1,5 +1,5 @@
-//! K-means on the rows of a view, or of V: k-means++ starts, several of them, with repair of empty clusters.
-//! Rows are seen through a [`Lens`], so scaled data are clustered without being written, sparse rows as they are.
+//! K-means on the rows of a view, or of V: several k-means++ starts, with repair of empty clusters. Rows are read
+//! through a [`Lens`], so that scaled data are clustered without a copy and sparse rows stay sparse.
 
 mod bounds;
 mod leading;
@@ -27,16 +27,16 @@ pub(crate) use starts::{FEW, Plan, starts};
 /// Rows whose distances are computed together.
 const TILE: usize = 128;
 
-/// Rows that k-means looks at; of more it takes a seeded sample.
+/// The maximum number of rows for k-means; of more rows it draws a seeded sample.
 const SAMPLE: usize = 4000;
 const SAMPLE_PER_CLUSTER: usize = 100;
 
-/// How many rows k-means looks at, at most.
+/// The maximum number of rows for k-means.
 pub(crate) fn sample_size(clusters: usize) -> usize {
     SAMPLE.max(SAMPLE_PER_CLUSTER * clusters)
 }
 
-/// What k-means found: centres in the columns of a d × K matrix.
+/// The result of k-means: centres in the columns of a d × K matrix.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clustering {
     pub centres: Matrix,
@@ -64,7 +64,7 @@ pub(crate) fn sample_instances(source: &dyn Source, limit: usize, rng: &mut impl
     if instances <= limit {
         return (0..all).collect();
     }
-    // As `thin` does, of numbers most of which stay where they are and need not be written: those that were moved.
+    // As `thin`, but returns only the positions that change. Most numbers stay in place and need not be stored.
     let mut moved: HashMap<usize, u32> = HashMap::with_capacity(limit);
     let mut chosen: Vec<u32> = Vec::with_capacity(limit);
     for i in 0..limit {
@@ -77,7 +77,7 @@ pub(crate) fn sample_instances(source: &dyn Source, limit: usize, rng: &mut impl
     chosen
 }
 
-/// At most `limit` of some numbers, in increasing order: all of them, or a seeded sample.
+/// At most `limit` of the given numbers, in increasing order: all of them, or a seeded sample.
 pub(crate) fn thin(mut numbers: Vec<u32>, limit: usize, rng: &mut impl Rng) -> Vec<u32> {
     if numbers.len() > limit {
         for i in 0..limit {
@@ -103,17 +103,17 @@ fn nearest(distances: &[f64]) -> (u32, f64) {
 /// The nearest centre of every instance of a view.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
-    /// [`MISSING`] where the view does not show the instance.
+    /// [`MISSING`] for instances that are missing in the view.
     pub labels: Vec<u32>,
-    /// `1 − d₁/d₂`, the distances to the nearest and the second nearest centre.
+    /// `1 − d₁/d₂`, with the distances to the nearest and the second nearest centre.
     pub confidence: Vec<f64>,
 }
 
-/// Lloyd's iterations over all instances after k-means on a sample, at most.
+/// The maximum number of Lloyd's iterations over all instances after k-means on a sample.
 const REFINEMENTS: usize = 10;
 
-/// K-means on the instances of view 0, or on a seeded sample of them: the centres (d × K) that each start led to, best
-/// first, those that are the same but once.
+/// K-means on the instances of view 0, or on a seeded sample of them: the centres (d × K) of each start, best first,
+/// without duplicates.
 pub(crate) fn candidates(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<Vec<Matrix>> {
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
     rng.set_stream(u64::MAX);
@@ -127,10 +127,10 @@ pub(crate) fn candidates(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Resul
     Ok(runs.into_iter().map(|run| run.centres).collect())
 }
 
-/// Two starts whose inertia differs by less than this share have found the same clusters.
+/// Two starts whose relative difference in inertia is smaller have found the same clusters.
 const SAME: f64 = 1e-6;
 
-/// The best of [`candidates`]; if they saw but a sample, refined on all instances.
+/// The best of [`candidates`], refined on all instances if the candidates come from a sample.
 pub(crate) fn centres(table: &impl Table, lens: &Lens, plan: &Plan<'_>) -> Result<Matrix> {
     let mut centres = candidates(table.rows(), lens, plan)?.swap_remove(0);
     if table.instances() > sample_size(plan.clusters) {
@@ -147,8 +147,8 @@ pub(crate) fn centres(table: &impl Table, lens: &Lens, plan: &Plan<'_>) -> Resul
     Ok(centres)
 }
 
-/// One of Lloyd's iterations: the sums over the members of each cluster, and the number of instances that have changed their
-/// cluster. The state holds the cluster of each instance.
+/// One of Lloyd's iterations: the sums over the members of each cluster, and the number of instances that changed their
+/// cluster. The state is the cluster of each instance.
 pub(crate) struct LloydStep<'a> {
     lens: &'a Lens,
     centres: &'a Matrix,
@@ -246,14 +246,14 @@ pub(crate) fn assign(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix
     Ok(all)
 }
 
-/// The mean (in a column of d × K) of the instances of each cluster in view 0, which shows all; zero where there are none.
+/// The mean (in a column of d × K) of the instances of each cluster in view 0, which is complete; zero for empty clusters.
 pub(crate) fn means(scan: &Scan<'_>, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Matrix> {
     members(scan, lens, labels, clusters)?
         .sum(Members::default())
         .map(|members| members.means(lens, clusters))
 }
 
-/// The members of each cluster in view 0, which shows all instances, leaf by leaf.
+/// The sums over the members of each cluster in view 0, which is complete, leaf by leaf.
 pub(crate) fn members(
     scan: &Scan<'_>,
     lens: &Lens,
@@ -272,7 +272,7 @@ pub(crate) fn members(
     )
 }
 
-/// Sums over the members of each cluster: of the values as stored, of the row factors, and of the members themselves.
+/// Sums over the members of each cluster: of the stored values, of the row factors, and the sizes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Members {
     sums: Matrix,
@@ -293,7 +293,7 @@ impl Members {
         lens.add_row(block, at, 1.0, self.sums.row_mut(cluster));
     }
 
-    /// Takes over the sums of a block, and clears them.
+    /// Adds the sums of a block, and clears them.
     fn absorb(&mut self, block: &mut Self) {
         fn add(into: &mut [f64], from: &mut [f64]) {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += std::mem::take(from));
@@ -310,7 +310,7 @@ impl Members {
         centres
     }
 
-    /// Moves each centre to the mean of its members; one without members stays.
+    /// Moves each centre to the mean of its members; an empty cluster keeps its centre.
     fn move_centres(&self, lens: &Lens, centres: &mut Matrix) {
         let mut row = vec![0.0; centres.rows()];
         for k in (0..self.counts.len()).filter(|&k| self.counts[k] > 0.0) {
@@ -329,7 +329,7 @@ impl Merge for Members {
     }
 }
 
-/// Centres that the rows of a view are compared with.
+/// Centres to compare the rows of a view with.
 pub(crate) struct Centres<'a> {
     lens: &'a Lens,
     targets: Targets,
@@ -361,7 +361,7 @@ impl<'a> Centres<'a> {
     }
 }
 
-/// How clear the choice of a cluster is, from 0 (two are equally near) to 1.
+/// The margin of an assignment, from 0 (the two nearest centres are equally near) to 1.
 fn margin(distances: &[f64], label: u32, distance: f64) -> f64 {
     let others = distances.iter().enumerate().filter(|(k, _)| *k != label as usize);
     let second = others.map(|(_, &d)| d).fold(f64::INFINITY, f64::min);
@@ -377,7 +377,7 @@ mod tests {
     use crate::synthetic::Synthetic;
     use crate::{Error, Stop, View, Views};
 
-    /// So many starts that nobody stops.
+    /// `restarts` starts that are never stopped.
     fn plan(clusters: usize, restarts: usize, seed: u64) -> Plan<'static> {
         static NOBODY: std::sync::LazyLock<Stop> = std::sync::LazyLock::new(Stop::new);
         Plan { clusters, restarts, seed, first: None, stop: &NOBODY }
@@ -386,7 +386,7 @@ mod tests {
     const N: usize = 500;
     const D: usize = 12;
 
-    /// Values of single precision with an offset that all share, and the same values in double precision.
+    /// Values in single precision with a common offset, and the same values in double precision.
     fn both(offset: f32) -> [Views<'static>; 2] {
         let data = Synthetic::new(N, 5).noise(1.0).seed(3);
         let plain = Views::new(vec![data.dense::<f32>("x", D).unwrap()]).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::source::{Block, Buffer, Holes, Index, Memory, ReadError, Rows, Source};
 use crate::{Ids, Layout, Matrix, Result, Schema, ViewSchema};
 
-/// One view without missing rows or cells, the columns of V.
+/// A single view with the columns of V as features, without missing rows or cells.
 pub(crate) struct LatentRows {
     v: Arc<Matrix>,
     schema: Schema,

@@ -1,4 +1,4 @@
-//! A view as the algorithm sees it: its rows scaled, without ever writing a scaled row.
+//! A view with its scaling applied, without storing scaled rows.
 //!
 //! With `x' = f (x − m) ∘ c` (row factor f, shift m, column factor c) the products of a sweep are
 //!
@@ -7,15 +7,15 @@
 //! Σ x' vᵀ   = c ∘ ( Σ x (f v)ᵀ − m (Σ f v)ᵀ )
 //! ```
 //!
-//! so the scaling costs O(dK) per sweep and a sparse view stays sparse. Where the subtraction would lose digits (a
-//! feature whose mean is thousands of times its spread, in `f32`) the rows of a tile are scaled one by one into
-//! a buffer instead.
+//! so the scaling costs O(dK) per sweep and a sparse view stays sparse, also with min-max or z-score. If the
+//! subtraction would lose digits (a feature whose mean is thousands of times its spread, in `f32`), the rows of a tile
+//! are scaled one by one into a buffer instead; a sparse view is then refused.
 //!
-//! Rows that lie far from the origin and close together (values with an offset) would lose their differences in every
-//! product. Such a view has a *centre* μ, a point among its scaled rows: dense rows are multiplied as `x' − μ`, what μ
-//! contributes is added in double precision, and distances are measured from it, see [`Lens::targets`]. A sparse row
-//! cannot have μ subtracted and stay sparse: its products are those of `x'`, but with vectors from which μ is
-//! subtracted, which leaves an error in proportion to the offset instead of to its square.
+//! Rows that are far from the origin and close together (values with an offset) would lose their differences in every
+//! product. Such a view has a *centre* μ, a point among its scaled rows: dense rows are multiplied as `x' − μ`, the
+//! contribution of μ is added in double precision, and distances are measured from it, see [`Lens::targets`]. A sparse
+//! row minus μ is not sparse: its products are those of `x'`, but with vectors from which μ is subtracted, which leaves
+//! an error proportional to the offset instead of to its square.
 
 mod distances;
 mod elsewhere;
@@ -52,38 +52,39 @@ pub(crate) struct Lens {
     factors: Vec<f64>,
     /// Rows are scaled one by one, before the products.
     by_row: bool,
-    /// μ, a point that all scaled rows are near to as seen from the origin; empty: they are not.
+    /// μ, a point close to all scaled rows relative to their distance from the origin; empty: there is none.
     centre: Vec<f64>,
     /// `‖(x − m) ∘ c‖²` of a row of zeros.
     square_of_zero: f64,
-    /// `Σ_j ‖x'_j‖²` over the present instances, of the cells that are there.
+    /// `Σ_j ‖x'_j‖²` over the present instances, without missing cells.
     pub sum_squares: f64,
-    /// Bytes of all rows.
+    /// The bytes of all rows.
     bytes: usize,
-    /// Whether any row lacks a cell.
+    /// Whether any row has missing cells.
     pub lacks_cells: bool,
 }
 
-/// Digits that folding the shift into the products may lose, as a factor.
+/// The loss of precision that folding the shift into the products may cause, as a factor.
 fn tolerable_shift<T: Scalar>() -> f64 {
     1e-4 / T::EPSILON
 }
 
-/// Magnitudes beyond which products of unscaled rows could leave the range of the type.
+/// Magnitudes beyond which products of unscaled rows could overflow or underflow.
 fn safe_range<T: Scalar>() -> std::ops::RangeInclusive<f64> {
     if T::EPSILON > 1e-10 { 1e-12..=1e12 } else { 1e-100..=1e100 }
 }
 
-/// The length of a scaled row beyond which products of it with a basis could leave the range of the type.
+/// The length of a scaled row beyond which its products with a basis could overflow.
 fn longest<T: Scalar>() -> f64 {
     if T::EPSILON > 1e-10 { 1e15 } else { 1e100 }
 }
 
 impl Lens {
-    /// Looks at a view of the source through `scaling`; `equal_weight` sets the weight of the view so that its
-    /// mean squared row length is 1; rows that lack cells count as much as they show.
+    /// Measures a view of the source with the scaling `scaling`. `equal_weight` sets the weight of the view so that its
+    /// mean squared row length is 1; rows with missing cells count by their observed fraction, as missing rows do not
+    /// count at all.
     pub fn fit(table: &impl Table, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
-        // A weight that is still to come may bring rows of any length into range.
+        // A weight that is not set yet may bring rows of any length into range.
         let (mut lens, norms) = Self::look(table, view, scaling, equal_weight)?;
         let (count, sum) = norms.lengths;
         if count > 0.0 && (sum / count).is_finite() {
@@ -101,7 +102,7 @@ impl Lens {
         Ok(lens)
     }
 
-    /// Lets the view count as much as its importance says: the factor of its share of the loss.
+    /// Multiplies the share of the view in the loss by its importance.
     pub fn weigh(&mut self, importance: f64) {
         let factor = importance.sqrt();
         self.scaling.importance *= importance;
@@ -111,12 +112,12 @@ impl Lens {
         self.sum_squares *= importance;
     }
 
-    /// Looks at a view of the source through a scaling that is complete, such as that of a model.
+    /// Measures a view of the source with a complete scaling, such as that of a model.
     pub fn new(table: &impl Table, view: usize, scaling: Scaling) -> Result<Self> {
         Self::look(table, view, scaling, false).map(|(lens, _)| lens)
     }
 
-    /// A view of which no row was seen yet.
+    /// A lens before any row is read.
     fn blank(scaling: Scaling, layout: Layout, features: usize) -> Self {
         Self {
             square_of_zero: square_of_zero(&scaling),
@@ -140,7 +141,7 @@ impl Lens {
             Layout::DenseF32 | Layout::SparseF32 => longest::<f32>(),
             Layout::DenseF64 | Layout::SparseF64 => longest::<f64>(),
         };
-        // Products of sparse rows are taken as they are stored.
+        // Sparse rows are multiplied as stored.
         let stored = match layout {
             Layout::DenseF32 | Layout::DenseF64 => f64::INFINITY,
             Layout::SparseF32 => longest::<f32>(),
@@ -181,20 +182,20 @@ impl Lens {
         Ok((lens, norms))
     }
 
-    /// What would cost digits: a shift that is far larger than the spread, an offset of the scaled rows, magnitudes that
-    /// leave the range of the type.
+    /// Conditions that cost precision: a shift that is far larger than the spread, an offset of the scaled rows,
+    /// magnitudes that overflow or underflow.
     fn traps<T: Scalar>(&self, norms: &Norms) -> (bool, bool, bool) {
         let offset = norms.from_centre.root() < norms.squares.root() / tolerable_shift::<T>().sqrt();
         let extreme = self.is_extreme::<T>(norms.smallest, norms.largest);
         (self.is_far::<T>(), offset, extreme)
     }
 
-    /// μ, if all scaled rows are near to a point as seen from the origin; else nothing.
+    /// μ, if all scaled rows are close to a point relative to their distance from the origin; otherwise empty.
     pub fn centre(&self) -> &[f64] {
         &self.centre
     }
 
-    /// Bytes that the view stores per row, on average.
+    /// The average stored bytes of a row.
     pub fn bytes_per_row(&self, instances: usize) -> usize {
         self.bytes / instances.max(1)
     }
@@ -205,21 +206,20 @@ impl Lens {
         shift.iter().zip(factor).any(|(m, c)| (m * c).abs() > tolerable_shift::<T>())
     }
 
-    /// Whether products of rows as they are stored could leave the range of the type; given are the lengths of the
-    /// shortest and of the longest.
+    /// Whether products of stored rows could overflow or underflow, given the lengths of the shortest and the longest row.
     fn is_extreme<T: Scalar>(&self, smallest: f64, largest: f64) -> bool {
         let range = safe_range::<T>();
         let out = |value: f64| value != 0.0 && !range.contains(&value);
         self.scaling.factor.iter().any(|c| out(c.abs())) || largest > 0.0 && (out(largest) || out(smallest))
     }
 
-    /// `f` of an instance, to be multiplied with what the products give.
+    /// The factor `f` of an instance, to multiply the products with.
     #[inline]
     pub fn factor(&self, instance: usize) -> f64 {
         if self.by_row { 1.0 } else { self.full_factor(instance) }
     }
 
-    /// `f` of an instance, whether or not it is applied row by row.
+    /// The factor `f` of an instance, also if it is applied row by row.
     pub fn full_factor(&self, instance: usize) -> f64 {
         if self.factors.is_empty() { self.scaling.weight } else { self.factors[instance] }
     }
@@ -276,7 +276,7 @@ impl Lens {
         self.add_stored(block, row, weight * self.full_factor(instance), target);
     }
 
-    /// Adds `weight · x` of a row as it is stored to `target`.
+    /// Adds `weight · x` of a stored row to `target`.
     fn add_stored(&self, block: &Block<'_>, row: usize, weight: f64, target: &mut [f64]) {
         let d = self.features;
         match block.rows {
@@ -287,14 +287,14 @@ impl Lens {
         }
     }
 
-    /// Turns `Σ f x` and `Σ f` into `Σ x'`.
+    /// Converts `Σ f x` and `Σ f` to `Σ x'`.
     pub fn finish_row(&self, total_factor: f64, target: &mut [f64]) {
         for (f, value) in target.iter_mut().enumerate() {
             *value = self.finish(f, total_factor, *value);
         }
     }
 
-    /// Turns `Σ f x` of one feature and `Σ f` into `Σ x'`.
+    /// Converts `Σ f x` of one feature and `Σ f` to `Σ x'`.
     #[inline]
     pub fn finish(&self, feature: usize, total_factor: f64, value: f64) -> f64 {
         let Scaling { shift, factor, .. } = &self.scaling;
@@ -302,7 +302,7 @@ impl Lens {
         factor.get(feature).map_or(shifted, |&c| if c == 0.0 { 0.0 } else { shifted * c })
     }
 
-    /// `‖x'‖²` of an instance, from its stored values, with those that stand for missing cells.
+    /// `‖x'‖²` of an instance, from its stored values, with the fill values of missing cells.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
         (Arch::new().dispatch(ScaledLength { lens: self, block, row }) * self.full_factor(instance)).powi(2)
     }
@@ -328,7 +328,7 @@ impl WithSimd for ScaledLength<'_> {
     }
 }
 
-/// The error that names a value which is not finite in the row of an instance, if there is one.
+/// The error that names a non-finite value in the row of an instance, if there is one.
 fn not_finite(scan: &Scan<'_>, view: usize, instance: usize) -> Result<Option<Error>> {
     fn find<T: Scalar>(values: &[T]) -> Option<(usize, f64)> {
         values.iter().map(|value| value.to_f64()).enumerate().find(|(_, value)| !value.is_finite())
@@ -366,14 +366,14 @@ fn reciprocal(length: f64) -> f64 {
     if reciprocal.is_finite() { reciprocal } else { 1.0 }
 }
 
-/// `(x − m) c`; a feature that is left out is zero whatever its values.
+/// `(x − m) c`; a feature that the scaling drops is always zero.
 #[inline(always)]
 pub(crate) fn scaled(x: f64, m: f64, c: f64) -> f64 {
     if c == 0.0 { 0.0 } else { (x - m) * c }
 }
 
-/// `√Σ term²` over the values of a row, also where the squares leave the range of numbers. A term is made of the number of the
-/// value, the value, and what stands at its place in each of `beside`.
+/// `√Σ term²` over the values of a row, also if the squares overflow or underflow. A term is a function of the index of
+/// the value, the value, and the values at the same index of each of `beside`.
 #[inline(always)]
 fn length_of<T: Scalar, const M: usize>(
     row: &[T],
@@ -384,7 +384,7 @@ fn length_of<T: Scalar, const M: usize>(
     length_from(square, row, beside, term)
 }
 
-/// The length of a row as it is, and that of its terms, from one look at the row.
+/// The length of a stored row, and that of its terms, from one pass over the row.
 #[inline(always)]
 fn both_lengths<T: Scalar, const M: usize>(
     row: &[T],
@@ -395,7 +395,7 @@ fn both_lengths<T: Scalar, const M: usize>(
     (length_from(stored, row, [], |_, x, []| x), length_from(scaled, row, beside, term))
 }
 
-/// `√Σ term²`, given the sum of the squares as it was found.
+/// `√Σ term²`, given the sum of the squares as computed without precautions.
 #[inline(always)]
 fn length_from<T: Scalar, const M: usize>(
     square: f64,
@@ -412,18 +412,18 @@ fn length_from<T: Scalar, const M: usize>(
     if largest == 0.0 || !largest.is_finite() {
         return largest;
     }
-    // A power of two: the digits are those that the same row has at another magnitude.
+    // A power of two: the digits do not depend on the magnitude of the row.
     let unit = power_near(largest);
     let [square] = sums_of(row, [], |i, x, []| [(term(i, x) / unit).powi(2)]);
     square.sqrt() * unit
 }
 
-/// A power of two within a factor of two of a positive number, but for numbers at the ends of the range.
+/// A power of two within a factor of two of a positive number, except at the ends of the range.
 pub(crate) fn power_near(value: f64) -> f64 {
     2.0_f64.powi(value.log2().clamp(-1000.0, 1000.0) as i32)
 }
 
-/// `Σ terms` over the values of a row, each in eight partial sums; see [`length_of`].
+/// `Σ terms` over the values of a row, in eight partial sums; see [`length_of`].
 #[inline(always)]
 fn sums_of<T: Scalar, const M: usize, const N: usize>(
     row: &[T],
@@ -432,7 +432,7 @@ fn sums_of<T: Scalar, const M: usize, const N: usize>(
 ) -> [f64; N] {
     let (chunks, rest) = row.as_chunks::<8>();
     let start = 8 * chunks.len();
-    // As many as there are of the row, which the compiler then knows.
+    // The same length as the row, which lets the compiler omit bounds checks.
     let whole: [&[[f64; 8]]; M] = from_fn(|m| &beside[m].as_chunks::<8>().0[..chunks.len()]);
     let mut sums = [[0.0; 8]; N];
     for (i, chunk) in chunks.iter().enumerate() {

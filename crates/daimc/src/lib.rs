@@ -1,9 +1,9 @@
-//! Clusters instances that are seen through several views (omics, sensors, languages, image features), where each
-//! view misses some of the instances.
+//! Clusters instances that are described by several views (omics, sensors, languages, image features) when each view is
+//! missing for some of the instances.
 //!
-//! At its heart is DAIMC, Doubly Aligned Incomplete Multi-view Clustering (Hu and Chen, IJCAI 2018): one latent
-//! matrix V ≥ 0 is shared by all views, `x_vj ≈ U_v v_j` for the instances j that view v shows, and the bases
-//! `U_v` are aligned by a regression `B_vᵀU_v ≈ I` whose coefficients are sparse in features:
+//! The core is DAIMC, Doubly Aligned Incomplete Multi-view Clustering (Hu and Chen, IJCAI 2018). One latent matrix V ≥
+//! 0 is shared by all views, `x_vj ≈ U_v v_j` for the instances j that are present in view v, and the bases `U_v` are
+//! aligned by a regression `B_vᵀU_v ≈ I` whose coefficients are sparse in features:
 //!
 //! ```text
 //! J = Σ_v { Σ_j w_vj ‖x_vj − U_v v_j‖²  +  α ( ‖B_vᵀU_v − I‖² + β ‖B_v‖_{2,1} ) },   V ≥ 0
@@ -28,8 +28,11 @@
 //! # Ok::<(), daimc::Error>(())
 //! ```
 //!
-//! Data go one way: [`Views`] → scaling → initialisation → sweeps → clusters. The result is a [`Fit`]: the instances that were
-//! clustered, and the [`Model`] that places new ones.
+//! The data flow one way: [`Views`] → scaling → initialisation → sweeps → clusters. The result is a [`Fit`]: the
+//! results of the clustered instances, and the [`Model`] that places new ones.
+//!
+//! The crate contains no `unsafe` code. Vector instructions come from `pulp`, which selects AVX-512, AVX2, NEON or
+//! plain code at run time, so results can differ in the last bits between kinds of processors.
 
 pub mod accelerator;
 mod backend;
@@ -132,7 +135,7 @@ pub use sweep::Cpu;
 pub use views::{Account, Values, View, Views};
 pub use watch::Stage;
 
-/// The examples of the page for those who bring rows or machines of their own.
+/// Compiles the examples of the page about custom sources and accelerators.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/extending.md")]
 struct Extending;

@@ -1,4 +1,4 @@
-//! What the steps need of linear algebra, and the only place that knows `faer`.
+//! Linear algebra for the steps, and the only module that uses `faer`.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par, Side};
@@ -35,7 +35,7 @@ pub fn product_transposed(a: &Matrix, b: &Matrix) -> Matrix {
     out
 }
 
-/// `C ← Aᵀ A`, where A is given row by row.
+/// `C ← Aᵀ A`, with A given row by row.
 pub(crate) fn gram_into(c: &mut Matrix, rows: &[f64]) {
     let width = c.columns();
     let a = MatRef::from_row_major_slice(rows, rows.len() / width.max(1), width);
@@ -50,8 +50,8 @@ pub(crate) fn add_product(c: &mut Matrix, factor: f64, a: &Matrix, b: &Matrix) {
 /// The eigenvalues λ of a symmetric matrix and its eigenvectors, one per column: `A = Q diag(λ) Qᵀ`.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] where the matrix has entries that are no numbers or infinite, [`Error::NoConvergence`] where
-/// the iterations do not end.
+/// [`Error::OutOfRange`] if the matrix has entries that are not finite, [`Error::NoConvergence`] if the iterations do
+/// not converge.
 pub fn symmetric_eigen(a: &Matrix) -> Result<(Vec<f64>, Matrix)> {
     let n = a.rows();
     if a.values().iter().any(|value| !value.is_finite()) {
@@ -60,18 +60,18 @@ pub fn symmetric_eigen(a: &Matrix) -> Result<(Vec<f64>, Matrix)> {
     let eigen = view(a).self_adjoint_eigen(Side::Lower).map_err(|_| Error::NoConvergence { order: n })?;
     let values: Vec<f64> = (0..n).map(|i| eigen.S()[i]).collect();
     let vectors = Matrix::from_fn(n, n, |i, j| eigen.U()[(i, j)]);
-    // Entries near the largest number may leave the range on the way.
+    // Entries near the largest number may overflow in between.
     let sound = values.iter().chain(vectors.values()).all(|value| value.is_finite());
     if sound { Ok((values, vectors)) } else { Err(Error::OutOfRange) }
 }
 
-/// Eigenvalues that cannot be divided by are lifted to this share of the largest.
+/// Eigenvalues below this share of the largest are raised to it.
 pub const SMALLEST_EIGENVALUE: f64 = 1e-12;
 
-/// Below this nothing can be divided by.
+/// Smaller numbers cannot be divided by.
 const NEGLIGIBLE: f64 = 1e-250;
 
-/// Lifts eigenvalues below [`SMALLEST_EIGENVALUE`] of the largest (a dead cluster, a rank-deficient basis), or of
+/// Raises eigenvalues below [`SMALLEST_EIGENVALUE`] of the largest (an empty cluster, a rank-deficient basis), or of
 /// `otherwise` if all are zero.
 pub fn lift(eigenvalues: &mut [f64], otherwise: f64) {
     let largest = eigenvalues.iter().copied().fold(0.0, f64::max);

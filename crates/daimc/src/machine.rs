@@ -1,19 +1,19 @@
-//! What this machine is like.
+//! Properties of the computer.
 
 pub mod memory;
 
 use std::sync::OnceLock;
 
-/// What is assumed where the system does not tell.
+/// The size that is assumed if the system does not report it.
 const USUAL: usize = 1 << 20;
 
-/// Bytes of the second-level cache of a core.
+/// The bytes of the second-level cache of a core.
 pub(crate) fn second_level_cache() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| (0..8).find_map(level_two).unwrap_or(USUAL))
 }
 
-/// The size of a cache of the first processor, if it is one of the second level, as Linux tells it.
+/// The size of a cache of the first core, as Linux reports it, if it is of the second level.
 fn level_two(index: usize) -> Option<usize> {
     let read = |name: &str| {
         std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}")).ok()

@@ -1,4 +1,4 @@
-//! A dense `f64` matrix, row by row: the form in which results are handed out.
+//! A dense `f64` matrix in row order: the form of all results.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::is_finite;
 use crate::{Error, Result};
 
-/// Rows that one thread works on at a time.
+/// Rows per task.
 const TOGETHER: usize = 1024;
 
 /// A dense matrix of `f64`, stored row by row.
@@ -18,7 +18,7 @@ pub struct Matrix {
     values: Vec<f64>,
 }
 
-/// A matrix as it is read from outside.
+/// A matrix as it is deserialised.
 #[derive(Deserialize)]
 struct Unchecked {
     rows: usize,
@@ -54,7 +54,7 @@ impl Matrix {
         Self { rows, columns, values: vec![0.0; rows * columns] }
     }
 
-    /// A matrix whose entry at (i, j) is `entry(i, j)`.
+    /// A matrix with the entry `entry(i, j)` at (i, j).
     #[must_use]
     pub fn from_fn(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
         let mut values = Vec::with_capacity(rows * columns);
@@ -87,7 +87,7 @@ impl Matrix {
         &self.values[i * self.columns..(i + 1) * self.columns]
     }
 
-    /// Row `i`, for writing.
+    /// Row `i`, mutable.
     ///
     /// # Panics
     /// When there is no such row.
@@ -101,12 +101,12 @@ impl Matrix {
         &self.values
     }
 
-    /// All values, row by row, for writing.
+    /// All values, row by row, mutable.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
 
-    /// Gives the values away, row by row.
+    /// Consumes the matrix and returns the values, row by row.
     #[must_use]
     pub fn into_values(self) -> Vec<f64> {
         self.values
@@ -133,7 +133,7 @@ impl Matrix {
         }
     }
 
-    /// Calls `change` with each row and its number, on many threads.
+    /// Calls `change` with each row and its number, in parallel.
     pub(crate) fn each_row(&mut self, change: impl Fn(usize, &mut [f64]) + Sync) {
         let columns = self.columns.max(1);
         self.values.par_chunks_mut(TOGETHER * columns).enumerate().for_each(|(part, rows)| {
@@ -180,7 +180,8 @@ impl std::ops::IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// `Σ a_i b_i`, in eight partial sums so that the compiler can use vector registers: those of whoever calls it.
+/// `Σ a_i b_i`, in eight partial sums so that the compiler can use vector registers. Inlined, so that it uses the
+/// vector instructions of the caller.
 #[inline(always)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();

@@ -1,9 +1,8 @@
 //! Agreement between a clustering and the true classes.
 //!
-//! Every metric reads the contingency table `n_ij`, the number of instances of
-//! class `i` in cluster `j`, with row sums `a_i`, column sums `b_j` and total `n`.
-//! Labels are only names: any `usize` may stand for a class or a cluster, and no
-//! metric depends on which. Conventions in degenerate cases follow scikit-learn.
+//! All metrics are functions of the contingency table `n_ij`, the number of instances of class `i` in cluster `j`, with
+//! row sums `a_i`, column sums `b_j` and total `n`. Labels are names only: any `usize` can denote a class or a cluster,
+//! and no metric depends on the choice. Conventions in degenerate cases follow scikit-learn.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// All the metrics of one clustering, each 1 for a perfect one.
+/// All metrics of one clustering; each is 1 for a perfect one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Clustering accuracy, see [`accuracy`].
@@ -32,7 +31,7 @@ pub struct Scores {
     pub f: f64,
 }
 
-/// What [`nmi`] divides the mutual information by.
+/// The denominator of [`nmi`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normalisation {
     /// `max(H(truth), H(labels))`
@@ -87,8 +86,7 @@ pub fn accuracy(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
     Ok(Contingency::new(truth, labels)?.accuracy())
 }
 
-/// The classes and clusters that [`accuracy`] pairs, as they are named, by class. A pair that no instance is in is
-/// left out.
+/// The pairs of class and cluster that [`accuracy`] matches, by class. Pairs without instances are omitted.
 ///
 /// ```
 /// let matching = daimc::metrics::matching(&[0, 0, 1, 1, 2], &[7, 7, 4, 7, 4])?;
@@ -103,7 +101,7 @@ pub fn matching(truth: &[usize], labels: &[usize]) -> Result<Vec<(usize, usize)>
     Ok(table.matching(&distinct(truth.iter().copied()), &distinct(labels.iter().copied())))
 }
 
-/// The same of a contingency table: classes, clusters and counts, in the order in which the pairs first appear.
+/// The pairs of a contingency table: classes, clusters and counts, in the order in which the pairs first appear.
 pub(crate) fn matching_of(pairs: &[(usize, usize, u64)]) -> Vec<(usize, usize)> {
     let classes = distinct(pairs.iter().map(|pair| pair.0));
     Contingency::of(pairs.iter().copied()).matching(&classes, &distinct(pairs.iter().map(|pair| pair.1)))
@@ -123,9 +121,8 @@ pub fn nmi(truth: &[usize], labels: &[usize], by: Normalisation) -> Result<f64, 
 
 /// Adjusted Rand index: `ARI = (S − E) / ((A + B) / 2 − E)`, `E = A B / C(n, 2)`.
 ///
-/// `S = Σ_ij C(n_ij, 2)`, `A = Σ_i C(a_i, 2)` and `B = Σ_j C(b_j, 2)` count the pairs
-/// of instances together in both, in the classes, in the clusters. 0 is the
-/// expectation of a random clustering, so scores below 0 exist.
+/// `S = Σ_ij C(n_ij, 2)`, `A = Σ_i C(a_i, 2)` and `B = Σ_j C(b_j, 2)` count the pairs of instances together in both, in
+/// the classes, in the clusters. The expectation for a random clustering is 0, so scores can be negative.
 ///
 /// # Errors
 /// As [`scores`].
@@ -135,7 +132,7 @@ pub fn ari(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
 
 /// Purity: `Σ_j max_i n_ij / n`.
 ///
-/// It rewards many clusters: one per instance scores 1.
+/// It favours many clusters: one per instance scores 1.
 ///
 /// # Errors
 /// As [`scores`].
@@ -145,7 +142,7 @@ pub fn purity(truth: &[usize], labels: &[usize]) -> Result<f64, Error> {
 
 /// Pairwise F1: `F = 2 S / (A + B)`, the pairs of [`ari`] without its correction.
 ///
-/// Precision is `S / B`, recall `S / A`. No pair together on either side scores 1.
+/// Precision is `S / B`, recall `S / A`. If no pair is together on either side, the score is 1.
 ///
 /// # Errors
 /// As [`scores`].
@@ -217,7 +214,7 @@ impl Contingency {
         Ok(Self::of(truth.iter().zip(labels).map(|(&class, &cluster)| (class, cluster, 1))))
     }
 
-    /// Given pairs of a class and a cluster, and the number of instances of each.
+    /// Creates the table of pairs of a class and a cluster, each with its number of instances.
     fn of(pairs: impl Iterator<Item = (usize, usize, u64)>) -> Self {
         let mut class_names = HashMap::new();
         let mut cluster_names = HashMap::new();
@@ -335,9 +332,8 @@ impl Contingency {
 
     /// The cells, split into groups that share neither a class nor a cluster.
     ///
-    /// A pair outside every group has weight zero, so the best assignment is the
-    /// union of the best within each, and a dense table as large as the labels are
-    /// many (one per instance, say) is never built where the groups are small.
+    /// A pair outside every group has weight zero, so the best assignment is the union of the best assignments of the
+    /// groups. A dense table of all labels (one per instance, say) is thus avoided if the groups are small.
     fn components(&self) -> Vec<Vec<Cell>> {
         // Union–find over the classes, then the clusters.
         let mut parent: Vec<usize> = (0..self.classes.len() + self.clusters.len()).collect();

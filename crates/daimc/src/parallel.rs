@@ -5,19 +5,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 struct Queue<I, A, E> {
     items: I,
-    /// Number of the next item to be taken.
+    /// The number of the next item to take.
     taken: usize,
-    /// Number of the next result to be merged.
+    /// The number of the next result to merge.
     merged: usize,
     merging: bool,
     done: BTreeMap<usize, A>,
     free: Vec<A>,
     error: Option<(usize, E)>,
-    /// A worker has panicked: nobody may wait for its result.
+    /// A worker has panicked: its result will never come.
     abandoned: bool,
 }
 
-/// Lets the other workers go when one of them panics.
+/// Wakes the other workers when one of them panics.
 struct Abandon<'a, I, A, E>(&'a Mutex<Queue<I, A, E>>, &'a Condvar);
 
 impl<I, A, E> Drop for Abandon<'_, I, A, E> {
@@ -29,12 +29,12 @@ impl<I, A, E> Drop for Abandon<'_, I, A, E> {
     }
 }
 
-/// Runs `work` on each item, in parallel, each time with an accumulator of its own, and hands the accumulators
-/// to `merge` in the order of the items. Accumulators are made by `new` and used again, so that there are
-/// never more than about two per thread; `work` or `merge` must reset them.
+/// Runs `work` on each item, in parallel, each time with its own accumulator, and passes the accumulators to `merge` in
+/// the order of the items. Accumulators are created by `new` and reused, so that there are at most about two per
+/// thread; `work` or `merge` must reset them.
 ///
 /// # Errors
-/// The error of the first item that failed; later items may not have been worked on.
+/// The error of the first item that failed; later items may not have been processed.
 pub(crate) fn ordered<I, A, E>(
     items: I,
     new: impl Fn() -> A + Sync,
@@ -63,8 +63,8 @@ where
         let _guard = Abandon(&state, &progress);
         let mut held = lock(&state);
         loop {
-            // Whoever is far ahead waits. The result that is waited for belongs to an item that another worker
-            // has taken and works on, so it comes.
+            // A worker that is far ahead waits. The missing result belongs to an item that another worker is
+            // processing, so it will come.
             while held.done.len() > threads && held.error.is_none() && !held.abandoned {
                 held = progress.wait(held).unwrap_or_else(PoisonError::into_inner);
             }
@@ -139,7 +139,7 @@ mod tests {
                     0..200_usize,
                     || 0,
                     |item, out| {
-                        // The earlier an item, the longer it takes.
+                        // Earlier items take longer.
                         std::thread::sleep(std::time::Duration::from_micros(200 - item as u64));
                         *out = item;
                         Ok::<(), ()>(())

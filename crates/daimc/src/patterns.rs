@@ -1,4 +1,4 @@
-//! Presence patterns: which instances are seen in the same set of views.
+//! Presence patterns: which instances are present in the same set of views.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,16 @@ use rayon::prelude::*;
 
 use crate::source::Source;
 
-/// The presence patterns of the instances, and the order in which a block takes its instances so that those of
-/// one pattern stand together.
+/// The presence patterns of the instances, and the order in which a block processes its instances, by pattern.
+///
+/// Instances that share a pattern share a Gram matrix in the V step, so that they are updated together, one per vector lane.
 #[derive(Debug)]
 pub(crate) struct Patterns {
     /// The pattern of each instance; empty if there is only one.
     ids: Vec<u32>,
     /// The views of each pattern.
     views: Vec<Vec<usize>>,
-    /// How many instances have the pattern.
+    /// The number of instances of each pattern.
     counts: Vec<usize>,
     /// Within each block, the instances sorted by pattern, counted from the start of the block; empty if there
     /// is only one pattern.
@@ -22,8 +23,8 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// Finds the patterns; `block` is the number of instances per block. Patterns are numbered by which views they have and
-    /// not by who comes first, so that instances stand in the same order whoever else is there.
+    /// Finds the patterns; `block` is the number of instances per block. The numbers of patterns depend on their views
+    /// and not on their order of appearance, so that the order within a block does not depend on other blocks.
     pub fn new(source: &dyn Source, block: usize) -> Self {
         let schema = source.schema();
         let (instances, views) = (schema.instances(), schema.len());
@@ -81,23 +82,23 @@ impl Patterns {
         if self.ids.is_empty() { 0 } else { self.ids[instance] as usize }
     }
 
-    /// The `i`-th instance that the block from `start` on takes.
+    /// The `i`-th instance of the block that begins at `start`, in processing order.
     #[inline]
     pub fn nth(&self, start: usize, i: usize) -> usize {
         if self.order.is_empty() { start + i } else { start + self.order[start + i] as usize }
     }
 
-    /// The views in which instances of a pattern are seen.
+    /// The views of a pattern.
     pub fn views(&self, pattern: usize) -> &[usize] {
         &self.views[pattern]
     }
 
-    /// The number of instances with a pattern.
+    /// The number of instances of a pattern.
     pub fn count(&self, pattern: usize) -> usize {
         self.counts[pattern]
     }
 
-    /// How many patterns there are.
+    /// The number of patterns.
     pub fn len(&self) -> usize {
         self.views.len()
     }

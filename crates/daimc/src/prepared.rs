@@ -1,14 +1,18 @@
-//! What is done to rows before they are scaled: logarithms, and cells that are missing inside rows.
+//! Preparation of rows before scaling: logarithms, and missing cells inside rows.
 //!
-//! The loss counts the cells that are there. With `h(j)` the features that row j lacks it is
+//! The loss counts the observed cells only. With `h(j)` the missing features of row j it is
 //!
 //! ```text
 //! Σ_j Σ_{f ∉ h(j)} ( x_jf − u_fᵀv_j )²
 //! ```
 //!
-//! A [`Prepared`] source hands out rows without a gap, in which something finite stands for what is missing, and beside
-//! them the pattern of the holes. Whoever only compares rows (k-means, neighbourhoods) takes them as they are; whoever
-//! works with the loss takes what stands in the holes out again (see `sweep/holes.rs`).
+//! A [`Prepared`] source returns rows without NaN: missing cells hold a finite value, and the pattern of missing cells
+//! comes with the rows. Steps that compare rows (k-means, neighbour search) use the filled rows, in which a missing
+//! cell holds the mean of the feature; steps that work with the loss subtract the filled values again (see
+//! `sweep/holes.rs`).
+//!
+//! The features of a view are examined once, by the pass that fits the scaling. A view without missing cells is not
+//! changed or copied.
 
 mod missing;
 mod preparation;
@@ -28,9 +32,10 @@ use preparation::Negative;
 pub use preparation::Preparation;
 pub(crate) use preparation::{logarithm, negative};
 
-/// The rows of a [`Source`] with something finite in place of missing cells, the pattern of these beside them, and with
-/// logarithms in place of the values where the scaling wants them. Rows in memory are copied if anything is done to them, and
-/// are else those of the source; rows elsewhere are prepared as they are read. Fits and models prepare what they are given; a [`Cpu`](crate::Cpu) is given what is prepared.
+/// The rows of a [`Source`] with finite values in missing cells, the pattern of missing cells, and logarithms of the
+/// values if the scaling requires them. Rows in memory are borrowed from the source if nothing changes, and copied
+/// otherwise; other rows are prepared while they are read. Fits and models prepare their input themselves; a
+/// [`Cpu`](crate::Cpu) needs prepared input.
 pub struct Prepared<'a> {
     source: Shared<'a>,
     schema: Schema,
@@ -39,25 +44,25 @@ pub struct Prepared<'a> {
 
 /// How the rows of a view are prepared.
 enum PreparedView {
-    /// They are as they were given.
+    /// Unchanged.
     Whole,
-    /// In memory: a copy.
+    /// Copied to memory.
     Copied(Buffer),
-    /// As they are read.
+    /// Changed while they are read.
     Read(Preparation),
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares the views of a source, each in its way, such as that of a [`ViewModel`](crate::ViewModel::preparation). A
-    /// source that does not tell whether cells are missing is looked through once.
+    /// Prepares each view of a source, for example with that of a [`ViewModel`](crate::ViewModel::preparation). If the
+    /// schema does not give the number of missing cells, all rows are read once.
     ///
     /// # Errors
-    /// When there is not a preparation for each view, or one has not a number for each feature, and when rows cannot be read.
+    /// When there is not one preparation per view, one does not have a number for each feature, or rows cannot be read.
     pub fn new(source: &'a dyn Source, preparations: &[Preparation]) -> Result<Self> {
         Self::over(Arc::new(source), preparations)
     }
 
-    /// The same for a source that is kept alive.
+    /// As [`Prepared::new`], for a shared source.
     pub(crate) fn over(source: Shared<'a>, preparations: &[Preparation]) -> Result<Self> {
         let (expected, found) = (source.views(), preparations.len());
         if expected != found {
@@ -86,7 +91,7 @@ impl<'a> Prepared<'a> {
         Self::with(source, known)
     }
 
-    /// Prepares one view of a source; the others are as they are.
+    /// Prepares one view of a source and leaves the others unchanged.
     pub(crate) fn one(source: &'a dyn Source, view: usize, preparation: &Preparation) -> Result<Self> {
         let own = Looked::at(&Scan::new(source, &Stop::default()), view)?;
         let none = Preparation::default();
@@ -96,7 +101,7 @@ impl<'a> Prepared<'a> {
         Self::with(Arc::new(source), known)
     }
 
-    /// Prepares each view as given: how, its number of missing cells, and the instances that lack all of them.
+    /// Prepares each view, given the preparation, the number of missing cells, and the instances that lack all cells.
     pub(crate) fn with<'k>(
         source: Shared<'a>,
         known: impl Iterator<Item = (&'k Preparation, usize, &'k [u32])>,
@@ -118,14 +123,14 @@ impl<'a> Prepared<'a> {
             });
         }
         let schema = Schema::unchecked(given.shared_ids(), schemas);
-        // Instances that lack all cells of a view may be in no other.
+        // Instances that lack all cells of a view may be present in no other.
         if any_empty {
             schema.check()?;
         }
         Ok(Self { source, schema, views })
     }
 
-    /// Prepares what was read of some instances.
+    /// Prepares the rows of the given instances in the buffer.
     fn prepare(
         &self,
         view: usize,
@@ -154,7 +159,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The reason why logarithms of rows cannot be taken. A fit finds it earlier.
+/// The reason why logarithms of rows cannot be taken. A fit reports it earlier.
 fn refusal(value: f64, feature: &str) -> String {
     format!("{}; give the values in the units of the fit", negative(value, feature))
 }
@@ -162,7 +167,7 @@ fn refusal(value: f64, feature: &str) -> String {
 /// Instances that are copied at a time.
 const COPIED: usize = 16_384;
 
-/// A copy of the rows of a view in memory, prepared, without those of instances that lack all cells.
+/// Copies the rows of a view to memory and prepares them, without the instances that lack all cells.
 fn copy(
     source: &dyn Source,
     memory: &dyn Memory,

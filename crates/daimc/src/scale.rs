@@ -13,17 +13,17 @@ use columns::Columns;
 pub(crate) use columns::SumColumns;
 use tails::Tails;
 
-/// How a view may be scaled, with what was observed of its features.
+/// The candidate scalings of a view, with the statistics of its features.
 pub(crate) struct Observed {
     pub scalings: Alternatives,
     pub preparation: Preparation,
     pub missing: MissingCells,
-    /// Instances all of whose cells are missing.
+    /// Instances in which all cells are missing.
     pub empty: Vec<u32>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares the views of a source as their features require.
+    /// Prepares the views of a source as their observations require.
     pub(crate) fn observed(source: Shared<'a>, observed: &[Observed]) -> Result<Self> {
         Self::with(source, observed.iter().map(|own| (&own.preparation, own.missing.cells(), &own.empty[..])))
     }
@@ -41,16 +41,16 @@ pub(crate) fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<S
     })
 }
 
-/// Up to this ratio of the largest to the median standard deviation, features are taken to share a unit.
+/// Up to this ratio of the largest to the median standard deviation, features are assumed to have the same unit.
 const ALIKE: f64 = 2.0;
 
-/// How a view may be scaled.
+/// The candidate scalings of a view.
 pub(crate) struct Alternatives {
-    /// With its features brought to one range, if that is to be compared.
+    /// The candidate with equal feature ranges, if there are two candidates to compare.
     pub by_feature: Option<Scaling>,
-    /// With its features as they are, or in the one way that there is.
+    /// The candidate with unchanged features, or the only one.
     pub plain: Scaling,
-    /// Whether the features spread alike, so that there is hardly a reason to scale them.
+    /// Whether the features have similar spreads, so that scaling them has little effect.
     pub alike: bool,
 }
 
@@ -59,7 +59,7 @@ impl Alternatives {
         Self { by_feature: None, plain: scaling, alike: true }
     }
 
-    /// The one to use unless a comparison says otherwise.
+    /// The scaling to use without a comparison.
     pub fn likely(&self) -> &Scaling {
         self.by_feature.as_ref().filter(|_| !self.alike).unwrap_or(&self.plain)
     }
@@ -68,22 +68,21 @@ impl Alternatives {
 /// The choice of [`Scale::Auto`] for a view.
 enum Choice {
     One(Scale, String),
-    /// No rule that looks at the values alone can know whether features that vary more also say more.
+    /// No rule based on the values only can decide whether features with a larger variance are more informative.
     Compared {
         /// The largest standard deviation of a feature, in units of the median.
         spread: f64,
     },
 }
 
-/// Why a scaling was taken that the user has named.
+/// The reason for a scaling that the user has named.
 const ASKED: &str = "asked for";
 
 /// Counts are sparse if at most this share of the entries is not zero.
 const SPARSE: f64 = 0.2;
 
 impl Scaling {
-    /// Fits `scale` to the rows of a view that lack nothing, such as those of V; of those that [`Scale::Auto`] would compare,
-    /// the likelier. The weight is still 1.
+    /// Fits `scale` to complete rows, such as those of V; for [`Scale::Auto`] the likelier candidate. The weight is still 1.
     pub(crate) fn fit(table: &impl Table, view: usize, scale: Scale) -> Result<Self> {
         if matches!(scale, Scale::None | Scale::Unit) {
             return Ok(Self::plain(scale, ASKED.into()));
@@ -93,9 +92,9 @@ impl Scaling {
         Ok(Self { squares: Vec::new(), ..fitted.likely().clone() })
     }
 
-    /// Fits `scale` to the cells of a view that are there.
+    /// Fits `scale` to the observed cells of a view.
     ///
-    /// If there are more features than `top`, only those that vary most are kept.
+    /// With more than `top` features, only those with the largest variance are kept.
     pub(crate) fn observe(
         table: &impl Table,
         view: usize,
@@ -103,7 +102,7 @@ impl Scaling {
         top: Option<usize>,
     ) -> Result<Observed> {
         let known = table.schema().view(view);
-        // The features are looked at where cells may be missing now, or where rows that lack some may come later.
+        // Features are measured if cells may be missing now, or if rows with missing cells may come later.
         let skip = top.is_none_or(|top| top >= known.features())
             && known.missing_cells() == Some(0)
             && (scale == Scale::None || scale == Scale::Unit && !known.layout().is_dense());
@@ -143,8 +142,8 @@ impl Scaling {
         Ok(Observed { scalings, preparation, missing, empty: columns.empty })
     }
 
-    /// The scaling, or where [`Scale::Auto`] knows no rule the two to compare. Where tails are heavy, the features are those
-    /// of the logarithms.
+    /// The scaling, or the two candidates if [`Scale::Auto`] has no rule. If tails are heavy, the features are those of
+    /// the logarithms.
     fn alternatives(
         scan: &Scan<'_>,
         view: usize,
@@ -178,7 +177,7 @@ impl Scaling {
         }
     }
 
-    /// The scaling of a view with these features.
+    /// The scaling of a view with these statistics.
     fn of_columns(scale: Scale, reason: String, columns: &Columns, view: &str, dense: bool) -> Result<Self> {
         let mut scaling = Self::plain(scale, reason);
         match scale {
@@ -218,8 +217,7 @@ impl Scaling {
         Ok(scaling)
     }
 
-    /// The mean square of each scaled feature, in a unit that keeps squares in the range of numbers: only their ratios
-    /// count.
+    /// The mean square of each scaled feature, in a unit that keeps squares in range: only their ratios matter.
     fn mean_squares(&self, columns: &Columns) -> Vec<f64> {
         let lengths =
             columns.mean.iter().zip(&columns.deviation).enumerate().map(|(f, (mean, deviation))| {
@@ -234,15 +232,15 @@ impl Scaling {
     }
 }
 
-/// A spread below this is none: what it is divided by it could leave the range of numbers.
+/// A smaller spread counts as zero: values divided by it could overflow.
 const SMALLEST_SPREAD: f64 = 1e-290;
 
-/// `1 / value`, or zero for a feature that is constant: it carries nothing, and new data must not blow it up.
+/// `1 / value`, or zero for a constant feature: it has no information, and must not amplify new data.
 fn reciprocal(value: f64) -> f64 {
     if value > SMALLEST_SPREAD { 1.0 / value } else { 0.0 }
 }
 
-/// The share of entries that are not zero, of sparse counts such as those of words.
+/// The share of nonzero entries, if the view has sparse counts, such as those of words.
 fn sparse_counts(columns: &Columns) -> Option<f64> {
     let entries = columns.observed.iter().sum::<f64>();
     let density = columns.nonzero.iter().sum::<f64>() / entries;

@@ -1,22 +1,22 @@
-//! What a scaling is.
+//! The definition of scalings.
 //!
-//! Every scaling has the form `x' = f_j · (x − shift) ∘ factor`: first per feature, then per row. It is never applied to the
-//! data: [`Lens`](crate::lens::Lens) folds it into the products. Only logarithms are taken before
+//! Every scaling has the form `x' = f_j · (x − shift) ∘ factor`: first per feature, then per row. It is never applied
+//! to the data: [`Lens`](crate::lens::Lens) folds it into the products. Only logarithms are applied beforehand
 //! ([`Preparation`](crate::Preparation)).
 
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 
-/// How a view is scaled. Statistics are taken from its present rows only.
+/// The scaling of a view. Its statistics are computed from present rows only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Scale {
-    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) for a single feature. All other views
-    /// are scaled by [`MinMaxUnit`](Self::MinMaxUnit) or by [`Unit`](Self::Unit), whichever gives the clusters that
-    /// neighbours in single views predict better, on a sample of the instances; by [`Log`](Self::Log) or
-    /// [`LogUnit`](Self::LogUnit) where values are dense, not negative and heavy-tailed.
+    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) for a single feature. All other views are
+    /// scaled by [`MinMaxUnit`](Self::MinMaxUnit) or [`Unit`](Self::Unit), and dense, non-negative, heavy-tailed ones
+    /// by [`Log`](Self::Log) or [`LogUnit`](Self::LogUnit). Of the two, the fit uses the one whose clusters are better
+    /// predicted by neighbours in single views, on a sample of the instances.
     #[default]
     Auto,
     /// No scaling.
@@ -63,18 +63,18 @@ impl Scale {
         )
     }
 
-    /// Whether logarithms are taken of the values first.
+    /// Whether logarithms of the values are taken first.
     #[must_use]
     pub fn is_log(self) -> bool {
         matches!(self, Self::Log | Self::LogUnit)
     }
 }
 
-/// The scaling of a view as it was fitted; applied again to new data.
+/// The fitted scaling of a view, which is applied to new data too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Scaling {
-    /// What was applied; never [`Scale::Auto`].
+    /// The applied scaling; never [`Scale::Auto`].
     pub scale: Scale,
     /// Why it was chosen.
     pub reason: String,
@@ -84,25 +84,25 @@ pub struct Scaling {
     pub factor: Vec<f64>,
     /// Multiplied with the whole view, last.
     pub weight: f64,
-    /// How much the view counts in the loss, by [`ViewWeights`](crate::ViewWeights), from 0 to 1; its root is part of the
-    /// weight.
+    /// The weight of the view in the loss, by [`ViewWeights`](crate::ViewWeights), from 0 to 1. Its square root is part
+    /// of `weight`.
     pub importance: f64,
-    /// The length that rows had on average before they were brought to length 1; else 1.
+    /// The average length of rows before they were scaled to length 1; otherwise 1.
     pub length: f64,
-    /// The mean square of the values of each feature, shifted and multiplied, from which the length of a row with missing cells is
+    /// The mean square of each feature after shift and factor, from which the length of a row with missing cells is
     /// estimated. Empty: equal for all features.
     pub squares: Vec<f64>,
 }
 
 impl Scaling {
-    /// The features that are not left out, of `features`; all if none varies.
+    /// The features that the scaling keeps, of `features`; all if none varies.
     pub(crate) fn kept(&self, features: usize) -> Vec<usize> {
         let kept = |&f: &usize| self.factor.get(f).is_none_or(|factor| *factor != 0.0);
         let kept: Vec<usize> = (0..features).filter(kept).collect();
         if kept.is_empty() { (0..features).collect() } else { kept }
     }
 
-    /// The scaling of some of the features.
+    /// The scaling of a subset of the features.
     pub(crate) fn some(&self, features: &[usize]) -> Self {
         let of = |all: &[f64]| features.iter().filter_map(|&f| all.get(f).copied()).collect();
         Self { shift: of(&self.shift), factor: of(&self.factor), squares: of(&self.squares), ..self.clone() }
@@ -122,8 +122,8 @@ impl Scaling {
         }
     }
 
-    /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were
-    /// brought to length 1, and `e^x − 1` of that where logarithms were taken.
+    /// Undoes the scaling of a row, `x = m + x' l / (w c)`, where l is the average length of a row if rows were scaled
+    /// to length 1, and `e^x − 1` of that if logarithms were taken.
     pub(crate) fn undo(&self, row: &mut [f64]) {
         for (f, value) in row.iter_mut().enumerate() {
             let factor = self.factor.get(f).copied().unwrap_or(1.0) * self.weight;
@@ -141,7 +141,7 @@ impl Scaling {
         self.undo_log(shift + own)
     }
 
-    /// Undoes the logarithm. Results stay finite, and those of logarithms are not negative.
+    /// Undoes the logarithm. Results are finite and, with logarithms, not negative.
     fn undo_log(&self, value: f64) -> f64 {
         if self.scale.is_log() {
             value.exp_m1().clamp(0.0, f64::MAX)
@@ -150,7 +150,7 @@ impl Scaling {
         }
     }
 
-    /// Whether rows are brought to length 1.
+    /// Whether rows are scaled to length 1.
     #[must_use]
     pub fn unit_rows(&self) -> bool {
         self.scale.unit_rows()

@@ -1,8 +1,8 @@
-//! The pass driver: the one way in which the library goes over rows.
+//! The pass driver: every stage goes over rows through it.
 //!
-//! A pass cuts the instances into blocks, hands each block of rows to a thread with an accumulator of its own, and gives the
-//! accumulators back in the order of the blocks. Rows in memory are looked at where they lie. All others are read ahead of the
-//! work by a thread that does nothing else ([`stream`]).
+//! A pass cuts the instances into blocks, gives each block of rows to a thread with its own accumulator, and returns
+//! the accumulators in the order of the blocks. Rows in memory are borrowed. Others are read ahead by a dedicated
+//! thread ([`stream`]).
 
 mod stream;
 
@@ -16,8 +16,8 @@ use crate::parallel::ordered;
 use crate::source::{Block, Buffer, Memory, Source};
 use crate::{Error, Layout, Result, Schema, Stop};
 
-/// Does work that reads a source. Rows that are in memory are worked on by the threads that are there. For all others there are
-/// threads apart: those that wait for rows must not be those that a source decodes them on.
+/// Runs work that reads a source. For rows in memory it uses the current threads. For others it uses a separate pool:
+/// threads that wait for rows must not be those that the source decodes rows on.
 pub(crate) fn off_the_pool<T: Send>(
     source: &dyn Source,
     work: impl FnOnce() -> Result<T> + Send,
@@ -28,7 +28,7 @@ pub(crate) fn off_the_pool<T: Send>(
     pool(rayon::current_num_threads())?.install(work)
 }
 
-/// So many threads.
+/// A pool of this number of threads.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| Error::Threads { threads, reason: error.to_string() })
@@ -37,7 +37,7 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
 /// A source of rows, borrowed or shared.
 pub(crate) type Shared<'a> = Arc<dyn Source + Send + Sync + 'a>;
 
-/// The rows of a source and the switch that stops passes over them. Clones count their passes together.
+/// The rows of a source and the switch that stops passes over them. Clones share one count of passes.
 #[derive(Clone)]
 pub(crate) struct Scan<'a> {
     source: Shared<'a>,
@@ -47,7 +47,7 @@ pub(crate) struct Scan<'a> {
     views_read: Arc<AtomicUsize>,
 }
 
-/// A block of instances and their rows in the views of a pass.
+/// A block of instances with their rows in the views of a pass.
 pub(crate) struct Piece<'a> {
     /// The instances.
     pub instances: Range<usize>,
@@ -56,12 +56,12 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The instances that the first view of the pass shows, with their rows.
+    /// The instances of the first view of the pass, with their rows.
     pub fn shown(&self) -> Vec<(usize, usize)> {
         self.shown_in(0)
     }
 
-    /// The instances that a view of the pass shows, with their rows.
+    /// The instances of a view of the pass, with their rows.
     pub fn shown_in(&self, view: usize) -> Vec<(usize, usize)> {
         let row = |i: usize| Some((i, self.blocks[view].index.row(i - self.instances.start)?));
         self.instances.clone().filter_map(row).collect()
@@ -83,18 +83,18 @@ impl<'a> Scan<'a> {
         Self::shared(Arc::new(source), blocks, stop)
     }
 
-    /// The same for a source that the scan keeps alive.
+    /// As [`part`](Self::part), for a source that the scan keeps alive.
     pub fn shared(source: Shared<'a>, blocks: Blocks, stop: &Stop) -> Self {
         Self { source, blocks, stop: stop.clone(), views_read: Arc::default() }
     }
 
-    /// The same rows in another form. The count of passes goes on from the present one.
+    /// The same instances with another source, such as a prepared one. The count of passes continues from its current value.
     pub fn with_source<'b>(&self, source: Shared<'b>) -> Scan<'b> {
         let views_read = Arc::new(AtomicUsize::new(self.views_read.load(Ordering::Relaxed)));
         Scan { source, blocks: self.blocks, stop: self.stop.clone(), views_read }
     }
 
-    /// The same rows, with passes counted separately from here on.
+    /// The same rows, with a separate count of passes from here on.
     pub fn recounted(&self) -> Self {
         self.with_source(self.source.clone())
     }
@@ -132,19 +132,19 @@ impl<'a> Scan<'a> {
         self.schema().view(view).layout()
     }
 
-    /// Counts that somebody else has read all rows once.
+    /// Counts a pass over all rows outside the scan.
     pub fn count_pass(&self) {
         self.views_read.fetch_add(self.schema().len(), Ordering::Relaxed);
     }
 
-    /// How often all rows were read so far.
+    /// How often all rows have been read.
     pub fn passes(&self) -> usize {
         self.views_read.load(Ordering::Relaxed).div_ceil(self.schema().len().max(1))
     }
 
-    /// Goes over the rows of some views once. For each block `work` is called with its rows, the next of `items`, and
-    /// an accumulator that was made by `new` and may have been used before; `merge` gets the accumulators in the order of
-    /// the blocks, with the first instance of the block. One of the two must reset them.
+    /// Runs one pass over the rows of some views. For each block, `work` receives its rows, the next of `items`, and an
+    /// accumulator, which was created by `new` and may have been used before; `merge` receives the accumulators in the
+    /// order of the blocks, with the first instance of the block. One of the two must reset them.
     ///
     /// # Errors
     /// The first error of `work`, one of the source, or [`Error::Interrupted`].
@@ -199,7 +199,7 @@ impl<'a> Scan<'a> {
         self.pass(view..view + 1, std::iter::repeat(()), new, work, |_, accumulator| merge(accumulator))
     }
 
-    /// As [`Scan::pass_view`]. What the blocks of a leaf contribute is added up in their order by `absorb`, and the leaves are
+    /// As [`Scan::pass_view`]. `absorb` adds the accumulators of the blocks of a leaf in order, and the leaves are
     /// added along their tree, so that parts of the instances give the same sums as all of them.
     pub fn sum_view<A: Send, T: Merge + Send>(
         &self,
@@ -221,7 +221,7 @@ impl<'a> Scan<'a> {
         Ok(forest)
     }
 
-    /// The rows of a few successive instances, read at once by whoever asks.
+    /// The rows of a few consecutive instances, read on the calling thread.
     pub fn read<'b>(
         &'b self,
         view: usize,
@@ -235,7 +235,7 @@ impl<'a> Scan<'a> {
         Ok(buffer.block(self.layout(view), 0..instances.len()))
     }
 
-    /// Reads rows and looks whether they are what was asked for.
+    /// Reads rows and checks that they match the request.
     pub fn fill(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<()> {
         let read = self.source.read(view, instances.clone(), buffer);
         let checked = || Ok(buffer.check(self.schema().view(view), instances.clone())?);
@@ -247,14 +247,14 @@ impl<'a> Scan<'a> {
         Error::Read { view, first: instances.start, last: instances.end.saturating_sub(1), source }
     }
 
-    /// The rows of some instances (in increasing order) in one view.
+    /// The rows of the given instances (in increasing order) in one view.
     pub fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Result<Block<'b>> {
         let buffers = std::slice::from_mut(buffer);
         Ok(self.pick_views(view..view + 1, instances, buffers)?.swap_remove(0))
     }
 
-    /// The rows of some instances (in increasing order) in some views. Where the source has no way to single rows, all are
-    /// read once, and those that are asked for are kept.
+    /// The rows of the given instances (in increasing order) in some views. Without random access, all rows are read
+    /// once and the others dropped.
     pub fn pick_views<'b>(
         &'b self,
         views: Range<usize>,

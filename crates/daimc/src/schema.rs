@@ -1,4 +1,4 @@
-//! What is known of the data before a row is read.
+//! What is known about the data before rows are read.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::index::MISSING;
 use crate::{Error, Result};
 
-/// The instances and views of a [`Source`](crate::Source): names, sizes, types, and who is present where. It is made once and
-/// asked everywhere.
+/// The instances and views of a [`Source`](crate::Source): names, sizes, types and presence. It is built once, before
+/// any row is read.
 ///
 /// ```
 /// use daimc::{Ids, Layout, Presence, Schema, ViewSchema};
@@ -26,7 +26,7 @@ pub struct Schema {
     views: Vec<ViewSchema>,
 }
 
-/// The names of the instances. Where none were given, they are the row numbers from 0.
+/// The names of the instances; by default the row numbers from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ids {
     /// Row numbers, `0` to `n - 1`.
@@ -36,7 +36,7 @@ pub enum Ids {
 }
 
 impl Ids {
-    /// How many there are.
+    /// The number of instances.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -74,11 +74,11 @@ pub struct ViewSchema {
     presence: Option<Presence>,
     /// Stored values of a sparse view.
     stored: Option<usize>,
-    /// Cells that are missing inside the rows of a dense view, if that is known.
+    /// The number of missing cells inside the rows of a dense view, if known.
     holes: Option<usize>,
 }
 
-/// How the rows of a view are stored.
+/// The storage layout of the rows of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Layout {
     /// Dense, single precision.
@@ -98,7 +98,7 @@ impl Layout {
         matches!(self, Self::DenseF32 | Self::DenseF64)
     }
 
-    /// The bytes of a stored value; a sparse one has its column with it.
+    /// The bytes of a stored value; for a sparse one, with its column.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -109,7 +109,7 @@ impl Layout {
     }
 }
 
-/// Which instances a view shows: a bit for each.
+/// The instances that are present in a view, as a bit set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
     bits: Vec<u64>,
@@ -117,7 +117,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Asks for each of `instances` whether it is there.
+    /// Evaluates a predicate for each of `instances`.
     #[must_use]
     pub fn from_fn(instances: usize, is_present: impl Fn(usize) -> bool) -> Self {
         let mut bits = vec![0_u64; instances.div_ceil(64)];
@@ -134,50 +134,50 @@ impl Presence {
 }
 
 impl ViewSchema {
-    /// A view that shows every instance.
+    /// A view in which every instance is present.
     #[must_use]
     pub fn new(name: impl Into<String>, features: usize, layout: Layout) -> Self {
         let name = name.into();
         Self { name, features, layout, feature_names: None, presence: None, stored: None, holes: None }
     }
 
-    /// Says which instances it shows.
+    /// Sets the instances that are present.
     #[must_use]
     pub fn presence(mut self, presence: Presence) -> Self {
         self.presence = Some(presence);
         self
     }
 
-    /// Names its features, one name for each.
+    /// Sets the names of the features, one for each.
     #[must_use]
     pub fn feature_names(mut self, names: impl Into<Arc<Vec<String>>>) -> Self {
         self.feature_names = Some(names.into());
         self
     }
 
-    /// Says how many values a sparse view stores in all, from which it follows how many rows are read at a time.
+    /// Sets the total number of stored values of a sparse view. It determines how many rows are read at a time.
     #[must_use]
     pub fn stored(mut self, values: usize) -> Self {
         self.stored = Some(values);
         self
     }
 
-    /// Says how many cells of the present rows of a dense view are missing (NaN), no row lacking all: who knows that there
-    /// are none spares others to look.
+    /// Sets the number of missing cells (NaN) in the present rows of a dense view, none of which lacks all cells.
+    /// Setting it, also to 0, avoids a pass over the data.
     #[must_use]
     pub fn holes(mut self, cells: usize) -> Self {
         self.holes = Some(cells);
         self
     }
 
-    /// How many cells of the present rows are missing, if it is known before they are read. A sparse view has none: what it
-    /// does not store is zero.
+    /// The number of missing cells in the present rows, if it is known before they are read. A sparse view has none:
+    /// values that are not stored are zero.
     #[must_use]
     pub fn missing_cells(&self) -> Option<usize> {
         if self.layout.is_dense() { self.holes } else { Some(0) }
     }
 
-    /// The same view without the instances that turned out to lack all cells, in increasing order.
+    /// The same view without the given instances (in increasing order), which lack all cells.
     pub(crate) fn without(self, instances: usize, empty: &[u32]) -> Self {
         if empty.is_empty() {
             return self;
@@ -188,7 +188,7 @@ impl ViewSchema {
         self.presence(presence)
     }
 
-    /// The same, of some of its rows alone: that nothing is missing is true of them too.
+    /// The view restricted to some of its rows. If no cell is missing in the view, none is missing in these.
     pub(crate) fn holes_of_some(mut self, known: Option<usize>) -> Self {
         self.holes = known.filter(|cells| *cells == 0);
         self
@@ -206,7 +206,7 @@ impl ViewSchema {
         self.features
     }
 
-    /// How its rows are stored.
+    /// The layout of the rows.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
@@ -222,14 +222,14 @@ impl ViewSchema {
         self.feature_names.clone()
     }
 
-    /// The name of feature `column`, or its number.
+    /// The name of feature `column`, or its number if it has none.
     #[must_use]
     pub fn feature_name(&self, column: usize) -> String {
         self.names().and_then(|names| names.get(column)).cloned().unwrap_or_else(|| column.to_string())
     }
 }
 
-/// One view of a schema, and how many instances that has.
+/// One view of a schema with the number of instances.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewOf<'a> {
     view: &'a ViewSchema,
@@ -245,37 +245,37 @@ impl std::ops::Deref for ViewOf<'_> {
 }
 
 impl ViewOf<'_> {
-    /// Whether the view shows an instance.
+    /// Whether an instance is present.
     #[must_use]
     pub fn shows(&self, instance: usize) -> bool {
         self.view.presence.as_ref().map_or(instance < self.instances, |presence| presence.shows(instance))
     }
 
-    /// How many instances the view shows.
+    /// The number of present instances.
     #[must_use]
     pub fn present(&self) -> usize {
         self.view.presence.as_ref().map_or(self.instances, |presence| presence.present)
     }
 
-    /// The instances that the view shows.
+    /// The present instances.
     pub(crate) fn shown(&self) -> Presence {
         self.view.presence.clone().unwrap_or_else(|| Presence::from_fn(self.instances, |_| true))
     }
 
-    /// Whether it shows every instance.
+    /// Whether all instances are present.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.present() == self.instances
     }
 
-    /// The values that are stored; of a sparse view of which nothing is known, a tenth of all.
+    /// The number of stored values; for a sparse view of unknown size, a tenth of all.
     #[must_use]
     pub fn entries(&self) -> usize {
         let all = self.present() * self.view.features;
         if self.view.layout.is_dense() { all } else { self.view.stored.unwrap_or(all / 10) }
     }
 
-    /// The bytes of a row, on average.
+    /// The average bytes of a row.
     #[must_use]
     pub fn bytes_per_row(&self) -> usize {
         self.entries() / self.present().max(1) * self.view.layout.bytes()
@@ -283,18 +283,18 @@ impl ViewOf<'_> {
 }
 
 impl Schema {
-    /// Views of the instances with these IDs.
+    /// Creates a schema of the views of the instances with these IDs.
     ///
     /// # Errors
-    /// No view, two of one name, a view without features or instances, an instance in no view, names of features that are
-    /// not one for each, more instances or features than 32 bits can count.
+    /// No view, repeated view names, a view without features or instances, an instance that is present in no view, a
+    /// wrong number of feature names, or more instances or features than 32 bits can count.
     pub fn new(ids: impl Into<Arc<Ids>>, views: Vec<ViewSchema>) -> Result<Self> {
         let schema = Self::unchecked(ids, views);
         schema.check()?;
         Ok(schema)
     }
 
-    /// Some instances of a source that was checked: a view may show none of them.
+    /// A part of the instances of a source that was checked: a view may contain none of them.
     pub(crate) fn unchecked(ids: impl Into<Arc<Ids>>, views: Vec<ViewSchema>) -> Self {
         Self { ids: ids.into(), views }
     }
@@ -322,7 +322,7 @@ impl Schema {
         Ok(())
     }
 
-    /// As [`Schema::check`], of some of more instances: a view may show none of them, and be sound.
+    /// As [`Schema::check`], for a part of the instances: a view may contain none of them.
     pub(crate) fn check_part(&self) -> Result<()> {
         let (instances, limit) = (self.instances(), MISSING as usize - 1);
         if self.views.is_empty() {
@@ -399,13 +399,13 @@ impl Schema {
         &self.views[view].name
     }
 
-    /// How many views there are.
+    /// The number of views.
     #[must_use]
     pub fn len(&self) -> usize {
         self.views.len()
     }
 
-    /// Whether there is no view.
+    /// Whether there are no views.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()

@@ -1,4 +1,4 @@
-//! Whoever holds rows and their part of V.
+//! A partition of the instances with its rows of V.
 
 use std::ops::Range;
 
@@ -11,19 +11,24 @@ use crate::steps::latent::Solver;
 use crate::views::index;
 use crate::{Error, Matrix, Result, Stop};
 
-/// Some instances: their rows, and their part of V, which never leaves it during the iterations. A [`Descent`](crate::Descent)
-/// sends [`Factors`] and gets [`Statistics`] back.
+/// A set of instances with its rows of the data and of V.
+///
+/// A [`Descent`](crate::Descent) sends [`Factors`] to a shard and receives [`Statistics`]; the rows of V stay in the
+/// shard during the iterations. The driver of a fit calls [`start`](Self::start) or [`hold`](Self::hold) first and then
+/// [`sweep`](Self::sweep) once per iteration, one call at a time, on the thread that runs the descent. A shard may use
+/// other threads for its work. An error of any call ends the fit, with one exception: after the first iteration,
+/// [`Error::Interrupted`] ends the iterations only, and the fit keeps the result of those before.
 pub trait Shard: Send {
-    /// How many instances there are.
+    /// The number of instances.
     fn instances(&self) -> usize;
 
-    /// Takes these rows of V, and returns their statistics.
+    /// Sets V and returns its statistics.
     ///
     /// # Errors
-    /// When there is not a row for each instance, and when rows cannot be read.
+    /// When V does not have a row for each instance, or rows cannot be read.
     fn start(&mut self, v: Matrix, stop: &Stop) -> Result<Statistics>;
 
-    /// Takes these rows of V, whose statistics are known.
+    /// Sets V whose statistics are already known to the caller.
     ///
     /// # Errors
     /// As [`Shard::start`].
@@ -31,23 +36,24 @@ pub trait Shard: Send {
         self.start(v, stop).map(drop)
     }
 
-    /// One pass over the rows: reads V as `V · scale`, updates it as `step` says with the bases fixed, and returns its
-    /// statistics.
+    /// Runs one pass over the rows: reads V as `V · scale`, updates it as `step` says with the bases fixed, and returns
+    /// the statistics.
     ///
     /// # Errors
-    /// When there is no V yet, when the factors are not those of the views, when rows cannot be read, and
-    /// [`Error::Interrupted`]: the rows of V that were not reached by then have still been multiplied by the scale.
+    /// When V is not set, when the factors do not match the views, or when rows cannot be read. After
+    /// [`Error::Interrupted`] all rows of V have been multiplied by the scale, including those that the sweep did not
+    /// reach.
     fn sweep(&mut self, factors: &Factors, step: VStep, stop: &Stop) -> Result<Statistics>;
 
-    /// The rows of V as they are, without a scale that is still to be applied.
+    /// The current rows of V, without a scale that is still to be applied.
     fn latent(&self) -> Matrix;
 
-    /// The same, from a shard that is of no more use.
+    /// Consumes the shard and returns its rows of V.
     fn into_latent(self: Box<Self>) -> Matrix {
         self.latent()
     }
 
-    /// The column of `V · scale` that is largest for each instance, the first of several.
+    /// The column with the largest entry of `V · scale` for each instance; the first one in case of ties.
     fn leading(&self, scale: &[f64]) -> Vec<u32> {
         leading(&self.latent(), scale)
     }
@@ -66,29 +72,30 @@ pub(crate) fn leading(v: &Matrix, scale: &[f64]) -> Vec<u32> {
     (0..v.rows()).into_par_iter().with_min_len(1024).map(|i| of_row(v.row(i))).collect()
 }
 
-/// What a sweep does to V.
+/// The update of V in a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VStep {
-    /// Takes each row nearer to its optimum for the bases.
+    /// Moves each row closer to its optimum for the bases.
     Update {
-        /// How V is updated.
+        /// The update rule.
         solver: Solver,
-        /// How often a row is gone over, at most.
+        /// The maximum number of passes over a row.
         passes: usize,
     },
-    /// Makes each row optimal for the bases, from zero: where the optimum is not unique, everybody gets the same one.
+    /// Solves each row to optimality for the bases, starting from zero, so that the result is deterministic where the
+    /// optimum is not unique.
     Settle {
-        /// So many passes of coordinate descent over the row as it was come first, and the column sums of the statistics, by
-        /// which V is normalised, are those of their result.
+        /// If set, this number of passes of coordinate descent from the current rows comes first. The column sums of
+        /// the statistics, by which V is normalised, are those of their result.
         after: Option<usize>,
     },
 }
 
-/// Many shards as one: those of [`aligned`] parts of the instances, in their order.
+/// Several shards as one. They are the [`aligned`] parts of the instances, in order.
 pub struct Shards<S>(Vec<S>);
 
 impl<S: Shard> Shards<S> {
-    /// These together.
+    /// Combines the shards.
     #[must_use]
     pub fn new(shards: Vec<S>) -> Self {
         Self(shards)
@@ -143,15 +150,15 @@ impl<S: Shard> Shard for Shards<S> {
     }
 }
 
-/// Ranges of instances, at most `parts`, that can be held apart and still give the bits that one holder of all gets. Few
-/// instances cannot be parted.
+/// At most `parts` ranges of instances that can be separate shards without changing any bit of the result. Small data
+/// are not split.
 #[must_use]
 pub fn aligned(instances: usize, parts: usize) -> Vec<Range<usize>> {
     Blocks::split(instances, parts)
 }
 
-/// The ranges of instances over which sums are added up in the order of the instances; along a binary tree over them the sums of
-/// all are added. A shard that computes its [`Statistics`] itself makes one share of each of its leaves.
+/// The ranges of instances (leaves) over which sums are computed in the order of the instances. The sums of the leaves
+/// are added along a binary tree. A shard that computes its [`Statistics`] itself makes one share per leaf.
 #[must_use]
 pub fn leaves(instances: usize) -> Vec<Range<usize>> {
     Blocks::all(instances).leaf_ranges().collect()

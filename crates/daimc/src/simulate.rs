@@ -1,4 +1,4 @@
-//! Missing views on demand: which instances a simulated experiment hides.
+//! Simulated missing views: which instances an experiment hides.
 
 mod within;
 
@@ -9,11 +9,11 @@ use crate::Error;
 
 pub use within::missing_within;
 
-/// Which instances each view keeps, when a share of them goes missing at random.
+/// Draws which instances each view keeps when a share of them goes missing at random.
 ///
-/// One presence vector per view, `true` where the instance is present. View `v`
-/// loses exactly `round(rates[v] · instances)` instances, each as likely as the next,
-/// and every instance keeps at least one view. A seed always gives the same mask.
+/// Returns one presence vector per view, `true` where the instance is present. View `v` loses exactly `round(rates[v] ·
+/// instances)` instances, with equal probability, and every instance keeps at least one view. The same seed always
+/// gives the same mask.
 ///
 /// ```
 /// let presence = daimc::simulate::missing(10, &[0.3, 0.5], 42)?;
@@ -24,9 +24,8 @@ pub use within::missing_within;
 /// ```
 ///
 /// # Errors
-/// [`Error::EmptyInput`] without instances or without rates; [`Error::Simulation`]
-/// if a rate is not between 0 and 1, would empty its view, or if the rates together
-/// leave too few presences for every instance to keep one.
+/// [`Error::EmptyInput`] without instances or without rates; [`Error::Simulation`] if a rate is not between 0 and 1,
+/// would empty its view, or if the rates together leave too few presences for every instance to keep one.
 pub fn missing(instances: usize, rates: &[f64], seed: u64) -> Result<Vec<Vec<bool>>, Error> {
     let removals = removals(instances, rates)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -36,7 +35,7 @@ pub fn missing(instances: usize, rates: &[f64], seed: u64) -> Result<Vec<Vec<boo
     Ok(presence)
 }
 
-/// How many instances each view loses, once it is certain that they can be lost.
+/// The number of instances that each view loses, after checking that this is possible.
 fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
     let empty = |what: &str| Error::EmptyInput { what: what.into() };
     let impossible = |reason| Error::Simulation { reason };
@@ -72,7 +71,7 @@ fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
     Ok(removals)
 }
 
-/// Fails if a rate is none.
+/// Fails if a rate is not between 0 and 1.
 fn check_rates(rates: &[f64]) -> Result<(), Error> {
     // `contains` is false for NaN.
     let outside = |rate: &f64| !(0.0..=1.0).contains(rate);
@@ -81,7 +80,7 @@ fn check_rates(rates: &[f64]) -> Result<(), Error> {
     Err(Error::Simulation { reason })
 }
 
-/// The largest rate that every view can have: each keeps `⌈instances / views⌉`.
+/// The largest rate that is possible for all views: each keeps `⌈instances / views⌉`.
 fn largest_common_rate(instances: usize, views: usize) -> f64 {
     float(instances - instances.div_ceil(views)) / float(instances)
 }
@@ -106,10 +105,9 @@ fn float(integer: usize) -> f64 {
     integer.to_be_bytes().into_iter().fold(0.0, |value, byte| value * 256.0 + f64::from(byte))
 }
 
-/// A view without `removed` instances, every subset of that size equally likely.
+/// A view without `removed` instances; every subset of that size has the same probability.
 fn keep_all_but(mut removed: usize, instances: usize, rng: &mut ChaCha8Rng) -> Vec<bool> {
-    // Selection sampling (Knuth 3.4.2 S): of the instances still to come, each is
-    // as likely as the next to be among the removals still to make.
+    // Selection sampling (Knuth 3.4.2 S): the remaining removals are equally likely to be any of the remaining instances.
     (0..instances)
         .map(|instance| {
             let present = rng.random_range(0..instances - instance) >= removed;
@@ -119,12 +117,12 @@ fn keep_all_but(mut removed: usize, instances: usize, rng: &mut ChaCha8Rng) -> V
         .collect()
 }
 
-/// Gives a presence of an instance that has several to each that has none, in the
-/// same view, so that no view's count changes.
+/// Moves a presence from an instance with several views to each instance without any, in the same view, so that the
+/// count of each view does not change.
 ///
-/// The presence given is uniform over all those of instances that have several.
-/// There always is one: the `kept ≥ instances` presences stay as many, so while one
-/// instance has none the other `instances − 1` share them, and some have two.
+/// The presence moved is drawn uniformly from those of instances with several. There always is one: the number of
+/// presences `kept ≥ instances` does not change, so while one instance has none the other `instances − 1` share them,
+/// and some have two.
 fn repair(presence: &mut [Vec<bool>], instances: usize, rng: &mut ChaCha8Rng) {
     let mut coverage = vec![0_usize; instances];
     for view in presence.iter() {
@@ -136,10 +134,9 @@ fn repair(presence: &mut [Vec<bool>], instances: usize, rng: &mut ChaCha8Rng) {
         return;
     }
 
-    // Every presence that may be given, as `view · instances + instance`. None joins
-    // later: whoever receives has one view, and coverage elsewhere only falls. So
-    // drawing without replacement and passing over those whose instance has come
-    // down to one view is a uniform draw among the rest, in linear time overall.
+    // All presences that can be moved, as `view · instances + instance`. None is added later: a recipient has one view,
+    // and the coverage of other instances only decreases. Drawing without replacement and skipping instances with one
+    // view left is thus a uniform draw among the rest, in linear total time.
     let mut candidates: Vec<usize> = (0..presence.len() * instances)
         .filter(|at| presence[at / instances][at % instances] && coverage[at % instances] >= 2)
         .collect();
@@ -209,7 +206,7 @@ mod tests {
         assert_ne!(mask(1), mask(2));
     }
 
-    // Published experiments name a seed: a new version must not change its mask.
+    // Published experiments name a seed: its mask must not change with the version.
     #[test]
     fn the_mask_of_a_seed_stays_the_same() {
         let drawn: Vec<String> = missing(12, &[0.5, 0.75, 0.75], 7)

@@ -1,4 +1,4 @@
-//! Where rows come from. Whoever holds the rows of several views, in memory, in files or elsewhere, is a [`Source`].
+//! Sources of rows. A [`Source`] reads the rows of several views from memory, files or any other storage.
 
 mod buffer;
 mod holes;
@@ -14,40 +14,47 @@ pub use buffer::Buffer;
 pub(crate) use holes::HoleRows;
 pub use holes::Holes;
 
-/// Why rows could not be read: whatever the source says. Who asked adds the view and the instances.
+/// The reason why rows could not be read. The caller adds the view and the instances to the message.
 pub type ReadError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Something that hands out the rows of several views.
+/// A reader of the rows of several views.
 ///
-/// Rows are asked for from the first instance to the last, some thousands at a time, in every pass over the data. Reading
-/// happens on a thread of its own, ahead of those that compute, so a source may take its time and may use rayon. What is
-/// read is compared with the [`Schema`]; rows that do not fit are an error. A cell of a dense row that is missing is NaN.
+/// A fit reads the rows in passes. Each pass calls [`read`](Self::read) for successive ranges of instances, from the
+/// first to the last, about 8 MB at a time, and within a range for each view. For a source that is not in memory, the
+/// calls of a pass come from a dedicated thread that reads ahead of the computing threads, so `read` may block and may
+/// use rayon. Passes can overlap (several runs of a fit, for example), so `read` can be called from several threads at
+/// the same time. A fit makes several passes besides its iterations, and one per iteration.
+///
+/// Every call must return the same rows for the same arguments. The library compares what was read with the [`Schema`]
+/// and fails if it does not match. NaN in a dense row marks a missing cell. An error of `read` ends the work with
+/// [`Error::Read`](crate::Error::Read), which names the view and the instances; the call is not repeated.
 ///
 /// [`Views`](crate::Views) is the source in memory.
 pub trait Source: Sync {
-    /// What there is. It must not change.
+    /// The schema of the rows. It must not change.
     fn schema(&self) -> &Schema;
 
-    /// Reads the rows of a range of instances in a view into the buffer, which is as some earlier call has left it; see
-    /// [`Buffer`] for what goes where.
+    /// Reads the rows of a range of instances in a view into the buffer, which holds the contents of an earlier call;
+    /// see [`Buffer`] for the layout.
     ///
     /// # Errors
     /// When the rows cannot be read.
     fn read(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError>;
 
-    /// The way to single rows, if there is one that is faster than to read all of them. Samples are drawn by it.
+    /// Access to single rows, if it is faster than reading all of them. Samples are read through it. Without it, a
+    /// sample costs a pass over the data.
     fn random_access(&self) -> Option<&dyn RandomAccess> {
         None
     }
 
-    /// The rows where they lie, if they are in memory.
+    /// The rows in place, if they are in memory.
     #[doc(hidden)]
     fn memory(&self) -> Option<&dyn Memory> {
         None
     }
 
-    /// The rows of a view where they lie, if that is in the memory of a machine beside the processor, and which of them is which
-    /// instance, of all instances. They must be what [`read`](Source::read) gives: whoever changes rows on their way says nothing.
+    /// The rows of a view in device memory, if they are there, with the row of each instance. They must equal the rows
+    /// that [`read`](Source::read) returns: a source that modifies the rows of another source returns `None`.
     fn device_rows(&self, view: usize) -> Option<(DeviceRows, Index<'_>)> {
         let _ = view;
         None
@@ -73,7 +80,7 @@ pub trait Source: Sync {
         self.schema().view(view).features()
     }
 
-    /// Whether a view shows an instance.
+    /// Whether a view contains an instance.
     fn is_present(&self, view: usize, instance: usize) -> bool {
         self.schema().view(view).shows(instance)
     }
@@ -106,66 +113,73 @@ impl<S: Source + ?Sized> Source for &S {
     }
 }
 
-/// A source from which single rows can be had.
+/// Access to single rows of a source.
+///
+/// The library calls [`pick`](Self::pick) for samples, usually a few thousand instances at a time, from the thread that
+/// needs them; calls can overlap with each other and with [`Source::read`].
 pub trait RandomAccess: Sync {
-    /// Reads the rows of some instances, in increasing order, into the buffer, as [`Source::read`] does.
+    /// Reads the rows of the given instances, in increasing order, into the buffer, as [`Source::read`] does.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// When the rows cannot be read. The error ends the work, as for [`Source::read`].
     fn pick(&self, view: usize, instances: &[u32], buffer: &mut Buffer) -> Result<(), ReadError>;
 }
 
-/// The rows of one matrix that is not in memory, such as a file: what a [`View`](crate::View) can be made of, so that rows
-/// on disk are joined by ID, masked and fitted like those in memory.
+/// The rows of one matrix that is not in memory, such as a file. A [`View`](crate::View) can be made of it, so that
+/// rows on disk are joined by ID, masked and fitted like rows in memory.
+///
+/// Its methods are called as those of [`Source`] and [`RandomAccess`] are: `read` from the reading thread of a pass,
+/// `pick` for samples and for rows that are not in the order of the store. Calls can overlap, and an error ends the
+/// work.
 pub trait RowStore: Send + Sync {
-    /// The number of rows and of columns.
+    /// The numbers of rows and columns.
     fn shape(&self) -> (usize, usize);
 
-    /// How rows are stored.
+    /// The layout of the rows.
     fn layout(&self) -> Layout;
 
-    /// The values that a sparse matrix stores in all.
+    /// The total number of stored values of a sparse matrix.
     fn stored(&self) -> Option<usize> {
         None
     }
 
-    /// Reads a range of rows into the buffer, whose index is of no interest.
+    /// Reads a range of rows into the buffer. The index of the buffer is ignored.
     ///
     /// # Errors
     /// When they cannot be read.
     fn read(&self, rows: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError>;
 
-    /// Reads some rows, in increasing order, into the buffer.
+    /// Reads the given rows, in increasing order, into the buffer.
     ///
     /// # Errors
     /// When they cannot be read.
     fn pick(&self, rows: &[u32], buffer: &mut Buffer) -> Result<(), ReadError>;
 
-    /// Where the rows lie, if they are dense and in the memory of a machine beside the processor. They must stay there, unchanged,
-    /// for as long as this lives. An accelerator that is this machine takes them without reading them.
+    /// The rows in device memory, if they are dense and there. They must stay there, unchanged, for the lifetime of the
+    /// store. An accelerator on the same device uses them without reading them.
     fn device_rows(&self) -> Option<DeviceRows> {
         None
     }
 }
 
-/// Rows in memory: nothing is read, only looked at, by any thread.
+/// Rows in memory, which any thread can borrow.
 #[doc(hidden)]
 pub trait Memory: Sync {
-    /// The rows of a range of instances; the buffer is room for those that have to be put together.
+    /// The rows of a range of instances. The buffer is scratch memory for rows that have to be gathered.
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b>;
 
-    /// The rows of some instances, in increasing order.
+    /// The rows of the given instances, in increasing order.
     fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b>;
 }
 
 /// The rows of some instances in one view.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// A matrix that holds them.
+    /// A matrix that contains them.
     pub rows: Rows<'a>,
-    /// Which of its rows is which instance.
+    /// The row of each instance.
     pub index: Index<'a>,
-    /// Which cells of the rows were missing and have been filled, if the rows are [prepared](crate::Prepared).
+    /// The cells that were missing and have been filled, if the rows are [prepared](crate::Prepared).
     pub holes: Holes<'a>,
 }
 

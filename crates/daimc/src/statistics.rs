@@ -1,4 +1,4 @@
-//! What a sweep gathers, and how the shares of several sweeps become one.
+//! The statistics of a sweep, and how partial statistics are merged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -11,24 +11,24 @@ use crate::blocks::Blocks;
 use crate::forest::{Forest, Merge};
 use crate::{Error, Matrix, Result};
 
-/// The part of a fit that a sweep needs: everything that is sent to the partitions of the instances.
+/// The parameters that a sweep needs; they are sent to every partition of the instances.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Factors {
     /// U of each view, features × latent.
     pub bases: Vec<Matrix>,
-    /// The factor of each column of V that has not been applied yet (Eq. 20): the next sweep reads `V · scale`.
+    /// The pending factor of each column of V (Eq. 20): the next sweep reads `V · scale`.
     pub scale: Vec<f64>,
 }
 
-/// What sweeps over some of the instances have gathered. The shares of disjoint sets of instances are
-/// [merged](Self::merge); once all are there, [`Descent::absorb`](crate::Descent::absorb) takes the sum. Sums are added along a
-/// tree that depends on the number of instances alone, so that the same instances give the same bits however they were shared
-/// out and in whatever order the shares arrive.
+/// The statistics of sweeps over some of the instances. The statistics of disjoint sets of instances are
+/// [merged](Self::merge); [`Descent::absorb`](crate::Descent::absorb) takes the sum over all. Sums are added along a
+/// tree that depends on the number of instances only, so that the result has the same bits for every partition of the
+/// instances and every order of arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistics(pub(crate) Forest<Totals>);
 
-/// Sums over instances.
+/// Sums over all instances.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Totals {
@@ -38,9 +38,9 @@ pub struct Totals {
     pub cross: Vec<Matrix>,
     /// `Σ_j v_jk` for each k.
     pub column_sums: Vec<f64>,
-    /// For each view the sum over missing cells of the square of what stands for them in C: `(u_fᵀv_j)²`, with the basis of
-    /// the sweep, or, where there was none yet, the mean of the feature. With it the loss is that of the cells that are
-    /// there.
+    /// For each view, the sum over missing cells of the squared values that fill them in C: `(u_fᵀv_j)²` with the basis
+    /// of the sweep or, before there is one, the mean of the feature. It corrects the loss to that of the observed
+    /// cells.
     pub holes: Vec<f64>,
 }
 
@@ -60,17 +60,17 @@ impl Merge for Totals {
 }
 
 impl Totals {
-    /// S and C of each view, and the column sums of V, of rows that lack no cell.
+    /// S and C of each view, and the column sums of V, for rows without missing cells.
     #[must_use]
     pub fn new(gram: Vec<Matrix>, cross: Vec<Matrix>, column_sums: Vec<f64>) -> Self {
         let holes = vec![0.0; gram.len()];
         Self { gram, cross, column_sums, holes }
     }
 
-    /// Adds those of other instances, where a shard adds up its parts in an order of its own.
+    /// Adds the sums over other instances. For shards that add up their parts in an order of their own.
     ///
     /// # Panics
-    /// If they are of other views, or of a V with other columns.
+    /// If the views or the numbers of columns of V differ.
     pub fn add(&mut self, others: &Self) {
         assert_eq!(self.shape(), others.shape(), "totals of the same views");
         self.merge(others.clone());
@@ -82,7 +82,7 @@ impl Totals {
         (matrices.collect(), [self.gram.len(), self.column_sums.len(), self.holes.len()])
     }
 
-    /// Fails unless they are of a V with so many columns.
+    /// Fails unless the shapes match a V with `latent` columns.
     pub(crate) fn check(&self, latent: usize) -> Result<()> {
         let fits = self.gram.len() == self.cross.len()
             && self.gram.iter().all(|gram| (gram.rows(), gram.columns()) == (latent, latent))
@@ -94,10 +94,10 @@ impl Totals {
 }
 
 impl Statistics {
-    /// The share of one of the [`leaves`](crate::leaves) of so many instances.
+    /// The share of one of the [`leaves`](crate::leaves) of `total` instances.
     ///
     /// # Errors
-    /// When it is none of them.
+    /// When the range is not a leaf.
     pub fn of_leaf(leaf: &Range<usize>, total: usize, totals: Totals) -> Result<Self> {
         let blocks = Blocks::some(leaf.clone(), total).filter(|blocks| blocks.leaf_ranges().count() == 1);
         let Some(blocks) = blocks else { return Err(unfit("the instances are not one of the leaves")) };
@@ -106,8 +106,7 @@ impl Statistics {
         Ok(Self(forest))
     }
 
-    /// The sums over all instances, for a shard that holds all of them and adds them up in an order of its own: they cannot be
-    /// merged with others.
+    /// The sums over all instances, for a shard that adds them up in an order of its own. They cannot be merged with others.
     #[must_use]
     pub fn of_all(totals: Totals) -> Self {
         let mut forest = Forest::new(1);
@@ -115,10 +114,10 @@ impl Statistics {
         Self(forest)
     }
 
-    /// Both together.
+    /// Merges the statistics of disjoint sets of instances.
     ///
     /// # Errors
-    /// When they are not of the same instances and views, or both hold the share of one of them.
+    /// When the instances or views do not match, or an instance is counted twice.
     pub fn merge(mut self, other: Self) -> Result<Self> {
         if !self.alike(&other) {
             return Err(unfit("others are of other views, or of a V with other columns"));
@@ -130,7 +129,7 @@ impl Statistics {
         }
     }
 
-    /// Whether the sums of both, and all of each, are of the same views.
+    /// Whether all sums of both have the same shapes.
     fn alike(&self, other: &Self) -> bool {
         let mut all = self.0.roots().chain(other.0.roots()).map(|(.., totals)| totals.shape());
         let first = all.next();
@@ -140,15 +139,15 @@ impl Statistics {
     /// The sums over all instances.
     ///
     /// # Errors
-    /// When the share of some of them is not there.
+    /// When the share of some instances has not been merged.
     pub fn whole(self) -> Result<Totals> {
         self.0.whole().ok_or_else(|| unfit("the share of some instances has not been merged"))
     }
 
-    /// As bytes (in the safetensors format), to travel.
+    /// Serialises the statistics (in the safetensors format).
     ///
     /// # Panics
-    /// Never: names and shapes are its own.
+    /// Never: names and shapes are generated here.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
@@ -174,10 +173,10 @@ impl Statistics {
         safetensors::serialize(views, Some(about)).expect("names and shapes are sound")
     }
 
-    /// From the bytes of [`Statistics::to_bytes`].
+    /// Reads the bytes of [`Statistics::to_bytes`].
     ///
     /// # Errors
-    /// When they are none.
+    /// When the bytes are not valid statistics.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let broken = |_| unfit("these bytes are no statistics");
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;

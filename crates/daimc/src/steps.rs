@@ -1,4 +1,4 @@
-//! The steps of one iteration, each beside its equation. Rows are instances: the paper's X is our Xᵀ.
+//! The steps of one iteration, each with its equation. Rows are instances: the paper's X is our Xᵀ.
 
 pub mod alignment;
 pub mod basis;

@@ -1,13 +1,13 @@
-//! The one way to end work before it is done.
+//! The switch that ends work early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Error, Result};
 
-/// A switch that ends whatever was given a clone of it: a fit, a choice of the number of clusters, a pass over the data.
-/// It is looked at after every block of instances, so that work ends soon wherever it is; what was finished by then is
-/// kept where the documentation of the work promises it.
+/// A switch that ends all work that holds a clone of it: a fit, a choice of the number of clusters, a pass over the
+/// data. It is checked after every block of instances, so that work ends within a short time. The documentation of each
+/// operation says which results are kept.
 ///
 /// ```
 /// use daimc::{Daimc, Outcome, Stop, Views, synthetic::Synthetic};
@@ -24,35 +24,35 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     flag: Arc<AtomicBool>,
-    /// Another switch that ends this work too.
+    /// A parent switch, which ends this work too.
     above: Option<Arc<Stop>>,
 }
 
 impl Stop {
-    /// A switch that nobody has set.
+    /// Creates a switch that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the work. There is no way back.
+    /// Ends the work. A switch cannot be reset.
     pub fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work is to end.
+    /// Whether the work must end.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.is_set())
     }
 
-    /// A switch for part of the work: this one ends it too, but setting it ends that part alone.
+    /// Creates a switch for a part of the work. This switch ends the part too, but setting the new one ends the part only.
     #[must_use]
     pub fn part(&self) -> Self {
         Self { flag: Arc::default(), above: Some(Arc::new(self.clone())) }
     }
 
-    /// Ends work that is of no use unless it is finished.
+    /// Returns an error if the switch is set, for work whose partial results have no use.
     ///
     /// # Errors
     /// [`Error::Interrupted`] once the switch is set.
@@ -61,7 +61,7 @@ impl Stop {
     }
 }
 
-/// A flag that somebody else owns, such as that of a signal handler.
+/// A switch with an external flag, such as that of a signal handler.
 impl From<Arc<AtomicBool>> for Stop {
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self { flag, above: None }

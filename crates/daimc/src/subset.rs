@@ -1,4 +1,4 @@
-//! Some instances of a source, picked once, and with some of their views hidden.
+//! A subset of the instances of a source, picked once, with some of their views hidden.
 
 use std::ops::Range;
 
@@ -6,21 +6,21 @@ use crate::scan::Scan;
 use crate::source::{Block, Buffer, Holes, Index, MISSING, Memory, ReadError, Rows, Source};
 use crate::{Ids, Presence, Result, Schema, ViewSchema};
 
-/// Some instances of a source, in memory.
+/// A subset of the instances of a source, in memory.
 pub(crate) struct Subset<'a> {
     schema: Schema,
     rows: Vec<(Rows<'a>, Holes<'a>)>,
-    /// For each view, the row of each instance, or [`MISSING`].
+    /// The row of each instance in each view, or [`MISSING`].
     index: Vec<Vec<u32>>,
 }
 
 impl<'a> Subset<'a> {
-    /// Picks the instances (in increasing order); there is a buffer for each view.
+    /// Picks the instances (in increasing order); there is one buffer per view.
     pub fn pick(scan: &'a Scan<'_>, instances: &[u32], buffers: &'a mut [Buffer]) -> Result<Self> {
         Self::of_views(scan, 0, instances, buffers)
     }
 
-    /// Picks the instances, in one view alone.
+    /// Picks the instances in a single view.
     pub fn of_view(
         scan: &'a Scan<'_>,
         view: usize,
@@ -41,7 +41,7 @@ impl<'a> Subset<'a> {
         Ok(Self::of_blocks(scan.schema(), views, instances, &blocks))
     }
 
-    /// Successive instances, read at once.
+    /// Consecutive instances, read at once.
     pub fn range(scan: &'a Scan<'_>, range: Range<usize>, buffers: &'a mut [Buffer]) -> Result<Self> {
         let views = 0..buffers.len();
         let read = |(view, buffer)| scan.read(view, range.clone(), buffer);
@@ -50,11 +50,11 @@ impl<'a> Subset<'a> {
         Ok(Self::of_blocks(scan.schema(), views, &instances, &blocks))
     }
 
-    /// Instances whose rows these blocks hold.
+    /// The instances of these blocks.
     fn of_blocks(known: &Schema, views: Range<usize>, instances: &[u32], blocks: &[Block<'a>]) -> Self {
         let of_block = |(view, block): (usize, &Block<'_>)| {
             let known = known.view(view);
-            // Where nobody has looked yet, a row may turn out to hold nothing.
+            // If missing cells have not been counted yet, a row may turn out to be empty.
             let looked = known.missing_cells().is_some();
             let here = |row: &usize| looked || !block.rows.is_nan(*row, known.features());
             let row = |i| block.index.row(i).filter(here).map_or(MISSING, crate::index::index);
@@ -78,7 +78,7 @@ impl<'a> Subset<'a> {
         Self { schema, rows: blocks.iter().map(|block| (block.rows, block.holes)).collect(), index }
     }
 
-    /// The same instances, without what is hidden: for each view, positions among the instances.
+    /// The same instances without the hidden rows: for each view, positions among the instances.
     pub fn without(&self, hidden: &[Vec<usize>]) -> Self {
         let mut index = self.index.clone();
         for (index, hidden) in index.iter_mut().zip(hidden) {
@@ -90,7 +90,7 @@ impl<'a> Subset<'a> {
         Self { schema, rows: self.rows.clone(), index }
     }
 
-    /// The same instances with other rows in a view, as they were pushed into a buffer, which may lack cells.
+    /// The same instances with other rows in a view, given in a buffer; they may have missing cells.
     pub fn with_rows<'b>(&'b self, view: usize, buffer: &'b Buffer) -> Subset<'b> {
         let (mut rows, mut index) = (self.rows.clone(), self.index.clone());
         let block = buffer.block(self.schema.view(view).layout(), 0..self.schema.instances());

@@ -1,8 +1,22 @@
-//! The sweep: the one place where data are touched during the iterations.
+//! The sweep: the only pass over the data in an iteration.
 //!
-//! For each block of instances it reads the rows, updates their part of V with the bases fixed, and adds what
-//! the block contributes to the statistics. Blocks are the same for any number of threads and their statistics
-//! are added in a fixed order, so the result is the same to the last bit.
+//! For each block of instances with the bases U fixed, it computes `r = Uᵀx`, updates the rows of V, and adds the
+//! contributions of the block to `S = Σ w v vᵀ`, `C = Σ w x vᵀ` and the column sums. U and B are solved from these, and
+//! the loss is `Σ‖x‖² − 2⟨C, U⟩ + ⟨S, UᵀU⟩`. A distributed fit differs only in which [`Shard`] sweeps which rows; the
+//! algorithm is the same.
+//!
+//! Blocks do not depend on the number of threads, and their statistics are added in a fixed order, so the result is the
+//! same to the last bit.
+//!
+//! Rows are used in place: the kernels take slices of rows, so that masks and shuffled IDs need no copy. Within a
+//! block, instances are processed in the order of their presence patterns, so that rows with the same Gram matrix are
+//! updated together, one per vector lane.
+//!
+//! Besides the iterations a fit makes five passes: features (for the scaling), lengths of rows, the start (nearest
+//! centres, V and its statistics at once; the clusters of the views are matched on a sample), and two after the
+//! iterations: the statistics of the clusters found, and one that updates V, which gives the normalisation, and then
+//! solves it to optimality. With logarithms, features are measured twice. Samples (for tails, to compare scalings, to
+//! match clusters) cost a pass each only for sources without random access.
 
 mod cpu;
 mod grams;
@@ -32,51 +46,51 @@ pub use cpu::Cpu;
 use grams::Grams;
 use tile::Tile;
 
-/// Everything about the data that does not change from sweep to sweep.
+/// The data and all their properties that do not change from sweep to sweep.
 pub(crate) struct Sweep<'a> {
     pub scan: Scan<'a>,
     pub lenses: Arc<[Lens]>,
     patterns: Arc<Patterns>,
     latent: usize,
-    /// The same rows where an accelerator holds them, too.
+    /// The same rows on an accelerator.
     resident: Option<Arc<dyn Resident<'a> + 'a>>,
-    /// Whether the processor takes over where the accelerator has no room for V.
+    /// Whether the CPU takes over if the accelerator has not enough memory for V.
     optional: bool,
-    /// Instances of a tile, about, and of a group.
+    /// The approximate number of instances of a tile, and the number of a group.
     tile: usize,
     group: usize,
 }
 
-/// How exactly V is solved for given bases.
+/// The stopping criterion when V is solved to optimality.
 pub(crate) const SETTLED: Passes = Passes { most: MAX_PASSES, tolerance: TOLERANCE };
 
-/// An update, prepared.
+/// A prepared update of V.
 struct Plan<'a> {
     solver: Solver,
-    /// The update whose V is kept, and one before it of which only the column sums are.
+    /// The update whose result is kept, and an optional one before it, of which only the column sums are used.
     passes: Passes,
     before: Option<Passes>,
     from_zero: bool,
     operands: Vec<Operand>,
     grams: Grams<'a>,
-    /// The padded rows of the basis of each view that lacks cells; empty for others.
+    /// The padded rows of the basis of each view with missing cells; empty for others.
     hole_bases: Vec<Vec<f64>>,
 }
 
-/// Bytes of rows that are worked on together: they are read by the first product and should still be in the
-/// second-level cache for the second, beside the basis and the sums.
+/// Bytes of rows that are processed together: they are read by the first product and should still be in the
+/// second-level cache for the second, together with the basis and the sums.
 fn tile_bytes() -> usize {
     (machine::second_level_cache() / 16 * 3).clamp(96 << 10, 768 << 10)
 }
 
-/// Bytes of a group of rows, at most, on any machine.
+/// Maximum bytes of a group of rows; the same on every computer, because groups affect the bits.
 const GROUP_BYTES: usize = 192 << 10;
 
-/// Instances of one presence pattern that stay together, whatever the size of a tile is: rows of V are solved and summed up in
-/// groups of so many, so that tiles, which are made of whole groups, decide about time and not about bits.
+/// Instances of one presence pattern that stay together for every tile size: rows of V are solved and summed in groups
+/// of this size. Tiles consist of whole groups, so that they affect the time but not the bits.
 const GROUP: usize = 4 * LANES;
 
-/// Instances that are worked on together, at most.
+/// Maximum instances of a tile.
 const LARGEST_TILE: usize = 128;
 
 impl<'a> Sweep<'a> {
@@ -85,21 +99,21 @@ impl<'a> Sweep<'a> {
         Self::over(Load::of(scan, lenses.into(), patterns.into(), latent))
     }
 
-    /// Over what an accelerator would be given.
+    /// Creates a sweep over the rows of a load.
     pub fn over(Load { scan, lenses, patterns, latent, .. }: Load<'a>) -> Self {
         let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(scan.instances())).sum();
         let tile = (tile_bytes() / bytes.max(1)).clamp(LANES, LARGEST_TILE);
-        // Groups of long rows are small, or they would not fit the cache.
+        // Groups of long rows are small, to fit into the cache.
         let dense = scan.schema().views().filter(|view| view.layout().is_dense());
         let longest: usize = dense.map(|view| view.features() * view.layout().bytes()).sum();
         let group = if longest * GROUP > GROUP_BYTES { LANES } else { GROUP };
         Self { scan, lenses, patterns, latent, resident: None, optional: false, tile, group }
     }
 
-    /// Hands the rows to an accelerator.
+    /// Passes the rows to an accelerator.
     ///
     /// # Errors
-    /// When it does not take them.
+    /// When the accelerator refuses them.
     pub fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()> {
         let scan = self.scan.recounted();
         let (lenses, patterns, latent) = (self.lenses.clone(), self.patterns.clone(), self.latent);
@@ -109,15 +123,15 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Who else holds the rows.
+    /// The rows on the accelerator, if there is one.
     pub fn resident(&self) -> Option<&(dyn Resident<'a> + 'a)> {
         self.resident.as_deref()
     }
 
-    /// Whoever is to iterate over the rows; there is no V yet.
+    /// A shard of all rows, without V: on the accelerator if there is one, else on the CPU.
     ///
     /// # Errors
-    /// When an accelerator has no room for V.
+    /// When the accelerator has not enough memory for V.
     pub fn shard(self: &Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
         match self.resident.as_ref().map(|resident| resident.clone().shard()) {
             Some(Err(Error::Accelerator { .. })) if self.optional => Ok(Box::new(Cpu::of(self.clone()))),
@@ -126,17 +140,17 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The same, with these rows of V, whose statistics are known.
+    /// A shard with these rows of V, whose statistics are known.
     ///
     /// # Errors
-    /// When an accelerator has no room for V.
+    /// When the accelerator has not enough memory for V.
     pub fn shard_with(self: &Arc<Self>, v: Matrix, stop: &Stop) -> Result<Box<dyn Shard + 'a>> {
         let mut shard = self.shard()?;
         shard.hold(v, stop)?;
         Ok(shard)
     }
 
-    /// The same rows for a V with other columns.
+    /// The same rows for a V with another number of columns.
     pub fn with_latent(&self, latent: usize) -> Result<Self> {
         let scan = self.scan.recounted();
         let lens = |(view, lens): (usize, &Lens)| Lens::new(&scan, view, lens.scaling.clone());
@@ -148,23 +162,22 @@ impl<'a> Sweep<'a> {
         self.latent
     }
 
-    /// Goes over all instances once. V is read as `v · scale` (column by column), changed as `step` says, and written back.
+    /// One pass over all instances. V is read as `v · scale` (column by column), updated as `step` says, and written back.
     ///
     /// # Errors
-    /// When rows cannot be read, and [`Error::Interrupted`]: the rows of V of blocks that were not reached are only
-    /// multiplied by the scale then.
+    /// When rows cannot be read, and [`Error::Interrupted`]: the rows of V of blocks that were not reached are then
+    /// only multiplied by the scale.
     pub fn run(&self, factors: &Factors, step: VStep, v: &mut Matrix, stop: &Stop) -> Result<Statistics> {
         let plan = self.plan(&factors.bases, step);
         self.go(Some(&plan), v, &factors.scale, true, stop, |_, _| Ok(()))
     }
 
-    /// Statistics of V as it is.
+    /// The statistics of the current V.
     pub fn gather(&self, v: &mut Matrix, stop: &Stop) -> Result<Statistics> {
         self.go(None, v, &vec![1.0; self.latent], true, stop, |_, _| Ok(()))
     }
 
-    /// Statistics of V, whose rows are worked out here: `begin` is called with the rows of each block in all views and writes
-    /// those of V.
+    /// The statistics of a new V: `begin` receives the rows of each block in all views and writes those of V.
     pub fn begin(
         &self,
         v: &mut Matrix,
@@ -173,7 +186,7 @@ impl<'a> Sweep<'a> {
         self.go(None, v, &vec![1.0; self.latent], true, self.scan.stop(), begin)
     }
 
-    /// V that is optimal for the bases, without statistics.
+    /// The optimal V for the bases, without statistics.
     pub fn place(&self, bases: &[Matrix]) -> Result<Matrix> {
         let mut v = Matrix::zeros(self.scan.instances(), self.latent);
         let plan = self.plan(bases, VStep::Settle { after: None });
@@ -245,7 +258,7 @@ impl<'a> Sweep<'a> {
         Plan { solver, passes, before, from_zero, operands, grams, hole_bases }
     }
 
-    /// A block of instances, whose rows of V are `v`.
+    /// Processes a block of instances, whose rows of V are `v`.
     fn work(
         &self,
         piece: &Piece<'_>,
@@ -262,10 +275,10 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Sums, Gram matrices and column sums to which a block adds.
+/// Sums, Gram matrices and column sums, to which a block adds.
 type Gathered<'a> = (&'a mut [CrossSums], &'a mut [f64], &'a mut [f64]);
 
-/// What is to be done for one block, compiled for the machine's vector instructions as a whole.
+/// The work for one block, compiled as a whole for the vector instructions of the CPU.
 struct Work<'a, 's> {
     sweep: &'a Sweep<'s>,
     start: usize,
@@ -326,12 +339,12 @@ fn move_into(total: &mut [f64], part: &mut [f64]) {
     }
 }
 
-/// What one block contributes, and the room to compute it in.
+/// The contribution of one block, with scratch memory.
 struct Share {
     sums: Vec<CrossSums>,
     /// K × K for each view, one after the other.
     grams: Vec<f64>,
-    /// Of each column of V, lane by lane.
+    /// The sum of each column of V, lane by lane.
     column_sums: Vec<f64>,
     tile: Tile,
 }
@@ -348,7 +361,7 @@ impl Share {
     }
 }
 
-/// What the blocks of a leaf contribute.
+/// The contribution of the blocks of a leaf.
 struct Leaf {
     totals: Vec<Total>,
     grams: Vec<Matrix>,
@@ -380,7 +393,7 @@ impl Leaf {
         }
     }
 
-    /// The sums, and nothing is left.
+    /// Returns the sums and resets them.
     fn take(&mut self, lenses: &[Lens]) -> Totals {
         let latent = self.column_sums.len();
         let full = std::mem::replace(self, Self::new(lenses, latent, true));

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::kernel::Scalar;
 use crate::{Result, View};
 
-/// Makes multi-view data with planted clusters; the same seed makes the same data.
+/// Multi-view data with planted clusters; the same seed gives the same data.
 ///
 /// ```
 /// use daimc::{Views, synthetic::Synthetic};
@@ -28,32 +28,32 @@ pub struct Synthetic {
     seed: u64,
 }
 
-/// Rows that draw from one stream of the seed, so that rows can be made in parallel.
+/// Rows that draw from the same stream of the seed, so that rows can be generated in parallel.
 const ROWS: usize = 1024;
 
 impl Synthetic {
-    /// Data of so many instances in so many clusters.
+    /// Data with this number of instances and clusters.
     #[must_use]
     pub fn new(instances: usize, clusters: usize) -> Self {
         Self { instances, clusters: clusters.max(1), noise: 1.0, informative: None, seed: 0 }
     }
 
-    /// The standard deviation of the noise; that of the centres is 1. The default is 1.
+    /// Sets the standard deviation of the noise; that of the centres is 1. The default is 1.
     #[must_use]
     pub fn noise(mut self, noise: f64) -> Self {
         self.noise = noise;
         self
     }
 
-    /// How many features of a dense view tell the clusters apart; the others are noise. By default all do. Which they
-    /// are, [`Synthetic::informative_features`] tells.
+    /// Sets the number of features of a dense view that distinguish the clusters; the others are noise. By default all
+    /// do. [`Synthetic::informative_features`] returns them.
     #[must_use]
     pub fn informative(mut self, features: usize) -> Self {
         self.informative = Some(features);
         self
     }
 
-    /// The features of a dense view that tell the clusters apart, in increasing order.
+    /// The features of a dense view that distinguish the clusters, in increasing order.
     #[must_use]
     pub fn informative_features(&self, name: &str, features: usize) -> Vec<usize> {
         let mut chosen: Vec<usize> = (0..features).collect();
@@ -67,14 +67,14 @@ impl Synthetic {
         chosen
     }
 
-    /// The seed of all draws.
+    /// Sets the seed of all draws.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The cluster of each instance: cluster sizes are equal up to one, the order is mixed.
+    /// The cluster of each instance: sizes differ by at most one, the order is random.
     #[must_use]
     pub fn truth(&self) -> Vec<usize> {
         let mut truth: Vec<usize> = (0..self.instances).map(|i| i % self.clusters).collect();
@@ -118,8 +118,8 @@ impl Synthetic {
         View::dense(name, features, values)
     }
 
-    /// A sparse view of counts: about a share `density` of the entries of each row is not zero, and half of
-    /// them are among the features that the row's cluster prefers.
+    /// A sparse view of counts: a share of about `density` of the entries of each row is not zero, and half of them are
+    /// among the features that the row's cluster prefers.
     ///
     /// # Errors
     /// When there are no features.
@@ -182,7 +182,7 @@ impl Synthetic {
     }
 }
 
-/// Nearly normal with mean 0 and variance 1: the sum of four uniform numbers, from one draw.
+/// Approximately standard normal: the sum of four uniform numbers, from one draw.
 fn gaussian(rng: &mut impl Rng) -> f64 {
     let bits = rng.next_u64();
     let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();

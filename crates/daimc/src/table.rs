@@ -1,4 +1,4 @@
-//! Tables: the rows of the views, or of V, wherever they are, and the reductions over them.
+//! Tables: the rows of the views, or of V, in memory or distributed, and the reductions over them.
 //!
 //! A stage of a fit that needs sums over all rows of a table describes them as a [`RowReduction`] and calls [`Table::reduce`].
 //! A [`Scan`] computes the sums over its own rows. A table whose rows are partitioned over processes sends the reduction to every

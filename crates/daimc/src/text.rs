@@ -1,17 +1,17 @@
-//! Names and values from files, on their way into messages: whatever is in them, a terminal shows it as one short line.
+//! Names and values from files in messages: whatever they contain, a terminal shows them as one short line.
 
 use std::fmt;
 
-/// More characters than this of one name are left out.
+/// Maximum characters of a name.
 const LONGEST: usize = 60;
 
-/// A path is shown whole, unless it is none.
+/// The maximum length of a path on Linux.
 const LONGEST_PATH: usize = 4096;
 
-/// More names than this of one list are counted.
+/// Maximum names of a list.
 const LISTED: usize = 10;
 
-/// A text as a message shows it: characters that control a terminal are escaped, and it is cut where it is long.
+/// A text for a message: control characters are escaped, and long text is cut.
 ///
 /// ```
 /// use daimc::text::{plain, quoted};
@@ -31,7 +31,7 @@ pub fn quoted(text: &str) -> Shown<'_> {
     Shown { text, quotes: true, longest: LONGEST }
 }
 
-/// The text as it is, without quotes.
+/// The text without quotes.
 pub fn plain(text: &str) -> Shown<'_> {
     Shown { text, quotes: false, longest: LONGEST }
 }
@@ -41,7 +41,7 @@ pub fn path(text: &str) -> Shown<'_> {
     Shown { text, quotes: false, longest: LONGEST_PATH }
 }
 
-/// A time, as exactly as an estimate deserves.
+/// A duration, with the precision of an estimate.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     match seconds {
@@ -52,7 +52,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// An amount of memory, as exactly as an estimate deserves.
+/// An amount of memory, with the precision of an estimate.
 #[must_use]
 pub fn bytes(bytes: f64) -> String {
     if bytes < 1e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
@@ -77,7 +77,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Names with commas between them; where there are many, only the first and how many more there are.
+/// Joins names with commas; of many, only the first and the number of the others.
 pub fn list<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let mut shown: Vec<String> = names.by_ref().take(LISTED).map(|name| name.to_string()).collect();
@@ -88,7 +88,7 @@ pub fn list<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
     shown.join(", ")
 }
 
-/// Whether a character moves the cursor, changes the terminal, or hides or reorders what stands beside it.
+/// Whether a character moves the cursor, changes the terminal, or hides or reorders its neighbours.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -1,4 +1,4 @@
-//! The data: named views of the same instances, each with some instances missing.
+//! The data model: named views of the same instances, each with some instances missing.
 
 mod join;
 mod not_finite;
@@ -24,9 +24,8 @@ use crate::{Error, Matrix, Result};
 
 /// Several views of the same instances.
 ///
-/// Built from matrices whose rows are the same instances ([`Views::new`]) or by joining on IDs ([`Views::join`]). Whatever
-/// is wrong with the data is found here, before any work is done. Cells of dense views that are NaN are missing; a row of
-/// nothing else is an instance that the view does not show.
+/// Built from matrices with the same rows ([`Views::new`]) or by joining on IDs ([`Views::join`]). The data are
+/// validated here, before any work. NaN in a dense view is a missing cell; a row of NaN only is a missing instance.
 ///
 /// ```
 /// use daimc::{View, Views};
@@ -44,30 +43,29 @@ pub struct Views<'a> {
     schema: Schema,
 }
 
-/// A view and, for each instance, the row of the view that holds it.
+/// A view and the row of each instance in it.
 #[derive(Clone, Debug)]
 struct Aligned<'a> {
     view: View<'a>,
-    /// `None`: instance j is row j, for all j.
+    /// `None`: instance j is row j.
     rows: Option<Vec<u32>>,
-    /// Cells that are missing inside the rows, once they have been looked at.
+    /// The missing cells inside the rows, once they have been counted.
     holes: Option<usize>,
 }
 
 impl<'a> Views<'a> {
-    /// Views whose rows are the same instances in the same order. What is missing is told by
-    /// [`View::mask`]; IDs, if a view has them, are taken from the first view that does, and the others must
-    /// agree.
+    /// Views whose rows are the same instances in the same order. Missing instances are marked with [`View::mask`]. IDs
+    /// are taken from the first view that has them; the IDs of other views must agree.
     ///
     /// # Errors
-    /// No view, views of different length, a repeated name or ID, IDs that disagree, a view with no instance,
-    /// an instance in no view, a value that is infinite, or NaN in a sparse view.
+    /// No view, views of different length, a repeated name or ID, IDs that disagree, a view with no instance, an
+    /// instance in no view, an infinite value, or NaN in a sparse view.
     pub fn new(views: Vec<View<'a>>) -> Result<Self> {
         Self::aligned(views, false)
     }
 
-    /// As [`Views::new`], of some of more instances, such as those that a [shard](crate::serve) holds: a view may show none of
-    /// them, and an instance that no view shows is told by whoever sees all.
+    /// As [`Views::new`], for a [partition](crate::Partition) of the instances: a view may contain none of them.
+    /// Instances that are present in no view are reported by the fit to all of them.
     ///
     /// # Errors
     /// As [`Views::new`].
@@ -121,9 +119,9 @@ impl<'a> Views<'a> {
         Self::checked(aligned.collect(), ids.into(), part)
     }
 
-    /// Views whose rows are told apart by ID: an instance that a view does not list is missing there.
-    /// Instances come in the order in which their IDs are first listed, whether the row is missing there or not; those
-    /// that no view shows are dropped. The [`Account`] says what matched.
+    /// Joins views by ID: an instance that a view does not list is missing in it. Instances come in the order in which
+    /// their IDs are first listed, including rows marked as missing; instances that are present in no view are dropped.
+    /// The [`Account`] reports what matched.
     ///
     /// # Errors
     /// As [`Views::new`], and when a view has no IDs.
@@ -138,11 +136,12 @@ impl<'a> Views<'a> {
         Ok((joined, account))
     }
 
-    /// The same views with more instances missing: `present[view][instance]` says which are left. Values are borrowed.
+    /// The same views with more instances missing: `present[view][instance]` is `true` for the instances to keep.
+    /// Values are borrowed.
     ///
     /// # Errors
-    /// When `present` does not have a list for each view or a list not an entry for each instance, and when a view is left
-    /// with no instance or an instance with no view.
+    /// When `present` does not have a list for each view or an entry for each instance, when no instance is left in a
+    /// view, or when an instance is left in no view.
     pub fn masked(&self, present: &[Vec<bool>]) -> Result<Views<'_>> {
         let wrong =
             |what: &str, expected, found| Err(Error::LengthMismatch { what: what.into(), expected, found });
@@ -188,7 +187,7 @@ impl<'a> Views<'a> {
         Ok(checked)
     }
 
-    /// Looks at the values of a view in memory.
+    /// Checks the values of a view in memory and counts missing cells.
     fn look(&self, view: usize) -> Result<NotFinite> {
         let aligned = &self.views[view];
         let of = |range: Range<usize>| range.filter_map(|i| Some((i, self.row_of(view, i)?)));
@@ -220,24 +219,24 @@ impl<'a> Views<'a> {
         self.schema.ids()
     }
 
-    /// The views, in the order in which they were given.
+    /// The views, in the given order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &View<'a>> {
         self.views.iter().map(|aligned| &aligned.view)
     }
 
-    /// How many views there are.
+    /// The number of views.
     #[must_use]
     pub fn len(&self) -> usize {
         self.views.len()
     }
 
-    /// Never true: there is no `Views` without a view.
+    /// Always `false`: there is no `Views` without a view.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
 
-    /// Whether view `view` shows instance `instance`.
+    /// Whether instance `instance` is present in view `view`.
     ///
     /// # Panics
     /// When there is no such view.
@@ -246,7 +245,7 @@ impl<'a> Views<'a> {
         self.row_of(view, instance).is_some()
     }
 
-    /// How many instances view `view` shows.
+    /// The number of instances in view `view`.
     ///
     /// # Panics
     /// When there is no such view.
@@ -255,8 +254,8 @@ impl<'a> Views<'a> {
         self.schema.view(view).present()
     }
 
-    /// How many cells are missing inside the rows of view `view`: NaN in rows that show something. `None` if its rows
-    /// are not in memory and whoever stores them does not tell.
+    /// The number of missing cells in view `view`: NaN in rows that have other values. `None` if the rows are not in
+    /// memory and the store does not report it.
     ///
     /// # Panics
     /// When there is no such view.
@@ -273,7 +272,7 @@ impl<'a> Views<'a> {
     }
 }
 
-/// Instances that are looked at by one thread at a time.
+/// Instances that one thread checks at a time.
 const BLOCK: usize = 4096;
 
 /// All instances, in blocks.
@@ -296,7 +295,7 @@ impl Aligned<'_> {
 }
 
 impl Views<'_> {
-    /// The rows of a range of instances in a view: where they lie, or in the buffer if they had to be gathered or read.
+    /// The rows of a range of instances in a view: borrowed, or in the buffer if they had to be gathered or read.
     ///
     /// # Errors
     /// When they are not in memory and cannot be read.
@@ -326,8 +325,8 @@ impl Views<'_> {
     }
 }
 
-/// Reads rows of a store, some of which may be missing: those that lie close together at once, others one by one. Rows may
-/// stand in any order.
+/// Reads rows of a store in any order, some of which may be missing. Rows that are close together are read at once,
+/// others one by one.
 fn read_rows(
     store: &dyn RowStore,
     rows: Vec<u32>,
@@ -413,7 +412,7 @@ impl RandomAccess for Views<'_> {
     }
 }
 
-/// Only for views that are in memory.
+/// Only for views in memory.
 impl Memory for Views<'_> {
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b> {
         let aligned = &self.views[view];

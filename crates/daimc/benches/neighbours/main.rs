@@ -1,14 +1,14 @@
-//! Neighbourhoods: how long they take, how much memory, and what is found.
+//! Neighbour search: time, memory and recall.
 //!
 //! ```text
 //! cargo bench -p daimc --features digit --bench neighbours -- search ROWS.f32 FEATURES THREADS OUT.u32
 //! cargo bench -p daimc --features digit --bench neighbours -- fit INSTANCES NEIGHBOURS THREADS [f32|f64] [CLUSTERS]
 //! ```
 //!
-//! The first looks for the neighbours of rows in a file: `compare.py` beside this file makes the rows, runs it, and runs
-//! pynndescent on the same rows and as many threads. The second fits 20 clusters to two views of 128 features in single precision (or
-//! as it is told), whose rows vary along ten directions about the means of the clusters, and tells the time and the memory beside
-//! that of the data.
+//! The first searches for the neighbours of rows in a file: `compare.py` in this directory creates the rows, runs it,
+//! and runs pynndescent on the same rows with the same number of threads. The second fits 20 clusters to two views of
+//! 128 features in single precision (or as given), whose rows vary along ten directions about the means of the
+//! clusters, and prints the time and the memory in addition to that of the data.
 
 use std::io::Write;
 use std::time::Instant;
@@ -89,7 +89,7 @@ where
     let views = Views::new(vec![of("a", 1), of("b", 2)]).unwrap();
     let truth: Vec<usize> = (0..instances).map(|i| i % clusters).collect();
     let bytes = (instances * 2 * FEATURES * size_of::<T>()) as f64;
-    // What making them took is forgotten, where the system allows it.
+    // Resets the peak memory, where the system allows it, so that generating the rows does not count.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let begun = Instant::now();
     let neighbours = neighbours.parse().expect("a way to use neighbours");
@@ -106,7 +106,7 @@ where
     );
 }
 
-/// The largest memory, where the system tells.
+/// The peak memory, if the system reports it.
 fn peak() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

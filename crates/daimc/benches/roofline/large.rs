@@ -1,4 +1,4 @@
-//! A million instances, in a process of its own so that its peak of memory is its own.
+//! A million instances, in a separate process so that its peak memory is measured alone.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::table::{Outcome, Row, Target};
 use crate::timing::Volume;
 use crate::{Bench, Result};
 
-/// The argument that makes this program the child.
+/// The argument that starts this program as the child.
 pub const CHILD: &str = "--large-child";
 
 const INSTANCES: usize = 1_000_000;
@@ -17,7 +17,7 @@ const FEATURES: usize = 128;
 const CLUSTERS: usize = 20;
 const ITERATIONS: usize = 10;
 
-/// Makes the data, fits, and prints what it took: four times in seconds, iterations, bytes of the data and of the peak.
+/// Generates the data, fits, and prints four times in seconds, iterations, bytes of the data and of the peak.
 pub fn child() -> Result {
     let data = Synthetic::new(INSTANCES, CLUSTERS).noise(1.0);
     let views = Views::new(vec![data.dense::<f32>("a", FEATURES)?, data.dense::<f32>("b", FEATURES)?])?;
@@ -30,7 +30,7 @@ pub fn child() -> Result {
     Ok(())
 }
 
-/// The most memory that this process has had, where the system tells.
+/// The peak memory of this process, if the system reports it.
 fn peak_bytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

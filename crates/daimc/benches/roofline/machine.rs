@@ -1,4 +1,4 @@
-//! What the machine can do: peak arithmetic in registers and the bandwidth of reading memory.
+//! The limits of the computer: peak arithmetic in registers and memory bandwidth.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -11,36 +11,36 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::table::{Outcome, Row};
 use crate::timing::{Volume, WAITING, waited_of};
 
-/// Peak rates for each number of threads that is measured.
+/// Peak rates for each measured number of threads.
 pub struct Machine {
     rates: Vec<Rates>,
-    /// What is read for the bandwidth.
+    /// The memory that is read for the bandwidth.
     stream: Vec<f64>,
 }
 
-/// Peak rates per second of so many threads together.
+/// Total peak rates per second of this number of threads.
 #[derive(Clone, Copy, Default)]
 struct Rates {
     threads: usize,
     flops_f32: f64,
     flops_f64: f64,
     bytes: f64,
-    /// Other programs were in the way in every measurement: the rates may be too low, and shares of them too high.
+    /// Other programs interfered with every measurement: the rates may be too low, and shares of them too high.
     busy: bool,
 }
 
-/// Values that are read for the bandwidth: 512 MB, far more than caches hold.
+/// The number of values that are read for the bandwidth: 512 MB, far more than the caches.
 const STREAM: usize = 64 << 20;
 
-/// Of these so many are read in one measurement, 32 MB, and the next measurement goes on from there. Short
-/// measurements find the gaps that other programs leave.
+/// The number of values per measurement, 32 MB; the next measurement continues from there. Short measurements fit
+/// between the work of other programs.
 const PIECE: usize = 4 << 20;
 
-/// Rounds of multiply-add in one measurement of the peak, some 1 ms.
+/// Rounds of multiply-add in one measurement of the peak, about 1 ms.
 const ROUNDS: usize = 1 << 17;
 
 impl Machine {
-    /// One thread, and two where there are.
+    /// One thread, and two if there are.
     pub fn new() -> Self {
         let most = thread::available_parallelism().map_or(1, usize::from).min(2);
         let rates = (1..=most).map(|threads| Rates { threads, busy: true, ..Rates::default() }).collect();
@@ -52,7 +52,7 @@ impl Machine {
         self.rates.iter().map(|rates| rates.threads).collect()
     }
 
-    /// Measures the rates and keeps those that are better than before.
+    /// Measures the rates and keeps improvements.
     pub fn measure(&mut self, repeats: usize) {
         let stream = &self.stream;
         for rates in &mut self.rates {
@@ -72,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// The least seconds in which so many threads could do an iteration over these data.
+    /// The minimum seconds of an iteration over these data with this number of threads.
     pub fn roofline(&self, threads: usize, volume: &Volume) -> f64 {
         let rates = self.rates.iter().find(|rates| rates.threads == threads).expect("rates were measured");
         let arithmetic = volume.flops_f32 / rates.flops_f32 + volume.flops_f64 / rates.flops_f64;
@@ -96,8 +96,8 @@ impl Machine {
     }
 }
 
-/// The best rate of several repeats in which all threads work at once, and whether other programs were in the way.
-/// `work(thread, repeat)` says how much it did.
+/// The best rate of several repeats in which all threads work at once, and whether other programs interfered.
+/// `work(thread, repeat)` returns its amount of work.
 fn peak(threads: usize, repeats: usize, work: impl Fn(usize, usize) -> f64 + Sync) -> (f64, bool) {
     let barrier = Barrier::new(threads);
     let one = |thread: usize| -> (Vec<(Instant, Instant, f64)>, bool) {
@@ -109,7 +109,7 @@ fn peak(threads: usize, repeats: usize, work: impl Fn(usize, usize) -> f64 + Syn
             (start, Instant::now(), done)
         };
         let times = (0..repeats).map(repeat).collect();
-        // A new thread has not waited before.
+        // A new thread has no waiting time.
         let waited = waited_of(Path::new("/proc/thread-self"));
         (times, waited > WAITING * begin.elapsed().as_secs_f64())
     };
@@ -128,7 +128,7 @@ fn peak(threads: usize, repeats: usize, work: impl Fn(usize, usize) -> f64 + Syn
     (best, runs.iter().any(|(_, busy)| *busy))
 }
 
-/// Independent chains of multiply-add that never leave the registers; the output is the number of operations.
+/// Independent chains of multiply-add that stay in registers; the output is the number of operations.
 macro_rules! chains {
     ($name:ident, $type:ty, $register:ident, $lanes:ident, $splat:ident, $mul_add:ident) => {
         struct $name;
@@ -151,7 +151,7 @@ macro_rules! chains {
                     black_box(sums);
                     (2 * ROUNDS * CHAINS * S::$lanes) as f64
                 }
-                // As many as hide the latency and leave registers for the two operands.
+                // Enough to hide the latency, with registers left for the two operands.
                 if S::REGISTER_COUNT >= 32 { run::<S, 24>(simd) } else { run::<S, 12>(simd) }
             }
         }

@@ -1,17 +1,17 @@
-//! How close a fit comes to what the machine can do: `cargo bench --features digit --bench roofline`.
+//! How close a fit comes to the limits of the computer: `cargo bench --features digit --bench roofline`.
 //!
-//! The peak rates of the machine are measured in the same run, before each section, and the best are kept. No
-//! iteration can be faster than its **roofline**, the larger of two times:
+//! The peak rates are measured in the same run, before each section, and the best are kept. No iteration can be faster
+//! than its **roofline**, the larger of two times:
 //!
 //! ```text
 //! bytes of the data / stream bandwidth          each value is read at least once,
 //! Σ_v 4 · present · d_v · K / peak flops        and takes part in X U and in XᵀV.
 //! ```
 //!
-//! Every row of the table is a claim with its number and, where one is set, its target. Of all times the
-//! smallest is judged, because other programs can only add to it.
+//! Every row of the table is a claim with its number and, if there is one, its target. The minimum of all times is
+//! judged, because other programs can only increase it.
 //!
-//! `-- quick` measures less often; any other word runs only the sections whose name contains it.
+//! `-- quick` takes fewer measurements; any other word selects the sections whose names contain it.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ use machine::Machine;
 use table::Table;
 use timing::Effort;
 
-/// What every section needs.
+/// The context of every section.
 struct Bench {
     machine: Machine,
     effort: Effort,

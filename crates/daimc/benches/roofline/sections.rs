@@ -11,7 +11,7 @@ use crate::table::{Outcome, Row, Target};
 use crate::timing::{Laps, Volume, WAITING, fit, laps, waited};
 use crate::{Bench, Result};
 
-/// Numbers with a name that fits into the table.
+/// Numbers with a name for the table.
 trait Named: Scalar {
     const NAME: &str;
 }
@@ -85,7 +85,7 @@ pub fn iteration(bench: &mut Bench) -> Result {
     Ok(())
 }
 
-/// Iterations over rows that lack a twentieth of their cells, against those over whole rows.
+/// Iterations over rows with a twentieth of the cells missing, against those over complete rows.
 pub fn holes(bench: &mut Bench) -> Result {
     fn dense<T: Named>(bench: &mut Bench, instances: usize, features: usize, clusters: usize) -> Result
     where
@@ -95,7 +95,7 @@ pub fn holes(bench: &mut Bench) -> Result {
         let whole = Views::new(vec![rows.dense::<T>("dense", features)?])?;
         let mut buffer = Buffer::default();
         let block = whole.block(0, 0..instances, &mut buffer)?;
-        // Every twentieth cell, in another place of each row.
+        // Every twentieth cell, at a different position in each row.
         let lacks = |at: usize| (at + 7 * (at / features)).is_multiple_of(20);
         let value = |(at, x): (usize, f64)| T::from_f64(if lacks(at) { f64::NAN } else { x });
         let values: Vec<T> = match block.rows {
@@ -138,7 +138,7 @@ fn five_views(missing: f64) -> Result<Vec<View<'static>>> {
     views.zip(present).map(|(view, present)| Ok(view.mask(&present)?)).collect()
 }
 
-/// The two products of an iteration as loops that follow their definition.
+/// The two products of an iteration as plain loops.
 pub fn naive(bench: &mut Bench) -> Result {
     const N: usize = 20_000;
     const D: usize = 1000;
@@ -269,8 +269,8 @@ pub fn linear(bench: &mut Bench) -> Result {
     Ok(())
 }
 
-/// A whole fit as the number of clusters grows; default options, one thread, whose seconds are those of its processor.
-/// The first two columns of numbers are times; `× linear` is what is left once the number of clusters is divided out.
+/// A whole fit as the number of clusters grows; default options, one thread, measured in CPU time. The first two
+/// columns of numbers are times; `× linear` is their ratio divided by the ratio of the numbers of clusters.
 pub fn clusters(bench: &mut Bench) -> Result {
     let mut per_cluster = None;
     for clusters in [10, 20, 50, 100, 200] {
@@ -286,7 +286,7 @@ pub fn clusters(bench: &mut Bench) -> Result {
     Ok(())
 }
 
-/// Seconds of a fit to planted clusters, from memory to labels, and whether it had to wait for a processor.
+/// Seconds of a fit to planted clusters, from memory to labels, and whether it had to wait for a CPU core.
 fn whole(instances: usize, clusters: usize, features: &[usize]) -> Result<(f64, bool)> {
     let data = Synthetic::new(instances, clusters);
     let view = |(v, d): (usize, &usize)| data.dense::<f64>(&format!("v{v}"), *d);
@@ -301,7 +301,7 @@ fn whole_fit(case: String, (best, busy): (f64, bool), result: Outcome, target: O
     Row { case, values: "f64", threads: 1, best: Some(best), result, target, busy, ..Row::default() }
 }
 
-/// What comes before the first iteration, against thirty iterations; default options.
+/// The stages before the first iteration, against thirty iterations; default options.
 pub fn start(bench: &mut Bench) -> Result {
     fn cases<T: Named>(bench: &mut Bench) -> Result
     where

@@ -1,4 +1,4 @@
-//! The table: one row per measurement, printed at the end, when the best rates of the machine are known.
+//! The table: one row per measurement, printed at the end, when the best rates of the computer are known.
 
 use crate::machine::Machine;
 use crate::timing::{Laps, Volume};
@@ -33,11 +33,11 @@ pub struct Row {
     pub median: Option<f64>,
     pub result: Outcome,
     pub target: Option<Target>,
-    /// Other programs were in the way.
+    /// Other programs interfered.
     pub busy: bool,
 }
 
-/// What a measurement says.
+/// The content of a measurement.
 #[derive(Default)]
 pub enum Outcome {
     #[default]
@@ -76,7 +76,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Rows from here on belong to this section.
+    /// The following rows belong to this section.
     pub fn section(&mut self, name: &'static str) {
         self.section = name;
     }
@@ -146,7 +146,7 @@ fn milliseconds(seconds: Option<f64>) -> String {
     seconds.map_or(String::new(), |seconds| number(seconds * 1e3))
 }
 
-/// Three digits that count.
+/// Three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 || size.fract() == 0.0 => format!("{value:.0}"),
@@ -156,7 +156,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The first line is the head.
+/// The first line is the header.
 fn print(lines: &[[String; COLUMNS.len()]]) {
     let width =
         |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(2);

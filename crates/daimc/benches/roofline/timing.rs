@@ -1,4 +1,4 @@
-//! How long an iteration takes, and how much work it is.
+//! Time and work of an iteration.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,15 +9,15 @@ use daimc::{Daimc, Fit, Neighbours, Scale, Views};
 
 use crate::Result;
 
-/// How often things are measured.
+/// The number of measurements.
 pub struct Effort {
-    /// Repeats of each measurement of the machine.
+    /// Repeats of each measurement of the computer.
     pub peaks: usize,
-    /// Iterations that are timed, at least, after the first two.
+    /// Minimum number of timed iterations, after the first two.
     laps: usize,
-    /// Seconds for which iterations are timed, at least.
+    /// Minimum seconds of timed iterations.
     seconds: f64,
-    /// Fits of which the best counts, where the whole fit is timed.
+    /// Number of fits if the whole fit is timed; the best counts.
     pub fits: usize,
 }
 
@@ -26,20 +26,20 @@ impl Effort {
     pub const QUICK: Self = Self { peaks: 100, laps: 5, seconds: 0.0, fits: 1 };
 }
 
-/// Seconds that something took, of several times.
+/// Repeated timings, in seconds.
 #[derive(Clone, Copy)]
 pub struct Laps {
     pub best: f64,
     pub median: f64,
-    /// Whether other programs were in the way, so that even the best time may not be a good one.
+    /// Whether other programs interfered, so that even the best time may be too long.
     pub busy: bool,
 }
 
-/// The share of the time that threads may wait for a processor before it counts as busy.
+/// The share of waiting time above which a measurement counts as disturbed.
 pub const WAITING: f64 = 0.1;
 
 impl Laps {
-    /// Of pairs: seconds, and how long threads waited for a processor meanwhile.
+    /// From pairs: seconds, and how long threads waited for a CPU core meanwhile.
     pub fn of(mut times: Vec<(f64, f64)>) -> Self {
         times.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (sum, waited) = times.iter().fold((0.0, 0.0), |sums, time| (sums.0 + time.0, sums.1 + time.1));
@@ -47,13 +47,13 @@ impl Laps {
     }
 }
 
-/// Seconds that the threads of this process have so far waited for a processor; zero where the system does not tell.
+/// Seconds that the threads of this process have waited for a CPU core so far; zero if the system does not report it.
 pub fn waited() -> f64 {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     threads.flatten().map(|thread| waited_of(&thread.path())).sum()
 }
 
-/// Seconds that one thread has so far waited for a processor.
+/// Seconds that one thread has waited for a CPU core so far.
 pub fn waited_of(thread: &Path) -> f64 {
     let text = std::fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
     let nanoseconds = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());
@@ -63,14 +63,14 @@ pub fn waited_of(thread: &Path) -> f64 {
 /// Iterations before those that are timed.
 const WARM_UP: usize = 2;
 
-/// A fit whose iterations are to be timed, and nothing else.
+/// A fit whose iterations are timed.
 pub fn fit(clusters: usize, threads: usize) -> Daimc {
     Daimc::new(clusters).threads(threads).scale(Scale::Unit).restarts(1).neighbours(Neighbours::Off)
 }
 
 /// Runs a fit until enough of its iterations have been timed.
 pub fn laps(fit: &Daimc, views: &Views<'_>, effort: &Effort) -> Result<(Laps, Fit)> {
-    // Per iteration: when it ended, when the callback let the next one begin, and what threads had waited by then.
+    // Per iteration: when it ended, when the callback let the next one begin, and the waiting time of the threads so far.
     let mut ends: Vec<(f64, f64, f64)> = Vec::new();
     let model = fit.clone().tolerance(0.0).max_iterations(1000).fit_with(views, |iteration| {
         let callback = Instant::now();
@@ -88,7 +88,7 @@ pub fn laps(fit: &Daimc, views: &Views<'_>, effort: &Effort) -> Result<(Laps, Fi
     Ok((Laps::of(times.collect()), model))
 }
 
-/// The work that no iteration can do without.
+/// The minimum work of an iteration.
 #[derive(Clone, Copy, Default)]
 pub struct Volume {
     /// Values that are stored and present.
@@ -106,7 +106,7 @@ impl Volume {
             let block = views.block(view, 0..views.instances(), &mut buffer)?;
             let features = Source::features(views, view);
             let rows = || (0..views.instances()).filter_map(|i| block.index.row(i));
-            // Sparse entries come with their column.
+            // Sparse entries include their column.
             let (entries, each) = match block.rows {
                 Rows::DenseF32(_) => (rows().count() * features, 4),
                 Rows::DenseF64(_) => (rows().count() * features, 8),

@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 use super::{Accelerator, Load, Resident, refused};
 use crate::Result;
 
-/// When a fit hands its rows to an accelerator.
+/// When a fit passes its rows to an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Use {
-    /// Always: where the accelerator refuses, that is the error of the fit.
+    /// Always. An error of the accelerator is the error of the fit.
     Always,
-    /// Where the processor would take longer than handing rows over is worth, and the accelerator does not refuse. Else the fit is
-    /// that of the processor, and [`DeviceUsed::reason`] tells why.
+    /// If the fit would take long enough on the CPU and the accelerator accepts the rows. Otherwise the fit runs on the
+    /// CPU, and [`DeviceUsed::reason`] says why.
     WhereItPays,
 }
 
-/// The machine that held rows and V during the iterations of a fit.
+/// The device that ran the iterations of a fit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeviceUsed {
-    /// `cpu`, or what the accelerator calls itself.
+    /// `cpu`, or the name of the accelerator.
     pub name: String,
-    /// Why it was the processor, where an accelerator was at hand.
+    /// Why the fit ran on the CPU although an accelerator was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -45,14 +45,13 @@ impl DeviceUsed {
         Self { name: machine.name(), reason: None }
     }
 
-    /// Whether there was nothing but the processor.
+    /// Whether no accelerator was given.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// An accelerator that is opened when rows are handed to it for the first time, so that a fit that does not need it does not wait
-/// for its driver.
+/// An accelerator that is opened when a fit first passes rows to it, so that other fits do not wait for the driver.
 pub struct Deferred<F> {
     kind: String,
     open: F,
@@ -60,7 +59,7 @@ pub struct Deferred<F> {
 }
 
 impl<F: Fn() -> Result<Arc<dyn Accelerator>, String>> Deferred<F> {
-    /// One of a kind such as `cuda`, which `open` opens or says in a sentence why not.
+    /// An accelerator of a kind such as `cuda`. `open` opens it or returns the reason why it cannot, in one sentence.
     pub fn new(kind: impl Into<String>, open: F) -> Self {
         Self { kind: kind.into(), open, opened: OnceLock::new() }
     }

@@ -1,4 +1,4 @@
-//! Memory that starts where a cache line starts: a register that is loaded across two lines costs two loads.
+//! Memory aligned to cache lines: a register load that crosses a line costs two loads.
 
 use std::ops::{Deref, DerefMut};
 
@@ -13,11 +13,11 @@ pub struct Aligned<T> {
 }
 
 impl<T: Copy + Default> Aligned<T> {
-    /// So many zeros.
+    /// Allocates `length` zeros.
     pub fn zeros(length: usize) -> Self {
         let spare = LINE / size_of::<T>();
         let values = vec![T::default(); length + spare];
-        // Never more than `spare`; if the offset cannot be known, the slice is right all the same.
+        // Never more than `spare`. If the offset is unknown, the slice is still valid, but not aligned.
         let start = values.as_ptr().align_offset(LINE).min(spare);
         Self { values, start, length }
     }

@@ -1,8 +1,8 @@
-//! Dense rows. Both products are tiled so that a tile of sums lives in registers.
+//! Dense rows. Both products are tiled so that the sums of a tile stay in registers.
 //!
-//! Rows are cut into chunks of 64 bytes. Where their number of features is not a whole number of chunks, the last chunk of
-//! a row overlaps the one before it, and the vectors that it meets are zero (or their sums ignored) where they
-//! overlap: no loop has a remainder, and no row is copied.
+//! Rows are cut into chunks of 64 bytes. If the number of features is not a multiple of the chunk, the last chunk of a
+//! row overlaps the previous one, and the vectors are zero (or their sums ignored) in the overlap: loops have no
+//! remainder, and rows are not copied.
 
 use std::array::from_fn;
 use std::ops::Range;
@@ -16,22 +16,22 @@ pub(crate) const fn chunk<T>() -> usize {
     64 / size_of::<T>()
 }
 
-/// The length of a vector that is laid out in chunks.
+/// The length of a vector in chunks.
 pub(crate) fn padded<T>(features: usize) -> usize {
     features.next_multiple_of(chunk::<T>())
 }
 
-/// Where feature `f` of `features` stands in a vector that is laid out in chunks.
+/// The position of feature `f` of `features` in a vector in chunks.
 pub(crate) fn position<T>(features: usize, f: usize) -> usize {
     let whole = features / chunk::<T>() * chunk::<T>();
     if f < whole { f } else { padded::<T>(features) - (features - f) }
 }
 
-/// Features per pass of [`project_by_feature`]: their vectors then stay in the first-level cache while all rows go past.
+/// Features per pass of [`project_by_feature`]: their vectors stay in the first-level cache while all rows are read.
 const BLOCK: usize = 128;
 
-/// `out[j][k] = x_j · u_k` for each row `x_j` and each of the K vectors `u_k` of `basis`, laid out in chunks. Rows have
-/// `features` values, at least a chunk.
+/// `out[j][k] = x_j · u_k` for each row `x_j` and each of the K vectors `u_k` of `basis`, in chunks. Rows have
+/// `features` values, at least one chunk.
 pub(crate) fn project<T: Scalar>(rows: &[&[T]], basis: &[T], latent: usize, out: &mut [T]) {
     let Some(first) = rows.first() else { return };
     let features = first.len();
@@ -41,8 +41,8 @@ pub(crate) fn project<T: Scalar>(rows: &[&[T]], basis: &[T], latent: usize, out:
     Arch::new().dispatch(Project { rows, basis, latent, features, out });
 }
 
-/// `sums[k] += Σ_j weights[k][j] x_j`: `sums` holds K vectors laid out in chunks, `weights` K rows of one number per
-/// row `x_j`. Rows have `features` values, at least a chunk.
+/// `sums[k] += Σ_j weights[k][j] x_j`: `sums` holds K vectors in chunks, `weights` K rows of one number per row `x_j`.
+/// Rows have `features` values, at least one chunk.
 pub(crate) fn gather<T: Scalar>(rows: &[&[T]], weights: &[T], latent: usize, sums: &mut [T]) {
     let Some(first) = rows.first() else { return };
     let features = first.len();
@@ -52,7 +52,7 @@ pub(crate) fn gather<T: Scalar>(rows: &[&[T]], weights: &[T], latent: usize, sum
     Arch::new().dispatch(Gather { rows, weights, latent, features, sums });
 }
 
-/// Calls `$tile::<…, R, C>` for the `C` that is `$width` at run time.
+/// Calls `$tile::<…, R, C>` with `C` equal to the runtime value `$width`.
 macro_rules! with_width {
     ($width:expr, $rows:literal, [$($cols:literal),*], $tile:ident $args:tt) => {
         match $width {
@@ -72,13 +72,13 @@ fn cuts(total: usize, widest: usize) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// A group shorter than the tile repeats its last row; what comes of the repeats is not written.
+/// A group shorter than the tile repeats its last row; the results of the repeats are discarded.
 #[inline(always)]
 fn fill<'a, T, const R: usize>(group: &[&'a [T]]) -> [&'a [T]; R] {
     from_fn(|i| group[i.min(group.len() - 1)])
 }
 
-/// The parts of a row and of a vector that meet: whole chunks, and the chunk that overlaps if there is one.
+/// The parts of a row and of a vector that are multiplied: whole chunks, and the overlapping chunk if there is one.
 #[inline(always)]
 fn meetings<T>(features: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let whole = features / chunk::<T>() * chunk::<T>();
@@ -161,8 +161,8 @@ fn project_tile<S: Simd, T: Scalar, const R: usize, const C: usize>(
     }
 }
 
-/// Whether [`project_by_feature`] is the faster way for rows of `features` values: it multiplies by padding, but spares
-/// the sums over lanes at the end of each dot product.
+/// Whether [`project_by_feature`] is faster for rows of `features` values: it multiplies padding, but needs no sums
+/// over lanes at the end of each dot product.
 pub(crate) fn prefers_by_feature<T>(features: usize, latent: usize) -> bool {
     const SUM: usize = 12;
     let chunk = chunk::<T>();
@@ -216,8 +216,7 @@ impl<T: Scalar> WithSimd for ByFeature<'_, T> {
     }
 }
 
-/// Reads a value of each cache line, so that the rows are on their way while others are worked on: they are too short
-/// for the machine to guess where the next one starts.
+/// Reads one value of each cache line to prefetch the rows: they are too short for the hardware prefetcher.
 #[inline(always)]
 fn touch<T: Scalar>(rows: &[&[T]]) {
     for row in rows {
@@ -249,7 +248,7 @@ fn by_feature<S: Simd, T: Scalar, const R: usize, const W: usize>(
                 sums[i][w] = out[i * registers + start + w];
             }
         }
-        // One feature at a time: with more of them the sums would no longer be kept in registers.
+        // One feature at a time: with more, the sums would not fit into registers.
         for (f, u) in basis.chunks_exact(registers).enumerate() {
             let u = &u[start..start + W];
             for i in 0..R {
@@ -284,7 +283,7 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
         for (of_rows, of_sums) in meetings::<T>(features) {
             let mut from = 0;
             while from < of_rows.len() {
-                // Registers of features whose sums are kept at a time; a few at the end go one by one.
+                // Registers of features that are summed together; the remainder is processed one by one.
                 let height = if from + high * lanes <= of_rows.len() { high } else { 1 };
                 let at = (of_rows.start + from, of_sums.start + from);
                 for (start, width) in cuts(latent, widest) {
@@ -323,8 +322,8 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
     }
 }
 
-/// Adds the share of all rows in `H` registers of features to `C` vectors, whose sums stay in registers meanwhile. `at`: where
-/// the features begin in a row and in a vector.
+/// Adds the contribution of all rows in `H` registers of features to `C` vectors, whose sums stay in registers. `at`:
+/// the first feature in a row and in a vector.
 #[inline(always)]
 fn gather_tile<S: Simd, T: Scalar, const H: usize, const C: usize>(
     simd: S,
@@ -357,7 +356,7 @@ fn gather_tile<S: Simd, T: Scalar, const H: usize, const C: usize>(
 mod tests {
     use super::*;
 
-    /// Lays a vector out in chunks.
+    /// Converts a vector to chunks.
     fn lay<T: Scalar>(vector: &[f64]) -> Vec<T> {
         let mut out = vec![T::default(); padded::<T>(vector.len())];
         for (f, &value) in vector.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `Σ_j v_j v_jᵀ` of rows that stand side by side, one per lane.
+//! `Σ_j v_j v_jᵀ` of consecutive rows, one per lane.
 
 use std::array::from_fn;
 
@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::LANES;
 
-/// The sum over some rows, not yet summed over lanes: the lower triangle, row by row.
+/// The sum over some rows, not yet reduced over lanes: the lower triangle, row by row.
 #[derive(Debug, Default)]
 pub(crate) struct Gram {
     sums: Vec<f64>,
@@ -23,7 +23,7 @@ impl Gram {
         Arch::new().dispatch(Add { sums: &mut self.sums, latent: self.latent, v, stride, lanes });
     }
 
-    /// Adds the matrix to each of `totals` (K × K) and starts anew.
+    /// Adds the matrix to each of `totals` (K × K) and clears it.
     pub fn flush<'a>(&mut self, totals: impl Iterator<Item = &'a mut [f64]>) {
         let (groups, _) = self.sums.as_chunks_mut::<LANES>();
         for group in groups.iter_mut() {
@@ -53,7 +53,7 @@ struct Add<'a> {
     lanes: std::ops::Range<usize>,
 }
 
-/// Products with one row of V that are summed at a time.
+/// Products with one row of V that are summed together.
 const WIDE: usize = 5;
 
 impl WithSimd for Add<'_> {

@@ -1,4 +1,4 @@
-//! `f32` and `f64` behind one name, with the vector registers of each.
+//! `f32` and `f64` behind one trait, with the vector registers of each.
 
 use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, Mul};
@@ -11,7 +11,7 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// The numbers that data may be made of: `f32` or `f64`.
+/// The element type of data: `f32` or `f64`.
 pub trait Scalar:
     sealed::Sealed
     + Lanes
@@ -47,7 +47,7 @@ pub trait Lanes: Sized {
     /// A register that holds `value` in every lane.
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Register<S>;
 
-    /// `a · b + c`, fused where the machine can.
+    /// `a · b + c`, fused if the CPU supports it.
     fn mul_add<S: Simd>(
         simd: S,
         a: Self::Register<S>,
@@ -58,10 +58,10 @@ pub trait Lanes: Sized {
     /// The sum of the lanes.
     fn sum<S: Simd>(simd: S, a: Self::Register<S>) -> Self;
 
-    /// The slice as whole registers and a rest.
+    /// The slice as whole registers and a remainder.
     fn split<S: Simd>(slice: &[Self]) -> (&[Self::Register<S>], &[Self]);
 
-    /// The slice as whole registers and a rest, for writing.
+    /// The slice as whole registers and a remainder, mutable.
     fn split_mut<S: Simd>(slice: &mut [Self]) -> (&mut [Self::Register<S>], &mut [Self]);
 
     /// Loads a slice shorter than a register; the other lanes are zero.
@@ -173,10 +173,10 @@ impl Scalar for f64 {
     }
 }
 
-/// Whether every value of a row is a finite number.
+/// Whether every value of a row is finite.
 #[inline]
 pub(crate) fn is_finite<T: Scalar>(values: &[T]) -> bool {
-    // A product with zero is zero unless the value is NaN or infinite; sums of them, lane by lane, can be vectorised.
+    // A product with zero is zero unless the value is NaN or infinite. The sums, lane by lane, can be vectorised.
     let zero = T::default();
     let mut sums = [zero; 16];
     let (chunks, rest) = values.as_chunks::<16>();

@@ -1,5 +1,5 @@
-//! Sparse rows. The K numbers that belong to a feature stand side by side, padded to whole registers, so that
-//! a stored value costs a few vector instructions and nothing is ever made dense.
+//! Sparse rows. The K numbers of a feature are contiguous, padded to whole registers, so that a stored value costs a
+//! few vector instructions and no row is expanded.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -25,14 +25,14 @@ impl<'a, T: Scalar> Csr<'a, T> {
         (&self.columns[range.clone()], &self.values[range])
     }
 
-    /// Whether every one of the `features` values of a row is stored and `test` holds for them.
+    /// Whether all `features` values of a row are stored and satisfy `test`.
     pub(crate) fn row_is(&self, row: usize, features: usize, test: impl Fn(&[T]) -> bool) -> bool {
         let (_, values) = self.row(row);
         values.len() == features && test(values)
     }
 }
 
-/// K rounded up so that it fills the widest registers (64 bytes).
+/// K rounded up to a multiple of the widest registers (64 bytes).
 pub fn padded<T>(latent: usize) -> usize {
     latent.next_multiple_of(64 / size_of::<T>())
 }
@@ -40,7 +40,7 @@ pub fn padded<T>(latent: usize) -> usize {
 /// `out[j] = Σ_f x_jf basis[f]` for the given rows of `matrix`: `basis` is d × W, `out` rows × W, W padded.
 ///
 /// # Panics
-/// When `out` has another size.
+/// When `out` has the wrong size.
 pub fn project<T: Scalar>(matrix: Csr<'_, T>, rows: &[usize], basis: &[T], width: usize, out: &mut [T]) {
     assert_eq!(out.len(), rows.len() * width);
     Arch::new().dispatch(Project { matrix, rows, basis, width, out });
@@ -49,13 +49,13 @@ pub fn project<T: Scalar>(matrix: Csr<'_, T>, rows: &[usize], basis: &[T], width
 /// `sums[f] += Σ_j x_jf weights[j]` for the given rows of `matrix`: `sums` is d × W, `weights` rows × W.
 ///
 /// # Panics
-/// When `weights` has another size.
+/// When `weights` has the wrong size.
 pub fn gather<T: Scalar>(matrix: Csr<'_, T>, rows: &[usize], weights: &[T], width: usize, sums: &mut [T]) {
     assert_eq!(weights.len(), rows.len() * width);
     Arch::new().dispatch(Gather { matrix, rows, weights, width, sums });
 }
 
-/// Registers that are summed at a time.
+/// Registers that are summed together.
 const WIDEST: usize = 4;
 
 struct Project<'a, T> {
@@ -98,7 +98,7 @@ fn project_part<S: Simd, T: Scalar, const W: usize>(
     start: usize,
     out: &mut [T::Register<S>],
 ) {
-    /// Sets of sums, so that an addition need not wait for the one before.
+    /// Independent sums, so that an addition does not wait for the previous one.
     const SETS: usize = 4;
     let mut sums = [[T::splat(simd, T::default()); W]; SETS];
     let (column_groups, column_rest) = columns.as_chunks::<SETS>();

@@ -1,6 +1,6 @@
-//! Bounds on distances, by which most points are spared the search for their nearest centre: the triangle inequality as
-//! Elkan uses it (*Using the triangle inequality to accelerate k-means*, ICML 2003). A point is skipped or compared with
-//! all centres, as Hamerly does, because one product of many rows with all centres is far cheaper than its parts.
+//! Bounds on distances, with which most points skip the search for their nearest centre: Elkan's triangle inequality
+//! (*Using the triangle inequality to accelerate k-means*, ICML 2003). A point is either skipped or compared with all
+//! centres, as in Hamerly's variant, because one product of many rows with all centres is far cheaper than its parts.
 
 use std::cmp::Ordering;
 
@@ -8,17 +8,17 @@ use super::Points;
 use crate::Matrix;
 use crate::lens::Scratch;
 
-/// What single precision may lose in a bound, as a share of it.
+/// The relative rounding error of a bound in single precision.
 const SLACK: f64 = 4.0 * f32::EPSILON as f64;
 
-/// For each point an upper bound of the distance to its own centre and lower bounds of those to all others.
+/// For each point, an upper bound of the distance to its own centre and lower bounds of the distances to all others.
 pub(super) struct Bounds {
     /// Infinite where nothing is known.
     upper: Vec<f64>,
-    /// For each point and centre, the distance when it was last computed plus the path of the centre up to then; less the
-    /// path up to now it is a lower bound. Infinite for the point's own centre.
+    /// For each point and centre, the last computed distance plus the path of the centre up to then; minus the path up
+    /// to now it is a lower bound. Infinite for the point's own centre.
     lower: Vec<f32>,
-    /// How far each centre has come.
+    /// The length of the path of each centre.
     path: Vec<f64>,
     /// The rounding error of each point's squared distances.
     rounding: Vec<f64>,
@@ -37,8 +37,9 @@ impl Bounds {
         }
     }
 
-    /// Calls `visit`, which returns the nearest centre, with the squared distances of every point that may have changed its
-    /// nearest centre. A point is left out only if its own centre is nearer than all others by more than rounding.
+    /// Calls `visit`, which returns the nearest centre, with the squared distances of every point whose nearest centre
+    /// may have changed. A point is skipped only if its own centre is nearer than all others by more than rounding
+    /// errors.
     pub fn search(
         &mut self,
         points: &Points<'_>,
@@ -52,7 +53,7 @@ impl Bounds {
         let open = |i: &usize| {
             let lower = lower[i * count..(i + 1) * count].iter().zip(&come).map(|(lower, come)| lower - come);
             let least = lower.fold(f32::INFINITY, f32::min);
-            // What cannot be compared is computed.
+            // Also `true` if the bounds are not comparable (NaN).
             f64::from(least).partial_cmp(&upper[*i]) != Some(Ordering::Greater)
         };
         let open: Vec<usize> = (0..points.len()).filter(open).collect();
@@ -69,7 +70,8 @@ impl Bounds {
         });
     }
 
-    /// Follows the centres as they move. What is known of points that were given to another cluster no longer holds.
+    /// Updates the bounds after the centres have moved. Bounds of points that were assigned to another cluster become
+    /// invalid.
     pub fn follow(&mut self, before: &Matrix, after: &Matrix, labels: &[u32]) {
         let mut moves = vec![0.0; self.path.len()];
         for (before, after) in before.iter_rows().zip(after.iter_rows()) {

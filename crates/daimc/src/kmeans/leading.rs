@@ -1,4 +1,4 @@
-//! The clusters that the columns of V stand for.
+//! Cluster centres from the columns of V.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl ColumnTotals {
         Self { sums: vec![0.0; columns], squares: vec![0.0; columns] }
     }
 
-    /// Of the rows of a scan of V, leaf by leaf.
+    /// The sums over the rows of a scan of V, leaf by leaf.
     fn share(rows: &Scan<'_>) -> Result<Forest<Self>> {
         let columns = rows.schema().view(0).features();
         rows.sum_view(
@@ -50,7 +50,7 @@ impl ColumnTotals {
         )
     }
 
-    /// What is usual in each column: its mean, each entry counting as much as it is large.
+    /// The typical entry of each column: its mean, weighted by the entries.
     fn usual(&self) -> Vec<f64> {
         self.sums.iter().zip(&self.squares).map(|(sum, square)| square / sum).collect()
     }
@@ -76,8 +76,8 @@ impl RowReduction for SumLatent {
     }
 }
 
-/// Sums over the instances by their leading column of V: the one in which the entry is largest relative to what is usual in
-/// the column.
+/// Sums over the instances by their leading column of V: the one with the largest entry relative to the typical entry
+/// of the column.
 pub(crate) struct LeadingColumns<'a> {
     lens: &'a Lens,
     totals: &'a ColumnTotals,
@@ -123,14 +123,14 @@ fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Result<Forest
     members(rows, lens, &labels, columns)
 }
 
-/// The centres of the clusters that the columns of V stand for.
+/// The centres of the clusters that the columns of V represent.
 pub(crate) fn of_columns(table: &impl Table, lens: &Lens) -> Result<Matrix> {
     let totals = table.reduce(&SumLatent, &mut ())?.sum(ColumnTotals::default())?;
     let members = table.reduce(&LeadingColumns { lens, totals: &totals }, &mut ())?;
     Ok(members.sum(Members::default())?.means(lens, lens.features()))
 }
 
-/// A row of V.
+/// One row of V.
 fn row_of<'a>(block: &Block<'a>, row: usize, columns: usize) -> &'a [f64] {
     match block.rows {
         Rows::DenseF64(values) => &values[row * columns..(row + 1) * columns],

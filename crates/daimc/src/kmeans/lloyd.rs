@@ -6,13 +6,13 @@ use crate::lens::Scratch;
 use crate::source::MISSING;
 use crate::{Matrix, Result, Stop};
 
-/// Iterations of one start, and the relative gain below which it stops.
+/// The maximum number of iterations of a start, and the relative gain at which it stops.
 pub(super) const MOST_ITERATIONS: usize = 100;
 pub(super) const SMALLEST_GAIN: f64 = 1e-4;
 
 impl Points<'_> {
-    /// Lloyd's iterations. Sums are kept and changed only by the points that move. With `bounded`, distances are computed
-    /// only for points that may have another nearest centre than before; the clusters are the same.
+    /// Lloyd's iterations. Sums are kept and updated for points that change their cluster only. With `bounded`,
+    /// distances are computed only for points whose nearest centre may have changed; the clusters are the same.
     ///
     /// # Errors
     /// When the fit is stopped.
@@ -87,8 +87,8 @@ impl Points<'_> {
         Ok(Clustering { centres, labels, extra_label, inertia })
     }
 
-    /// `Σ ‖x − c‖² = Σ ‖x‖² + Σ_k (n_k ‖c_k‖² − 2 c_kᵀ Σ x)`, all measured from an origin, from which the points are
-    /// at squared distances that sum to `spread`.
+    /// `Σ ‖x − c‖² = Σ ‖x‖² + Σ_k (n_k ‖c_k‖² − 2 c_kᵀ Σ x)`, measured from an origin, from which the squared distances
+    /// of the points sum to `spread`.
     fn inertia(&self, sums: &ClusterSums, centres: &Matrix, origin: &[f64], spread: f64) -> f64 {
         let mut total = spread;
         for (f, (row, origin)) in centres.iter_rows().zip(origin).enumerate() {
@@ -101,7 +101,7 @@ impl Points<'_> {
         total.max(0.0)
     }
 
-    /// Gives every empty cluster the point that is farthest from its centre.
+    /// Assigns the point that is farthest from its centre to each empty cluster.
     fn repair(&self, labels: &mut [u32], own: &mut [f64], sums: &mut ClusterSums) -> bool {
         let mut repaired = false;
         for cluster in 0..sums.counts.len() {
@@ -138,7 +138,7 @@ impl Points<'_> {
         }
     }
 
-    /// The mean of each cluster; one without points keeps its centre. Feature by feature, since a wide view has many.
+    /// The mean of each cluster; an empty one keeps its centre. Feature by feature, since a view can have many features.
     fn centres(&self, sums: &ClusterSums, centres: &mut Matrix) {
         for f in 0..centres.rows() {
             for (k, centre) in
@@ -156,7 +156,7 @@ impl Points<'_> {
     }
 }
 
-/// Sums over the points of each cluster: of the values as stored, of the row factors, of the extra point.
+/// Sums over the points of each cluster: of the stored values, of the row factors, of the extra point.
 struct ClusterSums {
     values: Matrix,
     extra: Matrix,
@@ -187,11 +187,11 @@ mod tests {
     use crate::source::Buffer;
     use crate::{View, Views};
 
-    /// Numbers of points, features and clusters.
+    /// The numbers of points, features and clusters.
     type Shape = (usize, usize, usize);
 
-    /// Clusters points from the first of them, without and with bounds; whole numbers make ties, duplicates and empty
-    /// clusters. The plain way is also followed literally, with every sum made anew.
+    /// Clusters points from given centres, with and without bounds; integers produce ties, duplicates and empty
+    /// clusters. The plain variant is also compared with the textbook algorithm, which recomputes every sum.
     fn compare(source: &Views<'_>, scale: Scale, (n, _, clusters): Shape, extra: Option<f64>, untied: bool) {
         let scan = Scan::of(source);
         let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
@@ -213,7 +213,7 @@ mod tests {
         let apart = |a: &Matrix, b: &Matrix| {
             a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
         };
-        // Where points lie on their centres, the inertia is all rounding and may ask for another round.
+        // Where points coincide with their centres, the inertia consists of rounding errors and may need one more round.
         assert!(apart(&bounded.centres, &plain.centres) < 1e-12, "{case}");
         let spread: f64 = points.squares.iter().sum();
         let (now, before) = (bounded.inertia, plain.inertia);
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Lloyd's iterations as the textbook has them, which knows no empty clusters.
+    /// Lloyd's iterations as in textbooks, without empty clusters.
     fn literal(points: &Points<'_>, mut centres: Matrix) -> Option<(Vec<u32>, Matrix)> {
         let rows: Vec<Vec<f64>> = (0..points.len()).map(|i| points.values(i)).collect();
         let mut labels = vec![MISSING; rows.len()];
@@ -276,7 +276,7 @@ mod tests {
             let views = Views::new(vec![view.unwrap()]).unwrap();
             let scale = [Scale::None, Scale::Unit, Scale::MinMax][case % 5 % 3];
             let extra = (case % 4 == 1).then(|| f64::from(rng.random_range(1..50_u8)));
-            // In single precision, and on a line, rounding decides about ties.
+            // In single precision, and in one dimension, rounding decides ties.
             compare(&views, scale, (n, d, clusters), extra, !whole && case % 3 != 0 && d > 2);
         }
     }

@@ -1,4 +1,4 @@
-//! The points that k-means clusters, and their distances from centres.
+//! The points of k-means, and their distances from centres.
 
 use super::TILE;
 use crate::lens::{Lens, Scratch};
@@ -7,7 +7,7 @@ use crate::scan::Scan;
 use crate::source::{Block, Buffer, Rows};
 use crate::{Matrix, Result};
 
-/// The points to be clustered: some instances of a view.
+/// The points to cluster: some instances of a view.
 pub(crate) struct Points<'a> {
     pub lens: &'a Lens,
     pub block: Block<'a>,
@@ -15,7 +15,7 @@ pub(crate) struct Points<'a> {
     pub rows: Vec<(usize, usize)>,
     /// Their squared distances from the centre of the lens, or from the origin if it has none.
     pub squares: Vec<f64>,
-    /// One more point, given by its scaled values, that counts as often as its weight says.
+    /// An additional point, given by its scaled values, with a weight.
     pub(super) extra: Option<Extra>,
 }
 
@@ -37,21 +37,21 @@ impl<'a> Points<'a> {
         Ok(Self::of(lens, block, instances.iter().map(|&instance| instance as usize)))
     }
 
-    /// The rows of a block, with the numbers that the lens knows them by.
+    /// The rows of a block, with the instance numbers that the lens uses for them.
     pub fn of(lens: &'a Lens, block: Block<'a>, numbers: impl Iterator<Item = usize>) -> Self {
         let row = |(i, number): (usize, usize)| Some((number, block.index.row(i)?));
         let rows = numbers.enumerate().filter_map(row).collect();
         Self::in_block(lens, block, rows)
     }
 
-    /// Some rows of a block, with those numbers.
+    /// Some rows of a block, with their instance numbers.
     pub fn in_block(lens: &'a Lens, block: Block<'a>, rows: Vec<(usize, usize)>) -> Self {
         let mut squares = Vec::with_capacity(rows.len());
         lens.measure().squares(&block, &rows, &mut squares);
         Self { lens, block, rows, squares, extra: None }
     }
 
-    /// Adds a point that counts `weight` times.
+    /// Adds a point with a weight.
     pub fn with_extra(mut self, row: Vec<f64>, weight: f64) -> Self {
         self.extra = Some(Extra { row, weight });
         self
@@ -117,7 +117,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// What rounding may add to the squared distance of each point from any centre among the points, or take from it.
+    /// The rounding error of the squared distance of each point from any centre among the points.
     pub(super) fn rounding(&self) -> Vec<f64> {
         let (epsilon, sparse) = match self.block.rows {
             Rows::DenseF32(_) => (f64::from(f32::EPSILON), false),
@@ -126,7 +126,8 @@ impl<'a> Points<'a> {
             Rows::SparseF64(_) => (f64::EPSILON, true),
         };
         let share = epsilon * (16.0 + self.lens.features() as f64);
-        // Sparse rows are multiplied as they are, dense rows less the centre of the lens, from which squares are measured.
+        // Sparse rows are multiplied as stored; dense rows relative to the centre of the lens, from which `squares` are
+        // measured.
         let square = |(&at, &square): (&(usize, usize), &f64)| {
             if sparse { self.lens.square(&self.block, at).max(square) } else { square }
         };

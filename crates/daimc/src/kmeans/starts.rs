@@ -1,4 +1,4 @@
-//! The starts of k-means: how many, from which centres, and the best of what they lead to.
+//! The starts of k-means: their number, their first centres, and the best result.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,17 +10,22 @@ use super::{Clustering, Points, SAME};
 use crate::lens::Scratch;
 use crate::{Error, Matrix, Result, Stop};
 
-/// Up to so many clusters k-means makes all its starts, each with every distance computed.
+/// Up to this number of clusters k-means makes all its starts and computes every distance.
+///
+/// Beyond it, starts and the candidates of [`consolidate`](crate::consolidate) decrease in proportion, so that their
+/// cost stays linear in K, next to the N·K² of V. One start uses the clusters that the columns of V represent, which is
+/// better than ten random starts. Lloyd's iterations then skip points whose nearest centre cannot have changed, and V
+/// is solved with over-relaxation. Results with up to this number of clusters are not affected.
 pub(crate) const FEW: usize = 20;
 
-/// What k-means is to do.
+/// The parameters of k-means.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan<'a> {
     pub clusters: usize,
-    /// Starts for up to [`FEW`] clusters; see [`Plan::starts`].
+    /// The number of starts for up to [`FEW`] clusters; see [`Plan::starts`].
     pub restarts: usize,
     pub seed: u64,
-    /// Centres (d × K) from which the first start begins instead of from seeds.
+    /// The centres (d × K) of the first start, in place of random ones.
     pub first: Option<&'a Matrix>,
     pub stop: &'a Stop,
 }
@@ -32,29 +37,28 @@ impl Plan<'_> {
     }
 }
 
-/// The starts of k-means with so many clusters. Of more than [`FEW`] there are in proportion fewer, so that all together
-/// cost no more than linear in their number: the more clusters, the less starts differ, because what one loses here
-/// another loses there.
+/// The number of k-means starts for this number of clusters. Above [`FEW`] clusters it decreases in proportion, so that
+/// the total cost is linear in the number of clusters; the more clusters, the less the starts differ.
 pub(crate) fn starts(clusters: usize, restarts: usize) -> usize {
     restarts.saturating_mul(FEW).div_ceil(clusters.max(FEW)).max(1)
 }
 
 impl Points<'_> {
-    /// Clusters the points: the best of all starts.
+    /// Clusters the points and returns the best of all starts.
     ///
     /// # Errors
-    /// When there is no point, or the fit is stopped.
+    /// When there are no points, or the fit is stopped.
     pub fn cluster(&self, plan: &Plan<'_>) -> Result<Clustering> {
         let found = self.cluster_all(plan, |best, run| run <= best + SAME * best)?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// Clusters the points from each start, best first. Start s draws from stream s of the seed. Given the inertia of the
-    /// best so far, `keep` says of that of another whether it is still of interest: the centres of many starts in a wide
-    /// view are much memory.
+    /// Clusters the points from each start, best first. Start s draws from stream s of the seed. `keep` receives the
+    /// inertia of the best result so far and that of another, and returns whether to keep the other: the centres of
+    /// many starts in a wide view need much memory.
     ///
     /// # Errors
-    /// When there is no point, or the fit is stopped.
+    /// When there are no points, or the fit is stopped.
     pub fn cluster_all(
         &self,
         plan: &Plan<'_>,
@@ -87,13 +91,13 @@ impl Points<'_> {
         })?;
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
         runs.sort_by_key(|(stream, _)| *stream);
-        // Starts that found the same clusters differ by rounding only: the earliest of them comes first.
+        // Starts with the same clusters differ by rounding only: the earliest of them comes first.
         let best = best(&runs);
         let inertia = |run: &Clustering| if run.inertia - best <= SAME * best { best } else { run.inertia };
         runs.sort_by(|(_, a), (_, b)| inertia(a).total_cmp(&inertia(b)));
         let mut runs: Vec<Clustering> = runs.into_iter().map(|(_, run)| run).collect();
         if distinct < clusters {
-            // Fewer points than clusters: the others sit at the mean and have no members.
+            // Fewer points than clusters: the remaining centres are the mean, and their clusters are empty.
             let mean = self.mean();
             for run in &mut runs {
                 let centre = |f: usize, k: usize| if k < distinct { run.centres[(f, k)] } else { mean[f] };
@@ -103,8 +107,8 @@ impl Points<'_> {
         Ok(runs)
     }
 
-    /// Greedy k-means++: each new centre is the best of a few points, drawn in proportion to their squared
-    /// distance from the nearest centre so far.
+    /// Greedy k-means++: each new centre is the best of a few candidates, drawn with probability proportional to the
+    /// squared distance from the nearest centre so far.
     fn seeds(
         &self,
         clusters: usize,
@@ -144,8 +148,8 @@ impl Points<'_> {
     }
 }
 
-/// For each of the increasing targets, the first index where the running sum of `mass` exceeds it. If all mass is
-/// zero, any index.
+/// For each of the increasing targets, the first index at which the cumulative sum of `mass` exceeds it; a random index
+/// if all mass is zero.
 fn draw(targets: &[f64], count: usize, mass: impl Fn(usize) -> f64, rng: &mut impl Rng) -> Vec<usize> {
     let mut picked = Vec::with_capacity(targets.len());
     let mut sum = 0.0;

@@ -1,5 +1,5 @@
-//! Distances between scaled rows and vectors, measured from the centre of the view so that an offset that all rows share
-//! costs no digits:
+//! Distances between scaled rows and vectors, measured from the centre of the view so that a common offset of all rows
+//! costs no precision:
 //!
 //! ```text
 //! ‖x' − c‖² = ‖x' − μ‖² + ‖c − μ‖² − 2 (x' − μ)ᵀ(c − μ)
@@ -14,7 +14,7 @@ use crate::linalg::column_squares;
 use crate::matrix::dot;
 use crate::source::{Block, Csr, Rows};
 
-/// Vectors that rows are compared with.
+/// Vectors to compare rows with.
 #[derive(Debug)]
 pub(crate) struct Targets {
     /// For the products `x'ᵀ(c − μ)`.
@@ -24,8 +24,7 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// Turns the products of a row, whose squared distance from the centre is given, into its squared distances from the
-    /// vectors.
+    /// Converts the products of a row, given its squared distance from the centre, to its squared distances from the vectors.
     pub fn distances(&self, square: f64, products: &mut [f64]) {
         for (product, own) in products.iter_mut().zip(&self.squares) {
             *product = (square + own - 2.0 * *product).max(0.0);
@@ -56,7 +55,7 @@ impl Lens {
         along
     }
 
-    /// What measures how far rows are from the centre, or from the origin where there is none.
+    /// Measures distances of rows from the centre, or from the origin if there is none.
     pub fn measure(&self) -> FromCentre<'_> {
         let shift = self.scaling.shift.iter().zip(&self.scaling.factor);
         FromCentre {
@@ -67,7 +66,7 @@ impl Lens {
     }
 }
 
-/// Appends the squares of some instances, compiled for the machine's vector instructions.
+/// Appends the squared distances of some instances, compiled as a whole for the vector instructions of the CPU.
 struct Measured<'a> {
     by: &'a FromCentre<'a>,
     block: &'a Block<'a>,
@@ -90,7 +89,7 @@ pub(crate) struct FromCentre<'a> {
     lens: &'a Lens,
     /// `‖μ‖²`.
     square: f64,
-    /// `(−m ∘ c)ᵀμ`: what a row of zeros has along μ.
+    /// `(−m ∘ c)ᵀμ`: the product of a row of zeros with μ.
     zero: f64,
 }
 
@@ -143,7 +142,7 @@ impl FromCentre<'_> {
         }
     }
 
-    /// From the stored values alone, in double precision.
+    /// From the stored values only, in double precision.
     fn sparse<T: Scalar>(&self, csr: Csr<'_, T>, row: usize, whole: f64, length: f64) -> f64 {
         let Lens { scaling, centre, .. } = self.lens;
         let (columns, values) = csr.row(row);

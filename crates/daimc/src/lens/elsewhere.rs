@@ -1,4 +1,6 @@
-//! The products of a sweep, for whoever makes them of the rows as they are stored.
+//! The products of a sweep, for shards that multiply stored rows themselves.
+//!
+//! The scaling is folded into the bases before the products and removed from the sums after them.
 
 use super::{Lens, scaled};
 use crate::scaling::Scaling;
@@ -6,12 +8,12 @@ use crate::source::{Block, Rows};
 use crate::{Layout, Matrix};
 
 impl Lens {
-    /// How rows are stored.
+    /// The layout of the rows.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// `f`, as products need it, if it is the same for all instances.
+    /// The factor `f` for the products, if it is the same for all instances.
     pub fn common_factor(&self) -> Option<f64> {
         (self.by_row || self.factors.is_empty()).then(|| self.factor(0))
     }
@@ -21,7 +23,7 @@ impl Lens {
         self.by_row
     }
 
-    /// The row of an instance, as products with dense rows that are scaled one by one take it: `x' − μ`.
+    /// The row of an instance for products with dense rows that are scaled one by one: `x' − μ`.
     pub fn scaled_row(&self, block: &Block<'_>, (instance, row): (usize, usize), out: &mut Vec<f64>) {
         let (d, whole) = (self.features, self.full_factor(instance));
         out.clear();
@@ -36,7 +38,7 @@ impl Lens {
         }
     }
 
-    /// m, c and μ of each feature, of which such rows are made.
+    /// m, c and μ of each feature, from which such rows are computed.
     pub fn scaled_terms(&self) -> Vec<[f64; 3]> {
         (0..self.features).map(|f| self.terms(f)).collect()
     }
@@ -63,7 +65,7 @@ impl Lens {
         (folded, offset)
     }
 
-    /// Makes `Σ x' vᵀ` of `Σ x (f v)ᵀ`, d × K, and `Σ f v`.
+    /// Converts `Σ x (f v)ᵀ`, d × K, and `Σ f v` to `Σ x' vᵀ`.
     pub fn unfold(&self, sums: &mut Matrix, weights: &[f64]) {
         let Scaling { shift, factor, .. } = &self.scaling;
         for f in 0..sums.rows() {

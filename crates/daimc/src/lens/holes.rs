@@ -1,14 +1,14 @@
-//! Rows some of whose cells are missing: what they show, without what stands in their place.
+//! Rows with missing cells: their lengths, weights and products, without the values that fill the missing cells.
 //!
-//! Where rows are brought to length 1, the length of such a row is not that of the cells that are left: these would grow as
-//! others are lost. It is estimated for the whole row,
+//! If rows are scaled to length 1, the length of such a row is not that of its observed cells: these would grow as more
+//! cells are lost. The length of the complete row is estimated,
 //!
 //! ```text
 //! length² = Σ_{f ∉ h} x_f² · Σ_f e_f / Σ_{f ∉ h} e_f
 //! ```
 //!
-//! where `e_f` is the mean square of feature f. So cells count as those of whole rows do, and a row that has lost
-//! nearly all of them counts as much as it shows.
+//! where `e_f` is the mean square of feature f. Cells then count as those of complete rows do, and a row that has lost
+//! nearly all cells counts in proportion to the observed part.
 
 use super::{Lens, length_of, scaled};
 use crate::Matrix;
@@ -16,18 +16,18 @@ use crate::kernel::{LANES, Scalar};
 use crate::matrix::dot;
 use crate::source::{Block, Rows};
 
-/// What is known of a row before it is brought to its length.
+/// The lengths of a row before it is scaled to length 1.
 pub(super) struct Extent {
-    /// The length of the cells that are there, their features scaled.
+    /// The length of the observed cells, with scaled features.
     pub observed: f64,
-    /// That of the whole row, known or estimated.
+    /// The length of the complete row, known or estimated.
     pub whole: f64,
-    /// How much of the row is there, from 0 to 1.
+    /// The observed fraction of the row, from 0 to 1.
     pub share: f64,
 }
 
 impl Lens {
-    /// The features that a row lacks, but for those that take no part: these are zero whatever their values.
+    /// The missing features of a row, except those that the scaling drops: these are always zero.
     #[inline(always)]
     pub fn holes<'b>(&'b self, block: &Block<'b>, row: usize) -> impl Iterator<Item = usize> + Clone + 'b {
         block.holes.row(row).iter().map(|&f| f as usize).filter(|&f| !self.is_left_out(f))
@@ -38,13 +38,13 @@ impl Lens {
         self.scaling.factor.get(feature).is_some_and(|factor| *factor == 0.0)
     }
 
-    /// All others.
+    /// The other features of the row.
     fn observed<'b>(&'b self, block: &Block<'b>, row: usize) -> impl Iterator<Item = usize> + 'b {
         let mut holes = self.holes(block, row).peekable();
         (0..self.features).filter(move |f| holes.next_if_eq(f).is_none())
     }
 
-    /// The scaled value of a cell, or of what stands there if it is missing.
+    /// The scaled value of a cell, or the fill value if it is missing.
     #[inline(always)]
     pub fn value(&self, block: &Block<'_>, (instance, row): (usize, usize), feature: usize) -> f64 {
         let at = row * self.features + feature;
@@ -63,7 +63,7 @@ impl Lens {
         scaled(value, shift, factor)
     }
 
-    /// Lengths of a row, given that of the row as it is filled.
+    /// The lengths of a row, given the length of the filled row.
     pub(super) fn extent(&self, block: &Block<'_>, row: usize, filled: f64) -> Extent {
         if block.holes.row(row).is_empty() {
             return Extent { observed: filled, whole: filled, share: 1.0 };
@@ -73,7 +73,7 @@ impl Lens {
         Extent { observed, whole: observed / share.sqrt(), share }
     }
 
-    /// `‖(x − m) ∘ c‖` of the cells that are there.
+    /// `‖(x − m) ∘ c‖` of the observed cells.
     fn observed_length(&self, block: &Block<'_>, row: usize) -> f64 {
         let own = row * self.features..(row + 1) * self.features;
         let values: Vec<f64> = match block.rows {
@@ -88,7 +88,7 @@ impl Lens {
         self.observed(block, row).map(|f| self.by_feature(f, values[f].to_f64())).collect()
     }
 
-    /// How much of a row is there: by the mean squares of its features, or by their number if those say nothing.
+    /// The observed fraction of a row: by the mean squares of its features, or by their number if all mean squares are zero.
     fn share(&self, block: &Block<'_>, row: usize) -> f64 {
         let squares = &self.scaling.squares;
         let all: f64 = squares.iter().sum();
@@ -102,7 +102,7 @@ impl Lens {
         counted(&mut self.observed(block, row)) / counted(&mut (0..self.features))
     }
 
-    /// `‖x'‖²` of the cells of an instance that are there.
+    /// `‖x'‖²` of the observed cells of an instance.
     pub fn observed_square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
         if block.holes.row(row).is_empty() {
             return self.square(block, (instance, row));
@@ -110,13 +110,13 @@ impl Lens {
         (self.observed_length(block, row) * self.full_factor(instance)).powi(2)
     }
 
-    /// `Σ (x'_f − u_fᵀv)²` over the missing cells of an instance, with what stands there.
+    /// `Σ (x'_f − u_fᵀv)²` over the missing cells of an instance, with their fill values.
     pub fn hole_error(&self, block: &Block<'_>, at: (usize, usize), basis: &Matrix, v: &[f64]) -> f64 {
         let error = |f: usize| (self.value(block, at, f) - dot(basis.row(f), v)).powi(2);
         self.holes(block, at.1).map(error).sum()
     }
 
-    /// `Σ x'_f u_f` over the cells of an instance that are there, in double precision; `u_f` is at `f · width`.
+    /// `Σ x'_f u_f` over the observed cells of an instance, in double precision; `u_f` is at `f · width`.
     pub fn project_observed(
         &self,
         block: &Block<'_>,
@@ -132,12 +132,13 @@ impl Lens {
         }
     }
 
-    /// Calls `each` with the features of a row that are there.
+    /// Calls `each` with the observed features of a row.
     pub fn each_observed(&self, block: &Block<'_>, row: usize, each: impl FnMut(usize)) {
         self.observed(block, row).for_each(each);
     }
 
-    /// The rows of a basis, each padded with zeros to [`padded`] numbers, if any row lacks a cell; else nothing.
+    /// The rows of a basis, each padded with zeros to [`padded`] numbers, if any cell of the view is missing; otherwise
+    /// empty.
     pub fn hole_basis(&self, basis: &Matrix) -> Vec<f64> {
         if !self.lacks_cells {
             return Vec::new();
@@ -157,22 +158,22 @@ impl Lens {
     }
 }
 
-/// Numbers of a row of V or of a basis, in whole registers.
+/// The length of a row of V or of a basis, rounded up to whole registers.
 pub(crate) fn padded(latent: usize) -> usize {
     latent.next_multiple_of(LANES)
 }
 
-/// What missing cells contribute to the statistics of some instances.
+/// The contribution of missing cells to the statistics of some instances.
 #[derive(Debug)]
 pub(crate) struct HoleSums {
-    /// `Σ (u_fᵀv − x'_f) v`, where `x'_f` is what stands in the cell: a padded row for each feature.
+    /// `Σ (u_fᵀv − x'_f) v`, where `x'_f` is the fill value: a padded row for each feature.
     pub cross: Vec<f64>,
     /// `Σ (u_fᵀv)²`.
     pub square: f64,
 }
 
 impl HoleSums {
-    /// Takes over the sums of a block, and clears them.
+    /// Adds the sums of a block, and clears them.
     pub fn absorb(&mut self, block: &mut Self) {
         self.square += std::mem::take(&mut block.square);
         for (total, own) in self.cross.iter_mut().zip(&mut block.cross) {

@@ -1,21 +1,22 @@
-//! Where the instances of a tile stand: one per lane. What the products give and what they take is turned here.
+//! The lanes of the instances of a tile. The results and operands of products are transposed here: once on the way in
+//! and once on the way out; between the products and the statistics a tile keeps its rows of V and r in lanes.
 
 use std::array::from_fn;
 
 use crate::kernel::{LANES, Scalar};
 
-/// The instances of a tile that a view shows.
+/// The instances of a tile that are present in a view.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Members {
     /// Instance and row of the view's matrix.
     pub rows: Vec<(usize, usize)>,
     /// The row factor of each.
     pub factors: Vec<f64>,
-    /// Where they stand in the tile.
+    /// Their lanes.
     stretches: Vec<Stretch>,
 }
 
-/// Members that stand in successive lanes.
+/// Members in consecutive lanes.
 #[derive(Clone, Debug)]
 struct Stretch {
     first: usize,
@@ -37,7 +38,7 @@ impl Members {
         self.rows.iter().copied().zip(lanes)
     }
 
-    /// Appends an instance; lanes increase.
+    /// Appends an instance; lanes must increase.
     #[inline(always)]
     pub fn push(&mut self, instance: usize, row: usize, factor: f64, lane: usize) {
         match self.stretches.last_mut() {
@@ -49,16 +50,16 @@ impl Members {
     }
 }
 
-/// `r` of a tile, or its positive and negative part, in lanes like V.
+/// `r` of a tile, or its positive and negative parts, in lanes like V.
 pub(crate) struct Right<'a> {
     pub plus: &'a mut [f64],
-    /// Empty if r is not parted.
+    /// Empty if r is not split.
     pub minus: &'a mut [f64],
     pub stride: usize,
 }
 
 impl Right<'_> {
-    /// Adds `f (p − offset)` for the products of members, of which there are `width` each.
+    /// Adds `f (p − offset)` for the products of members; each has `width` products.
     #[inline(always)]
     pub(super) fn add<T: Scalar>(&mut self, products: &[T], width: usize, members: &Members, offset: &[f64]) {
         for Stretch { first, lane, count } in &members.stretches {
@@ -77,7 +78,7 @@ impl Right<'_> {
         }
     }
 
-    /// Adds the products of `N` members, from `lane` on.
+    /// Adds the products of `N` members, starting at `lane`.
     #[inline(always)]
     fn add_some<T: Scalar, const N: usize>(
         &mut self,
@@ -111,7 +112,7 @@ pub(super) struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    /// The weights of one k for each stretch: where it starts among the members, factors, and values of V.
+    /// The weights of one k for each stretch: its first member, factors, and values of V.
     #[inline(always)]
     fn stretches(&self, k: usize) -> impl Iterator<Item = (usize, &[f64], &[f64])> {
         let v = &self.v[k * self.stride..(k + 1) * self.stride];
@@ -149,7 +150,7 @@ impl Weights<'_> {
         }
     }
 
-    /// Adds the weights of the members to `sums`, each to that of its lane.
+    /// Adds the weights of the members to `sums`, each to its lane.
     #[inline(always)]
     pub fn add_up(&self, sums: &mut [[f64; LANES]]) {
         for (k, sums) in sums.iter_mut().enumerate() {
@@ -157,7 +158,7 @@ impl Weights<'_> {
             for &Stretch { first, lane, count } in &self.members.stretches {
                 let factors = &self.members.factors[first..first + count];
                 let v = &v[lane..lane + count];
-                // Up to the first whole register, whole registers, the rest.
+                // Up to the first whole register, whole registers, the remainder.
                 let head = (lane.next_multiple_of(LANES) - lane).min(count);
                 for i in 0..head {
                     sums[(lane + i) % LANES] += factors[i] * v[i];

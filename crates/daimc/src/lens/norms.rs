@@ -1,4 +1,4 @@
-//! What has to be known of all scaled rows of a view before they are multiplied with anything.
+//! Properties of all scaled rows of a view, which are computed before any product.
 
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
@@ -13,30 +13,30 @@ use crate::scan::{Piece, Scan};
 use crate::source::{Block, Buffer};
 use crate::table::{RowReduction, Table};
 
-/// Lengths of rows, of a block, of a leaf or of the whole view.
+/// Norms of the rows of a block, of a leaf or of the whole view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Norms {
-    /// `Σ ‖x'‖²`, of the cells that are there.
+    /// `Σ ‖x'‖²`, without missing cells.
     pub squares: Squares,
-    /// How many rows there are; one that lacks cells counts as much as it shows.
+    /// The number of rows; one with missing cells counts by its observed fraction.
     pub shown: f64,
     /// `Σ ‖x' − μ‖²`.
     pub from_centre: Squares,
-    /// Largest and smallest nonzero length of a row as it is stored.
+    /// The largest and the smallest nonzero length of a stored row.
     pub largest: f64,
     pub smallest: f64,
-    /// The shortest row that is not zero, after scaling.
+    /// The shortest nonzero row after scaling.
     shortest: f64,
-    /// The first row that is not a number, or whose products would not be one; the first whose square is none.
+    /// The first row that is not finite, or whose products would overflow; the first row whose square overflows.
     refused: Option<usize>,
     too_long: Option<usize>,
     pub bytes: usize,
     pub lacks_cells: bool,
-    /// If rows are brought to length 1: how many are not zero, and the sum of their lengths before.
+    /// If rows are scaled to length 1: the number of nonzero rows, and the sum of their lengths before.
     pub lengths: (f64, f64),
 }
 
-/// What is decided about a view once its rows were looked at: all of a [`Lens`] that does not grow with the instances.
+/// The properties of a [`Lens`] that follow from the rows of its view but do not grow with the instances.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Parts {
     scaling: Scaling,
@@ -46,7 +46,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// A lens that knows no row yet.
+    /// A lens without rows.
     fn of(&self, layout: Layout, features: usize) -> Lens {
         Lens {
             by_row: self.by_row,
@@ -57,7 +57,7 @@ impl Parts {
     }
 }
 
-/// Beyond these lengths, scaled and as stored, rows are told.
+/// Rows longer than these limits, scaled and stored, are reported.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Limits {
     pub scaled: f64,
@@ -84,8 +84,8 @@ impl Norms {
         self.lengths.1 += other.lengths.1;
     }
 
-    /// The row that cannot be worked with, if there is one. Where a weight will bring rows into range, long ones do no
-    /// harm unless others would vanish beside them.
+    /// The row that prevents the fit, if there is one. If a weight will bring rows into range, long rows are harmless
+    /// unless others would underflow.
     pub fn refused(&self, any_length: bool) -> Option<usize> {
         let vanishing = self.shortest < self.squares.root() * f64::MIN_POSITIVE.sqrt();
         let too_long = self.too_long.filter(|_| !any_length || vanishing);
@@ -100,20 +100,19 @@ impl Merge for Norms {
     }
 }
 
-/// A sum of squares, `sum · unit²` with a power of two, so that it is known also where the squares leave the range
-/// of numbers.
+/// A sum of squares, `sum · unit²` with a power of two, which is valid even if the squares overflow or underflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Squares {
     sum: f64,
-    /// Zero: nothing was added yet.
+    /// Zero: nothing has been added yet.
     unit: f64,
 }
 
-/// Magnitudes whose squares, and many of them together, are in range as they are.
+/// Magnitudes whose squares, and sums of many of them, are in range.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
 impl Squares {
-    /// Adds the square of a number that is not negative.
+    /// Adds the square of a non-negative number.
     pub fn add(&mut self, value: f64) {
         if value > 0.0 {
             self.raise(if ORDINARY.contains(&value) { 1.0 } else { power_near(value) });
@@ -128,7 +127,7 @@ impl Squares {
         }
     }
 
-    /// Takes a larger unit: what is too small to be told in it is not missed.
+    /// Increases the unit: numbers that are too small for it are negligible.
     fn raise(&mut self, unit: f64) {
         if unit > self.unit {
             self.sum *= (self.unit / unit).powi(2);
@@ -136,7 +135,7 @@ impl Squares {
         }
     }
 
-    /// The root of the sum.
+    /// The square root of the sum.
     pub fn root(&self) -> f64 {
         self.sum.sqrt() * self.unit
     }
@@ -146,14 +145,15 @@ impl Squares {
         self.sum * (self.unit * factor) * (self.unit * factor)
     }
 
-    /// The factor that makes the sum `wanted`; none if it is zero.
+    /// The factor for which the sum is `wanted`; none if the sum is zero.
     pub fn weight_for(&self, wanted: f64) -> Option<f64> {
         let weight = (wanted / self.sum).sqrt() / self.unit;
         (self.sum > 0.0 && weight.is_finite()).then_some(weight)
     }
 }
 
-/// Looks at the rows of a block, the first of which is that of instance `start`, compiled for the machine's vector instructions.
+/// Computes the norms of the rows of a block, the first of which is instance `start`, compiled as a whole for the
+/// vector instructions of the CPU.
 struct Look<'a> {
     lens: &'a Lens,
     piece: &'a Piece<'a>,
@@ -207,7 +207,7 @@ impl WithSimd for Look<'_> {
     }
 }
 
-/// Lengths of the rows of a view. The state holds `f` of each row.
+/// Norms of the rows of a view. The state is `f` of each row.
 pub(crate) struct RowNorms<'l> {
     lens: &'l Lens,
     view: usize,
@@ -250,8 +250,8 @@ impl RowReduction for RowNorms<'_> {
 }
 
 impl Lens {
-    /// The mean of some scaled rows: those of the first block in which the view shows any. Whether it is a centre is seen
-    /// when all rows are compared with it; any point among them will do.
+    /// The mean of some scaled rows: those of the first block in which the view has any. Comparison with all rows
+    /// decides whether it becomes the centre; any point among them will do.
     pub(super) fn pilot(&self, table: &impl Table, view: usize) -> Result<Vec<f64>> {
         let (instances, schema) = (table.instances(), table.schema().view(view));
         let mut mean = vec![0.0; self.features];
@@ -268,14 +268,14 @@ impl Lens {
             factors += factor;
         }
         self.finish_row(factors, &mut mean);
-        // A mean beyond all numbers is none.
+        // A mean that overflows is not used.
         if mean.iter().any(|value| !value.is_finite()) {
             mean.fill(0.0);
         }
         Ok(mean)
     }
 
-    /// `f` of a row, from its length after the scaling of its features.
+    /// The factor `f` of a row, from its length after the scaling of its features.
     fn own_factor(&self, length: f64) -> f64 {
         if self.scaling.unit_rows() { reciprocal(length) * self.scaling.weight } else { self.scaling.weight }
     }
@@ -285,12 +285,12 @@ impl Lens {
         let mut factors = Vec::new();
         let norms = table.reduce(&RowNorms { lens: self, view, limits }, &mut factors)?;
         let blocks = table.rows().blocks();
-        // The scan of a partition sees the rows of the partition alone.
+        // The scan of a partition contains the rows of the partition only.
         let all = blocks.instances() == blocks.total();
         Ok((factors, if all { norms.sum(Norms::new())? } else { norms.share(Norms::new()) }))
     }
 
-    /// The same of the rows of a scan, leaf by leaf.
+    /// The norms of the rows of a scan, leaf by leaf.
     fn norms_of(&self, scan: &Scan<'_>, view: usize, limits: Limits) -> Result<(Vec<f64>, Forest<Norms>)> {
         let first = scan.blocks().first();
         let measure = self.measure();
@@ -325,13 +325,13 @@ impl Lens {
         Ok((all, shares))
     }
 
-    /// `f` of a row, from its values.
+    /// The factor `f` of a row, from its values.
     #[inline(always)]
     fn factor_of(&self, block: &Block<'_>, row: usize) -> f64 {
         self.own_factor(self.extent(block, row, self.lengths(block, row).1).whole)
     }
 
-    /// The same view, of some of its rows alone, which are numbered in their order. Factors are worked out from the rows, so
+    /// The lens of some rows of the view, which are numbered in order. Their factors are computed from the rows, so
     /// that those of all rows need not be known.
     pub fn of_rows(&self, block: &Block<'_>, count: usize) -> Self {
         let factor = |i: usize| block.index.row(i).map_or(0.0, |row| self.factor_of(block, row));
@@ -340,7 +340,7 @@ impl Lens {
         Self { factors, ..self.parts().of(self.layout, self.features) }
     }
 
-    /// The view of the rows that are here, as it was decided for all.
+    /// The lens of the rows of a partition, with the properties of the whole view.
     pub fn placed(scan: &Scan<'_>, view: usize, parts: &Parts) -> Result<Self> {
         let mut lens = parts.of(scan.layout(view), scan.schema().view(view).features());
         let (mut factors, mut bytes) = (Vec::new(), 0);
@@ -366,7 +366,7 @@ impl Lens {
         Ok(lens)
     }
 
-    /// What was decided about the view.
+    /// The properties of the view.
     pub fn parts(&self) -> Parts {
         let Self { scaling, by_row, centre, lacks_cells, .. } = self;
         Parts { scaling: scaling.clone(), by_row: *by_row, centre: centre.clone(), lacks_cells: *lacks_cells }

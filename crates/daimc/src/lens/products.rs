@@ -1,4 +1,4 @@
-//! The two products of a sweep, through a lens: the layouts of their operands and of their sums.
+//! The two products of a sweep with scaled rows: the layouts of their operands and of their sums.
 
 use super::holes::HoleSums;
 use super::lanes::{Members, Right, Weights};
@@ -18,7 +18,7 @@ impl Lens {
         let latent = vectors.columns();
         let mut offset = vec![0.0; latent];
         if self.by_row {
-            // Rows are multiplied without the centre, whose share is known exactly.
+            // Rows are multiplied without the centre, whose contribution is known exactly.
             offset = self.along_centre(vectors);
             offset.iter_mut().for_each(|offset| *offset = -*offset);
         } else {
@@ -79,7 +79,7 @@ impl Lens {
         }
     }
 
-    /// Calls `each(i, f (p − offset))` for the products of rows, of which there are `width` each.
+    /// Calls `each(i, f (p − offset))` for the products of rows; each row has `width` products.
     #[inline(always)]
     fn each_product<T: Scalar>(
         &self,
@@ -116,7 +116,7 @@ impl Lens {
         }
     }
 
-    /// `xᵀ(c ∘ U)` for each row as it is stored.
+    /// `xᵀ(c ∘ U)` for each stored row.
     fn products<'s>(
         &self,
         block: &Block<'_>,
@@ -175,7 +175,7 @@ impl Lens {
         }
     }
 
-    /// Products of dense rows; returns how many there are per row.
+    /// Products of dense rows; returns their number per row.
     fn project_dense<T: Scalar>(
         &self,
         x: &[T],
@@ -203,7 +203,7 @@ impl Lens {
         dense::gather(&slices, &tile.products, given.latent, sums);
     }
 
-    /// The rows as slices: of the data, or of copies where rows are shorter than `least` (they stand at the end then) or
+    /// The rows as slices: of the data, or of copies if rows are shorter than `least` (which are then right-aligned) or
     /// must be scaled one by one.
     fn slices<'b, T: Scalar>(
         &self,
@@ -238,14 +238,14 @@ impl Lens {
     }
 }
 
-/// Products of rows, and how many there are per row.
+/// Products of rows, and their number per row.
 #[derive(Clone, Copy)]
 enum Products<'a> {
     F32(&'a [f32], usize),
     F64(&'a [f64], usize),
 }
 
-/// The columns of a d × K matrix, one after the other, laid out in chunks, row f times `factor(f)`.
+/// The columns of a d × K matrix, one after the other, in chunks, row f times `factor(f)`.
 fn columns<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Aligned<T> {
     let d = vectors.rows();
     let length = dense::padded::<T>(d);
@@ -272,7 +272,7 @@ fn padded_rows<T: Scalar>(vectors: &Matrix, factor: impl Fn(usize) -> f64) -> Al
     out
 }
 
-/// Products of sparse rows; returns how many there are per row.
+/// Products of sparse rows; returns their number per row.
 fn project_sparse<T: Scalar>(
     x: Csr<'_, T>,
     rows: &[(usize, usize)],
@@ -313,18 +313,18 @@ pub(super) enum Typed {
     F64(Aligned<f64>),
 }
 
-/// K vectors, laid out for the rows of one view.
+/// K vectors, in the layout for the rows of one view.
 #[derive(Debug)]
 pub(crate) struct Operand {
     latent: usize,
-    /// The K numbers of a feature stand side by side; else the features of each vector do.
+    /// The K numbers of a feature are contiguous; otherwise the features of each vector are.
     by_feature: bool,
     pub(super) values: Typed,
-    /// `mᵀ(c ∘ U)`; where rows are scaled one by one, `−μᵀU`.
+    /// `mᵀ(c ∘ U)`; if rows are scaled one by one, `−μᵀU`.
     offset: Vec<f64>,
 }
 
-/// Room for the products of one tile of rows.
+/// Scratch memory for the products of one tile of rows.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     f32: Tile<f32>,
@@ -338,12 +338,12 @@ struct Tile<T> {
     products: Vec<T>,
 }
 
-/// Features of a sparse view that some row of a block has: only they need to be added up and cleared.
+/// The features of a sparse view that some row of a block stores: only they have to be added and cleared.
 #[derive(Debug)]
 pub(crate) struct Touched {
     seen: Vec<bool>,
     features: Vec<u32>,
-    /// Entries that were looked at.
+    /// The number of entries examined.
     entries: usize,
 }
 
@@ -352,7 +352,7 @@ impl Touched {
         Self { seen: vec![false; features], features: Vec::new(), entries: 0 }
     }
 
-    /// Whether a block has so many entries that looking at them costs more than to add up all features.
+    /// Whether a block has so many entries that tracking them costs more than adding all features.
     fn all(&self) -> bool {
         self.entries > self.seen.len() / 2
     }
@@ -371,7 +371,7 @@ impl Touched {
         }
     }
 
-    /// Calls `each` for every feature that may have been touched, and forgets them.
+    /// Calls `each` for every feature that may have been touched, and clears them.
     pub fn drain(&mut self, mut each: impl FnMut(usize)) {
         if self.all() {
             (0..self.seen.len()).for_each(each);
@@ -395,7 +395,7 @@ pub(crate) struct CrossSums {
     touched: Option<Touched>,
     /// `Σ f v`, lane by lane.
     weights: Vec<[f64; LANES]>,
-    /// What missing cells contribute.
+    /// The contribution of missing cells.
     pub holes: HoleSums,
 }
 
@@ -408,7 +408,7 @@ pub(crate) struct Total {
     holes: HoleSums,
 }
 
-/// How the values of a [`Total`] are laid out.
+/// The layout of the values of a [`Total`].
 #[derive(Clone, Copy, Debug)]
 enum Order {
     /// K vectors in chunks of `f32`.
@@ -443,7 +443,7 @@ impl Total {
         }
     }
 
-    /// `Σ x' vᵀ`, d × K, and what missing cells add to `Σ ‖x'‖²`.
+    /// `Σ x' vᵀ`, d × K, and the contribution of missing cells to `Σ ‖x'‖²`.
     pub fn finish(self, lens: &Lens) -> (Matrix, f64) {
         let (d, latent) = (lens.features, self.weights.len());
         let at = |f: usize, k: usize| match self.order {

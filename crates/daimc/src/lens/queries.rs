@@ -1,4 +1,4 @@
-//! Rows of a view as the vectors that its other rows are compared with, some at a time.
+//! Rows of a view as query vectors for products with its other rows.
 
 use super::products::Typed;
 use super::{Lens, Operand, scaled};
@@ -6,11 +6,11 @@ use crate::kernel::{Scalar, sparse};
 use crate::source::{Block, Csr, Rows};
 use crate::{Layout, Matrix};
 
-/// Vectors at a time, at most, and the bytes that those of a wide sparse view may take.
+/// Maximum number of query vectors, and the maximum bytes of those of a wide sparse view.
 pub(crate) const MOST: usize = 64;
 const BYTES: usize = 16 << 20;
 
-/// Some rows, laid out for products with all others. Those of a sparse view are written into a layout that is kept, and
+/// Some rows, in the layout for products with all others. Rows of a sparse view are written into a reused layout, and
 /// only where they store something: most features of a wide view are in none of them.
 pub(crate) struct Queries<'a> {
     lens: &'a Lens,
@@ -24,7 +24,7 @@ pub(crate) struct Queries<'a> {
 
 impl<'a> Queries<'a> {
     pub fn new(lens: &'a Lens) -> Self {
-        // What a feature takes for eight vectors.
+        // The bytes of a feature for eight vectors.
         let eight = match lens.layout {
             Layout::SparseF32 if lens.stays_sparse() => 32 * lens.features,
             Layout::SparseF64 if lens.stays_sparse() => 64 * lens.features,
@@ -34,13 +34,13 @@ impl<'a> Queries<'a> {
         Self { lens, count, operand: None, touched: Vec::new(), along: Vec::new() }
     }
 
-    /// Rows that are taken at a time.
+    /// The number of rows per batch.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes these rows, at most [`Queries::count`] of them: for the products with `x' − μ` of each, and `μᵀ(x' − μ)`.
-    /// Products beyond their number are zero.
+    /// Sets the query rows, at most [`Queries::count`]: returns the operand for products with `x' − μ` of each, and
+    /// `μᵀ(x' − μ)`. Products beyond their number are zero.
     pub fn take(&mut self, block: &Block<'_>, rows: &[(usize, usize)]) -> (&Operand, &[f64]) {
         let lens = self.lens;
         self.along.clear();
@@ -65,7 +65,7 @@ impl<'a> Queries<'a> {
     }
 }
 
-/// Writes the rows of a sparse view into the layout, where only what is in `touched` is not zero.
+/// Writes the rows of a sparse view into the layout, which is zero except for the features in `touched`.
 fn fill<'o, T: Scalar>(
     (lens, count): (&Lens, usize),
     csr: Csr<'_, T>,
@@ -96,7 +96,7 @@ where
     operand
 }
 
-/// The layout of an operand, in the type of the data.
+/// The layout of an operand, in the element type of the data.
 trait AsLayout<T> {
     fn layout(&mut self) -> &mut [T];
 }

@@ -1,33 +1,33 @@
-//! How much memory there is to take.
+//! The amount of available memory.
 //!
-//! An allocation that fails ends the program without a word, and on most systems it does not even fail: the process is
-//! killed when it uses what it was promised. So whoever takes much asks beforehand.
+//! A failed allocation aborts the program, and on most systems it does not even fail: the process is killed when it
+//! uses memory that it was promised. Code that needs much memory therefore checks beforehand.
 
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the user allows; the largest number where nothing was said.
+/// The limit of the user; the largest number if none is set.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// From now on this process is to hold no more than so many bytes, whatever the machine has.
+/// Sets the maximum number of bytes that this process may use, whatever the computer has.
 pub fn limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// How many bytes this process can still take: what the limit of its user leaves, or else the least of what its resource
-/// limits, its control groups and the machine leave. `None` where the system does not tell.
+/// The number of bytes that this process can still allocate: the remainder of the user's limit, or else the minimum of
+/// what its resource limits, its control groups and the system leave. `None` if the system does not report it.
 pub fn available() -> Option<u64> {
     System { root: Path::new("/"), limit: LIMIT.load(Ordering::Relaxed) }.available()
 }
 
-/// How many bytes of addresses the resource limits of this process leave it; `None` where there is no limit, or the system does
-/// not tell. Stacks of threads take addresses before they take memory.
+/// The number of bytes of address space that the resource limits of this process leave; `None` if there is no limit, or
+/// the system does not report it. Stacks of threads take address space before they take memory.
 pub fn addresses() -> Option<u64> {
     System { root: Path::new("/"), limit: u64::MAX }.left("Max address space", "VmSize:")
 }
 
-/// Where the system tells about itself.
+/// The files in which the system reports its state.
 struct System<'a> {
     root: &'a Path,
     limit: u64,
@@ -43,26 +43,26 @@ impl System<'_> {
         [addresses, data, self.of_groups(), self.of_machine()].into_iter().flatten().min()
     }
 
-    /// What the process has, of one kind.
+    /// The memory of the process, of one kind.
     fn held(&self, kind: &str) -> Option<u64> {
         field(&self.text("proc/self/status")?, kind).map(|kib| kib * 1024)
     }
 
-    /// What a resource limit (`ulimit`) leaves of one kind; `None` if there is none.
+    /// The remainder of a resource limit (`ulimit`) of one kind; `None` if there is none.
     fn left(&self, limit: &str, kind: &str) -> Option<u64> {
         let limits = self.text("proc/self/limits")?;
         let limit = limits.lines().find_map(|line| line.strip_prefix(limit))?;
-        // The first number is that which counts; "unlimited" is none.
+        // The first number is the soft limit; "unlimited" is not a number.
         let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
         Some(limit.saturating_sub(self.held(kind)?))
     }
 
-    /// What the machine has free, or could have by dropping what it keeps of files.
+    /// The free memory of the computer, including the page cache.
     fn of_machine(&self) -> Option<u64> {
         field(&self.text("proc/meminfo")?, "MemAvailable:").map(|kib| kib * 1024)
     }
 
-    /// What the control groups of the process leave: its own and all above it, of either version.
+    /// The remainder of the control groups of the process, its own and all above it, of either version.
     fn of_groups(&self) -> Option<u64> {
         let groups = self.text("proc/self/cgroup")?;
         let lines = groups.lines().filter_map(|line| {
@@ -85,7 +85,7 @@ impl System<'_> {
     }
 
     fn of_group(&self, group: &Path, [limit, used, dropped]: [&str; 3]) -> Option<u64> {
-        // "max" is no limit.
+        // "max" means no limit.
         let number = |name: &str| self.text(group.join(name))?.trim().parse::<u64>().ok();
         let kept = self.text(group.join("memory.stat")).and_then(|stat| field(&stat, dropped)).unwrap_or(0);
         Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(kept)))

@@ -19,9 +19,8 @@ fn assert_scores(truth: &[usize], labels: &[usize], expected: Scores) {
     assert!(close(found, expected), "{found:?}, not {expected:?}");
 }
 
-// The expected numbers of the next four tests: scikit-learn 1.9.1
-// (normalized_mutual_info_score, adjusted_rand_score, pair_confusion_matrix,
-// contingency_matrix) and scipy's linear_sum_assignment.
+// The expected values of the next four tests come from scikit-learn 1.9.1 (normalized_mutual_info_score,
+// adjusted_rand_score, pair_confusion_matrix, contingency_matrix) and scipy's linear_sum_assignment.
 
 #[test]
 fn agrees_with_scikit_learn_on_as_many_clusters_as_classes() {
@@ -180,7 +179,7 @@ fn an_assignment_without_columns_leaves_every_row_unmatched() {
     assert_eq!(best_assignment(0, 2, |_, _| 0), []);
 }
 
-/// The best total by trying, for each row in turn, every free column and none.
+/// The best total by exhaustive search: for each row in turn, every free column and none.
 fn exhaustive(weights: &[Vec<i64>], taken: u32, unmatched: usize) -> i64 {
     let Some((row, rest)) = weights.split_first() else {
         return 0;

@@ -1,4 +1,4 @@
-//! How many cells are missing, and where.
+//! The number and position of missing cells.
 
 use crate::Result;
 use crate::index::index;
@@ -6,20 +6,20 @@ use crate::kernel::{Scalar, is_finite};
 use crate::scan::Scan;
 use crate::source::Rows;
 
-/// How many cells were missing inside the rows that a view shows.
+/// The missing cells in the present rows of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingCells {
-    /// Instances that the view shows.
+    /// The number of present instances.
     pub present: usize,
-    /// Those of them that lack some cells.
+    /// The number of present instances with missing cells.
     pub instances: usize,
-    /// How many of them lack each feature; empty if no cell is missing.
+    /// The number of present instances in which each feature is missing; empty if no cell is missing.
     pub by_feature: Vec<usize>,
 }
 
 impl MissingCells {
-    /// Of a view that shows so many instances, and has so many values of each feature.
+    /// The counts of a view with `present` instances and `observed` values of each feature.
     pub(crate) fn new(present: usize, instances: usize, observed: &[f64]) -> Self {
         let by_feature = match instances {
             0 => Vec::new(),
@@ -28,26 +28,26 @@ impl MissingCells {
         Self { present, instances, by_feature }
     }
 
-    /// Cells in all.
+    /// The number of missing cells.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.by_feature.iter().sum()
     }
 
-    /// The share of the cells of present instances that are missing.
+    /// The fraction of the cells of present instances that are missing.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.cells() as f64 / (self.present * self.by_feature.len()).max(1) as f64
     }
 
-    /// How many features some instance lacks.
+    /// The number of features with missing cells.
     #[must_use]
     pub fn features(&self) -> usize {
         self.by_feature.iter().filter(|missing| **missing > 0).count()
     }
 
-    /// The features that most instances lack, at most so many, with the number of these; those that nobody lacks are not
-    /// among them.
+    /// The features with the most missing cells, at most `features`, each with the number of these. Complete features
+    /// are not listed.
     #[must_use]
     pub fn most(&self, features: usize) -> Vec<(usize, usize)> {
         let mut lacking: Vec<(usize, usize)> = self.by_feature.iter().copied().enumerate().collect();
@@ -57,7 +57,7 @@ impl MissingCells {
         lacking
     }
 
-    /// The features that no instance has. They take no part.
+    /// The features without any value. The fit ignores them.
     #[must_use]
     pub fn without_value(&self) -> Vec<usize> {
         let missing = self.by_feature.iter().enumerate();
@@ -65,7 +65,7 @@ impl MissingCells {
     }
 }
 
-/// What is missing in a view.
+/// The missing cells of a view.
 #[derive(Default)]
 pub(super) struct Looked {
     pub cells: usize,
@@ -73,7 +73,7 @@ pub(super) struct Looked {
 }
 
 impl Looked {
-    /// Asks the schema, or looks at all rows.
+    /// Takes the numbers from the schema, or reads all rows.
     pub fn at(scan: &Scan<'_>, view: usize) -> Result<Self> {
         let schema = scan.schema().view(view);
         if let Some(cells) = schema.missing_cells() {

@@ -1,4 +1,4 @@
-//! What is done to single values.
+//! Preparation of single values.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use crate::kernel::Scalar;
 use crate::source::{Buffer, HoleRows};
 use crate::text::quoted;
 
-/// What is done to the values of a view before they are scaled.
+/// The preparation of the values of a view before scaling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Preparation {
-    /// Whether each value x becomes `ln(1 + x)`, as [`Scale::Log`](crate::Scale::Log) does. No value may be negative then.
+    /// Whether each value x becomes `ln(1 + x)`, as for [`Scale::Log`](crate::Scale::Log). No value may be negative then.
     pub log: bool,
-    /// What stands for a missing cell of each feature where rows are compared as they are: the mean of the values that the
-    /// feature had in the fit. Empty: zero. It has no influence on V, which counts the cells that are there.
+    /// The value that fills a missing cell of each feature in rows that are compared: the mean of the feature in the
+    /// fit. Empty: zero. It has no effect on V, which depends on observed cells only.
     pub fill: Vec<f64>,
 }
 
-/// A value that no logarithm can be taken of: the row of the buffer, the feature, the value.
+/// A negative value, which has no logarithm: its row in the buffer, its feature, the value.
 pub(super) struct Negative {
     pub row: usize,
     pub feature: usize,
@@ -30,13 +30,13 @@ pub(super) struct Negative {
 const ROWS: usize = 1024;
 
 impl Preparation {
-    /// Puts these values where cells are missing, one for each feature.
+    /// Sets the values that fill missing cells, one for each feature.
     #[must_use]
     pub fn new(fill: Vec<f64>) -> Self {
         Self { log: false, fill }
     }
 
-    /// Prepares the rows of a buffer, in which something finite stands for each of the features.
+    /// Prepares the rows of a buffer; `fill` has a finite value for each feature.
     pub(super) fn apply(&self, layout: Layout, buffer: &mut Buffer) -> Result<(), Negative> {
         let Buffer { f32, f64, offsets, columns, holes, .. } = buffer;
         holes.clear();
@@ -81,7 +81,7 @@ impl Preparation {
         let parts = values.par_chunks_mut(VALUES).enumerate();
         let parts = parts
             .map(|(part, values)| take_logarithms(values).map_err(|(at, value)| (part * VALUES + at, value)));
-        // The first, however many threads there are.
+        // The first in order, for any number of threads.
         parts.collect::<Vec<_>>().into_iter().collect()
     }
 }
@@ -97,7 +97,7 @@ pub(crate) fn negative(value: f64, feature: &str) -> String {
     format!("feature {feature} has the value {value}, and there are no logarithms of negative values")
 }
 
-/// Takes the logarithms of values that may be missing. The position of a negative one and its value, if there is one.
+/// Takes the logarithms of values, some of which may be NaN. Returns the position and value of the first negative one.
 fn take_logarithms<T: Scalar>(values: &mut [T]) -> Result<(), (usize, f64)> {
     for (at, value) in values.iter_mut().enumerate() {
         if value.to_f64() < 0.0 {

@@ -1,4 +1,4 @@
-//! What a scaling needs to know of the features of a view.
+//! Statistics of features that scalings need.
 
 use std::array::from_fn;
 
@@ -14,31 +14,30 @@ use crate::scan::{Piece, Scan};
 use crate::source::{Buffer, Csr, Rows};
 use crate::table::{RowReduction, Table};
 
-/// Statistics of each feature over the present rows, cells that are missing left out. All are zero for a feature without a
-/// value.
+/// Statistics of each feature over the present rows, without missing cells. All are zero for a feature without values.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// How many values each feature has.
+    /// The number of values of each feature.
     pub observed: Vec<f64>,
-    /// Instances that lack some cells.
+    /// The number of instances with missing cells.
     pub partial: usize,
-    /// Instances that lack all.
+    /// Instances in which all cells are missing.
     pub empty: Vec<u32>,
     pub mean: Vec<f64>,
     pub deviation: Vec<f64>,
     pub min: Vec<f64>,
     pub max: Vec<f64>,
-    /// In how many rows the feature is not zero.
+    /// The number of rows in which the feature is not zero.
     pub nonzero: Vec<f64>,
-    /// Whether every value is a whole number and none is negative.
+    /// Whether all values are non-negative integers.
     pub counts: bool,
-    /// Features that are not to be used; empty: none.
+    /// Features that the fit ignores; empty: none.
     left_out: Vec<bool>,
 }
 
 impl Columns {
-    /// Leaves out all features but so many of those that vary most; of several that vary alike the first. What is left out
-    /// counts as constant.
+    /// Keeps the `count` features with the largest variance; in case of ties the first ones. The others are treated as
+    /// constant.
     pub fn keep(&mut self, top: usize) {
         let mut order: Vec<usize> = (0..self.deviation.len()).collect();
         order.sort_by(|&a, &b| self.deviation[b].total_cmp(&self.deviation[a]));
@@ -50,27 +49,27 @@ impl Columns {
         }
     }
 
-    /// Whether a feature is not to be used, or has no value.
+    /// Whether a feature is ignored or has no values.
     pub fn leaves_out(&self, feature: usize) -> bool {
         self.observed[feature] == 0.0 || self.left_out.get(feature).copied().unwrap_or(false)
     }
 }
 
-/// What values are measured by: a power of two for each feature, so that squares stay in the range of numbers, and a
-/// pilot value in that unit, so that a large mean costs no digits.
+/// The origin and unit of measurement of each feature: a power of two that keeps squares in range, and a pilot value in
+/// that unit, so that a large mean costs no precision.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measure {
-    /// One over the unit.
+    /// The reciprocal of the unit.
     per_unit: Vec<f64>,
     pilot: Vec<f64>,
-    /// Whether it is the logarithms of the values that are measured.
+    /// Whether logarithms of the values are measured.
     log: bool,
 }
 
-/// Spreads whose squares, and many of them together, are in the range of numbers as they are.
+/// Spreads whose squares, and sums of many of them, are in range.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
-/// Sums over some rows, of the distances from the pilot.
+/// Sums over some rows of the differences from the pilot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ColumnSums {
     rows: f64,
@@ -80,11 +79,11 @@ pub(crate) struct ColumnSums {
     max: Vec<f64>,
     nonzero: Vec<f64>,
     other: bool,
-    /// Cells that are missing; empty as long as there are none.
+    /// Missing cells; empty as long as there are none.
     missing: Vec<f64>,
     partial: usize,
     empty: Vec<u32>,
-    /// Room for the logarithms of a row.
+    /// Scratch memory for the logarithms of a row.
     #[serde(skip)]
     logs: Vec<f64>,
 }
@@ -107,7 +106,7 @@ impl ColumnSums {
         }
     }
 
-    /// Adds a row some of whose cells may be missing.
+    /// Adds a row that may have missing cells.
     fn add_observed<T: Scalar>(&mut self, instance: usize, row: &[T], measure: &Measure) {
         let missing = row.iter().filter(|value| value.to_f64().is_nan()).count();
         if missing == row.len() {
@@ -127,12 +126,12 @@ impl ColumnSums {
         }
     }
 
-    /// How many values a feature has.
+    /// The number of values of a feature.
     fn observed(&self, feature: usize) -> f64 {
         self.rows - self.missing.get(feature).copied().unwrap_or(0.0)
     }
 
-    /// Adds the dense rows of some instances, `(instance, row)`; `first` is the number of the first instance that is here.
+    /// Adds the dense rows of some instances, `(instance, row)`; `first` is the number of the first instance of the part.
     fn add_dense<T: Scalar>(
         &mut self,
         x: &[T],
@@ -144,7 +143,7 @@ impl ColumnSums {
         let d = self.sum.len();
         let row = |at: &(usize, usize)| &x[at.1 * d..][..d];
         let is_whole = |at: &(usize, usize)| whole || is_finite(row(at));
-        // In their order, those that lack nothing some at a time.
+        // In order, with several complete rows at a time.
         let mut rest = shown;
         while let Some(at) = rest.first() {
             let count = rest.iter().take(TOGETHER).take_while(|at| is_whole(at)).count();
@@ -158,7 +157,7 @@ impl ColumnSums {
         }
     }
 
-    /// Adds rows that lack nothing, at most [`TOGETHER`].
+    /// Adds complete rows, at most [`TOGETHER`].
     fn add_whole<T: Scalar>(&mut self, rows: &[&[T]], measure: &Measure) {
         if measure.log {
             let mut logs = std::mem::take(&mut self.logs);
@@ -173,7 +172,7 @@ impl ColumnSums {
         }
     }
 
-    /// Adds the values of `N` features from `at` on, row after row.
+    /// Adds the values of `N` features from `at` on, row by row.
     #[inline(always)]
     fn add_features<T: Scalar, const N: usize>(&mut self, rows: &[&[T]], at: usize, measure: &Measure) {
         let own = at..at + N;
@@ -219,7 +218,7 @@ impl ColumnSums {
         }
     }
 
-    /// Adds a value, and its distance from the pilot in the unit of the feature.
+    /// Adds a value by its difference from the pilot in the unit of the feature.
     fn add(&mut self, f: usize, x: f64, y: f64) {
         self.sum[f] += y;
         self.squares[f] += y * y;
@@ -229,7 +228,7 @@ impl ColumnSums {
         self.other |= is_no_count(x);
     }
 
-    /// A feature that is zero in some row has zero within its range.
+    /// If a feature is zero in some row, its range includes zero.
     fn add_zeros(&mut self) {
         for f in 0..self.sum.len() {
             if self.nonzero[f] < self.rows {
@@ -239,7 +238,7 @@ impl ColumnSums {
         }
     }
 
-    /// What to measure features by whose squares have left the range of numbers; `None` if there are no such.
+    /// New units for features whose squares overflow or underflow; `None` if there are none.
     fn units(&self) -> Option<Vec<f64>> {
         let unit = |(min, max): (&f64, &f64)| match max - min {
             spread if spread == 0.0 || ORDINARY.contains(&spread) => 1.0,
@@ -261,7 +260,7 @@ impl ColumnSums {
             let n = observed[f].max(1.0);
             let offset = self.sum[f] / n;
             let variance = (self.squares[f] / n - offset * offset).max(0.0);
-            // A constant feature has no spread, whatever rounding says.
+            // A constant feature has no spread, whatever rounding errors suggest.
             let varies = self.min[f] < self.max[f];
             deviation.push(if varies { variance.sqrt() } else { 0.0 } / per_unit[f]);
             mean.push(if observed[f] == 0.0 { 0.0 } else { (offset + pilot[f]) / per_unit[f] });
@@ -282,14 +281,14 @@ impl ColumnSums {
 }
 
 impl Columns {
-    /// One pass over the present rows of a view; a second one where values are so large or so small that their squares
-    /// leave the range of numbers. The values are those of the view, or their logarithms.
+    /// One pass over the present rows of a view; a second one if squares of values overflow or underflow. The
+    /// statistics are those of the values or of their logarithms.
     pub(super) fn gather(table: &impl Table, view: usize, log: bool) -> Result<Self> {
         let (instances, schema) = (table.instances(), table.schema().view(view));
         let features = schema.features();
         let first = (0..instances).find(|&i| schema.shows(i)).unwrap_or(0);
         let mut measure = Measure { per_unit: vec![1.0; features], pilot: vec![f64::NAN; features], log };
-        // What the first row lacks is looked for in those after it.
+        // Features that are missing in the first row take their pilot from later rows.
         for count in [1, table.rows().blocks().size()] {
             let mut buffer = Buffer::default();
             let range = first..(first + count).min(instances);
@@ -370,7 +369,7 @@ impl ColumnSums {
         )
     }
 
-    /// Adds the rows of a block; `first` is the number of the first instance that is here. If they are whole, no cell of them is
+    /// Adds the rows of a block; `first` is the number of the first instance of the part. `whole` means that no cell is
     /// missing.
     fn gather(
         &mut self,
@@ -394,7 +393,7 @@ impl ColumnSums {
         }
     }
 
-    /// Takes over the sums of a block and clears them: those of every feature, or of those that the block has touched.
+    /// Adds the sums of a block and clears them: those of all features, or of those that the block has touched.
     fn absorb(&mut self, block: &mut Self, touched: Option<&mut Touched>) {
         let features = self.sum.len();
         self.rows += std::mem::take(&mut block.rows);
@@ -430,7 +429,7 @@ const TOGETHER: usize = 4;
 /// Features whose sums are kept in registers.
 const LANES: usize = 16;
 
-/// Adds rows that lack nothing.
+/// Adds complete rows.
 struct AddRows<'a, T> {
     sums: &'a mut ColumnSums,
     rows: &'a [&'a [T]],
@@ -444,7 +443,7 @@ impl<T: Scalar> WithSimd for AddRows<'_, T> {
     fn with_simd<S: Simd>(self, _: S) {
         let Self { sums, rows, measure } = self;
         sums.rows += rows.len() as f64;
-        // Once there is a value that is no count, there is one.
+        // Once a value is not a count, the result is known.
         sums.other = sums.other || rows.iter().any(|row| row.iter().any(|value| is_no_count(value.to_f64())));
         let d = sums.sum.len();
         let whole = d / LANES * LANES;
@@ -453,13 +452,13 @@ impl<T: Scalar> WithSimd for AddRows<'_, T> {
     }
 }
 
-/// Whether a value is negative or no whole number.
+/// Whether a value is negative or not an integer.
 #[inline(always)]
 fn is_no_count(x: f64) -> bool {
     x < 0.0 || x.trunc() != x
 }
 
-/// Takes a row as the pilot, where there is none yet.
+/// Sets missing pilot values from a row.
 fn fill<T: Scalar>(measure: &mut Measure, row: &[T]) {
     let Measure { pilot, log, .. } = measure;
     for (pilot, value) in pilot.iter_mut().zip(row).filter(|(pilot, _)| pilot.is_nan()) {

@@ -1,4 +1,4 @@
-//! Values with a heavy tail on one side, such as counts, intensities and concentrations: their logarithms say more.
+//! Heavy-tailed values, such as counts, intensities and concentrations, for which logarithms are more informative.
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ use crate::kernel::Scalar;
 use crate::scan::Scan;
 use crate::source::{Buffer, Rows};
 
-/// How skewed the features of a view are: the median of their skewness.
+/// The skewness of the features of a view: the median over the features.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tails {
     values: f64,
     logarithms: f64,
 }
 
-/// A median skewness above this is a heavy tail: that of an exponential distribution is 2.
+/// A median skewness above this is heavy-tailed; an exponential distribution has 2.
 const HEAVY: f64 = 1.5;
 
-/// Rows that are looked at, evenly spread over all.
+/// The number of sampled rows, evenly spaced.
 const LOOKED_AT: usize = 1000;
 
 impl Tails {
-    /// The tails of a view that is dense, if they are heavy and logarithms make them less so. Which rows are looked at
-    /// depends on their number alone, so that the answer does not change with a seed.
+    /// The tails of a dense view, if they are heavy and logarithms reduce the skewness. The sampled rows depend on
+    /// their number only, so that the result does not change with the seed.
     pub fn heavy(scan: &Scan<'_>, view: usize, columns: &Columns) -> Result<Option<Self>> {
         let schema = scan.schema().view(view);
         let suitable = schema.layout().is_dense()
@@ -53,7 +53,7 @@ impl Tails {
         Ok(Some(tails).filter(|own| own.values > HEAVY && own.logarithms.abs() < own.values))
     }
 
-    /// Of the features, each given by its values.
+    /// The tails of features, each given by its values.
     fn of<I: Iterator<Item = f64>>(features: usize, values: impl Fn(usize) -> I + Sync) -> Self {
         let both = |f: usize| {
             let mut own: Vec<f64> = values(f).filter(|value| !value.is_nan()).collect();
@@ -78,10 +78,10 @@ impl fmt::Display for Tails {
     }
 }
 
-/// The third moment of values about their mean, in units of their standard deviation; `None` if they are all equal.
+/// The third standardised moment of the values; `None` if they are all equal.
 fn skewness(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
-    // In a unit in which no power leaves the range of numbers.
+    // In a unit in which no power overflows.
     let unit = values.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     let mean = values.iter().map(|x| x / unit).sum::<f64>() / count;
     let moment = |power| values.iter().map(|x| (x / unit - mean).powi(power)).sum::<f64>() / count;
@@ -105,7 +105,7 @@ mod tests {
         // Mirrored, in another unit.
         let mirrored = of(&|i| -1e300 * exponential(i)).unwrap();
         assert!((mirrored + of(&exponential).unwrap()).abs() < 1e-9);
-        // What is missing is left out.
+        // Missing values are ignored.
         let tails = |lacks: bool| {
             Tails::of(1, |_| {
                 (0..2000)

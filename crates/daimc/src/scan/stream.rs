@@ -1,7 +1,9 @@
-//! Rows that are not in memory: a thread reads them, some blocks at a time, while the others work on those before.
+//! Passes over rows that are not in memory: a thread reads blocks ahead while the others process earlier ones.
 //!
-//! Reading never waits for a thread that computes, other than for room: a source that itself uses rayon cannot be starved
-//! by tasks that wait for its rows.
+//! Reading and computing do not wait for each other. A thread that does nothing else reads three chunks of some 8 MB
+//! ahead; it waits only for free buffers. Fits over such sources run on threads of their own
+//! ([`off_the_pool`](super::off_the_pool)): a source that decodes with rayon then has the pool of its caller for itself
+//! and cannot be starved by tasks that wait for its rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,8 +14,7 @@ use crate::parallel::ordered;
 use crate::source::{Block, Buffer};
 use crate::{Error, Layout, Result};
 
-/// Bytes that are read at a time, about, and how many such chunks are there at most: one that is worked on, one that is
-/// ready, one that is being read.
+/// The approximate bytes of a chunk, and the maximum number of chunks: one in use, one ready, one being read.
 const CHUNK: usize = 8 << 20;
 const CHUNKS: usize = 3;
 
@@ -22,19 +23,19 @@ pub(crate) fn chunk(bytes_per_instance: usize, block: usize) -> usize {
     (CHUNK / bytes_per_instance.max(1)).max(1).div_ceil(block) * block
 }
 
-/// Rows of some successive blocks, in each view of the pass.
+/// The rows of some consecutive blocks, in each view of the pass.
 struct Chunk {
     first: usize,
     /// The instance after the last.
     end: usize,
     buffers: Vec<Buffer>,
-    /// Where the buffers go when nobody needs the rows any more.
+    /// Receives the buffers when the rows are no longer needed.
     home: Sender<Vec<Buffer>>,
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // Nobody reads any more if the other end is gone.
+        // Fails if the reader has ended, which is fine.
         let _ = self.home.send(std::mem::take(&mut self.buffers));
     }
 }
@@ -86,7 +87,7 @@ where
                 merge,
             )
         };
-        // The reader ends by itself once nobody takes its chunks.
+        // The reader ends once its chunks are no longer received.
         match reader.join() {
             Ok(read) => worked.and(read),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -94,18 +95,18 @@ where
     })
 }
 
-/// Chunks in the order in which they come.
+/// Chunks in order.
 struct Chunks {
     ready: Receiver<Chunk>,
     current: Option<Arc<Chunk>>,
 }
 
 impl Chunks {
-    /// The chunk with the block that starts at this instance; blocks are asked for in order. `None` once the reader has given
-    /// up.
+    /// The chunk with the block that starts at this instance; blocks are requested in order. `None` once the reader has
+    /// ended.
     fn holding(&mut self, start: usize) -> Option<Arc<Chunk>> {
         if self.current.as_ref().is_none_or(|chunk| chunk.end <= start) {
-            // The room is given back before the next chunk is waited for.
+            // Returns the buffers before waiting for the next chunk.
             self.current = None;
             self.current = Some(Arc::new(self.ready.recv().ok()?));
         }
@@ -113,7 +114,7 @@ impl Chunks {
     }
 }
 
-/// Reads chunk after chunk into buffers that come back from the work.
+/// Reads chunk after chunk into returned buffers.
 fn read(
     scan: &Scan<'_>,
     views: &Range<usize>,

@@ -1,4 +1,4 @@
-//! Gaps in data that have gaps already.
+//! Additional missing instances in data that are already incomplete.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,11 +6,11 @@ use rand_chacha::ChaCha8Rng;
 use super::{check_rates, keep_all_but, missing, share};
 use crate::Error;
 
-/// Which instances each view keeps, when a share of those that it shows goes missing at random.
+/// Draws which instances each view keeps when a share of its present instances goes missing at random.
 ///
-/// `present` has a list for each view, `true` where it shows the instance. View `v` loses exactly
-/// `round(rates[v] · shown)` of the instances it shows, nothing appears that was not there, and every instance that some
-/// view shows keeps at least one. Of complete views, the same goes missing as by [`missing`].
+/// `present` has a list for each view, `true` for present instances. View `v` loses exactly `round(rates[v] · shown)`
+/// of its present instances, no instance is added, and every instance that is present in some view keeps at least one.
+/// For complete views the result is that of [`missing`].
 ///
 /// ```
 /// let present = vec![vec![true, true, true, true], vec![false, true, true, true]];
@@ -22,9 +22,9 @@ use crate::Error;
 /// ```
 ///
 /// # Errors
-/// [`Error::EmptyInput`] without instances or without views; [`Error::LengthMismatch`] if the lists are not equally long or
-/// there is not a rate for each; [`Error::Simulation`] if a rate is not between 0 and 1, would empty its view, or if the
-/// rates together cannot leave a view to every instance.
+/// [`Error::EmptyInput`] without instances or without views; [`Error::LengthMismatch`] if the lists differ in length or
+/// there is not one rate for each; [`Error::Simulation`] if a rate is not between 0 and 1, would empty its view, or if
+/// the rates together cannot leave a view to every instance.
 pub fn missing_within(present: &[Vec<bool>], rates: &[f64], seed: u64) -> Result<Vec<Vec<bool>>, Error> {
     let wrong =
         |what: &str, expected, found| Err(Error::LengthMismatch { what: what.into(), expected, found });
@@ -57,19 +57,20 @@ pub fn missing_within(present: &[Vec<bool>], rates: &[f64], seed: u64) -> Result
     Repair::new(present, kept, rng).run()
 }
 
-/// Gives a view to each instance that has lost all of its own, without a change of how many instances a view keeps.
+/// Gives a view to each instance that has lost all its views, without changing how many instances a view keeps.
 ///
-/// Such an orphan takes a place in a view that once showed it, from a *donor* that keeps others. Where no instance of that
-/// view keeps others, one of them *moves* to another view that once showed it, and takes the place of a donor there; and so
-/// on. These are augmenting paths: where there is none, no choice of what is removed leaves a view to every instance.
+/// Such an orphan takes the place of a *donor*, which keeps other views, in a view that it was present in originally.
+/// If no instance of that view is a donor, one of them *moves* to another view that it was present in originally, in
+/// the place of a donor there; and so on. These are augmenting paths: if none exists, no choice of removals leaves a
+/// view to every instance.
 struct Repair<'a> {
     present: &'a [Vec<bool>],
     kept: Vec<Vec<bool>>,
-    /// How many views each instance keeps.
+    /// The number of views that each instance keeps.
     coverage: Vec<usize>,
-    /// For each view, instances that keep it and others. Entries that are no longer true are dropped when they are met.
+    /// For each view, instances that keep it and others. Outdated entries are dropped when they are drawn.
     donors: Vec<Vec<usize>>,
-    /// For each view and each other one, instances that keep the first alone and were once shown by the second.
+    /// For each view and each other one, instances that keep only the first and were originally present in the second.
     movers: Vec<Vec<Vec<usize>>>,
     rng: ChaCha8Rng,
 }
@@ -103,7 +104,7 @@ impl<'a> Repair<'a> {
         Ok(self.kept)
     }
 
-    /// Notes what an instance can do for others.
+    /// Registers an instance as a donor or for moves.
     fn list(&mut self, instance: usize) {
         for view in (0..self.kept.len()).filter(|&view| self.kept[view][instance]) {
             if self.coverage[instance] > 1 {
@@ -117,13 +118,13 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Finds a view for an instance that has none; false where there cannot be one.
+    /// Finds a view for an instance that has none; `false` if there cannot be one.
     fn adopt(&mut self, orphan: usize) -> bool {
         let views = self.kept.len();
-        // Who would take a place in each view that was reached, and from which view.
+        // For each view reached, the instance that would take a place in it, and the view that it comes from.
         let mut taker: Vec<Option<(usize, Option<usize>)>> = vec![None; views];
         let mut reached: Vec<usize> = (0..views).filter(|&view| self.present[view][orphan]).collect();
-        // None of them comes first.
+        // In random order.
         for last in (1..reached.len()).rev() {
             reached.swap(last, self.rng.random_range(0..=last));
         }
@@ -150,7 +151,8 @@ impl<'a> Repair<'a> {
         false
     }
 
-    /// The donor gives its place in a view to who would take it, who gives its own to the one before, down to the orphan.
+    /// The donor gives up its place in the view to the next instance of the path, which gives up its own place to the
+    /// one before, down to the orphan.
     fn pass_on(&mut self, donor: usize, view: usize, taker: &[Option<(usize, Option<usize>)>]) {
         self.kept[view][donor] = false;
         self.coverage[donor] -= 1;
@@ -168,7 +170,7 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// One of a list, drawn at random among those that are still valid; it stays in the list.
+/// A random entry of a list among those that are still valid; it stays in the list.
 fn draw(list: &mut Vec<usize>, rng: &mut ChaCha8Rng, valid: impl Fn(usize) -> bool) -> Option<usize> {
     while !list.is_empty() {
         let at = rng.random_range(0..list.len());
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_only_view_of_an_instance_is_left_to_it() {
-        // A quarter lacks the second view; half of the first can go, but only where the second is there.
+        // A quarter lacks the second view; half of the first can be removed, but only where the second is present.
         let present = vec![vec![true; 400], (0..400).map(|i| i % 4 > 0).collect()];
         for seed in 0..20 {
             let rates = [0.5, 0.3];
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn places_are_passed_on_over_several_views_where_that_is_the_only_way() {
-        // Each view shows its own instances and those of the next: a chain.
+        // Each view contains its own instances and those of the next: a chain.
         let present: Vec<Vec<bool>> =
             (0..4).map(|view| (0..50).map(|i| i / 10 == view || i / 10 == view + 1).collect()).collect();
         for seed in 0..50 {
@@ -253,7 +255,7 @@ mod tests {
         ) {
             match missing_within(&present, &rates, seed) {
                 Ok(kept) => check(&present, &rates, &kept),
-                // Every choice of what is removed leaves an instance without a view, or empties one.
+                // Every choice of removals leaves an instance without a view, or empties one.
                 Err(_) => prop_assert!(!possible(&present, &rates)),
             }
         }

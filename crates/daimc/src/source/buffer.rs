@@ -1,4 +1,4 @@
-//! Rows on their way from a source to those who work on them.
+//! The buffer that a source reads rows into.
 
 use std::ops::Range;
 
@@ -10,24 +10,24 @@ use crate::index::index;
 use crate::kernel::Scalar;
 use crate::schema::ViewOf;
 
-/// Rows that a [`Source`](super::Source) has read. The arrays are kept from read to read: a source overwrites those that
+/// Rows that a [`Source`](super::Source) has read. The arrays are reused between reads: a source overwrites those that
 /// the layout of the view needs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Values of single precision: of dense rows one after the other, of sparse rows those that are stored.
+    /// Values in single precision: all values of dense rows, one row after another, or the stored values of sparse rows.
     pub f32: Vec<f32>,
-    /// Values of double precision.
+    /// Values in double precision.
     pub f64: Vec<f64>,
-    /// Sparse rows: row r stands at `offsets[r]..offsets[r + 1]` of the columns and values.
+    /// Sparse rows: row r is at `offsets[r]..offsets[r + 1]` of the columns and values.
     pub offsets: Vec<usize>,
     /// Sparse rows: the column of each value, increasing within a row.
     pub columns: Vec<u32>,
-    /// For each instance that was asked for its row among those above, or [`MISSING`]; empty if all are there, in their order.
+    /// The row of each requested instance in the arrays above, or [`MISSING`]; empty if all instances are present, in order.
     pub index: Vec<u32>,
-    /// Room for bytes as they were read, for whoever needs it.
+    /// Scratch memory for raw bytes, for the use of the source.
     #[serde(skip)]
     pub bytes: Vec<u8>,
-    /// Which cells of the rows were missing and have been filled.
+    /// The missing cells of the rows that have been filled.
     pub(crate) holes: HoleRows,
 }
 
@@ -49,7 +49,7 @@ impl Buffer {
         }
     }
 
-    /// Forgets all rows and keeps the room.
+    /// Clears the rows and keeps the capacity.
     pub(crate) fn clear(&mut self) {
         let Self { f32, f64, offsets, columns, index, bytes, holes } = self;
         f32.clear();
@@ -61,7 +61,7 @@ impl Buffer {
         holes.clear();
     }
 
-    /// Takes over the rows of the first instances of a block, so many.
+    /// Copies the rows of the first `instances` instances of a block.
     pub(crate) fn copy(&mut self, block: &Block<'_>, instances: usize, features: usize) {
         self.clear();
         (0..instances).for_each(|i| self.push(block, i, features));
@@ -95,7 +95,7 @@ impl Buffer {
         self.index.push(index(self.offsets.len() - 2));
     }
 
-    /// Appends the rows of another buffer that were pushed there, and clears it.
+    /// Appends the pushed rows of another buffer, and clears it.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if self.offsets.is_empty() {
             self.offsets.push(0);
@@ -111,7 +111,7 @@ impl Buffer {
         other.clear();
     }
 
-    /// Gives back what rows of this layout do not need once all are there.
+    /// Frees the arrays that rows of this layout do not need once reading is complete.
     pub(crate) fn trim(&mut self, layout: Layout) {
         if layout.is_dense() {
             self.offsets = Vec::new();
@@ -124,8 +124,7 @@ impl Buffer {
         }
     }
 
-    /// Whether the rows are those of these instances of a view: as many as were asked for, whole, and of those who are
-    /// present and of nobody else.
+    /// Checks that the rows are those of the given instances of a view: enough whole rows, for the present instances only.
     pub(crate) fn check(
         &self,
         view: ViewOf<'_>,
@@ -170,7 +169,7 @@ impl Buffer {
 
 fn is_whole<T: Scalar>(csr: Csr<'_, T>, row: usize, features: usize) -> bool {
     let range = csr.offsets[row]..csr.offsets[row + 1];
-    // The largest of all, without a branch for each.
+    // The maximum of all columns, without a branch for each.
     let in_range = |columns: &[u32]| columns.iter().max().is_none_or(|&column| (column as usize) < features);
     csr.values.get(range.clone()).is_some() && csr.columns.get(range).is_some_and(in_range)
 }

@@ -1,26 +1,26 @@
-//! Cells that are missing inside rows.
+//! Missing cells inside rows.
 
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::{Scalar, is_finite};
 
-/// Which cells of the rows of a matrix are missing: a sparse pattern in compressed rows.
+/// The missing cells of the rows of a matrix: a sparse pattern in compressed rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Holes<'a> {
-    /// Those of row i stand at `offsets[i]..offsets[i + 1]`; empty: no row lacks any.
+    /// The missing cells of row i are at `offsets[i]..offsets[i + 1]`; empty: no row has any.
     offsets: &'a [usize],
     features: &'a [u32],
 }
 
 impl<'a> Holes<'a> {
-    /// Whether no row lacks any cell.
+    /// Whether no cell is missing.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.features.is_empty()
     }
 
-    /// The features that a row lacks, in increasing order.
+    /// The missing features of a row, in increasing order.
     #[must_use]
     #[inline]
     pub fn row(&self, row: usize) -> &'a [u32] {
@@ -31,10 +31,10 @@ impl<'a> Holes<'a> {
     }
 }
 
-/// The same, with room of its own.
+/// The owned form of [`Holes`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct HoleRows {
-    /// Empty: nothing is known to be missing, of however many rows.
+    /// Empty: no cell is missing, for any number of rows.
     offsets: Vec<usize>,
     features: Vec<u32>,
 }
@@ -49,7 +49,7 @@ impl HoleRows {
         self.features.clear();
     }
 
-    /// Appends a row that lacks these features.
+    /// Appends a row in which these features are missing.
     pub fn push(&mut self, features: &[u32]) {
         self.features.extend_from_slice(features);
         self.end_row();
@@ -75,7 +75,7 @@ impl HoleRows {
         other.clear();
     }
 
-    /// Puts `fill` into the cells of a row that are NaN, and appends their pattern.
+    /// Replaces NaN in a row by `fill`, and appends the pattern of the replaced cells.
     pub fn fill<T: Scalar>(&mut self, row: &mut [T], fill: &[f64]) {
         if !is_finite(row) {
             for ((value, fill), feature) in row.iter_mut().zip(fill).zip(0..) {

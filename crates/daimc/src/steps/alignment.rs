@@ -1,4 +1,8 @@
 //! The B step.
+//!
+//! The alignment term needs a matching scale: Eq. 20 does not rescale B. After a start whose V is not normalised, the
+//! second U step would be dominated by the alignment, and the result of k-means would be lost. The `Aligned` start is
+//! therefore normalised; the `Paper` start is left as published.
 
 use crate::linalg::{lift, product, product_transposed, symmetric_eigen, transposed_product};
 use crate::matrix::dot;
@@ -7,18 +11,18 @@ use crate::{Matrix, Result};
 /// Keeps the norm of a row of B away from zero: `‖b‖ ≈ √(‖b‖² + η)`.
 pub const ETA: f64 = 1e-10;
 
-/// One step of Eq. 26 for the alignment B of one view (d × K), given its basis U (d × K). By the push-through
-/// identity the equation collapses to
+/// One step of Eq. 26 for the alignment B of one view (d × K), given its basis U (d × K). By the push-through identity
+/// the equation becomes
 ///
 /// ```text
 /// B = D⁻¹U ( UᵀD⁻¹U + (β/2) I )⁻¹,      (D⁻¹)_jj = √(‖b_j‖² + η)
 /// ```
 ///
-/// where `b_j` are the rows of the present B. O(d K²), and nothing cancels; the difference in Eq. 26 as it is
-/// printed loses every digit on unscaled data.
+/// where `b_j` are the rows of the current B. O(d K²), without cancellation; the difference in Eq. 26 as printed loses
+/// all digits on unscaled data.
 ///
 /// # Errors
-/// When the eigenvalues of the K × K matrix cannot be found.
+/// When the eigenvalues of the K × K matrix cannot be computed.
 pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Result<Matrix> {
     let mut weighted = basis.clone();
     for (j, row) in alignment.iter_rows().enumerate() {
@@ -28,7 +32,7 @@ pub fn update(basis: &Matrix, alignment: &Matrix, beta: f64) -> Result<Matrix> {
     solve(basis, &weighted, beta)
 }
 
-/// The B to start from: the B step with D = I, a ridge regression.
+/// The initial B: the B step with D = I, a ridge regression.
 ///
 /// # Errors
 /// As [`update`].
@@ -36,16 +40,18 @@ pub fn start(basis: &Matrix, beta: f64) -> Result<Matrix> {
     solve(basis, basis, beta)
 }
 
-/// The B step of [`Penalty::Relative`](crate::Penalty::Relative). The regression that aligns the basis exactly,
-/// `B̂ = U (UᵀU)⁻¹`, says which features matter, and those align the basis:
+/// The B step of [`Penalty::Relative`](crate::Penalty::Relative). The exact regression, `B̂ = U (UᵀU)⁻¹`, selects
+/// features, and the selected features align the basis:
 ///
 /// ```text
 /// S = { j : ‖b̂_j‖ > β max_i ‖b̂_i‖ },      B_S = U_S (U_SᵀU_S)⁻¹,      all other rows zero
 /// ```
 ///
-/// With β = 0 no feature is left out, with β = 1 all are. Every feature is judged by itself: in the published form
-/// features that say the same compete, and at most K² rows can stay. And nothing is shrunk: where the features that
-/// are left suffice, `BᵀU = I`, and the alignment does not pull at the basis.
+/// With β = 0 all features are kept, with β = 1 none. Each feature is judged by itself. The minimum of the published
+/// `‖BᵀU − I‖² + β‖B‖₂,₁` has at most K² nonzero rows, so redundant features compete and most of those that matter are
+/// lost. Rows are not shrunk either: with enough selected features `BᵀU = I`, and the alignment does not change the
+/// basis, whereas shrunken rows never reach `BᵀU = I`, α then pulls the basis towards the selected features in every
+/// iteration, and clusters are lost.
 ///
 /// # Errors
 /// As [`update`].
@@ -60,7 +66,7 @@ pub fn select(basis: &Matrix, beta: f64) -> Result<Matrix> {
     solve(&kept, &kept, 0.0)
 }
 
-/// `W (UᵀW + (β/2) I)⁻¹`, where `W = D⁻¹U`, so that `UᵀW` is symmetric and not negative.
+/// `W (UᵀW + (β/2) I)⁻¹`, where `W = D⁻¹U`, so that `UᵀW` is symmetric and positive semidefinite.
 fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Result<Matrix> {
     let (mut eigenvalues, q) = symmetric_eigen(&transposed_product(basis, weighted))?;
     for value in &mut eigenvalues {
@@ -73,7 +79,7 @@ fn solve(basis: &Matrix, weighted: &Matrix, beta: f64) -> Result<Matrix> {
     Ok(product_transposed(&scaled, &q))
 }
 
-/// `√(‖b‖² + η)`, the norm of a row of B as the objective and the step take it.
+/// `√(‖b‖² + η)`, the norm of a row of B in the objective and the step.
 pub(crate) fn row_norm(row: &[f64]) -> f64 {
     (row.iter().map(|b| b * b).sum::<f64>() + ETA).sqrt()
 }

@@ -5,15 +5,15 @@ use crate::linalg::{
 };
 use crate::{Matrix, Result};
 
-/// The bases that a descent starts from.
+/// The initial bases of a descent.
 #[derive(Clone, Debug)]
 pub enum Bases {
-    /// Those that fit the first V best.
+    /// The best fit for the initial V.
     Fitted,
-    /// These bases.
+    /// The given bases.
     Given(Vec<Matrix>),
-    /// These bases; V is normalised first, as after every iteration, so that B starts at the scale of the bases to come. At
-    /// another scale the alignment would dominate the first U step, which would discard the given bases.
+    /// The given bases, with V normalised first as after every iteration, so that B has the scale of the following
+    /// bases. At another scale the alignment would dominate the first U step, which would discard the given bases.
     Normalised(Vec<Matrix>),
 }
 
@@ -31,12 +31,12 @@ pub enum Bases {
 /// U = [ R Q − α B Z ( (Zᵀ Bᵀ R Q) ∘ E ) ] Λ⁻¹ Qᵀ
 /// ```
 ///
-/// and for the part of it that is `α B` the same reads `U = α B Z ( (Zᵀ Q) ∘ E ) Qᵀ`, where nothing cancels
-/// however small λ is. O(d K²); no d × d matrix. One step of iterative refinement takes care of the digits that
-/// cancel in the first form when γ ≫ λ. Eigenvalues of S near zero (a cluster that died) are lifted.
+/// and for the part of it that is `α B` it becomes `U = α B Z ( (Zᵀ Q) ∘ E ) Qᵀ`, without cancellation however small λ
+/// is. O(d K²); no d × d matrix. One step of iterative refinement restores the digits that cancel in the first form
+/// when γ ≫ λ. Eigenvalues of S near zero (an empty cluster) are raised.
 ///
 /// # Errors
-/// When the eigenvalues of S or of the products of B cannot be found.
+/// When the eigenvalues of S or of the products of B cannot be computed.
 pub fn update(gram: &Matrix, cross: &Matrix, alignment: &Matrix, alpha: f64) -> Result<Matrix> {
     let equation = Sylvester::new(gram, alignment, alpha)?;
     let mut basis = equation.solve(cross);
@@ -53,13 +53,13 @@ pub fn update(gram: &Matrix, cross: &Matrix, alignment: &Matrix, alpha: f64) -> 
     Ok(basis)
 }
 
-/// Columns of B Z shorter than this share of the longest are rounding.
+/// Columns of B Z shorter than this share of the longest are rounding errors.
 const ROUNDING: f64 = 1e-14;
 
 struct Sylvester<'a> {
     alignment: &'a Matrix,
     alpha: f64,
-    /// S with its small eigenvalues lifted.
+    /// S with its small eigenvalues raised.
     gram: Matrix,
     lambda: Vec<f64>,
     q: Matrix,
@@ -73,8 +73,7 @@ impl<'a> Sylvester<'a> {
     fn new(gram: &Matrix, alignment: &'a Matrix, alpha: f64) -> Result<Self> {
         let (_, z) = symmetric_eigen(&transposed_product(alignment, alignment))?;
         let mut bz = product(alignment, &z);
-        // ‖B z‖² is known to more digits than the eigenvalue, and what is rounding of zero must be zero: it would be
-        // divided by λ.
+        // ‖B z‖² is more precise than the eigenvalue, and rounding errors of zero must be zero: they would be divided by λ.
         let mut squares = column_squares(&bz);
         let largest = squares.iter().copied().fold(0.0, f64::max);
         let real = |square: f64| f64::from(u8::from(square > ROUNDING * ROUNDING * largest));
@@ -99,7 +98,7 @@ impl<'a> Sylvester<'a> {
         a
     }
 
-    /// The solution for the right side `right`.
+    /// The solution for the right-hand side `right`.
     fn solve(&self, right: &Matrix) -> Matrix {
         let mut rq = product(right, &self.q);
         if self.alpha > 0.0 {
@@ -111,7 +110,7 @@ impl<'a> Sylvester<'a> {
         product_transposed(&rq, &self.q)
     }
 
-    /// The solution for the right side `α B`.
+    /// The solution for the right-hand side `α B`.
     fn solve_alignment(&self) -> Matrix {
         let inner = product_transposed(&self.divide(transposed_product(&self.z, &self.q)), &self.q);
         let mut out = Matrix::zeros(self.alignment.rows(), self.alignment.columns());

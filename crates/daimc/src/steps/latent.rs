@@ -1,5 +1,6 @@
-//! The V step. Rows are independent given the bases, and rows seen in the same views share their Gram matrix,
-//! so that several of them are updated at once, one per vector lane.
+//! The V step. Rows are independent given the bases, and rows present in the same views share their Gram matrix, so
+//! that several of them are updated at once, one per vector lane. A row is solved until it has converged itself,
+//! independent of its neighbours, so that the grouping does not affect the bits.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::kernel::LANES;
 
-/// How the rows of V are updated.
+/// The update rule of the rows of V.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -25,20 +26,20 @@ pub enum Solver {
 
 choice!(Solver, "solver": Coordinate = "coordinate", Multiplicative = "multiplicative");
 
-/// The two parts of G and of r that a step works with. Coordinate descent needs only their difference, which
-/// it finds in `plus`; `minus` is then empty.
+/// The two parts of G and of r in a step. Coordinate descent needs only their difference, which is in `plus`; `minus`
+/// is then empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
     pub plus: &'a [f64],
     pub minus: &'a [f64],
 }
 
-/// When to stop going over a row.
+/// The stopping criterion of the passes over a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Passes {
     pub most: usize,
-    /// A row is left as it is once none of its entries changed by more than this share of its largest: what becomes of a row
-    /// does not depend on those beside it.
+    /// A row has converged when none of its entries changed by more than this share of its largest. Each row is judged
+    /// by itself, so that the result does not depend on the other rows.
     pub tolerance: f64,
 }
 
@@ -62,10 +63,10 @@ pub fn relaxation(latent: usize) -> f64 {
     if latent > 20 { 1.7 } else { 1.0 }
 }
 
-/// Registers per group of rows, at most: enough independent sums to hide the latency of an addition.
+/// Maximum number of registers per group of rows: enough independent sums to hide the latency of an addition.
 const WIDE: usize = 4;
 
-/// A V step of rows that are seen in the same views.
+/// A V step of rows that are present in the same views.
 pub(crate) struct Step<'a> {
     pub solver: Solver,
     pub passes: Passes,
@@ -75,12 +76,12 @@ pub(crate) struct Step<'a> {
     /// r, in lanes like V.
     pub right: Parts<'a>,
     pub stride: usize,
-    /// The lanes of the rows: whole multiples of [`LANES`].
+    /// The lanes of the rows: multiples of [`LANES`].
     pub lanes: Range<usize>,
 }
 
 impl Step<'_> {
-    /// Updates V; `scratch` is room that is kept from call to call.
+    /// Updates V; `scratch` is memory that is reused between calls.
     pub fn run(&self, scratch: &mut Vec<f64>, v: &mut [f64]) {
         if self.solver == Solver::Multiplicative {
             scratch.resize(self.latent * WIDE * LANES, 0.0);
@@ -118,7 +119,7 @@ impl WithSimd for Update<'_> {
 }
 
 impl Step<'_> {
-    /// The `W` registers of rows that start at register `at`.
+    /// Updates the `W` registers of rows that start at register `at`.
     #[inline(always)]
     fn group<S: Simd, const W: usize>(&self, simd: S, at: usize, scratch: &mut [S::f64s], v: &mut [S::f64s]) {
         match self.solver {
@@ -137,7 +138,7 @@ impl Step<'_> {
         let watch = self.passes.tolerance > 0.0;
         let relaxation = if watch { relaxation(latent) } else { 1.0 };
         let one = simd.splat_f64s(1.0);
-        // Rows that still change: 1, and 0 for the others.
+        // 1 for rows that still change, 0 for the others.
         let mut active = [one; W];
         for _ in 0..self.passes.most {
             let (mut change, mut largest) = ([zero; W], [zero; W]);
@@ -216,7 +217,7 @@ impl Step<'_> {
                 for w in 0..W {
                     let ratio = simd.sqrt_f64s(simd.div_f64s(above[w], below[w]));
                     let updated = simd.mul_f64s(own[w], ratio);
-                    // Nothing below the line: the basis has no such column in these views, or v is zero.
+                    // A zero denominator: the basis has no such column in these views, or v is zero.
                     let defined = simd.less_than_f64s(zero, below[w]);
                     let updated = simd.select_f64s(defined, updated, zero);
                     if watch {

@@ -3,12 +3,12 @@
 use crate::Matrix;
 use crate::Totals;
 
-/// Eq. 20–21: `V ← V Q⁻¹`, `U ← U Q`, `Q = diag(column sums of V)`. The loss does not change; the alignment term
-/// does, because B stays.
+/// Eq. 20–21: `V ← V Q⁻¹`, `U ← U Q`, `Q = diag(column sums of V)`. The loss does not change; the alignment term does,
+/// because B is not rescaled.
 ///
-/// The statistics take the change of scale, `S ← Q⁻¹SQ⁻¹` and `C ← CQ⁻¹`; V itself is left alone. Returned are
-/// the factors, `1/q`, by which the columns of V are to be multiplied when it is next read. A column of zeros
-/// keeps its scale.
+/// Normalisation is lazy: it rescales the statistics, `S ← Q⁻¹SQ⁻¹` and `C ← CQ⁻¹`, and the bases, but not V. Returns
+/// the factors, `1/q`, with which the columns of V must be multiplied when it is next read. A column of zeros keeps its
+/// scale.
 pub fn normalise(bases: &mut [Matrix], statistics: &mut Totals) -> Vec<f64> {
     let usable = |q: f64| if q > 0.0 && (1.0 / q).is_finite() { q } else { 1.0 };
     let q: Vec<f64> = statistics.column_sums.iter().map(|&sum| usable(sum)).collect();
@@ -20,7 +20,7 @@ pub fn normalise(bases: &mut [Matrix], statistics: &mut Totals) -> Vec<f64> {
     reciprocals
 }
 
-/// The statistics of V whose columns are multiplied by these factors.
+/// The statistics of V after multiplication of its columns with these factors.
 pub(crate) fn rescale(statistics: &mut Totals, factors: &[f64]) {
     for cross in &mut statistics.cross {
         cross.scale_columns(factors);

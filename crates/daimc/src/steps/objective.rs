@@ -22,17 +22,17 @@ pub struct Objective {
 }
 
 impl Objective {
-    /// Adds the parts up.
+    /// Computes the total.
     pub(crate) fn new(loss: f64, alignment: f64, sparsity: f64, alpha: f64, beta: f64) -> Self {
         Self { total: loss + alpha * (alignment + beta * sparsity), loss, alignment, sparsity }
     }
 }
 
-/// The loss of one view without its residuals: `Σ_j w_j‖x_j‖² − 2⟨C, U⟩ + ⟨S, UᵀU⟩`.
+/// The loss of one view, computed without residuals: `Σ_j w_j‖x_j‖² − 2⟨C, U⟩ + ⟨S, UᵀU⟩`.
 #[must_use]
 pub fn loss(sum_squares: f64, gram: &Matrix, cross: &Matrix, basis: &Matrix) -> f64 {
     let loss = sum_squares - 2.0 * cross.dot(basis) + gram.dot(&transposed_product(basis, basis));
-    // Rounding may take it below zero; NaN must stay NaN.
+    // Rounding can make it negative; NaN must stay NaN.
     if loss < 0.0 { 0.0 } else { loss }
 }
 

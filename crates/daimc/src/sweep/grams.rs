@@ -6,7 +6,7 @@ use crate::Matrix;
 use crate::patterns::Patterns;
 use crate::steps::latent::{Parts, Solver};
 
-/// Capacity of the cache of Gram matrices, in numbers.
+/// The capacity of the cache of Gram matrices, in numbers.
 const CACHE: usize = 4 << 20;
 
 /// `G = Σ_v w_v U_vᵀU_v` of each pattern. If there are too many patterns, the most frequent ones are cached and the others are
@@ -14,7 +14,7 @@ const CACHE: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct Grams<'a> {
     patterns: &'a Patterns,
-    /// `U_vᵀU_v` of each view: as it is, or its positive and negative part.
+    /// `U_vᵀU_v` of each view, or its positive and negative parts.
     plus: Vec<Matrix>,
     minus: Vec<Matrix>,
     /// The position of each cached pattern in `cache`.

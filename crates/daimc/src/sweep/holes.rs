@@ -1,15 +1,18 @@
-//! Rows that lack cells.
+//! The V step and the statistics of rows with missing cells.
 //!
-//! The loss counts the cells that are there. It is majorised by that of rows whose missing cells hold what the model
-//! makes of them now, `u_fᵀv_j`: it is nowhere below, and the same where V and U are. So with `x'_f` what stands in the cell,
+//! The loss counts the observed cells only. Each sweep majorises it by the loss of rows whose missing cells hold the
+//! current prediction of the model, `u_fᵀv_j`: this bound is nowhere below the loss, and equal at the current V and U.
+//! Rows of one pattern therefore share their Gram matrix, a missing cell costs O(K), and one more number per view, `Σ
+//! (u_fᵀv_j)²` over missing cells, turns the objective into that of the observed cells, exactly. With `x'_f` the fill
+//! value of the cell,
 //!
 //! ```text
 //! r_j += Σ_{f ∈ h(j)} u_f (u_fᵀv_j − x'_f),      and with the new v_j      C_f += (u_fᵀv_j − x'_f) v_j
 //! ```
 //!
-//! and all else is as if nothing was missing: rows share the Gram matrix of their pattern, and the loss does not rise.
-//! Where V is made optimal for the bases, it is so for the cells that are there: such a row has a Gram matrix of its own,
-//! `G_j = G − Σ_{f ∈ h(j)} u_f u_fᵀ`.
+//! and everything else is as for complete rows: rows share the Gram matrix of their pattern, and the loss does not
+//! increase. When V is solved to optimality (at the end, and for new instances), such a row has its own Gram matrix,
+//! `G_j = G − Σ_{f ∈ h(j)} u_f u_fᵀ`, and the result is optimal for the observed cells.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -23,13 +26,13 @@ use crate::source::Block;
 use crate::steps::latent::{Parts, Passes, SMALLEST_REMAINDER, Solver, Step};
 
 impl HoleScratch {
-    /// Forgets the tile before.
+    /// Clears the data of the previous tile.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.cells.clear();
     }
 
-    /// Room for `r` of one view.
+    /// Scratch memory for `r` of one view.
     pub fn clear_right(&mut self, size: usize) -> &mut [f64] {
         self.right.clear();
         self.right.resize(size, 0.0);
@@ -38,7 +41,7 @@ impl HoleScratch {
 }
 
 impl Tile {
-    /// Takes what stands in missing cells of a view out of its `r`, and adds `r` to that of all views.
+    /// Subtracts the fill values of missing cells of a view from its `r`, and adds `r` to that of all views.
     #[inline(always)]
     pub fn correct(&mut self, lens: &Lens, plan: &Plan<'_>, view: usize, block: &Block<'_>) {
         let (stride, width) = (self.stride, padded(self.latent));
@@ -76,8 +79,7 @@ impl Tile {
         }
     }
 
-    /// Updates rows as they are, before they are made optimal. `r` is that of the cells that are there, and is so again
-    /// afterwards.
+    /// Updates rows before they are solved to optimality. `r` is restored to that of the observed cells afterwards.
     #[inline(always)]
     pub fn update_before(&mut self, plan: &Plan<'_>, passes: Passes) {
         if self.holes.rows.is_empty() {
@@ -99,7 +101,7 @@ impl Tile {
         std::mem::swap(&mut self.right_plus, &mut self.holes.kept);
     }
 
-    /// Makes the rows that lack cells optimal, from zero: each with its own Gram matrix.
+    /// Solves the rows with missing cells to optimality, from zero, each with its own Gram matrix.
     pub fn settle_rows_with_holes(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
         self.holes.rows.sort_by_key(|row| row.lane);
         let rows = std::mem::take(&mut self.holes.rows);
@@ -109,7 +111,7 @@ impl Tile {
         self.holes.rows = rows;
     }
 
-    /// Makes the row of a lane optimal, given the views in which it lacks cells.
+    /// Solves the row of a lane to optimality, given the views in which it has missing cells.
     fn settle_row(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>], lacks: &[HoleRow]) {
         let (latent, lane) = (self.latent, lacks[0].lane);
         let Some(run) = self.runs.iter().find(|run| run.lanes().contains(&lane)) else { return };
@@ -138,7 +140,7 @@ impl Tile {
                 }
             }
         }
-        // The row stands in the first lane; the others are empty.
+        // The row is in the first lane; the others are empty.
         own_v.clear();
         own_v.resize(latent * LANES, 0.0);
         own_right.clear();
@@ -161,8 +163,8 @@ impl Tile {
         }
     }
 
-    /// Adds what missing cells contribute to C, filled with what the model makes of them; without a model they
-    /// stay as they are.
+    /// Adds the contribution of missing cells to C, filled with the prediction of the model; without a model they keep
+    /// their fill values.
     #[inline(always)]
     pub fn gather_holes(
         &mut self,
@@ -217,7 +219,7 @@ impl WithSimd for Pull<'_> {
 }
 
 impl Pull<'_> {
-    /// Rows of `N` registers, which stay there.
+    /// Rows of `N` registers, which stay in registers.
     #[inline(always)]
     fn some<S: Simd, const N: usize>(self, simd: S) {
         let v: [S::f64s; N] = registers::<S, N>(self.v);
@@ -273,7 +275,7 @@ impl WithSimd for Push<'_> {
 }
 
 impl Push<'_> {
-    /// Rows of `N` registers, which stay there.
+    /// Rows of `N` registers, which stay in registers.
     #[inline(always)]
     fn some<S: Simd, const N: usize>(self, simd: S) -> f64 {
         let (v, width): ([S::f64s; N], usize) = (registers::<S, N>(self.v), self.v.len());
@@ -330,7 +332,7 @@ fn dot<S: Simd>(simd: S, a: &[S::f64s], b: &[S::f64s]) -> f64 {
     simd.reduce_sum_f64s(sums)
 }
 
-/// Takes a row of V out of its lane, padded with zeros.
+/// Copies a row of V from its lane, padded with zeros.
 #[inline(always)]
 fn load(lanes: &[f64], stride: usize, lane: usize, latent: usize, row: &mut Vec<f64>) {
     row.clear();

@@ -1,4 +1,5 @@
-//! A tile: as many instances as are worked on together, so that what one step leaves is still in cache for the next.
+//! A tile: as many instances as are processed together, so that the results of one step are still in cache for the
+//! next. The tile size follows from the cache and affects the time, but not the bits of the result.
 
 use std::array::from_fn;
 use std::ops::Range;
@@ -11,50 +12,50 @@ use crate::lens::{CrossSums, Members, Right, Scratch};
 use crate::source::Block;
 use crate::steps::latent::{Parts, Passes, Solver, Step};
 
-/// Some instances of a block, one per lane. Those of one presence pattern stand side by side and fill whole registers;
-/// lanes without an instance are zero.
+/// Some instances of a block, one per lane. Those of one presence pattern are adjacent and fill whole registers; lanes
+/// without an instance are zero.
 pub(super) struct Tile {
     pub(super) latent: usize,
     pub(super) runs: Vec<Run>,
-    /// For each instance, its number in the block.
+    /// The number of each instance in the block.
     places: Vec<usize>,
-    /// Lanes in all.
+    /// The number of lanes.
     pub(super) stride: usize,
     /// `v_jk` is at `k · stride + j`.
     pub(super) v: Vec<f64>,
     pub(super) right_plus: Vec<f64>,
     pub(super) right_minus: Vec<f64>,
-    /// The instances that each view shows.
+    /// The instances that are present in each view.
     pub(super) members: Vec<Members>,
     scratch: Scratch,
     pub(super) own_gram: Vec<f64>,
     pub(super) new: Vec<f64>,
-    /// What rows that lack cells need.
+    /// Scratch memory for rows with missing cells.
     pub(super) holes: HoleScratch,
-    /// `Σ v vᵀ` over the instances of one pattern, until another begins.
+    /// `Σ v vᵀ` over the instances of one pattern, until the next pattern begins.
     gram: Gram,
     gram_pattern: usize,
-    /// A row for lanes without an instance.
+    /// The row of unused lanes.
     zeros: Vec<f64>,
 }
 
 /// Instances with the same presence pattern.
 pub(super) struct Run {
     pub pattern: usize,
-    /// The first of them in `places`.
+    /// Their range starts here in `places`.
     first: usize,
     count: usize,
-    /// The lane of the first.
+    /// The first lane.
     lane: usize,
 }
 
 impl Run {
-    /// Its lanes, with those that are empty.
+    /// The number of lanes, including unused ones.
     pub fn lanes(&self) -> Range<usize> {
         self.lane..self.lane + self.count.next_multiple_of(LANES)
     }
 
-    /// Groups of as many instances as a register has lanes: where in `places`, and the first lane.
+    /// Groups of one register of instances: the first in `places`, and the first lane.
     fn groups(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
         let end = self.first + self.count;
         let starts = (self.first..end).step_by(LANES);
@@ -83,8 +84,8 @@ impl Tile {
         }
     }
 
-    /// Gives the first instances of a range of the block their lanes, in whole groups, and finds their rows. Returns how many
-    /// there are.
+    /// Assigns lanes to the first instances of a range of the block, in whole groups, and finds their rows. Returns the
+    /// number of instances.
     #[inline(always)]
     pub fn fill(
         &mut self,
@@ -125,7 +126,8 @@ impl Tile {
         self.places.len()
     }
 
-    /// Takes the instances' rows of V (one after the other for the whole block), column by column times `scale`.
+    /// Loads the rows of V of the instances (stored one after another for the whole block), with the columns multiplied
+    /// by `scale`.
     #[inline(always)]
     pub fn load(&mut self, v: &[f64], scale: &[f64]) {
         let (latent, stride) = (self.latent, self.stride);
@@ -143,7 +145,7 @@ impl Tile {
         }
     }
 
-    /// `r_j = Σ_v w_vj U_vᵀx_vj`, or its parts.
+    /// `r_j = Σ_v w_vj U_vᵀx_vj`, or its two parts.
     #[inline(always)]
     pub fn project(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
         let size = self.latent * self.stride;
@@ -170,7 +172,7 @@ impl Tile {
         }
     }
 
-    /// Takes V nearer to its optimum.
+    /// Moves V closer to its optimum.
     #[inline(always)]
     pub fn update(&mut self, plan: &Plan<'_>, passes: Passes) {
         for run in &self.runs {
@@ -187,12 +189,12 @@ impl Tile {
         }
     }
 
-    /// Forgets the instances' rows of V.
+    /// Sets the rows of V to zero.
     pub fn clear(&mut self) {
         self.v.fill(0.0);
     }
 
-    /// Puts the instances' rows of V back.
+    /// Stores the rows of V.
     #[inline(always)]
     pub fn store(&self, v: &mut [f64]) {
         for Run { first, count, lane, .. } in &self.runs {
@@ -204,7 +206,7 @@ impl Tile {
         }
     }
 
-    /// Adds the instances' rows of V to its column sums, lane by lane.
+    /// Adds the rows of V to the column sums, lane by lane.
     #[inline(always)]
     pub fn add_columns(&self, column_sums: &mut [f64]) {
         let sums = column_sums.as_chunks_mut::<LANES>().0;
@@ -215,7 +217,7 @@ impl Tile {
         }
     }
 
-    /// Adds what the instances contribute to S and C.
+    /// Adds the contributions of the instances to S and C.
     #[inline(always)]
     pub fn gather(
         &mut self,
@@ -238,7 +240,7 @@ impl Tile {
         }
     }
 
-    /// Adds the Gram matrix of the last pattern to those of its views.
+    /// Adds the Gram matrix of the last pattern to its views.
     pub fn finish(&mut self, sweep: &Sweep<'_>, grams: &mut [f64]) {
         let views = sweep.patterns.views(self.gram_pattern);
         let mut totals = grams.chunks_exact_mut(self.latent * self.latent).enumerate();

@@ -1,4 +1,4 @@
-//! Data as several fields have them, with planted clusters: what defaults are tried on beside the data at hand.
+//! Data with planted clusters as in several fields, to test defaults on.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,31 +6,31 @@ use rand_chacha::ChaCha8Rng;
 use super::gaussian;
 use crate::{Error, Result, View, Views, simulate};
 
-/// What planted data look like.
+/// The kinds of planted data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field {
     /// Single cells: log-normalised counts of 1000 genes, a panel of 50 proteins, accessible sites (sparse), a second,
     /// noisier panel and a targeted assay of 300 genes.
     Cells,
-    /// Patients: features of very different spread and offset, a fifth of them informative, with factors that are common to
-    /// many features and have nothing to do with the clusters.
+    /// Patients: features of very different spread and offset, a fifth of them informative, with factors that are
+    /// common to many features and independent of the clusters.
     Omics,
-    /// Documents: sparse word counts, a vocabulary for each view.
+    /// Documents: sparse word counts, with a separate vocabulary for each view.
     Text,
 }
 
-/// What decides which instances a view misses.
+/// The mechanism by which instances go missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Missing {
-    /// Nothing: completely at random, a share of every view but those that a rate of 0 keeps whole.
+    /// Completely at random, a share of every view; views with a rate of 0 are complete.
     AtRandom,
-    /// The cluster: three times as often in the first half of the clusters as in the others.
+    /// Depending on the cluster: three times as often in the first half of the clusters as in the others.
     ByCluster,
 }
 
-/// Views with planted clusters as a field has them; the same seed makes the same data.
+/// Views with planted clusters as in a field; the same seed gives the same data.
 ///
 /// ```
 /// use daimc::synthetic::planted::{Field, Planted};
@@ -51,35 +51,35 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// So many instances in so many clusters, seen through two views that miss nothing.
+    /// The given number of instances and clusters, in two complete views.
     #[must_use]
     pub fn new(field: Field, instances: usize, clusters: usize) -> Self {
         let missing = Missing::AtRandom;
         Self { field, instances, clusters: clusters.max(1), rates: vec![0.0; 2], missing, seed: 0 }
     }
 
-    /// The share of the instances that each view misses; as many views as rates, at most five.
+    /// Sets the missing share of each view; the number of views is that of the rates, at most five.
     #[must_use]
     pub fn rates(mut self, rates: Vec<f64>) -> Self {
         self.rates = rates;
         self
     }
 
-    /// What decides which instances a view misses.
+    /// Sets the mechanism by which instances go missing.
     #[must_use]
     pub fn missing(mut self, missing: Missing) -> Self {
         self.missing = missing;
         self
     }
 
-    /// The seed of all draws.
+    /// Sets the seed of all draws.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The views, and the cluster of each instance.
+    /// The views and the cluster of each instance.
     ///
     /// # Errors
     /// When there are more than five views, and as [`simulate::missing`].
@@ -109,7 +109,7 @@ impl Planted {
         Ok((Views::new(views.collect::<Result<_>>()?)?, truth))
     }
 
-    /// Draws of a stream that nothing else draws from: fits and masks of the same seed must have nothing to do with the data.
+    /// Draws from a separate stream: fits and masks with the same seed must be independent of the data.
     fn rng(&self, stream: u64) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream((1 << 40) + stream);
@@ -121,7 +121,7 @@ impl Planted {
             return simulate::missing(self.instances, &self.rates, self.seed);
         }
         let rate = |rate: f64, cluster: usize| {
-            // On the whole the share is that of the rate.
+            // The overall share is the rate.
             let often = if 2 * cluster < self.clusters { 1.5 } else { 0.5 };
             (often * rate).min(0.95)
         };
@@ -137,7 +137,7 @@ impl Planted {
         Ok(present)
     }
 
-    /// For each cluster, the features that it has more of.
+    /// For each cluster, the features that are increased in it.
     fn marked(&self, features: usize, each: usize, rng: &mut ChaCha8Rng) -> Vec<bool> {
         let mut marked = vec![false; self.clusters * features];
         for own in marked.chunks_exact_mut(features) {
@@ -151,7 +151,7 @@ impl Planted {
         marked
     }
 
-    /// Poisson counts, brought to the same sum and logged; genes of a cluster are up by e.
+    /// Poisson counts, normalised to the same sum and log-transformed; genes of a cluster are increased by the factor e.
     fn counts(
         &self,
         name: &str,
@@ -177,7 +177,7 @@ impl Planted {
         View::dense(name, genes, values)
     }
 
-    /// A few features, some of which are up in each cluster.
+    /// A few features, some of which are increased in each cluster.
     fn panel(
         &self,
         name: &str,
@@ -196,7 +196,7 @@ impl Planted {
         View::dense(name, features, values)
     }
 
-    /// Features with spreads that are log-normal, offsets, and factors that have nothing to do with the clusters.
+    /// Features with log-normal spreads, offsets, and factors that are independent of the clusters.
     fn spread(
         &self,
         name: &str,
@@ -222,8 +222,8 @@ impl Planted {
         View::dense(name, features, values)
     }
 
-    /// Counts of words, or of sites, that are drawn one after the other: a share `topical` of them from the vocabulary of the
-    /// cluster, the others from all words, of which with `zipf` some are far commoner than others.
+    /// Counts of words, or of sites, drawn one after another: a share `topical` from the vocabulary of the cluster, the
+    /// others from all words, of which with `zipf` some are far more frequent than others.
     fn words(
         &self,
         name: &str,
@@ -270,7 +270,7 @@ const OMICS: [(&str, usize); 5] =
 
 const TEXT: [&str; 5] = ["english", "french", "german", "italian", "spanish"];
 
-/// A Poisson number: by its definition, or nearly normal where it is large.
+/// A Poisson number: exact, or by a normal approximation for large means.
 fn poisson(mean: f64, rng: &mut impl Rng) -> f64 {
     if mean > 50.0 {
         return (mean + mean.sqrt() * gaussian(rng)).round().max(0.0);

@@ -9,17 +9,17 @@ use super::View;
 use crate::source::MISSING;
 use crate::{Error, Result};
 
-/// What a join found.
+/// The result of a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Account {
-    /// Instances in all.
+    /// The number of instances.
     pub instances: usize,
-    /// Instances that every view shows.
+    /// The number of instances that are present in every view.
     pub in_every_view: usize,
-    /// For each view, by name: instances it shows, and instances that it alone shows.
+    /// For each view, by name: the number of its instances, and of those that are in no other view.
     pub views: Vec<(String, usize, usize)>,
-    /// IDs that were dropped because every view that lists them marks them as missing.
+    /// The number of dropped IDs: every view that lists them marks them as missing.
     pub dropped: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn unique(view: &View<'_>) -> Result<()> {
     let mut hashes: Vec<(u64, usize)> =
         ids.par_iter().enumerate().map(|(row, id)| (hasher.hash_one(id), row)).collect();
     hashes.par_sort_unstable();
-    // The first repetition among IDs of the same hash, as the row and that of its forerunner.
+    // The first repetition among IDs with the same hash, as its row and the row of the earlier one.
     let repeated = |same: &[(u64, usize)]| {
         let mut seen = HashMap::new();
         same.iter().find_map(|&(_, row)| Some((row, seen.insert(&ids[row], row)?)))
@@ -44,10 +44,10 @@ pub(super) fn unique(view: &View<'_>) -> Result<()> {
     }
 }
 
-/// The joined IDs, for each view the row of each of them, and the account.
+/// The joined IDs, the row of each of them in each view, and the account.
 pub(super) fn join(views: &[View<'_>]) -> Result<(Vec<String>, Vec<Vec<u32>>, Account)> {
-    // Every ID in the order in which it is first listed, and whether some view shows it. A row that is missing keeps its
-    // place: views that list the same IDs alike give results in that order.
+    // All IDs in the order in which they are first listed, and whether each is present in some view. Missing rows keep
+    // their position: views that list the same IDs in the same order give results in that order.
     let mut listed: Vec<(&str, bool)> = Vec::new();
     let mut place: HashMap<&str, usize> = HashMap::new();
     for view in views {

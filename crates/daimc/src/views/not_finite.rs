@@ -1,15 +1,15 @@
-//! Values that are no finite numbers.
+//! Non-finite values.
 
 use crate::kernel::{Csr, Scalar, is_finite};
 
-/// What is not a finite number among the values of some rows.
+/// The non-finite values of some rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NotFinite {
-    /// The first value that cannot be: infinite, or stored as NaN in a sparse row. Instance, row, column, value.
+    /// The first invalid value: infinite, or NaN stored in a sparse row. Instance, row, column, value.
     pub refused: Option<(usize, usize, usize, f64)>,
-    /// Cells of dense rows that are missing.
+    /// The number of missing cells in dense rows.
     pub holes: usize,
-    /// Instances all of whose cells are missing.
+    /// Instances in which all cells are missing.
     pub empty: Vec<usize>,
 }
 
@@ -44,7 +44,7 @@ impl NotFinite {
         }
     }
 
-    /// Both together; of two values that cannot be, the first.
+    /// Merges both; of two invalid values, keeps the first.
     pub fn and(mut self, mut other: Self) -> Self {
         self.refused = self.refused.or(other.refused);
         self.holes += other.holes;

@@ -1,4 +1,4 @@
-//! A dense matrix whose rows do not stand one after another: stored column by column, or part of a larger one.
+//! A dense matrix with strides: stored in column order, or part of a larger one.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use crate::{Error, Result};
 #[derive(Clone, Debug)]
 pub(super) struct Strided<'a, T: Scalar> {
     pub values: Cow<'a, [T]>,
-    /// From one row to the next, and from one column to the next.
+    /// The distances between rows and between columns.
     pub strides: [usize; 2],
     pub features: usize,
 }
 
-/// Rows that are gathered together where all are looked at.
+/// Rows that are gathered together in a check of all rows.
 const ROWS: usize = 256;
 
 /// Columns that are gathered together: their parts of a few rows stay in the cache until all of these rows are read.
@@ -70,7 +70,7 @@ impl<T: Scalar> Strided<'_, T> {
         }
     }
 
-    /// Puts `rows` one after another into `values`, and into `rows` where they are now; some may be [`MISSING`].
+    /// Copies `rows` one after another into `values`, and writes their new positions into `rows`; some may be [`MISSING`].
     pub fn gather(&self, rows: &mut [u32], values: &mut Vec<T>) {
         let here: Vec<usize> = rows.iter().filter(|&&row| row != MISSING).map(|&row| row as usize).collect();
         for (place, row) in rows.iter_mut().filter(|row| **row != MISSING).enumerate() {

@@ -12,9 +12,8 @@ use crate::{Error, Layout, Result, ViewSchema};
 
 /// One view of the instances: a dense or sparse matrix of `f32` or `f64`, one row per instance.
 ///
-/// The values can be owned or borrowed; they are never copied, unless some are missing. A cell of a dense view that is
-/// missing is NaN: the fit counts the cells that are there. A row that lacks all is an instance that the view does not
-/// show.
+/// The values are owned or borrowed; they are copied only if cells are missing. NaN in a dense view is a missing cell,
+/// which the loss does not count; a row of NaN only is a missing instance.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     name: String,
@@ -24,7 +23,7 @@ pub struct View<'a> {
     feature_names: Option<Arc<Vec<String>>>,
     ids: Option<Vec<String>>,
     present: Option<Vec<bool>>,
-    /// Cells that are missing inside present rows, if whoever stores them has told.
+    /// The number of missing cells inside present rows, if the store reports it.
     holes: Option<usize>,
 }
 
@@ -62,7 +61,7 @@ impl<T: Scalar> Sparse<'_, T> {
     }
 }
 
-/// Values that a [`View`] can be made of: slices and vectors of `f32` or `f64`.
+/// Values that a [`View`] can be built from: slices and vectors of `f32` or `f64`.
 pub trait Values<'a> {
     #[doc(hidden)]
     fn dense(self) -> Dense<'a>;
@@ -88,10 +87,10 @@ values!(Vec<f32> => F32, &'a [f32] => F32, &'a Vec<f32> => F32, Cow<'a, [f32]> =
         Vec<f64> => F64, &'a [f64] => F64, &'a Vec<f64> => F64, Cow<'a, [f64]> => F64);
 
 impl<'a> View<'a> {
-    /// A dense view: `values` row by row, `features` in each.
+    /// A dense view: `values` row by row, with `features` in each row.
     ///
     /// # Errors
-    /// When the values do not fill whole rows.
+    /// When the number of values is not a multiple of `features`.
     pub fn dense(name: impl Into<String>, features: usize, values: impl Values<'a>) -> Result<Self> {
         let name = name.into();
         let (length, data) = match values.dense() {
@@ -108,9 +107,9 @@ impl<'a> View<'a> {
         Self::new(name, length / features, features, data)
     }
 
-    /// A dense view whose values stand apart: that of row i and column j at `i · strides[0] + j · strides[1]`. So a
-    /// matrix that is stored column by column, or some columns of a larger one, is read where it lies; a few rows at a
-    /// time are gathered into a buffer.
+    /// A dense view with strides: the value of row i and column j is at `i · strides[0] + j · strides[1]`. A matrix in
+    /// column order, or some columns of a larger one, is thus read in place; a few rows at a time are gathered into a
+    /// buffer.
     ///
     /// # Errors
     /// When there are no features or the strides reach beyond the values.
@@ -145,8 +144,8 @@ impl<'a> View<'a> {
         Self::new(name, rows, features, data)
     }
 
-    /// A sparse view in compressed rows (CSR): the entries of row i stand at `offsets[i]..offsets[i + 1]` of
-    /// `columns` and `values`, columns in increasing order.
+    /// A sparse view in compressed rows (CSR): the entries of row i are at `offsets[i]..offsets[i + 1]` of `columns`
+    /// and `values`, columns in increasing order.
     ///
     /// # Errors
     /// When the arrays are not a valid CSR matrix.
@@ -197,7 +196,7 @@ impl<'a> View<'a> {
         Self::new(name, rows, features, data)
     }
 
-    /// A view whose rows are not in memory. They are read as they are needed, on a thread of their own.
+    /// A view whose rows are not in memory. They are read when needed, on a thread of their own.
     ///
     /// # Errors
     /// When there are no features.
@@ -217,7 +216,7 @@ impl<'a> View<'a> {
         Ok(Self { name, rows, features, data, feature_names: None, ids: None, present: None, holes: None })
     }
 
-    /// Says which rows are there; the values of the others are never looked at.
+    /// Sets which rows are present. The values of the others are never read.
     ///
     /// # Errors
     /// When there is not one entry per row.
@@ -227,16 +226,16 @@ impl<'a> View<'a> {
         Ok(self)
     }
 
-    /// Says how many cells of the present rows are missing (NaN) where rows are [stored](View::stored) and nobody looks at
-    /// them before a fit: of dense rows, none of which lacks all.
+    /// Sets the number of missing cells (NaN) in the present rows of a [stored](View::stored) dense view, none of which
+    /// lacks all cells.
     #[must_use]
     pub fn holes(mut self, cells: usize) -> Self {
         self.holes = Some(cells);
         self
     }
 
-    /// Takes rows in which every value is NaN as missing (beside those that [`View::mask`] left out), so that
-    /// [`Views::join`](super::Views::join) drops an instance that no view shows.
+    /// Marks rows of NaN only as missing (in addition to [`View::mask`]), so that [`Views::join`](super::Views::join)
+    /// drops instances that are present in no view.
     #[must_use]
     pub fn missing_where_nan(mut self) -> Self {
         fn all_nan<T: Scalar>(row: &[T]) -> bool {
@@ -250,7 +249,7 @@ impl<'a> View<'a> {
             Data::SparseF64(of) => rows.map(|i| of.csr().row_is(i, d, all_nan)).collect(),
             Data::StridedF32(of) => rows.map(|i| of.row(i).all(f32::is_nan)).collect(),
             Data::StridedF64(of) => rows.map(|i| of.row(i).all(f64::is_nan)).collect(),
-            // Whoever stores rows knows which of them are missing.
+            // A store reports its missing rows itself.
             Data::Stored(_) => return self,
         };
         if gone.contains(&true) {
@@ -262,7 +261,7 @@ impl<'a> View<'a> {
         self
     }
 
-    /// Names the rows, for [`Views::join`](super::Views::join) and for the results.
+    /// Sets the IDs of the rows, for [`Views::join`](super::Views::join) and for the results.
     ///
     /// # Errors
     /// When there is not one ID per row.
@@ -272,7 +271,7 @@ impl<'a> View<'a> {
         Ok(self)
     }
 
-    /// Names the columns.
+    /// Sets the names of the columns.
     ///
     /// # Errors
     /// When there is not one name per column.
@@ -295,7 +294,7 @@ impl<'a> View<'a> {
         &self.name
     }
 
-    /// The number of rows, missing ones included.
+    /// The number of rows, including missing ones.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
@@ -313,14 +312,14 @@ impl<'a> View<'a> {
         self.feature_names.as_ref().map(|names| names.as_slice())
     }
 
-    /// The name of feature `column`, or its number.
+    /// The name of feature `column`, or its number if it has none.
     #[must_use]
     pub fn feature_name(&self, column: usize) -> String {
         let name = self.feature_names.as_ref().and_then(|names| names.get(column));
         name.cloned().unwrap_or_else(|| column.to_string())
     }
 
-    /// The same view, its values borrowed.
+    /// The same view with borrowed values.
     pub(super) fn borrowed(&self) -> View<'_> {
         fn sparse<'b, T: Scalar>(of: &'b Sparse<'_, T>) -> Sparse<'b, T> {
             let Sparse { offsets, columns, values } = of;
@@ -364,7 +363,7 @@ impl<'a> View<'a> {
         self.present.as_ref().is_none_or(|present| present[row])
     }
 
-    /// The view as it is known before a row is read; all its rows are present.
+    /// The schema of the view, with all rows present.
     pub(super) fn schema(&self) -> ViewSchema {
         let layout = match &self.data {
             Data::Stored(rows) => rows.0.layout(),
@@ -393,7 +392,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The values where they lie, unless rows have to be gathered.
+    /// The values in place, unless rows have to be gathered.
     pub(super) fn matrix(&self) -> Option<Rows<'_>> {
         match &self.data {
             Data::DenseF32(values) => Some(Rows::DenseF32(values)),
@@ -409,7 +408,7 @@ impl<'a> View<'a> {
         if let Data::Stored(rows) = &self.data { Some(&*rows.0) } else { None }
     }
 
-    /// The rows that the buffer's index names.
+    /// The rows that the index of the buffer names.
     pub(super) fn pick<'b>(&'b self, buffer: &'b mut Buffer) -> Block<'b> {
         match &self.data {
             Data::StridedF32(strided) => strided.gather(&mut buffer.index, &mut buffer.f32),
@@ -424,7 +423,7 @@ impl<'a> View<'a> {
         Block { rows, index: Index::Rows(&buffer.index), holes: Holes::default() }
     }
 
-    /// Looks for NaN and infinite values among `rows` (pairs of instance and row).
+    /// Searches `rows` (pairs of instance and row) for NaN and infinite values.
     pub(super) fn not_finite(&self, rows: impl Iterator<Item = (usize, usize)>) -> NotFinite {
         let mut found = NotFinite::default();
         let d = self.features;
@@ -435,7 +434,7 @@ impl<'a> View<'a> {
             Data::SparseF64(of) => rows.for_each(|at| found.sparse(at, of.csr())),
             Data::StridedF32(of) => of.for_each(rows, |at, values| found.dense(at, values)),
             Data::StridedF64(of) => of.for_each(rows, |at, values| found.dense(at, values)),
-            // They are looked at when they are first read.
+            // Stored rows are checked when they are first read.
             Data::Stored(_) => {}
         }
         found

@@ -1,10 +1,10 @@
-//! Views with missing rows and missing cells, and what they are in plain loops.
+//! Views with missing rows and missing cells, and their scaling in plain loops.
 
 use daimc::{Scaling, View, Views};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// One view: NaN is a missing cell, and the rows that are not present are missing.
+/// One view: NaN is a missing cell, and rows that are not present are missing.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub features: usize,
@@ -14,7 +14,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Whether a view has something of an instance.
+    /// Whether an instance has any cell in a view.
     pub fn shows(&self, i: usize) -> bool {
         self.present[i] && self.row(i).iter().any(|x| !x.is_nan())
     }
@@ -36,8 +36,8 @@ impl Table {
         view.mask(&self.present).unwrap()
     }
 
-    /// The scaled values, row by row, by the definition of the scaling: NaN where a cell is missing, and where a
-    /// feature that takes no part would be.
+    /// The scaled values, row by row, by the definition of the scaling: NaN for missing cells and for features that the
+    /// scaling drops.
     pub fn scaled(&self, scaling: &Scaling) -> Vec<Vec<f64>> {
         let d = self.features;
         let by_feature = |f: usize, x: f64| {
@@ -63,19 +63,19 @@ impl Table {
     }
 }
 
-/// Tables of the same instances, whose values come in clusters. Every instance is in some view, and every view and feature
-/// shows something.
+/// Tables of the same instances with clustered values. Every instance is in some view, and every view and feature has
+/// some value.
 pub fn tables(n: usize, shapes: &[(usize, bool)], clusters: usize, gone: [f64; 2], seed: u64) -> Vec<Table> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let truth: Vec<usize> = (0..n).map(|i| i % clusters).collect();
     let mut tables: Vec<Table> = Vec::new();
     for (number, &(features, single)) in shapes.iter().enumerate() {
         let values = crate::made::around(&truth, features, 0.5, seed.wrapping_add(number as u64));
-        // Positive, so that every scaling can be asked for.
+        // Positive, so that every scaling is possible.
         let mut values: Vec<f64> = values.iter().map(|x| f64::from((x + 2.0) as f32)).collect();
         let mut present: Vec<bool> = (0..n).map(|_| rng.random::<f64>() >= gone[0]).collect();
         for (at, x) in values.iter_mut().enumerate() {
-            // One instance for each feature has it.
+            // Each feature has a value in one instance.
             if rng.random::<f64>() < gone[1] && at / features != at % features % n {
                 *x = f64::NAN;
             }

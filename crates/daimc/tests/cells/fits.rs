@@ -1,4 +1,4 @@
-//! Whole fits of data that lack cells.
+//! Whole fits of data with missing cells.
 
 use daimc::synthetic::Synthetic;
 use daimc::{
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::{tables, views};
 use crate::made::around;
 
-/// Three views of clusters that are easy to see, some rows and cells missing.
+/// Three views of well-separated clusters, with some rows and cells missing.
 fn easy(n: usize, cells: f64) -> (Views<'static>, Vec<usize>) {
     let truth = Synthetic::new(n, 4).seed(3).truth();
     let present = simulate::missing(n, &[0.2, 0.3, 0.0], 5).unwrap();
@@ -49,7 +49,7 @@ fn every_kind_of_fit_takes_missing_cells() {
         assert!(numbers.into_iter().all(|value| value.is_finite()), "{name}");
         let accuracy = metrics::accuracy(&truth, &fitted.labels).unwrap();
         assert!(accuracy > 0.95, "{name}: {accuracy}");
-        // The errors of the cells that are there are the loss.
+        // The errors of the observed cells are the loss.
         let of = |view: &daimc::ViewModel| fitted.misfit(&views, &view.name).unwrap().error;
         let sum: f64 = fitted.model.views.iter().flat_map(of).sum();
         let loss = fitted.objective.loss;
@@ -67,7 +67,7 @@ fn the_loss_of_the_cells_that_are_there_does_not_rise() {
     for seed in 0..6 {
         let views = views(&tables(200, &[(8, seed % 2 == 0), (5, false)], 4, [0.3, 0.3], seed));
         for solver in [Solver::Coordinate, Solver::Multiplicative] {
-            // Next to nothing else is minimised.
+            // The other terms are almost zero.
             let fit = Daimc::new(4).alpha(1e-9).solver(solver).tolerance(0.0).max_iterations(60);
             let history = fit.neighbours(Neighbours::Off).fit(&views).unwrap().history;
             for (number, two) in history.windows(2).enumerate() {
@@ -95,7 +95,7 @@ fn a_feature_without_a_value_takes_no_part() {
             assert_eq!(found.labels, expected.labels, "{scale}");
             let share = found.objective.loss / expected.objective.loss;
             assert!((share - 1.0).abs() < 1e-3, "{scale}: {share}");
-            // Whatever a new row has there.
+            // For every fill value in a new row.
             let mut other = wider.clone();
             other[0].values.iter_mut().skip(1).step_by(7).for_each(|x| *x = 1e3);
             let model = &found.model;
@@ -106,7 +106,7 @@ fn a_feature_without_a_value_takes_no_part() {
 
 #[test]
 fn cells_count_alike_however_much_of_a_row_is_left() {
-    // Rows of one direction each, of any length: with cells gone they are still taken for what they are.
+    // Rows with one direction each, of any length: they keep their clusters when cells are missing.
     let truth = Synthetic::new(400, 3).seed(2).truth();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let whole: Vec<f64> = around(&truth, 30, 0.2, 5)

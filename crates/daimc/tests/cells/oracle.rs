@@ -1,4 +1,4 @@
-//! Each step against plain loops over the cells that are there.
+//! Each step against plain loops over the observed cells.
 
 use daimc::steps::alignment::ETA;
 use daimc::{
@@ -21,7 +21,7 @@ const SCALES: [Scale; 7] = [
     Scale::TfIdf,
 ];
 
-/// A view in the paper's orientation, features × instances, and which of its cells are there.
+/// A view in the paper's orientation, features × instances, and its observed cells.
 struct View {
     x: Mat,
     w: Mat,
@@ -45,7 +45,7 @@ impl View {
         };
         let (scaled, by_feature) = (table.scaled(scaling), filled.scaled(&no_rows(scaling)));
         let own_factor = |i: usize| {
-            // From a cell that is there and not zero; a row of zeros has the factor of none.
+            // From an observed nonzero cell; a row of zeros has a fixed factor.
             let pairs = (0..table.features).map(|f| (scaled[i][f], by_feature[i][f]));
             let told =
                 pairs.filter(|(x, plain)| !x.is_nan() && *plain != 0.0).map(|(x, plain)| x / plain).next();
@@ -68,7 +68,7 @@ impl View {
         Self { x, w: naive::diagonal(&shown), there }
     }
 
-    /// Puts what the model makes of them into missing cells.
+    /// Fills missing cells with the prediction of the model.
     fn fill(&mut self, u: &Mat, v: &Mat) {
         for (f, row) in self.x.iter_mut().enumerate() {
             for (i, x) in row.iter_mut().enumerate().filter(|(i, _)| !self.there[f][*i]) {
@@ -77,13 +77,13 @@ impl View {
         }
     }
 
-    /// Whether some column of V is zero for all instances that the view shows.
+    /// Whether some column of V is zero for all instances of the view.
     fn has_dead_column(&self, v: &Mat) -> bool {
         let shown = || v.iter().enumerate().filter(|(i, _)| self.w[*i][*i] > 0.0);
         (0..v[0].len()).any(|k| shown().all(|(_, row)| row[k] == 0.0)) || shown().count() <= v[0].len()
     }
 
-    /// The loss of the cells that are there.
+    /// The loss of the observed cells.
     fn loss(&self, u: &Mat, v: &Mat) -> f64 {
         let mut loss = 0.0;
         for (f, row) in self.x.iter().enumerate() {
@@ -96,7 +96,7 @@ impl View {
     }
 }
 
-/// The same scaling without anything that depends on a row.
+/// The same scaling without row factors.
 fn no_rows(scaling: &daimc::Scaling) -> daimc::Scaling {
     let mut plain = scaling.clone();
     plain.scale = Scale::None;
@@ -135,8 +135,8 @@ fn case() -> impl Strategy<Value = Case> {
         |(n, shapes, latent, gone, (scale, equal_weight, published, passes), alpha, seed)| {
             let solver = if published { Solver::Multiplicative } else { Solver::Coordinate };
             let alpha = 10_f64.powf(alpha);
-            // In a row whose cells are all next to their minimum, the mean that stands for the others is so much longer than
-            // they are that single precision has no digits left for them.
+            // In a row whose observed cells are all close to their minimum, the mean that fills the others is so much
+            // longer than these cells that single precision has no digits left for them.
             let exact = |(features, single)| (features, single && scale != Scale::MinMaxUnit);
             let shapes = shapes.into_iter().map(exact).collect();
             Case { n, shapes, latent, gone, scale, equal_weight, solver, passes, alpha, seed }
@@ -156,7 +156,7 @@ impl Case {
     }
 
     fn tolerance(&self) -> f64 {
-        // What is left of values around zero is rounded as they are.
+        // Differences of values around zero have the rounding errors of the values.
         let around_zero = matches!(self.scale, Scale::ZScore | Scale::ZScoreUnit);
         match (self.shapes.iter().any(|(_, single)| *single), around_zero) {
             (false, _) => 1e-6,
@@ -197,7 +197,7 @@ impl Case {
         let scale = squares.iter().sum::<f64>();
         for step in 0..4 {
             let case = format!("step {step}, {self:?}");
-            // Eq. 15 has no solution where a column of V is dead in a view.
+            // Eq. 15 has no solution if a column of V is zero in a view.
             if literal.views.iter().any(|view| view.has_dead_column(&literal.v)) {
                 return;
             }
@@ -248,7 +248,7 @@ struct Literal {
 }
 
 impl Literal {
-    /// `Σ ‖x‖²` of the cells that are there, of each view.
+    /// `Σ ‖x‖²` of the observed cells of each view.
     fn squares(&self) -> Vec<f64> {
         let nothing = |rows: usize| naive::build(rows, 1, |_, _| 0.0);
         self.views.iter().map(|view| view.loss(&nothing(view.x.len()), &nothing(self.v.len()))).collect()
@@ -267,7 +267,7 @@ impl Literal {
         self.bs = bs.map(|(u, b)| naive::update_b_dense(u, b, beta, ETA)).collect();
     }
 
-    /// The V step, of rows that are filled with what the model makes of them now.
+    /// The V step of rows filled with the current prediction of the model.
     fn latent(&mut self, solver: Solver, passes: usize) {
         self.fill();
         let all = self.views.iter().map(|view| (view.x.clone(), view.w.clone()));
@@ -284,7 +284,7 @@ impl Literal {
         self.views.iter_mut().zip(&self.us).for_each(|(view, u)| view.fill(u, &self.v));
     }
 
-    /// Takes what the code has found, so that errors do not add up over the steps.
+    /// Takes the result of the code, so that errors do not accumulate over the steps.
     fn take(&mut self, descent: &Descent, shard: &dyn Shard) {
         let factors = descent.factors();
         self.us = factors.bases.iter().map(plain).collect();
@@ -295,7 +295,7 @@ impl Literal {
     }
 }
 
-/// Whether coordinate descent over the cells of a row that are there comes to rest, from zero.
+/// Whether coordinate descent over the observed cells of a row converges from zero.
 fn comes_to_rest(gram: &Mat, right: &[f64]) -> bool {
     let mut v = vec![0.0_f64; right.len()];
     for _ in 0..900 {
@@ -315,9 +315,9 @@ fn comes_to_rest(gram: &Mat, right: &[f64]) -> bool {
 }
 
 impl Literal {
-    /// The conditions of Karush, Kuhn and Tucker for each row of V: the gradient over the cells that are there is zero
-    /// where the entry is not, and not below zero elsewhere. Returns the share of the rows of which it is asked: those
-    /// whose coordinate descent comes to rest.
+    /// The conditions of Karush, Kuhn and Tucker for each row of V: the gradient over the observed cells is zero for
+    /// nonzero entries, and not negative otherwise. Returns the share of the rows that are checked: those whose
+    /// coordinate descent converges.
     fn optimal(&self, tolerance: f64, case: &str) -> f64 {
         let mut at_rest = 0;
         for (i, row) in self.v.iter().enumerate() {
@@ -328,7 +328,7 @@ impl Literal {
                 for (f, u) in u.iter().enumerate().filter(|(f, _)| view.there[*f][i]) {
                     for k in 0..latent {
                         right[k] += u[k] * view.x[f][i];
-                        // Scaled values are about 1, and rounded so, also where one is zero.
+                        // Scaled values are about 1, and have the rounding errors of 1, even if a value is zero.
                         size[k] += u[k].abs() * (view.x[f][i].abs() + 1e-2);
                         (0..latent).for_each(|l| gram[k][l] += u[k] * u[l]);
                         (0..latent).for_each(|l| size[k] += (u[k] * u[l] * row[l]).abs());
@@ -378,7 +378,8 @@ fn rows_that_lack_cells_are_optimal_for_those_that_they_have() {
                 v: plain(&fit.model.transform(&views(&tables)).unwrap()),
                 bs: Vec::new(),
             };
-            // Rows are solved until they change by less than 1e-9; sums of single precision are so in rows that lack nothing.
+            // Rows are solved until they change by less than 1e-9; in complete rows, sums in single precision limit the
+            // accuracy.
             let tolerance = if single { 1e-5 } else { 1e-7 };
             let asked = literal.optimal(tolerance, &format!("{scale}, single: {single}"));
             assert!(asked > 0.3, "{scale}: of {asked} of the rows");
@@ -386,7 +387,7 @@ fn rows_that_lack_cells_are_optimal_for_those_that_they_have() {
     }
 }
 
-/// Shift, factor and mean squares from the values that are there, and what stands for the others.
+/// Shift, factor and mean squares from the observed values, and the fill values.
 #[test]
 fn scalings_are_those_of_the_values_that_are_there() {
     let tables = tables(30, &[(5, false)], 3, [0.2, 0.4], 3);
@@ -431,7 +432,7 @@ fn scalings_are_those_of_the_values_that_are_there() {
                 assert!((found * ratio / expected - 1.0).abs() < 1e-9, "{scale}");
             }
         }
-        // As much weight as each row shows, whatever that is.
+        // Each row counts by its observed fraction.
         let scaled = table.scaled(&own.scaling);
         let (mut sum, mut shown) = (0.0, 0.0);
         for i in (0..30).filter(|&i| table.shows(i)) {

@@ -1,4 +1,4 @@
-//! New instances that lack cells, and what a model keeps to place them.
+//! New instances with missing cells, and the data that a model keeps to place them.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Fit, Model, Neighbours, Scale, View, Views, metrics};
@@ -12,7 +12,7 @@ fn a_model_that_is_saved_places_a_single_row_with_a_missing_cell() {
     let values = around(&truth, 8, 0.3, 1);
     let view = |values: Vec<f64>| Views::new(vec![View::dense("a", 8, values).unwrap()]).unwrap();
     for scale in [Scale::Auto, Scale::None, Scale::MinMax, Scale::ZScoreUnit] {
-        // The fit has seen nothing but whole rows.
+        // The fit has complete rows only.
         let fit = Daimc::new(3).scale(scale).neighbours(Neighbours::Off).fit(&view(values.clone())).unwrap();
         let model = Model::from_bytes(&fit.model.to_bytes().unwrap()).unwrap();
         assert_eq!(model, fit.model);
@@ -27,7 +27,7 @@ fn a_model_that_is_saved_places_a_single_row_with_a_missing_cell() {
                 same += usize::from(found.labels == [fit.labels[i]]);
             }
         }
-        // The one cell may be what told two clusters apart.
+        // The missing cell may be the one that distinguished two clusters.
         assert!(same >= 152, "{scale}: {same} of 160");
     }
 }
@@ -43,7 +43,7 @@ fn what_is_known_of_missing_cells_is_saved() {
     assert_eq!(read.model.transform(&views).unwrap(), fit.model.transform(&views).unwrap());
 }
 
-/// V of new rows does not depend on what stands where nothing is.
+/// V of new rows does not depend on the values in missing cells.
 #[test]
 fn what_stands_in_a_missing_cell_does_not_matter() {
     let all = tables(100, &[(6, false), (4, false)], 3, [0.2, 0.25], 8);

@@ -1,12 +1,12 @@
-//! How much of Digit is found when cells are missing.
+//! The accuracy on Digit with missing cells.
 
 use daimc::source::{Buffer, Rows};
 use daimc::{Daimc, Neighbours, View, Views, metrics, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Digit without `mor`, as in the paper, three tenths of the instances of every view missing, and a share of the cells of the
-/// others.
+/// Digit without `mor`, as in the paper, with three tenths of the instances of every view missing, and a share of the
+/// cells of the others.
 fn digit(cells: f64, seed: u64) -> (Views<'static>, Vec<usize>) {
     let (views, truth) = daimc::datasets::digit();
     let n = truth.len();

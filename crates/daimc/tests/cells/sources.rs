@@ -1,4 +1,4 @@
-//! Where the rows come from and who holds them makes no difference.
+//! The source and the partition of the rows do not change the result.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use daimc::{
 use crate::data::{Table, tables, views};
 use crate::made::{assert_same, start};
 
-/// Rows that are not in memory, of which nobody has told what is missing in them.
+/// Rows that are not in memory, with an unknown number of missing cells.
 struct Stream {
     schema: Schema,
     tables: Vec<Table>,
@@ -73,7 +73,7 @@ fn off(clusters: usize) -> Daimc {
     Daimc::new(clusters).neighbours(Neighbours::Off).max_iterations(10)
 }
 
-/// Some rows lack all cells, though they are said to be present.
+/// Some rows lack all cells, though the mask says that they are present.
 fn with_empty_rows() -> Vec<Table> {
     let mut tables = tables(700, &[(7, false), (5, true), (4, false)], 4, [0.2, 0.15], 11);
     for i in (50..690).step_by(13) {
@@ -121,7 +121,7 @@ fn a_row_that_lacks_all_cells_is_a_missing_row() {
         .iter()
         .map(|table| {
             let present = (0..700).map(|i| table.shows(i)).collect();
-            // What stands in rows that are not present does not matter.
+            // The values of missing rows do not matter.
             let value = |(at, x): (usize, &f64)| if table.shows(at / table.features) { *x } else { 0.5 };
             let values = table.values.iter().enumerate().map(value).collect();
             Table { values, present, ..table.clone() }
@@ -144,7 +144,7 @@ fn where_nothing_is_missing_nothing_changes() {
         let fit = off(4).scale(scale);
         let found = fit.fit(&memory).unwrap();
         assert!(found.missing_cells.iter().all(|own| own.cells() == 0 && own.share() == 0.0));
-        // Who looks finds nothing, and gets the same bits; so does who gets prepared rows.
+        // With and without the pass that counts missing cells, and with prepared rows, the bits are the same.
         assert_same(&fit.fit(&Stream::new(whole.clone(), false)).unwrap(), &found);
         let prepared = found.model.prepare(&memory).unwrap();
         assert_same(&fit.fit(&prepared).unwrap(), &found);
@@ -167,7 +167,7 @@ fn threads_make_no_difference() {
 const TOTAL: usize = 60_000;
 const LATENT: usize = 4;
 
-/// Some iterations, and V made optimal; V and the bases to the last bit.
+/// Some iterations, and V solved to optimality; V and the bases to the last bit.
 fn descend(shard: &mut dyn Shard, squares: &[f64], v: &Matrix) -> (Vec<u64>, Vec<u64>, u64) {
     let stop = Stop::new();
     let fit = Daimc::new(LATENT);

@@ -1,5 +1,5 @@
-//! What is wrong with the data or the options is said before any work is done, and where it stands; what is merely
-//! odd has a defined outcome. Nothing panics, and no number that comes out is NaN or infinite.
+//! Errors in the data or options are reported before any work, with their position; unusual input has a defined
+//! outcome. Nothing panics, and no result is NaN or infinite.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::made::compressed;
 
-/// Asserts that an outcome is an error of this form whose message names each of the words.
+/// Asserts that a result is an error of this form whose message contains each of the words.
 macro_rules! refused {
     ($outcome:expr, $form:pat, $($word:expr),+ $(,)?) => {{
         let error = $outcome.err().expect("must be refused");
@@ -59,7 +59,7 @@ fn fits(clusters: usize) -> [Daimc; 4] {
     ]
 }
 
-/// What is not a finite number in a model, or not in its range.
+/// Values of a model that are not finite or not in their range.
 fn flaw(fitted: &Fit, views: &Views<'_>) -> Option<String> {
     let n = views.instances();
     let bad = |what: &str, values: &[f64]| {
@@ -109,7 +109,7 @@ fn flaw(fitted: &Fit, views: &Views<'_>) -> Option<String> {
     flaws.into_iter().flatten().next()
 }
 
-/// What is wrong with a model, with where it places the instances it was fitted to, or with its file.
+/// The first error in a model, in its placement of the instances it was fitted to, or in its file.
 fn unsound(fitted: &Fit, views: &Views<'_>) -> Option<String> {
     if let Some(flaw) = flaw(fitted, views) {
         return Some(flaw);
@@ -136,7 +136,7 @@ fn unsound(fitted: &Fit, views: &Views<'_>) -> Option<String> {
     }
 }
 
-/// Fits the views, which must work.
+/// Fits the views, which must succeed.
 #[track_caller]
 fn sound(daimc: &Daimc, views: &Views<'_>) -> Fit {
     let fitted = daimc.fit(views).unwrap_or_else(|error| panic!("{error}\n{:?}", daimc.options()));
@@ -147,7 +147,7 @@ fn sound(daimc: &Daimc, views: &Views<'_>) -> Fit {
     fitted
 }
 
-/// Fits the views with both presets and both solvers, which must work.
+/// Fits the views with both presets and both solvers, which must succeed.
 #[track_caller]
 fn all_sound(clusters: usize, views: &Views<'_>) {
     for daimc in fits(clusters) {

@@ -1,4 +1,4 @@
-//! Fits to rows in partitions: the bits of a fit to all rows, also if a partition is lost and replaced.
+//! Fits to rows in partitions have the bits of a fit to all rows, also if a partition is lost and replaced.
 
 mod neighbourhoods;
 
@@ -25,7 +25,7 @@ struct Data {
 fn data(clusters: usize) -> Data {
     let truth = Synthetic::new(TOTAL, clusters).seed(3).truth();
     let mut dense = around(&truth, 6, 0.6, 1);
-    // Single cells are missing, too, in instances of the first partition alone.
+    // Single cells are missing too, in instances of the first partition only.
     (0..900).step_by(7).for_each(|cell| dense[cell] = f64::NAN);
     Data {
         dense,
@@ -48,7 +48,7 @@ impl Data {
     }
 }
 
-/// Partitions in this process, the last of which answers first.
+/// Partitions in this process; the last one answers first.
 struct Partitions<'a> {
     views: &'a [Views<'static>],
     ranges: Vec<Range<usize>>,
@@ -98,7 +98,7 @@ impl Executor for Partitions<'_> {
         assert!(task.setup.iter().eq(self.sent.keys()), "{:?} of {:?}", task.setup, self.sent.keys());
         if self.lost == Some(task.number) {
             let mut replaced = Partition::new(&self.views[0], self.ranges[0].clone(), self.total)?;
-            // Whatever it answered before is forgotten.
+            // The earlier state is lost.
             let _ = replaced.answer(task.request);
             replaced.answer(&reset())?;
             for request in self.sent.values() {
@@ -119,7 +119,7 @@ fn go_on(_: &daimc::Iteration) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
 }
 
-/// A fit to partitions, the first of which is lost before the task of this number. Returns the number of tasks, too.
+/// A fit to partitions, the first of which is lost before the task of this number. Also returns the number of tasks.
 fn fit_parts(
     options: &Daimc,
     total: usize,
@@ -133,18 +133,18 @@ fn fit_parts(
     Ok(((fit, v, labels, confidence), last))
 }
 
-/// The same of the data.
+/// The results of these partitions.
 fn fit(options: &Daimc, data: &Data, parts: usize, lost: Option<u64>) -> Result<Found> {
     let views = split(TOTAL, parts, |range| data.views(range, true));
     fit_parts(options, TOTAL, &views, lost).map(|(found, _)| found)
 }
 
-/// Whether a distributed fit is the same to the last bit as one in one process.
+/// Whether a distributed fit equals a fit in one process to the last bit.
 fn assert_the_same((fit, v, labels, confidence): &Found, one: &Fit) {
     assert_eq!((&fit.neighbours, labels), (&one.neighbours, &one.labels));
     assert_eq!(bits(v), bits(one.latent.values()));
     assert_eq!(bits(confidence), bits(&one.confidence));
-    // The result has the instances, too.
+    // The result includes the instances.
     assert_eq!((&fit.latent, &fit.labels, &fit.confidence), (&one.latent, &one.labels, &one.confidence));
     assert_eq!(fit.model, one.model);
     assert_eq!((fit.objective, &fit.history, fit.outcome), (one.objective, &one.history, one.outcome));
@@ -182,7 +182,7 @@ fn start() -> Matrix {
     Matrix::from_fn(TOTAL, 3, |i, k| if i * (k + 2) % 7 < 3 { 1.0 + k as f64 } else { 0.01 })
 }
 
-/// Options that need more of the partitions than a plain fit.
+/// Options that need more reductions than a default fit.
 fn demanding() -> Vec<(&'static str, Daimc)> {
     let off = || Daimc::new(3).neighbours(Neighbours::Off).assess(false).seed(5).max_iterations(8);
     vec![
@@ -266,7 +266,7 @@ fn partitions_that_do_not_fit_together_are_an_error() {
     let other = Views::part(vec![double, other]).unwrap();
     let message = fitted(&[views[0].clone(), other, views[2].clone()], &ranges);
     assert!(message.contains("'dense'") && message.contains("precision"), "{message}");
-    // Bytes that are no request, and requests that come too early.
+    // Bytes that are not a request, and requests that come too early.
     let mut partition = Partition::new(&views[0], ranges[0].clone(), TOTAL).unwrap();
     assert!(
         partition.answer(&[250, 1, 2]).is_err() && partition.place().is_err() && merge(&[], &[]).is_err()
@@ -275,9 +275,9 @@ fn partitions_that_do_not_fit_together_are_an_error() {
     assert!(Partition::new(&few, 0..100, TOTAL).is_err() && Partition::new(&few, 0..200, 200).is_err());
 }
 
-/// The bytes of an iteration with this many partitions: the request, the largest answer, the merged one, and all that travel if
-/// eight answers meet in one place, where one of them is already, and the last eight where the fit is driven; and the number of other
-/// requests of the fit.
+/// The bytes of an iteration with this number of partitions: the request, the largest answer, the merged one, and the
+/// total if groups of eight answers are merged, each on the process of one of them, and the last eight on that of the
+/// driver; and the number of other requests of the fit.
 fn traffic(instances: usize, features: &[usize], clusters: usize, parts: usize) -> ([usize; 4], usize) {
     struct Counting<'a> {
         partitions: Vec<Partition<'a>>,
@@ -340,7 +340,7 @@ fn traffic(instances: usize, features: &[usize], clusters: usize, parts: usize) 
 
 #[test]
 fn messages_are_as_large_as_the_estimate_says() {
-    // Eight leaves: with three partitions, some have leaves that cannot be added up yet.
+    // Eight leaves: with three partitions, some have leaves that cannot be merged yet.
     for (features, clusters, parts) in [(vec![24], 4, 1), (vec![24], 4, 3), (vec![40, 9, 3], 6, 8)] {
         let n = 8 * 16_384;
         let shape = |d: &usize| Shape { present: n, features: *d, entries: n * d, value: 4, sparse: false };

@@ -1,4 +1,4 @@
-//! Whatever a source answers, a fit ends with a model of numbers or with an error, never with a panic.
+//! For every answer of a source, a fit ends with a finite model or with an error, never with a panic.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,16 +19,16 @@ enum Fault {
     ShortValues,
     /// Fewer columns than values.
     ShortColumns,
-    /// An index of fewer instances than were asked for.
+    /// An index of fewer instances than requested.
     ShortIndex,
-    /// Rows, columns or offsets that are not there.
+    /// Rows, columns or offsets that are out of bounds.
     RowOutOfRange,
     ColumnOutOfRange,
     OffsetsBackwards,
     NoOffsets,
     NotANumber,
     Infinite,
-    /// What was said of presence, of the shape or of the type is not what comes.
+    /// Presence, shape or type differs from the schema.
     PresenceChanges,
     RowsWhereNoneArePromised,
     OtherFeatures,
@@ -56,7 +56,7 @@ const FAULTS: [Fault; 13] = [
 const INSTANCES: usize = 90;
 const FEATURES: usize = 6;
 
-/// Two views of three clusters: view 1 misses every fourth instance. From the given question on it has a fault, in view 1.
+/// Two views of three clusters: view 1 misses every fourth instance. From the given call on, view 1 has a fault.
 struct Hostile {
     schema: Schema,
     fault: Fault,
@@ -75,7 +75,7 @@ impl Hostile {
         Self { schema, fault, from, asked: AtomicUsize::new(0) }
     }
 
-    /// The fault at hand.
+    /// The current fault.
     fn fault(&self) -> Fault {
         if self.asked.load(Ordering::Relaxed) >= self.from { self.fault } else { None }
     }
@@ -152,7 +152,7 @@ fn fits() -> Vec<Daimc> {
     ]
 }
 
-/// The outcome of a fit, unless it panics.
+/// The result of a fit, unless it panics.
 fn outcome(fit: &Daimc, source: &dyn Source) -> Option<daimc::Result<Fit>> {
     catch_unwind(AssertUnwindSafe(|| fit.fit(source))).ok()
 }
@@ -184,9 +184,8 @@ fn a_fault_at_any_time_is_an_error_and_never_a_panic() {
                                 fault,
                                 ShortColumns | ColumnOutOfRange | OffsetsBackwards | NoOffsets
                             );
-                            // What begins late or concerns what is not looked at has no effect.
-                            // Fewer stored values are a sparse row like any other.
-                            // NaN in a dense row is a missing cell.
+                            // A fault that begins too late or concerns unused data has no effect. Fewer stored values
+                            // are a valid sparse row. NaN in a dense row is a missing cell.
                             let quiet = from > 0
                                 || (only_sparse || fault == NotANumber) && !sparse
                                 || fault == OtherFeatures && sparse;
@@ -239,7 +238,7 @@ fn a_schema_that_makes_no_sense_is_refused() {
 
 #[test]
 fn a_view_that_a_resample_would_empty_keeps_an_instance() {
-    // No instance is seen in two views, and one view shows but two.
+    // No instance is present in two views, and one view has only two.
     let data = Synthetic::new(60, 3).seed(4);
     let rare = [7, 31];
     let mask = |own: bool| (0..60).map(|i| rare.contains(&i) == own).collect::<Vec<bool>>();
@@ -258,7 +257,7 @@ fn a_view_that_a_resample_would_empty_keeps_an_instance() {
 
 #[test]
 fn a_view_that_no_sampled_instance_has_is_no_obstacle() {
-    // K-means and the choice among its starts look at 4000 of the instances.
+    // K-means and the choice among its starts use 4000 of the instances.
     let n = 9000;
     let data = Synthetic::new(n, 2).seed(4);
     let mask: Vec<bool> = (0..n).map(|i| i == 4567).collect();

@@ -1,4 +1,4 @@
-//! What data may be and where they may come from.
+//! Sources and values of data.
 
 mod bad_input;
 mod distributed;

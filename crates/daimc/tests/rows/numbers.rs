@@ -1,4 +1,4 @@
-//! Clusters do not depend on where the zero of a view is, nor on its unit.
+//! Clusters depend neither on the origin nor on the unit of a view.
 
 use daimc::{Daimc, Error, Neighbours, Preset, Scale, View, Views, metrics};
 use rand::{RngExt, SeedableRng};
@@ -7,12 +7,12 @@ use rand_chacha::ChaCha8Rng;
 const CLUSTERS: usize = 4;
 const FEATURES: [usize; 2] = [12, 20];
 
-/// A normal draw, nearly.
+/// An approximately normal number.
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| rng.random_range(-0.5..0.5)).sum()
 }
 
-/// Clusters whose means are a few times the noise apart, one view after the other.
+/// Clusters whose means differ by a few times the noise, one view after another.
 fn data(instances: usize, seed: u64) -> ([Vec<f64>; 2], Vec<usize>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let truth: Vec<usize> = (0..instances).map(|i| i % CLUSTERS).collect();
@@ -108,7 +108,7 @@ fn the_unit_of_a_single_precision_view_does_not_change_its_clusters() {
         };
         let expected = fit.fit(&in_unit(0)).unwrap();
         assert!(ari(&expected.labels, &truth) > 0.8, "{scale}");
-        // Below 2^-100 the smallest values begin to lose digits of their own.
+        // Below 2^-100 the smallest values begin to lose digits themselves.
         for power in [-100, -60, -20, 20, 60, 120] {
             let found = fit.fit(&in_unit(power)).unwrap();
             assert!(ari(&found.labels, &expected.labels) > 0.99, "{scale}, 2^{power}");
@@ -157,6 +157,6 @@ fn values_that_differ_by_more_than_the_largest_number_are_refused() {
         let message = refused.unwrap_err().to_string();
         assert!(message.contains("view 'v'") && message.contains("constant"), "{message}");
     }
-    // The published method, whose alpha and beta are absolute, is another fit in another unit, but it is one.
+    // The published method has an absolute alpha and beta: the fit changes with the unit, but it succeeds.
     Daimc::new(2).preset(Preset::Paper).fit(&with(1e-100)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Scaling is never written down, only folded into the products: here it is written down, and compared.
+//! Scaling is folded into the products; here scaled data are computed and the results compared.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Scaling, Solver, View, Views, metrics, simulate};
@@ -17,7 +17,7 @@ const APPLIED: [Scale; 7] = [
     Scale::TfIdf,
 ];
 
-/// Some rows with features in columns, of which some are missing.
+/// Rows with named columns of features, some of them missing.
 #[derive(Clone)]
 struct Rows {
     features: usize,
@@ -26,7 +26,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Rows around the centres of clusters; `value` makes a feature of a number around zero.
+    /// Rows around the centres of clusters; `value` computes a feature from a number around zero.
     fn around(truth: &[usize], features: usize, seed: u64, value: impl Fn(usize, f64) -> f64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let clusters = truth.iter().max().unwrap() + 1;
@@ -37,7 +37,7 @@ impl Rows {
         Self { features, values, present: vec![true; truth.len()] }
     }
 
-    /// Word counts, mostly zero; each cluster has words of its own.
+    /// Word counts, mostly zero; each cluster has its own words.
     fn counts(truth: &[usize], features: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let clusters = truth.iter().max().unwrap() + 1;
@@ -50,7 +50,7 @@ impl Rows {
         Self { features, values, present: vec![true; truth.len()] }
     }
 
-    /// The same rows, some of them missing, with values that must not be looked at.
+    /// The same rows, some of them missing, with values that must not be read.
     fn missing(mut self, present: &[bool]) -> Self {
         self.present = present.to_vec();
         for (row, &present) in self.values.chunks_mut(self.features).zip(present) {
@@ -111,7 +111,7 @@ impl Rows {
     }
 }
 
-/// The definition of each scale, taken from the rows that are seen.
+/// The definition of each scale, from the present rows.
 struct Naive {
     shift: Vec<f64>,
     factor: Vec<f64>,
@@ -172,7 +172,7 @@ fn truth(n: usize) -> Vec<usize> {
     Synthetic::new(n, 3).seed(5).truth()
 }
 
-/// A published fit from a start that is given, so that nothing depends on k-means.
+/// A published fit from a given start, independent of k-means.
 fn given(truth: &[usize], scale: Scale, equal: bool) -> Daimc {
     let daimc = Daimc::new(3).preset(Preset::Paper).start(start(truth, 3)).max_iterations(10).tolerance(0.0);
     daimc.scale(scale).equal_weight(equal)

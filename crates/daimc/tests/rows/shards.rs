@@ -1,4 +1,4 @@
-//! Rows that several hold: the descent gets the same bits as if one held all.
+//! Several shards: the descent has the same bits as with one.
 
 use crate::made::*;
 use daimc::synthetic::Synthetic;
@@ -64,7 +64,7 @@ fn descend(shard: &mut dyn Shard, squares: &[f64], v: &Matrix) -> (Vec<u64>, Vec
     (bits(shard.latent().values()), bases)
 }
 
-/// The scalings of a fit, which are those of all rows.
+/// The scalings of a fit to all rows.
 fn scalings(views: &Views<'_>) -> Vec<Scaling> {
     let fitted =
         Daimc::new(LATENT).neighbours(Neighbours::Off).max_iterations(1).restarts(1).fit(views).unwrap();
@@ -120,7 +120,7 @@ fn shares_are_merged_in_any_order_and_travel_as_bytes() {
         assert_eq!(merged, expected, "{order:?}");
         assert_eq!(merged.whole().unwrap(), expected.clone().whole().unwrap());
     }
-    // Some of them are not all, and none may be counted twice.
+    // A part is not all, and nothing may be counted twice.
     assert!(shares[0].clone().merge(shares[2].clone()).unwrap().whole().is_err());
     assert!(shares[0].clone().merge(shares[0].clone()).is_err());
     assert!(Statistics::from_bytes(b"no statistics").is_err());
@@ -161,7 +161,7 @@ fn factors_and_statistics_of_other_views_are_refused() {
         factors.scale = vec![1.0; scale];
         factors
     };
-    // Nothing can be swept before it was started.
+    // A sweep needs a start.
     let early = shard.sweep(&factors([11, 30], LATENT, LATENT), update(), &stop);
     assert!(matches!(early, Err(Error::LengthMismatch { .. })));
     let statistics = shard.start(v, &stop).unwrap();
@@ -186,7 +186,7 @@ fn factors_and_statistics_of_other_views_are_refused() {
     let turned = factors([30, 11], LATENT, LATENT).bases;
     assert!(matches!(new(LATENT, &squares, Bases::Given(turned)), Err(Error::LengthMismatch { .. })));
 
-    // A share of other views is neither merged nor absorbed.
+    // Statistics of other views can be neither merged nor absorbed.
     let other = Views::new(vec![View::dense("dense", 3, vec![1.0; 3000]).unwrap()]).unwrap();
     let mut alone = Cpu::new(&other, &self::scalings(&other), LATENT).unwrap();
     let share = alone.start(Matrix::from_fn(1000, LATENT, |_, _| 1.0), &stop).unwrap();

@@ -1,5 +1,4 @@
-//! Where rows come from, how they are laid out, in what order they stand and how many threads read them does not
-//! change a model: mostly not one bit of it.
+//! The source, layout and order of rows and the number of threads do not change a model, in most cases not by one bit.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Error, Matrix, Preset, Scale, Solver, View, Views, metrics, simulate};
@@ -68,8 +67,8 @@ fn many_instances_give_the_same_bits_for_any_number_of_threads() {
 
 // Layouts.
 
-/// The same values as two sparse and as two dense views, with their clusters. No two rows are equally far from a third,
-/// as rows that share no feature are, so that k-means does not depend on rounding.
+/// The same values as two sparse and as two dense views, with their clusters. No two rows have the same distance from a
+/// third, as rows without common features would, so that k-means does not depend on rounding.
 fn sparse_and_dense(n: usize) -> (Views<'static>, Views<'static>, Vec<usize>) {
     let truth = Synthetic::new(n, 4).seed(3).truth();
     let thinned =
@@ -126,9 +125,9 @@ fn sparse_rows_give_the_labels_of_the_same_rows_stored_dense() {
             for preset in [Preset::Default, Preset::Paper] {
                 let daimc = Daimc::new(4).preset(preset).scale(scale).max_iterations(iterations);
                 let (one, other) = (daimc.fit(&sparse).unwrap(), daimc.fit(&dense).unwrap());
-                // Not only the same clusters but under the same numbers, whatever the rounding.
+                // Not only the same clusters but the same numbers, whatever the rounding.
                 assert!(one.labels == other.labels, "{scale} {preset:?}: labels differ");
-                // The bases of centred data are dependent, and V is not so exact.
+                // The bases of centred data are dependent, and V is less accurate.
                 let difference = difference(&one.latent, &other.latent);
                 let exact = scale != Scale::ZScore;
                 assert!(!exact || difference < 1e-8, "{scale} {preset:?}: {difference:e}");
@@ -262,7 +261,7 @@ fn joined_views_give_results_in_the_order_of_their_ids_also_where_rows_are_missi
     let aligned = Views::new(views(&present, false)).unwrap();
     assert_same(&Daimc::new(4).fit(&joined).unwrap(), &Daimc::new(4).fit(&aligned).unwrap());
 
-    // Whom no view shows is left out, and the others keep their order.
+    // Instances that are present in no view are dropped, and the others keep their order.
     for view in &mut present {
         (view[7], view[40]) = (false, false);
     }
@@ -366,7 +365,7 @@ fn masking_views_is_making_them_with_the_mask() {
     let (mut a, b) = (fit(&made), fit(&masked));
     a.timings = b.timings;
     assert_eq!(a, b);
-    // What is hidden stays hidden.
+    // Hidden instances stay hidden.
     let again = masked.masked(&vec![vec![true; 120]; 3]).unwrap();
     assert_eq!((again.present(0), again.present(2)), (72, 60));
     assert!(whole.masked(&present[..2]).is_err());
@@ -374,7 +373,7 @@ fn masking_views_is_making_them_with_the_mask() {
     assert!(whole.masked(&vec![vec![false; 120]; 3]).is_err());
 }
 
-/// A matrix with its columns one after another, and one with some of the columns of a wider matrix.
+/// A matrix in column order, and one with some of the columns of a wider matrix.
 fn apart<T: daimc::Scalar>(values: &[T], features: usize) -> [(Vec<T>, [usize; 2]); 2] {
     let n = values.len() / features;
     let by_column = (0..values.len()).map(|at| values[at % n * features + at / n]).collect();
@@ -389,7 +388,7 @@ fn values_that_stand_apart_give_the_model_of_values_that_do_not() {
     let truth: Vec<usize> = (0..n).map(|i| i % 3).collect();
     let present = simulate::missing(n, &[0.3, 0.2], 4).unwrap();
     let (mut a, b) = (around(&truth, 19, 0.6, 1), around(&truth, 33, 0.6, 2));
-    // A row of NaN is missing too.
+    // A row of NaN is a missing instance too.
     let gone = (0..n).find(|&i| present[0][i] && present[1][i]).unwrap();
     a[gone * 19..(gone + 1) * 19].fill(f64::NAN);
     let views = |a: View<'static>| {

@@ -1,5 +1,5 @@
-//! Rows that are read while a fit goes on: they give the model of the same rows in memory, and whatever goes wrong with
-//! reading them ends the fit with one error.
+//! Rows that are read during a fit give the model of the same rows in memory, and every read error ends the fit with
+//! one error.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -18,14 +18,14 @@ use daimc::{
 };
 use rayon::prelude::*;
 
-/// Two views on disk, one dense in `f64` and one sparse in `f32`; rows that are missing are not in the files.
+/// Two views on disk, one dense in `f64` and one sparse in `f32`; missing rows are not in the files.
 struct OnDisk {
     schema: Schema,
     folder: PathBuf,
     features: [usize; 2],
-    /// Of each view, for each instance its row in the file.
+    /// The row of each instance in the file, for each view.
     rows: [Vec<u32>; 2],
-    /// Where the rows of the sparse view stand.
+    /// The offsets of the rows of the sparse view.
     offsets: Vec<usize>,
     random: bool,
 }
@@ -255,7 +255,7 @@ fn a_model_from_disk_is_watched_and_cancelled_like_any_other() {
     let fitted = daimc.fit_with(&disk, stop).unwrap();
     assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 3));
     assert_same(&fitted, &daimc.fit_with(&views, stop).unwrap());
-    // The break was that fit's alone.
+    // Only that fit was stopped.
     assert_eq!(daimc.max_iterations(2).fit(&disk).unwrap().outcome, Outcome::IterationLimit);
 }
 
@@ -272,7 +272,7 @@ fn a_file_that_is_gone_is_an_error() {
     }
 }
 
-/// What happens at the read of this number, and at all that come after it.
+/// The fault at the read of this number, and at all later ones.
 #[derive(Clone)]
 enum Trouble {
     Fails,
@@ -304,7 +304,7 @@ impl Source for Troubled {
     }
 }
 
-/// What `work` returns, which must be within a minute; `None` if it panics.
+/// The result of `work`, which must come within a minute; `None` if it panics.
 #[track_caller]
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -373,7 +373,7 @@ fn a_stop_at_any_read_keeps_the_iterations_that_were_made() {
         let stop = Stop::new();
         let (outcome, _) = troubled(&views, &fit.clone().stop(&stop), at, Trouble::Stops(stop));
         match outcome.unwrap() {
-            // Before the first iteration there is nothing to keep.
+            // Before the first iteration there is no result to keep.
             Err(error) => assert!(matches!(error, Error::Interrupted) && kept == 0, "read {at}: {error}"),
             Ok(fitted) => {
                 kept += 1;
@@ -413,7 +413,7 @@ fn a_source_that_uses_rayon_deadlocks_nobody() {
             let fit = off(4).max_iterations(5);
             let fit = own.map_or(fit.clone(), |own| fit.threads(own));
             let fitted = in_time(move || {
-                // On threads that the source, too, would take for its own.
+                // On threads that the source uses too.
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| fit.fit(&Rayon(views)))
             });

@@ -1,8 +1,8 @@
-//! Anything at all.
+//! Arbitrary input.
 
 use super::*;
 
-/// Kinds of values, so that most views are of one kind and get past the checks.
+/// Kinds of values, so that most views have one kind and pass the checks.
 fn values() -> impl Strategy<Value = Vec<f64>> {
     let odd = prop::sample::select(vec![
         0.0,
@@ -46,7 +46,7 @@ fn values() -> impl Strategy<Value = Vec<f64>> {
     ]
 }
 
-/// The pieces of a view, which may not fit together.
+/// The parts of a view, which may not fit together.
 #[derive(Clone, Debug)]
 struct Pieces {
     name: String,
@@ -57,7 +57,7 @@ struct Pieces {
     mask: Option<Vec<bool>>,
     /// Used when views are joined.
     ids: Vec<usize>,
-    /// A place in the arrays of a sparse view and what to add there.
+    /// A position in the arrays of a sparse view and a number to add there.
     broken: Option<(usize, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! Questions to a model, and files, that are refused.
+//! Calls of a model, and files, that are refused.
 
 use super::*;
 
@@ -120,7 +120,7 @@ fn a_model_with_any_byte_changed_is_refused_or_usable() {
                 Err(Error::OutOfRange) => {}
                 Err(error) => refused!(Err::<(), _>(error), Error::ModelFile { .. }, "not a model"),
                 Ok(fitted) => {
-                    // A name or a number may have become another; where it matters, it is an error, no panic.
+                    // A name or a number may have changed; where it matters, the result is an error, not a panic.
                     if let Ok(labels) = fitted.model.predict(&views) {
                         assert!(labels.iter().all(|&label| label < 3), "byte {at} ^ {flip}: {labels:?}");
                     }

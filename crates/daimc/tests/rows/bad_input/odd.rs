@@ -1,4 +1,4 @@
-//! What is odd, but has an outcome.
+//! Unusual input with a defined outcome.
 
 use super::*;
 
@@ -209,7 +209,7 @@ fn more_than_64_views_have_an_outcome() {
     });
     let views = Views::new(views.collect()).unwrap();
     all_sound(2, &views);
-    // The last views are seen as well as the first: all have the same two clusters.
+    // The last views count like the first: all have the same two clusters.
     let truth = Synthetic::new(40, 2).seed(5).truth();
     let labels = Daimc::new(2).fit(&views).unwrap().labels;
     assert_eq!(daimc::metrics::accuracy(&truth, &labels).unwrap(), 1.0);
@@ -217,7 +217,7 @@ fn more_than_64_views_have_an_outcome() {
 
 #[test]
 fn a_pattern_for_every_instance_has_an_outcome() {
-    // Instance i is shown by the views in which i + 1 has a binary digit 1.
+    // Instance i is present in the views that correspond to the binary digits 1 of i + 1.
     let views = ordinary(63, &[3; 6]).into_iter().enumerate().map(|(v, view)| {
         let mask: Vec<bool> = (1..=63).map(|i| i >> v & 1 == 1).collect();
         view.mask(&mask).unwrap()
@@ -227,8 +227,8 @@ fn a_pattern_for_every_instance_has_an_outcome() {
 
 #[test]
 fn a_view_whose_only_instance_fades_from_v_has_an_outcome() {
-    // The first instance's entry of V shrinks a hundredfold per pass, through numbers whose square cannot be
-    // inverted, and nothing else holds up the Gram matrix of the third view.
+    // The entry of the first instance in V shrinks by a factor of a hundred per pass, through numbers whose square has
+    // no reciprocal, and no other instance keeps the Gram matrix of the third view from becoming singular.
     let view = |name: &str, values: [f64; 3]| View::dense(name, 1, values.to_vec()).unwrap();
     let third = view("c", [0.0; 3]).mask(&[true, false, false]).unwrap();
     let views = Views::new(vec![view("a", [-1.0, 1.0, 1.0]), view("b", [1e-4, 1.0, 1.0]), third]).unwrap();

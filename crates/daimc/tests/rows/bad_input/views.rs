@@ -98,7 +98,7 @@ fn a_value_that_is_not_finite_is_named() {
     for (bad, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
         let mut values = vec![1.0; 12];
         values[7] = bad;
-        // A cell of a dense view may be missing, and then it is NaN.
+        // A missing cell of a dense view is NaN.
         let [dense, single, sparse_single, sparse] = layouts("colour", 3, &values);
         let dense = if bad.is_nan() { vec![] } else { vec![dense, single] };
         for view in dense.into_iter().chain([sparse_single, sparse]) {

@@ -1,4 +1,4 @@
-//! Neighbourhoods among the rows of several partitions: rows are gathered, and clusters are sent back.
+//! Neighbour search over the rows of several partitions: rows are gathered, and clusters are sent back.
 
 use super::*;
 use daimc::Model;
@@ -19,7 +19,7 @@ fn nmi(truth: &[usize], labels: &[usize]) -> f64 {
     metrics::nmi(truth, labels, metrics::Normalisation::Max).unwrap()
 }
 
-/// A few more instances than one leaf has, in a view that is wide, and in one that is wide and sparse but stores little.
+/// A few more instances than one leaf, in a wide dense view and in a wide sparse view with few stored values.
 struct Wide {
     dense: Vec<f32>,
     sparse: Vec<f64>,

@@ -1,8 +1,8 @@
-//! Weights and the choice.
+//! Weights and the choice of a scaling.
 
 use super::*;
 
-/// The mean squared length of the rows of a view that are seen, after a scaling.
+/// The mean squared length of the present rows of a view, after a scaling.
 fn mean_square(scaling: &Scaling, rows: &Rows) -> f64 {
     let neutral =
         |values: &[f64], x: f64| if values.is_empty() { vec![x; rows.features] } else { values.to_vec() };
@@ -46,7 +46,7 @@ fn equal_weight_makes_the_unit_of_a_view_irrelevant() {
 
 // The choice.
 
-/// The scale that is chosen for a view, and why.
+/// The chosen scale of a view, and the reason.
 fn chosen(view: View<'static>) -> (Scale, String) {
     let rows = view.rows();
     let other = View::dense("other", 1, (0..rows).map(|i| (i % 3) as f64).collect::<Vec<_>>()).unwrap();
@@ -59,7 +59,7 @@ fn chosen(view: View<'static>) -> (Scale, String) {
 fn sparse_counts_are_scaled_by_tf_idf_however_they_are_stored() {
     let truth = truth(120);
     let present = simulate::missing(120, &[0.3, 0.0], 2).unwrap();
-    // What stands in missing rows is neither small nor a count.
+    // The values of missing rows are neither small nor counts.
     let rows = Rows::counts(&truth, 40, 3).missing(&present[0]);
     for view in [rows.sparse("a"), rows.sparse_f32("a"), rows.dense("a"), rows.dense_f32("a")] {
         let (scale, reason) = chosen(view);
@@ -68,7 +68,7 @@ fn sparse_counts_are_scaled_by_tf_idf_however_they_are_stored() {
     }
 }
 
-/// Two views whose features that tell the clusters apart are multiplied by one number, and those that do not by another.
+/// Two views in which the features that distinguish the clusters are multiplied by one number, and the others by another.
 fn planted(telling: usize, of_signal: f64, of_noise: f64) -> (Views<'static>, Vec<usize>) {
     const FEATURES: usize = 60;
     let truth: Vec<usize> = (0..240).map(|i| i % 4).collect();
@@ -90,7 +90,7 @@ fn planted(telling: usize, of_signal: f64, of_noise: f64) -> (Views<'static>, Ve
 
 #[test]
 fn scalings_are_compared_by_what_neighbours_say_of_their_clusters() {
-    // The scaling that hides the clusters is never the one that is chosen.
+    // The scaling that hides the clusters is never chosen.
     for (telling, of_signal, of_noise, hiding) in
         [(20, 1.0, 30.0, Scale::Unit), (3, 30.0, 1.0, Scale::MinMaxUnit)]
     {

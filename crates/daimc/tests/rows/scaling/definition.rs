@@ -1,4 +1,4 @@
-//! Against the definition, also where digits are short.
+//! Comparison with the definition, also with limited precision.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn statistics_are_those_of_the_present_rows() {
 fn sparse_rows_are_shifted_without_being_made_dense() {
     let truth = truth(300);
     let present = simulate::missing(300, &[0.3, 0.0], 2).unwrap();
-    // Half of the features reach below zero, so that a stored zero is not the smallest value.
+    // Half of the features have negative values, so that a stored zero is not the minimum.
     let value = |f: usize, x: f64| if x.abs() < 0.4 { 0.0 } else { x * 3.0 + if f < 7 { 0.0 } else { 2.0 } };
     let rows = Rows::around(&truth, 15, 4, value).missing(&present[0]);
     let other = Rows::around(&truth, 5, 5, |_, x| x);
@@ -101,7 +101,7 @@ fn sparse_rows_are_shifted_without_being_made_dense() {
     }
 }
 
-// Where digits are short.
+// Limited precision.
 
 #[test]
 fn features_far_from_zero_keep_their_digits() {

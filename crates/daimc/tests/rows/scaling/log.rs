@@ -1,4 +1,4 @@
-//! Logarithms: a fit that takes them is the fit to data of which they were taken before.
+//! Logarithms: a fit with logarithms equals the fit to data of which logarithms were taken before.
 
 use daimc::{Layout, Neighbours};
 
@@ -10,7 +10,7 @@ fn abundances(truth: &[usize], seed: u64) -> Rows {
     Rows::around(truth, 9, seed, |f, x| (1.5 * x + f as f64).exp()).missing(&present)
 }
 
-/// The same scaling of data of which logarithms were taken.
+/// The corresponding scaling of data of which logarithms were taken.
 fn after(scale: Scale) -> Scale {
     if scale == Scale::Log { Scale::MinMaxUnit } else { Scale::Unit }
 }
@@ -22,7 +22,7 @@ impl Rows {
         rows
     }
 
-    /// In the way that a layout stores them, some cells missing where it can say so.
+    /// The layouts, with missing cells where the layout allows them.
     fn as_layout(&self, name: &str, layout: Layout) -> View<'static> {
         let lacking = |at: usize| at % 13 == 4 && (at / self.features).is_multiple_of(3);
         let mut rows = self.clone();
@@ -57,7 +57,7 @@ fn a_fit_takes_logarithms_as_if_they_had_been_taken_before() {
             assert_eq!(own.missing_cells, taken.missing_cells);
             assert_eq!(own.missing_cells[0].cells() > 0, layout.is_dense());
 
-            // New instances, and what they lack: in the units of the data, and never negative.
+            // New instances and their imputed values: in the units of the data, and never negative.
             let new = |rows: &Rows| {
                 Views::new(vec![rows.some((10..40).filter(|i| i % 5 > 0)).as_layout("a", layout)]).unwrap()
             };
@@ -97,7 +97,7 @@ fn heavy_tails_are_seen_and_told() {
     let normal = Rows::around(&truth, 9, 3, |_, x| x + 5.0);
     let heavy = of(&normal.each(|x| (4.0 * x).exp()));
     assert!(heavy.scale.is_log() && heavy.reason.contains("heavy-tailed"), "{heavy:?}");
-    // Not those that already are logarithms, nor those that are negative, whichever way they lean.
+    // Neither values that already are logarithms nor negative ones, whatever the sign of their skewness.
     assert!(!of(&normal).scale.is_log());
     assert!(!of(&normal.each(|x| -(4.0 * x).exp())).scale.is_log());
     // A unit changes nothing where values are large, as abundances are.

@@ -6,7 +6,7 @@ use super::*;
 fn new_data_are_scaled_as_the_old_were() {
     let truth = truth(300);
     let [a, b] = data(&truth);
-    // All of one cluster, and few: their own statistics are others.
+    // All from one cluster, and few: their own statistics differ.
     let new: Vec<usize> =
         (0..300).filter(|&i| truth[i] == 0 && a.present[i] && b.present[i]).take(7).collect();
     for scale in APPLIED {

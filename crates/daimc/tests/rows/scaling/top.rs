@@ -1,4 +1,4 @@
-//! Features that vary most: a fit that keeps them is the fit to these alone.
+//! Features with the largest variance: a fit that keeps them equals the fit to these features only.
 
 use daimc::Neighbours;
 
@@ -14,7 +14,7 @@ fn only(rows: &Rows, features: &[usize]) -> Rows {
 fn a_fit_to_the_features_that_vary_most_is_one_to_these_alone() {
     let truth = truth(60);
     let present: Vec<bool> = (0..60).map(|i| i % 5 > 0).collect();
-    // Every third feature varies more than the others.
+    // Every third feature has a larger variance than the others.
     let spread = |f: usize| if f % 3 == 1 { 4.0 } else { 0.1 };
     let rows = Rows::around(&truth, 12, 3, |f, x| 10.0 + spread(f) * x).missing(&present);
     let second = Rows::around(&truth, 5, 9, |_, x| x);
@@ -31,7 +31,7 @@ fn a_fit_to_the_features_that_vary_most_is_one_to_these_alone() {
             assert!(difference(&own.latent, &alone.latent) < 1e-9, "{scale} {sparse}");
             let used = (0..12).filter(|&f| own.model.views[0].scaling.factor[f] != 0.0);
             assert_eq!(used.collect::<Vec<_>>(), kept);
-            // New instances are seen through the same features.
+            // New instances are restricted to the same features.
             let strange = Rows {
                 values: rows
                     .values
