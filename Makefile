@@ -79,7 +79,9 @@ bench:
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 
+# Format, lints, and imports that point one way.
 lint:
+	python3 packaging/layers.py
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 

@@ -147,7 +147,8 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         A map of the instances, as in UMAP: a layout of the graph that the clusters were cut from, in which instances
         that are close to each other in the views and in V attract, and all others repel each other; of the kNN graph
         of the rows of V if neighbourhoods were not used. Distances between separate clusters mean little. `None` with
-        `map=False`, after `partial_fit` or a fit with Dask or MPI, and for files of versions without maps.
+        `map=False`, after `partial_fit`, for files of versions without maps, and after a fit with Dask or MPI if the
+        driving process lacks the memory for V of all instances and its graph.
     confidence_ : ndarray of shape (n_samples,)
         The confidence in each instance's cluster, from 0 to 1: an estimate of the share of fits to resampled data in
         which the instance stays with its cluster.

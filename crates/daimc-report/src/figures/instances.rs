@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::classes::{Classes, largest};
 use super::latent::scaled_rows;
-use super::map::POINTS;
-use super::sample::stratified;
+use super::sample::{POINTS, stratified};
 use crate::numbers::extent;
 
 /// Columns of data about instances: all of them, or a sample in which every cluster is represented.

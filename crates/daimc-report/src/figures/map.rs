@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::instances::Instances;
 use super::latent::scaled_rows;
 use super::pca::Plane;
-use super::sample::stratified;
+use super::sample::{POINTS, stratified};
 
 /// A sample of the instances, by the layout of the kNN graph and by PCA of the scaled rows of V.
 #[derive(Clone, Debug, Serialize)]
@@ -40,8 +40,6 @@ pub struct Projection {
     pub centres: Vec<Option<[f64; 2]>>,
 }
 
-/// The maximum number of points.
-pub const POINTS: usize = 4000;
 /// The maximum number of rows for the plane, and the maximum work for their covariance.
 const ROWS: usize = 20_000;
 const WORK: usize = 4_000_000_000;

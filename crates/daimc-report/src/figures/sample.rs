@@ -19,6 +19,9 @@ pub(super) fn members(labels: &[usize], clusters: usize) -> Vec<Vec<usize>> {
     (0..clusters).into_par_iter().map(of_cluster).collect()
 }
 
+/// The maximum number of points of a map.
+pub const POINTS: usize = 4000;
+
 /// A deterministic sample of at most `limit` instances: each cluster in proportion to its size plus a minimum that keeps small
 /// clusters visible. The sample is in pseudo-random order, so that no cluster is drawn on top of the others.
 pub(super) fn stratified(members: &[Vec<usize>], limit: usize) -> Vec<usize> {

@@ -10,6 +10,7 @@ use crate::backend::{Backend, Distributed, Executor, Local, labels_of};
 use crate::combine;
 use crate::consolidate::{attempt, restarted, rows_of, squares};
 use crate::descent::{Descent, Outcome};
+use crate::estimate::{Shape, neighbours_bytes};
 use crate::forest::Forest;
 use crate::kmeans::Members;
 use crate::layout;
@@ -83,10 +84,11 @@ impl Daimc {
     /// [`Decision::recall`] then counts neighbours of projected rows.
     ///
     /// If V, labels and confidence of all instances fit into the memory of this process, the result has them; otherwise it has no
-    /// instances. In both cases each partition [returns](crate::Partition::place) those of its own instances.
+    /// instances. In both cases each partition [returns](crate::Partition::place) those of its own instances. A map is left out if
+    /// V of all instances and its graph do not fit.
     ///
     /// # Errors
-    /// As [`Daimc::fit`], when this process lacks the memory for requested neighbourhoods or a requested map, and when the executor
+    /// As [`Daimc::fit`], when this process lacks the memory for neighbourhoods that were asked for by name, and when the executor
     /// fails.
     pub fn fit_on(
         &self,
@@ -411,14 +413,19 @@ impl Daimc {
         Ok(Clustered { latent_scaling, centres, means, sizes })
     }
 
-    /// The map, if it is requested and the fit is not stopped before.
-    fn lay_out<'a>(
+    /// The map, if it is requested, this process has the memory for it, and the fit is not stopped before.
+    fn lay_out<'a, B: Backend<'a>>(
         &self,
-        rows: &impl Backend<'a>,
+        rows: &B,
         graph: Option<Graph>,
         stop: &Stop,
     ) -> Result<Option<Matrix>> {
         if !self.options.map {
+            return Ok(None);
+        }
+        let instances = rows.table(TableId::Prepared, stop)?.instances();
+        let needed = map_bytes(instances, &self.options);
+        if B::GATHERS && self.memory.is_some_and(|memory| needed > memory as f64) {
             return Ok(None);
         }
         let (seed, watch) = (self.options.seed, self.watch.within(stop));
@@ -434,6 +441,14 @@ impl Daimc {
             map => map.map(Some),
         }
     }
+}
+
+/// The memory for V of all instances and the graph of its rows.
+fn map_bytes(instances: usize, options: &Options) -> f64 {
+    let Options { latent, clusters, .. } = *options;
+    let v =
+        Shape { present: instances, features: latent, entries: instances * latent, value: 8, sparse: false };
+    v.bytes() + neighbours_bytes(Neighbours::Refine, instances, &[v], clusters)
 }
 
 /// How far clusters and presence patterns are associated.

@@ -205,11 +205,8 @@ pub(crate) fn clusters(
         Neighbours::Off => format!("V alone {score:.2}"),
         by => format!("{by} {score:.2}"),
     });
-    let mut reason = format!(
-        "combined {} clusterings, weights by neighbour agreement: {}",
-        routes.len(),
-        list(listed)
-    );
+    let mut reason =
+        format!("combined {} clusterings, weights by neighbour agreement: {}", routes.len(), list(listed));
     if let Some(refusal) = refusal {
         reason = format!("{reason}; {refusal}");
     }

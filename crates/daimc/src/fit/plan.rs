@@ -52,9 +52,7 @@ impl Plan {
         };
         let refusal = match ways {
             Neighbours::Off => Some(format!("neighbourhoods would {}", beyond(effort.refine))),
-            Neighbours::Refine => {
-                Some(format!("embed was left out: it would {}", beyond(effort.auto)))
-            }
+            Neighbours::Refine => Some(format!("embed was left out: it would {}", beyond(effort.auto))),
             _ => None,
         };
         by(ways, effort.of(ways) + effort.all_pairs <= budget, refusal)
@@ -176,7 +174,10 @@ mod tests {
         let little = plan().within(Some(50_000_000), &schema, fit.options()).unwrap();
         let reason = little.refusal.unwrap();
         assert_eq!(little.ways, Neighbours::Off);
-        assert!(reason.starts_with("neighbourhoods would take ") && reason.ends_with("available 50 MB"), "{reason}");
+        assert!(
+            reason.starts_with("neighbourhoods would take ") && reason.ends_with("available 50 MB"),
+            "{reason}"
+        );
         // With many views and clusters, embed alone may exceed the memory.
         let views = (0..6).map(|view| ViewSchema::new(view.to_string(), 100, Layout::DenseF32));
         let six = Schema::new(Ids::Numbers(100_000), views.collect()).unwrap();

@@ -139,7 +139,9 @@ pub(crate) fn by_accelerator(
         return Err(Error::Unsuitable {
             what: "neighbours",
             value: "those found by an accelerator".into(),
-            reason: format!("there must be {kept} for each of {instances} instances, all of them instance numbers"),
+            reason: format!(
+                "there must be {kept} for each of {instances} instances, all of them instance numbers"
+            ),
         });
     }
     others.iter_mut().filter(|other| **other == MISSING).for_each(|other| *other = NONE);

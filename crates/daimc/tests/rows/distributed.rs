@@ -19,7 +19,6 @@ struct Data {
     dense: Vec<f64>,
     sparse: Vec<f64>,
     present: Vec<Vec<bool>>,
-    truth: Vec<usize>,
 }
 
 fn data(clusters: usize) -> Data {
@@ -31,7 +30,6 @@ fn data(clusters: usize) -> Data {
         dense,
         sparse: mostly_zero(&truth, 12, false, 2),
         present: simulate::missing(TOTAL, &[0.3, 0.4], 5).unwrap(),
-        truth,
     }
 }
 
