@@ -201,7 +201,8 @@ impl Online {
         let mut known = places.iter().filter(|place| **place < before.views.len());
         if !known.any(|&place| renewed[place]) {
             let known = list(before.views.iter().map(|view| plain(&view.name)));
-            let reason = format!("no instance of the batch is present in any view of the model, which has {known}");
+            let reason =
+                format!("no instance of the batch is present in any view of the model, which has {known}");
             return Err(Error::Unsuitable { what: "batch", value: names(batch), reason });
         }
 
@@ -248,8 +249,7 @@ impl Online {
             }
             if !self.new_views.iter().any(|name| name == given.name()) {
                 let known = list(model.views.iter().map(|view| plain(&view.name)));
-                let reason =
-                    format!("the model has {known}; allow this view to be added, or remove it");
+                let reason = format!("the model has {known}; allow this view to be added, or remove it");
                 return Err(Error::Unsuitable { what: "view", value: given.name().into(), reason });
             }
             let scale = options.view_scales.get(given.name()).unwrap_or(&options.scale);

@@ -69,7 +69,10 @@ fn neighbourhoods_for_which_there_is_no_memory_are_left_out_and_the_summary_says
     let neighbours = &folder.json("little/summary.json")["neighbours"];
     assert_eq!(neighbours["used"], "off");
     let reason = neighbours["reason"].as_str().unwrap();
-    assert!(reason.contains("neighbourhoods would take") && reason.contains("of memory, more than the available"), "{reason}");
+    assert!(
+        reason.contains("neighbourhoods would take") && reason.contains("of memory, more than the available"),
+        "{reason}"
+    );
 }
 
 #[test]

@@ -52,10 +52,8 @@ impl Daimc {
             let rejected = if scaling.scale == own.plain.scale { by_feature } else { &own.plain }.scale;
             let (own, other) = if changed { (other, score) } else { (score, other) };
             let close = if other > own { ", too small a difference" } else { "" };
-            scaling.reason = format!(
-                "score {own:.2}, preferred to {rejected} with {other:.2}{close}; {}",
-                scaling.reason
-            );
+            scaling.reason =
+                format!("score {own:.2}, preferred to {rejected} with {other:.2}{close}; {}", scaling.reason);
         }
         Ok(chosen)
     }

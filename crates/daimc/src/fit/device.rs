@@ -23,9 +23,7 @@ impl Daimc {
             Solver::Coordinate => rows.hand_to(&**machine, *when),
             solver => Err(refused(
                 &machine.name(),
-                format!(
-                    "solver = {solver} runs on the CPU only; use the coordinate solver, or device = cpu"
-                ),
+                format!("solver = {solver} runs on the CPU only; use the coordinate solver, or device = cpu"),
             )),
         };
         match handed {

@@ -192,9 +192,7 @@ impl Daimc {
         }
         let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
         if let Some(bad) = v.values().iter().find(|value| !usable(**value)) {
-            let reason =
-                "every entry must be 0 or from 1e-100 to 1e100"
-                    .into();
+            let reason = "every entry must be 0 or from 1e-100 to 1e100".into();
             return Err(Error::Option { option: "start", value: bad.to_string(), reason });
         }
         Ok((rows.run(Start(v.clone()))?, Bases::Fitted))

@@ -114,7 +114,10 @@ fn of_first(error: Error) -> Error {
         Error::EmptyView { view } => Error::Unsuitable {
             what: "batch",
             value: "the first".into(),
-            reason: format!("no instance of the batch is present in view {}: use larger batches", crate::text::quoted(&view)),
+            reason: format!(
+                "no instance of the batch is present in view {}: use larger batches",
+                crate::text::quoted(&view)
+            ),
         },
         error => error,
     }

@@ -108,7 +108,10 @@ fn are_off_without_the_memory_and_say_so() {
     let off = options.clone().neighbours(Neighbours::Off).fit(&data.views(0..TOTAL, false)).unwrap();
     assert_eq!((found.neighbours.used, labels), (Neighbours::Off, off.labels));
     let reason = found.neighbours.reason;
-    assert!(reason.starts_with("neighbourhoods would take ") && reason.ends_with("available 10 MB"), "{reason}");
+    assert!(
+        reason.starts_with("neighbourhoods would take ") && reason.ends_with("available 10 MB"),
+        "{reason}"
+    );
     let asked = fit(&options.neighbours(Neighbours::Refine), &data, 2, None).unwrap_err().to_string();
     assert!(asked.contains("neighbours = refine: it would take "), "{asked}");
 }
