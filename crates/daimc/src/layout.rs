@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_links_is_placed_by_v() {
+    fn instances_without_links_are_placed_by_v() {
         let (rows, truth) = grouped(200, 4);
         let places = (0..200).map(|i| (i >= 20).then(|| [truth[i] as f64, -(truth[i] as f64)])).collect();
         let map = placed(&rows, places, 0).unwrap();

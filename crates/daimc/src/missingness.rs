@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_that_have_nothing_to_do_with_missingness_are_like_permuted_ones() {
+    fn clusters_independent_of_missingness_are_like_permuted_ones() {
         let mut significant = 0;
         for seed in 0..40 {
             let source = source(&simulate::missing(INSTANCES, &[0.3, 0.4], seed).unwrap());
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_of_those_that_lack_a_view_is_named() {
+    fn a_cluster_of_instances_that_lack_a_view_is_reported() {
         let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
         let lacks = |i: usize| i.is_multiple_of(if i % 3 == 1 { 5 } else { 10 }) != (i % 3 == 1);
         let source = source(&[vec![true; INSTANCES], (0..INSTANCES).map(|i| !lacks(i)).collect()]);
@@ -289,14 +289,17 @@ mod tests {
         let most = found.most.as_ref().unwrap();
         assert_eq!((most.cluster, most.view.as_str()), (1, "view 1"));
         assert!((most.in_cluster - 0.8).abs() < 1e-12);
-        let told = found.warning().unwrap();
-        assert!(told.contains("80 % of cluster 1 lack view 'view 1'") && told.contains("33 %"), "{told}");
+        let warning = found.warning().unwrap();
+        assert!(
+            warning.contains("80 % of cluster 1 lack view 'view 1'") && warning.contains("33 %"),
+            "{warning}"
+        );
         assert!(found.exceeds(&Missingness { information: 0.01, ..found.clone() }));
         assert!(!found.exceeds(&found));
     }
 
     #[test]
-    fn complete_views_have_nothing_to_go_with() {
+    fn complete_views_have_no_association() {
         let source = source(&vec![vec![true; INSTANCES]; 2]);
         let labels: Vec<usize> = (0..INSTANCES).map(|i| i % 3).collect();
         let found = Missingness::of(source.schema(), &labels, 3, 0);

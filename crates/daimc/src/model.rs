@@ -197,14 +197,14 @@ impl Model {
         let scan = Scan::new(&prepared, &Stop::default());
         let (places, lenses) = self.lenses(&scan)?;
         let clusters = self.options.clusters;
-        let said = match &self.references {
+        let predicted = match &self.references {
             Some(references) => Some(references.ask(&scan, &lenses, &places, clusters)?),
             None => None,
         };
         let latent = self.latent_rows(scan, &places, lenses)?;
         let mut place = Place::new(latent, &self.latent_scaling, &self.centres, &Stop::default())?;
-        if let Some(said) = said {
-            place.follow(&said);
+        if let Some(predicted) = predicted {
+            place.follow(&predicted);
         }
         place.confidence = confidence(place.confidence, self.reproducibility);
         Ok(place)

@@ -37,8 +37,8 @@ impl Place {
     }
 
     /// Replaces clusters by those that neighbours predict. The margin is that between the two most likely clusters.
-    pub(crate) fn follow(&mut self, said: &Said) {
-        for (i, row) in said.posterior.iter_rows().enumerate() {
+    pub(crate) fn follow(&mut self, predictions: &Said) {
+        for (i, row) in predictions.posterior.iter_rows().enumerate() {
             let best = |without: Option<usize>| {
                 let others = row.iter().enumerate().filter(|(k, _)| Some(*k) != without);
                 others.fold((0, 0.0), |best, (k, share)| if *share > best.1 { (k, *share) } else { best })
@@ -48,7 +48,7 @@ impl Place {
                 self.labels[i] = first;
                 self.confidence[i] = share - best(Some(first)).1;
             }
-            if let Some(label) = said.same[i].filter(|label| *label != first) {
+            if let Some(label) = predictions.same[i].filter(|label| *label != first) {
                 self.labels[i] = label;
                 self.confidence[i] = (row[label] - share).max(0.0);
             }

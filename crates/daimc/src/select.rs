@@ -208,14 +208,14 @@ impl Select {
     ) -> Result<Selection> {
         let stop = self.fit.watch.stop.part();
         let scan = Scan::new(source, &stop);
-        let everybody: Vec<u32> = (0..crate::index::index(source.instances())).collect();
+        let instances: Vec<u32> = (0..crate::index::index(source.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
-        let part = Subset::pick(&scan, &everybody, &mut buffers)?;
+        let part = Subset::pick(&scan, &instances, &mut buffers)?;
         // One scaling for all numbers of clusters, compared at the middle one.
         let middle = self.clusters[self.clusters.len() / 2];
         let resolved = self.fit.clone().with(middle, self.fit.options().seed).resolved(&scan)?;
         let of = self.resamples * self.clusters.len();
-        let told = Mutex::new((each, 0));
+        let progress = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
         let mut finished: Vec<Vec<Sample>> = Vec::new();
         for number in 0..self.resamples {
@@ -226,7 +226,7 @@ impl Select {
                 }
                 let fit = resolved.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
                 let Some(found) = resample.fit(&fit, &part, &stop)? else { return Ok(None) };
-                let (each, done) = &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let (each, done) = &mut *progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;
                 if each(Step { done: *done, of }).is_break() {
                     stop.set();

@@ -82,7 +82,7 @@ fn ctrl_c_leaves_the_search_for_neighbours_and_keeps_the_clusters() {
     command.current_dir(folder.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.args(arguments.split(' ')).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line == "looking for neighbours in view 'v1'"));
+    assert!(lines.any(|line| line == "searching for neighbours in view 'v1'"));
     signal(&child, "INT");
     let message: Vec<String> = lines.collect();
     assert_eq!(wait(child).code(), Some(1), "{message:?}");

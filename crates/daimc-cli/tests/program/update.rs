@@ -90,7 +90,7 @@ fn invalid_updates_are_errors() {
     let message = bad(3, "out --view a=nobody.tsv -o next");
     assert!(message.contains("no instance") || message.contains("no row"), "{message}");
     let message = bad(2, "out --view a=new-a.tsv --add-view a -o next");
-    assert!(message.contains("the model has this view"), "{message}");
+    assert!(message.contains("the model already has this view"), "{message}");
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../daimc/tests/data/version-1.safetensors");
     folder.file("any.tsv", "id\tx\nn1\t1\n");
     let message = bad(3, &format!("{old} --view any=any.tsv --add-view any -o next"));

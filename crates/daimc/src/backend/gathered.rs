@@ -150,9 +150,10 @@ mod tests {
         assert!(travelling(schema.view(0).bytes_per_row(), None) < INSTANCES);
         let complete = Shortened { directions: None };
         let rows = GatheredRows::views(&two, &schema, &[complete], &Stop::new()).unwrap();
-        let mut room = Buffer::default();
+        let mut buffer = Buffer::default();
         let chosen: Vec<u32> = (0..INSTANCES as u32).step_by(7).collect();
-        for block in [rows.block(0, 0..INSTANCES, &mut Buffer::default()), rows.pick(0, &chosen, &mut room)] {
+        for block in [rows.block(0, 0..INSTANCES, &mut Buffer::default()), rows.pick(0, &chosen, &mut buffer)]
+        {
             let crate::source::Rows::DenseF32(values) = block.rows else { panic!("dense rows") };
             assert_eq!(values.len(), schema.view(0).entries());
             let picked = matches!(block.index, Index::Rows(own) if own.len() == chosen.len());

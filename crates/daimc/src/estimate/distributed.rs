@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_holds_everything_and_workers_share_it_out() {
+    fn one_worker_has_all_rows_and_several_divide_them() {
         let n = 1 << 20;
         let one = cost(n, 20, 1);
         assert_eq!((one.workers, one.instances), (1, n));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_beyond_the_leaves_hold_nothing() {
+    fn workers_beyond_the_leaves_have_no_rows() {
         assert_eq!((cost(1000, 5, 8).workers, cost(1000, 5, 8).instances), (1, 1000));
         let billion = cost(1_000_000_000, 20, 256);
         assert_eq!(billion, cost(1_000_000_000, 20, 128));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_that_have_no_sum_in_common_travel_side_by_side() {
+    fn leaves_without_a_common_sum_are_sent_separately() {
         // Eight leaves: 0..2, 2..5 and 5..8.
         let three = cost(8 * 16_384, 10, 3);
         assert_eq!(three.workers, 3);

@@ -166,8 +166,8 @@ fn permuted<S: Source + Memory>(
 ) -> Result<Views<'static>> {
     let n = part.instances();
     let views = (0..part.views()).map(|view| {
-        let mut room = Buffer::default();
-        let block = Memory::block(part, view, 0..n, &mut room);
+        let mut buffer = Buffer::default();
+        let block = Memory::block(part, view, 0..n, &mut buffer);
         let shown: Vec<usize> = (0..n).filter(|&i| block.index.row(i).is_some()).collect();
         let features = some.map_or_else(|| (0..part.features(view)).collect(), |some| some[view].clone());
         let columns: Vec<Vec<(usize, f64)>> = columns(&block, part.features(view), &features, &shown);
@@ -263,15 +263,15 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_keeps_the_values_of_each_feature_and_who_is_there() {
+    fn a_permutation_keeps_the_values_of_each_feature_and_the_presence() {
         let views = views(40);
         let scan = Scan::of(&views);
         let mut buffers = vec![Buffer::default(), Buffer::default()];
         let all: Vec<u32> = (0..40).collect();
         let part = Subset::pick(&scan, &all, &mut buffers).unwrap();
         let of = |source: &dyn Source, view: usize| {
-            let mut room = Buffer::default();
-            let block = source.memory().unwrap().block(view, 0..40, &mut room);
+            let mut buffer = Buffer::default();
+            let block = source.memory().unwrap().block(view, 0..40, &mut buffer);
             let shown: Vec<usize> = (0..40).filter(|&i| source.is_present(view, i)).collect();
             let features: Vec<usize> = (0..source.features(view)).collect();
             (columns(&block, features.len(), &features, &shown), shown)

@@ -226,7 +226,7 @@ pub(crate) fn explore(
     watch: &Watch,
 ) -> Result<Explored> {
     let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
-    let asked = options.neighbours;
+    let requested = options.neighbours;
     if ways == Neighbours::Off {
         return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
     }
@@ -252,7 +252,7 @@ pub(crate) fn explore(
         Ok((Graph::fused(source, &graphs.nearest, &trust, watch)?, lack(source, &trust)))
     };
     let (mut routes, mut graph) = (Vec::new(), None);
-    if asked == Neighbours::Embed {
+    if requested == Neighbours::Embed {
         if options.map {
             graph = Some(fuse(&graphs)?.0);
         }
@@ -280,7 +280,7 @@ pub(crate) fn explore(
                         were left out";
         refusal = Some(refusal.map_or(left_out.into(), |refusal| format!("{refusal}; {left_out}")));
     }
-    if asked == Neighbours::Auto || routes.is_empty() {
+    if requested == Neighbours::Auto || routes.is_empty() {
         routes.insert(0, plain);
     }
     let directions = evidence.into_directions();
@@ -306,10 +306,10 @@ fn cut(
         // Freed before the next eigenvectors are computed, which need most memory.
         drop((weighted, anchors));
         let Place { latent, labels, .. } = Place::cluster(rows, options, &watch.stop)?;
-        let said = evidence.of(&labels, clusters, watch)?;
-        weighted = fused.weighted(&[&latent, &said], POWER);
-        anchors = Anchors::new(&[along[0], &said], lack)?;
-        drop((latent, said));
+        let predicted = evidence.of(&labels, clusters, watch)?;
+        weighted = fused.weighted(&[&latent, &predicted], POWER);
+        anchors = Anchors::new(&[along[0], &predicted], lack)?;
+        drop((latent, predicted));
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
     }
     drop((weighted, anchors));

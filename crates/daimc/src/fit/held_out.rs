@@ -28,21 +28,21 @@ impl Hidden {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut seen_in = vec![0_usize; source.instances()];
         let mut cells = Vec::new();
-        let mut room = Vec::with_capacity(source.views());
+        let mut capacity = Vec::with_capacity(source.views());
         for view in 0..source.views() {
             let before = cells.len();
             cells.extend((0..source.instances()).filter(|&i| source.is_present(view, i)).map(|i| (view, i)));
             cells[before..].iter().for_each(|&(_, i)| seen_in[i] += 1);
-            room.push(((1.0 - KEPT) * (cells.len() - before) as f64) as usize);
+            capacity.push(((1.0 - KEPT) * (cells.len() - before) as f64) as usize);
         }
         let others: usize = seen_in.iter().map(|views| views.saturating_sub(1)).sum();
         let mut wanted = (share * others as f64).ceil() as usize;
         let mut hidden = vec![Vec::new(); source.views()];
         while wanted > 0 && !cells.is_empty() {
             let (view, i) = cells.swap_remove(rng.random_range(0..cells.len()));
-            if seen_in[i] >= 2 && room[view] > 0 {
+            if seen_in[i] >= 2 && capacity[view] > 0 {
                 seen_in[i] -= 1;
-                room[view] -= 1;
+                capacity[view] -= 1;
                 wanted -= 1;
                 hidden[view].push(i);
             }

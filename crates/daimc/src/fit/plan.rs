@@ -75,9 +75,9 @@ impl Plan {
             return Self::here(schema, options, memory, |_| false);
         };
         let pays = |view: usize| Shape::from(schema.view(view)).saved() > 0.0;
-        let hoped = Self::here(schema, options, memory, pays)?;
-        if hoped.ways == Neighbours::Off {
-            return Ok(hoped);
+        let expected = Self::here(schema, options, memory, pays)?;
+        if expected.ways == Neighbours::Off {
+            return Ok(expected);
         }
         let given = accelerated(sweep, resident, pays, options.seed, watch)?;
         let plan = Self::here(schema, options, memory, |view| given[view].is_some())?;
@@ -189,11 +189,11 @@ mod tests {
         assert_eq!(refined.ways, Neighbours::Refine);
         assert!(refined.refusal.unwrap().starts_with("embed was left out"));
         // Rows that are in memory already are not counted.
-        let beside = |bytes| Plan::here(&schema, fit.options(), Some(bytes), |_| false).unwrap().ways;
-        assert_eq!((beside(800_000_000), beside(1_000_000)), (Neighbours::Auto, Neighbours::Off));
-        let asked = Daimc::new(10).neighbours(Neighbours::Refine);
-        let plan = Plan::new(&schema, asked.options());
-        let error = plan.within(Some(50_000_000), &schema, asked.options()).unwrap_err().to_string();
+        let ways = |bytes| Plan::here(&schema, fit.options(), Some(bytes), |_| false).unwrap().ways;
+        assert_eq!((ways(800_000_000), ways(1_000_000)), (Neighbours::Auto, Neighbours::Off));
+        let requested = Daimc::new(10).neighbours(Neighbours::Refine);
+        let plan = Plan::new(&schema, requested.options());
+        let error = plan.within(Some(50_000_000), &schema, requested.options()).unwrap_err().to_string();
         assert!(error.contains("neighbours = refine") && error.contains("available 50 MB"), "{error}");
     }
 

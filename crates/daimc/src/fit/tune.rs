@@ -25,7 +25,7 @@ const SHARE: f64 = 0.5;
 const OTHERWISE: (f64, f64) = (1.0, 0.15);
 
 /// The same fit with [`Penalty::Relative`] and the best α and β. Of all pairs whose prediction of hidden rows is within one
-/// standard error of the best, it takes the one that drops the most features, then the one with the least α.
+/// standard error (of the difference) of the best, it takes the one that drops the most features, then the one with the least α.
 pub(crate) fn penalty(fit: &Daimc, scan: &Scan<'_>, watch: &Watch) -> Result<Daimc> {
     let relative = fit.clone().penalty(Penalty::Relative);
     let instances = sampled(scan.source(), fit.options().seed);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_samples_reach_everybody_about_alike() {
+    fn negative_samples_are_about_uniform() {
         let n = 50;
         let mut counts = vec![0_usize; n];
         for epoch in 0..200_u64 {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_lies_in_a_knot_is_at_rest_as_a_ring() {
+    fn a_knotted_ring_converges_to_a_ring() {
         let n = 60;
         let links = ring(n);
         let mut rng = ChaCha8Rng::seed_from_u64(2);

@@ -349,8 +349,8 @@ impl Filler<'_> {
                         let basis = self.basis(f, latent.row(i), factor);
                         let known = recipe.filter(|_| self.donors.columns.observed[f] > 0);
                         out[f] = known.map_or(basis, |recipe| {
-                            let who = (labels[i], query.donor);
-                            let predicted = self.predictions(f, recipe.logs, &mean, who, basis);
+                            let target = (labels[i], query.donor);
+                            let predicted = self.predictions(f, recipe.logs, &mean, target, basis);
                             self.blend(f, &recipe.weights, &predicted)
                         });
                     };

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_linked_more_with_those_who_lack_the_same() {
+    fn instances_are_not_linked_more_with_those_that_lack_the_same_views() {
         // Half of the instances lack all links; half of their weight is among themselves.
         let n = 20;
         let rows = Matrix::from_fn(n, 2, |i, k| f64::from(u8::from(i / 2 % 2 == k)));

@@ -69,20 +69,20 @@ impl<'a> Evidence<'a> {
         labels.iter().for_each(|&label| shares[label] += 1.0 / labels.len() as f64);
         // The logarithm for a cluster without instances is −∞, and views do not change it.
         let priors: Vec<f64> = shares.into_iter().map(f64::ln).collect();
-        let mut said = Matrix::zeros(labels.len(), clusters);
-        said.each_row(|_, row| row.copy_from_slice(&priors));
+        let mut predictions = Matrix::zeros(labels.len(), clusters);
+        predictions.each_row(|_, row| row.copy_from_slice(&priors));
         for space in &self.spaces {
             watch.check()?;
             let moments = space.moments(self, labels, clusters)?;
             let rules = (0..FOLDS).into_par_iter().map(|fold| Rule::without(fold, &moments));
             let rules = rules.collect::<Result<Vec<_>>>()?;
-            space.ask(self, &rules, &priors, &mut said)?;
+            space.ask(self, &rules, &priors, &mut predictions)?;
         }
-        said.each_row(|_, row| {
+        predictions.each_row(|_, row| {
             normalise(row);
             row.iter_mut().for_each(|log| *log = (0.5 * *log).exp());
         });
-        Ok(said)
+        Ok(predictions)
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_cluster_is_nowhere_and_a_lonely_view_says_nothing() {
+    fn an_empty_cluster_has_probability_zero_and_a_view_of_one_instance_has_no_effect() {
         let (source, truth) = data();
         let first: Vec<bool> = (0..INSTANCES).map(|i| i == 7).collect();
         let alone = Synthetic::new(INSTANCES, CLUSTERS).dense::<f64>("z", 5).unwrap().mask(&first).unwrap();
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_for_itself() {
+    fn no_instance_predicts_itself() {
         let (source, _) = data();
         let lenses = lenses(&source);
         let watch = Watch::default();
@@ -450,8 +450,8 @@ mod tests {
         let evidence = Evidence::new(&scan, &lenses, 3, &watch).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let drawn: Vec<usize> = (0..INSTANCES).map(|_| rng.random_range(0..CLUSTERS)).collect();
-        let said = evidence.of(&drawn, CLUSTERS, &watch).unwrap();
-        let right = drawn.iter().enumerate().map(|(i, &label)| said[(i, label)].powi(2)).sum::<f64>();
+        let predictions = evidence.of(&drawn, CLUSTERS, &watch).unwrap();
+        let right = drawn.iter().enumerate().map(|(i, &label)| predictions[(i, label)].powi(2)).sum::<f64>();
         let share = right / INSTANCES as f64;
         assert!((share - 0.25).abs() < 0.05, "{share}");
     }

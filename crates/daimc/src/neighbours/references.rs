@@ -164,7 +164,7 @@ impl References {
         let n = scan.instances();
         let sizes = sizes(&self.labels, clusters);
         let mut logs = Matrix::zeros(n, clusters);
-        let mut asked = vec![false; n];
+        let mut queried = vec![false; n];
         // References that are equal to the instance in every view so far.
         let mut same: Vec<Option<Vec<usize>>> = vec![None; n];
         for ((view, lens), &place) in lenses.iter().enumerate().zip(places) {
@@ -174,7 +174,7 @@ impl References {
             }
             own.each((scan, view, lens), &self.labels, clusters, |Answer { instance: i, votes, twins }| {
                 if own.doubt <= MOST_DOUBT {
-                    asked[i] = true;
+                    queried[i] = true;
                     let ratios = votes.iter().zip(&sizes).map(|(vote, size)| {
                         if *size > 0.0 { ((1.0 - own.doubt) * vote / size + own.doubt).ln() } else { 0.0 }
                     });
@@ -189,7 +189,7 @@ impl References {
                 });
             })?;
         }
-        for i in (0..n).filter(|&i| asked[i]) {
+        for i in (0..n).filter(|&i| queried[i]) {
             let row = logs.row_mut(i);
             row.iter_mut().zip(&sizes).for_each(|(log, size)| *log += size.ln());
             let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_seen_where_they_lie_are_the_scaled_ones() {
+    fn rows_scaled_in_place_equal_scaled_copies() {
         let data = Synthetic::new(60, 3).seed(4);
         let present: Vec<bool> = (0..60).map(|i| i % 3 != 1).collect();
         for scale in [Scale::None, Scale::Unit, Scale::MinMax, Scale::ZScore] {

@@ -59,8 +59,8 @@ const ENOUGH: f64 = 0.95;
 /// The approximate number of pairs that descent compares for each instance.
 const DESCENDED: f64 = 4000.0;
 
-/// The nearest neighbours of each instance, nearest first. Squared distances are in units of the mean squared length of the rows,
-/// so that they are in range whatever the units of the data are.
+/// The nearest neighbours of each instance, nearest first. Squared distances are in units of the sum of the squared lengths of all
+/// rows, so that they are in range whatever the units of the data are.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Nearest {
     lists: Lists,
@@ -612,15 +612,18 @@ mod tests {
     }
 
     #[test]
-    fn descent_finds_most_neighbours_and_tells_how_many() {
+    fn descent_finds_most_neighbours_and_reports_the_recall() {
         // Complete rows, and projections on leading directions; with and without missing rows.
         for (n, d, missing) in [(3000, 20, 0.0), (3000, 20, 0.4), (2000, 300, 0.2)] {
             let source = views(n, d, 7, missing);
             let lens = lens(&source, Scale::Unit);
             let found = descend(&source, &lens);
             let share = recall(&source, &lens, &found, &(0..n).step_by(25).collect::<Vec<_>>());
-            let told = found.recall().unwrap_or(1.0);
-            assert!(share > 0.95 && (told - share).abs() < 0.04, "{n} × {d}: {share}, told {told}");
+            let estimated = found.recall().unwrap_or(1.0);
+            assert!(
+                share > 0.95 && (estimated - share).abs() < 0.04,
+                "{n} × {d}: {share}, estimated {estimated}"
+            );
             assert!((0..n).all(|i| source.is_present(0, i) == found.of(i).next().is_some()));
             for threads in [1, 7] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -670,6 +673,6 @@ mod tests {
         let lens = lens(&source, Scale::Unit);
         let found = nearest(&Scan::of(&source), 0, &lens, TEN, &Watch::default()).unwrap();
         let share = recall(&source, &lens, &found, &(0..n).step_by(500).collect::<Vec<_>>());
-        assert!(share > 0.95 && found.recall().is_some_and(|told| told > 0.95), "{share}");
+        assert!(share > 0.95 && found.recall().is_some_and(|estimated| estimated > 0.95), "{share}");
     }
 }

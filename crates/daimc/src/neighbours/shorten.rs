@@ -115,11 +115,11 @@ pub(crate) fn along(
     let (operand, origin) = (lens.operand(directions), lens.along_centre(directions));
     let width = directions.columns();
     let mut all = Buffer::default();
-    let mut room = Buffer::default();
+    let mut buffer = Buffer::default();
     let step = (READ / scan.schema().view(view).bytes_per_row().max(1)).clamp(TILE, 1 << 14);
     for start in instances.clone().step_by(step) {
         let range = start..(start + step).min(instances.end);
-        let block = scan.read(view, range.clone(), &mut room)?;
+        let block = scan.read(view, range.clone(), &mut buffer)?;
         let row = |i: usize| Some((i, block.index.row(i - start)?));
         let rows: Vec<(usize, usize)> = range.clone().filter_map(row).collect();
         let parts = rows.par_chunks(TILE).map_init(Scratch::default, |scratch, rows| {

@@ -1,4 +1,4 @@
-//! What several test files share.
+//! Helpers that several test files share.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -10,19 +10,18 @@ use daimc::{View, Views};
 fn shared(folder: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
     if !path.is_dir() {
-        println!("skipped: {} is not there", path.display());
+        println!("skipped: {} is missing", path.display());
         return None;
     }
     Some(path)
 }
 
-/// 3Sources: stories as three newspapers told them, as word counts, with their topics. `None` where the data
-/// are not there.
+/// 3Sources: stories from three newspapers, as word counts, with their topics. `None` if the data are missing.
 pub fn three_sources() -> Option<(Views<'static>, Vec<usize>)> {
     three_sources_of(&[0, 1, 2])
 }
 
-/// The stories that some of the newspapers (BBC, Guardian, Reuters) told.
+/// The stories that appear in any of these newspapers (BBC, Guardian, Reuters).
 pub fn three_sources_of(papers: &[usize]) -> Option<(Views<'static>, Vec<usize>)> {
     let folder = shared("3sources")?;
     let read = |name: String| std::fs::read_to_string(folder.join(name)).unwrap();

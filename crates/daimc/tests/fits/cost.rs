@@ -1,4 +1,4 @@
-//! What an estimate tells and what a fit takes, side by side. It takes minutes and a quiet machine:
+//! The estimated and the measured cost of fits. It takes minutes and an idle machine:
 //! `cargo test --release -p daimc --test fits cost -- --ignored --nocapture --test-threads 1`.
 
 use std::fs;
@@ -43,7 +43,7 @@ fn sparse(name: &str, n: usize, d: u32, per_row: usize, clusters: u32) -> (View<
     (View::sparse(name, d as usize, offsets, columns, values).unwrap(), shape)
 }
 
-/// The largest memory so far and the time on all processors, where the system tells.
+/// The peak memory so far and the time on all processors, if the system reports them.
 fn taken() -> Option<(f64, f64)> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -61,28 +61,28 @@ fn compare(case: &str, clusters: usize, views: Vec<(View<'static>, Shape)>) {
     let n = views.instances();
     let Estimate { data, fit, neighbours, used, .. } = Estimate::new(n, &shapes, clusters, threads);
     let with = if used == Neighbours::Off { 0.0 } else { 1.0 };
-    let told = (data + fit.bytes + with * neighbours.bytes, fit.seconds + with * neighbours.seconds);
-    // The peak is forgotten, where the system allows it.
+    let estimated = (data + fit.bytes + with * neighbours.bytes, fit.seconds + with * neighbours.seconds);
+    // Resets the peak, if the system allows it.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let Some((_, before)) = taken() else { return };
     let fitted = Daimc::new(clusters).threads(threads).fit(&views).unwrap();
     let Some((bytes, after)) = taken() else { return };
     let seconds = (after - before) / threads as f64;
     println!(
-        "{case}: told {:.0} MB, taken {:.0} ({:.2}); told {:.2} s, taken {:.2} ({:.2}) on {threads} threads; {} iterations, {:?}",
-        told.0 / 1e6,
+        "{case}: estimated {:.0} MB, measured {:.0} ({:.2}); estimated {:.2} s, measured {:.2} ({:.2}) on {threads} threads; {} iterations, {:?}",
+        estimated.0 / 1e6,
         bytes / 1e6,
-        told.0 / bytes,
-        told.1,
+        estimated.0 / bytes,
+        estimated.1,
         seconds,
-        told.1 / seconds,
+        estimated.1 / seconds,
         fitted.iterations(),
         fitted.timings
     );
 }
 
 #[test]
-#[ignore = "takes minutes, and a machine that has nothing else to do"]
+#[ignore = "takes minutes, and needs an idle machine"]
 fn estimates_are_near_what_fits_take() {
     let sizes = [216, 76, 64, 240, 47];
     let several = sizes.map(|d| dense(&format!("v{d}"), 2000, d, 10)).into_iter().collect();

@@ -1,4 +1,4 @@
-//! How clusters are found: the steps, the whole fit, and what is chosen on the way.
+//! Clustering: the steps, the complete fit, and the choices on the way.
 
 mod algorithm;
 mod common;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Fit, Matrix, Neighbours, Stage, Stop, View, Views, simulate};
 
-/// The share of the ten nearest points of each that are of its cluster.
+/// The share of the ten nearest points that belong to the same cluster.
 fn together(map: &Matrix, labels: &[usize]) -> f64 {
     let n = labels.len();
     let square =
@@ -67,7 +67,7 @@ fn the_map_does_not_depend_on_the_threads() {
 }
 
 #[test]
-fn clusters_do_not_depend_on_the_map_which_is_made_where_it_is_asked_for() {
+fn clusters_do_not_depend_on_the_map_which_is_computed_on_request() {
     let views = incomplete(200, 3);
     let fit = Daimc::new(3);
     let (without, with) = (fit.fit(&views).unwrap(), fit.clone().map(true).fit(&views).unwrap());
@@ -81,7 +81,7 @@ fn clusters_do_not_depend_on_the_map_which_is_made_where_it_is_asked_for() {
 }
 
 #[test]
-fn whatever_the_data_are_every_instance_has_a_place() {
+fn every_instance_has_a_position_whatever_the_data_are() {
     let fit = |clusters: usize, rows: Vec<f64>| {
         let views = Views::new(vec![View::dense("v", 2, rows).unwrap()]).unwrap();
         let fit = Daimc::new(clusters).map(true).fit(&views).unwrap();
@@ -92,7 +92,7 @@ fn whatever_the_data_are_every_instance_has_a_place() {
     fit(3, vec![1.0, 2.0, 3.0, -1.0, 0.0, 0.0]);
     fit(1, (0..80).map(f64::from).collect());
     fit(1, vec![0.0; 60]);
-    // Copies do not lie on each other.
+    // Copies have different positions.
     let copies = fit(2, vec![1.0; 60]);
     assert!((1..30).all(|i| copies.row(i) != copies.row(0)), "{copies:?}");
     // Two groups, each of which is copies of one row.
@@ -100,17 +100,17 @@ fn whatever_the_data_are_every_instance_has_a_place() {
 }
 
 #[test]
-fn the_map_is_told_of_and_can_be_stopped() {
+fn the_map_reports_progress_and_can_be_stopped() {
     let views = incomplete(300, 3);
-    let (told, stop) = (Arc::new(Mutex::new(Vec::new())), Stop::new());
-    let (heard, own) = (told.clone(), stop.clone());
+    let (reported, stop) = (Arc::new(Mutex::new(Vec::new())), Stop::new());
+    let (sink, own) = (reported.clone(), stop.clone());
     let fit = Daimc::new(3).assess(false).map(true).stop(&stop).stages(move |stage, _| {
-        heard.lock().unwrap().push(stage.clone());
+        sink.lock().unwrap().push(stage.clone());
         if *stage == Stage::Map {
             own.set();
         }
     });
     let fit = fit.fit(&views).unwrap();
-    assert_eq!(told.lock().unwrap().iter().filter(|stage| **stage == Stage::Map).count(), 1);
+    assert_eq!(reported.lock().unwrap().iter().filter(|stage| **stage == Stage::Map).count(), 1);
     assert_eq!((fit.map, fit.outcome), (None, daimc::Outcome::Cancelled));
 }

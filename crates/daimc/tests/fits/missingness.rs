@@ -1,5 +1,5 @@
-//! Which views an instance has must not decide where it lies: planted clusters as several fields have them, with instances
-//! missing completely at random and by cluster.
+//! The views of an instance must not determine its cluster: planted clusters as in several fields, with instances missing
+//! completely at random and by cluster.
 
 use daimc::synthetic::planted::{Field, Missing, Planted};
 use daimc::{Daimc, Fit, Neighbours, Views, metrics};
@@ -51,8 +51,8 @@ fn information(a: &[usize], b: &[usize]) -> f64 {
     cells.map(|(at, cell)| cell / n * (cell * n / (rows[at / width] * columns[at % width])).ln()).sum()
 }
 
-/// The share of the permutations of the patterns, itself counted, for which clusters know as much more of them than the
-/// classes do.
+/// The share of the permutations of the patterns, including the data, for which clusters have at least as much more information
+/// about them than the classes have.
 fn chance(labels: &[usize], truth: &[usize], patterns: &[usize]) -> f64 {
     const PERMUTATIONS: usize = 1999;
     let beyond = |patterns: &[usize]| information(labels, patterns) - information(truth, patterns);
@@ -74,7 +74,7 @@ const SETS: usize = 40;
 /// One in twenty of forty sets, by chance.
 const UNLIKELY: f64 = 0.05 / SETS as f64;
 
-/// What neighbourhoods add to the ARI of each set, and the sets whose clusters follow the patterns.
+/// The gain in ARI from neighbourhoods for each set, and the sets whose clusters depend on the patterns.
 fn at_random(sets: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<String>) {
     let (mut gains, mut follow) = (Vec::new(), Vec::new());
     for number in sets {
@@ -96,8 +96,8 @@ fn at_random(sets: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<String>) {
         );
         assert!(after >= before - 0.02, "{what}: {before:.3}, then {after:.3}");
         assert_eq!(fitted.missingness.warning(), None, "{what}");
-        // Instances with few views are placed worse, and their errors favour some clusters: V alone may know a little of
-        // the patterns. Neighbourhoods must not know more.
+        // Instances with few views have more errors, which favour some clusters: V alone may have a little information about the
+        // patterns. Neighbourhoods must not have more.
         assert!(
             p >= UNLIKELY || p_alone < UNLIKELY && known < known_alone + 0.01,
             "{what}: {p_alone}, then {p}"
@@ -129,7 +129,7 @@ mod studies {
 }
 
 #[test]
-fn cells_without_protein_lie_with_their_type() {
+fn cells_without_protein_are_clustered_with_their_type() {
     for seed in 0..3 {
         let planted = Planted::new(Field::Cells, 2000, 8).rates(vec![0.0, 0.25]).seed(seed);
         let (views, truth) = planted.make().unwrap();
@@ -150,7 +150,7 @@ fn cells_without_protein_lie_with_their_type() {
 }
 
 #[test]
-fn where_missingness_depends_on_the_class_the_classes_are_found_and_people_are_warned() {
+fn where_missingness_depends_on_the_class_the_classes_are_found_with_a_warning() {
     for (number, field) in [Field::Cells, Field::Omics, Field::Text].into_iter().enumerate() {
         let (instances, clusters) = size(field);
         let planted =
@@ -161,7 +161,7 @@ fn where_missingness_depends_on_the_class_the_classes_are_found_and_people_are_w
         let found = metrics::ari(&truth, &fitted.labels).unwrap();
         println!("{field:?}: ARI {alone:.3}, {found:.3}; {:?}", fitted.missingness);
         assert!(found > alone - 0.02 && found > 0.5, "{field:?}: {alone:.3}, {found:.3}");
-        let told = fitted.missingness.warning().unwrap();
-        assert!(told.contains("lack view"), "{told}");
+        let warning = fitted.missingness.warning().unwrap();
+        assert!(warning.contains("lack view"), "{warning}");
     }
 }

@@ -1,4 +1,4 @@
-//! Fits that use who is near whom in each view.
+//! Fits that use the nearest neighbours in each view.
 
 use std::sync::{Arc, Mutex};
 
@@ -62,7 +62,7 @@ fn the_result_does_not_depend_on_the_threads() {
 }
 
 #[test]
-fn every_route_finds_planted_clusters_and_says_what_it_did() {
+fn every_route_finds_planted_clusters_and_reports_the_decision() {
     let (views, truth) = incomplete(400, 4, 0.5);
     for used in USED {
         let fitted = Daimc::new(4).neighbours(used).fit(&views).unwrap();
@@ -70,7 +70,7 @@ fn every_route_finds_planted_clusters_and_says_what_it_did() {
         assert!(found > 0.95, "{used}: {found}");
         assert_eq!(fitted.neighbours.used, used, "{}", fitted.neighbours.reason);
         assert!(fitted.confidence.iter().all(|share| (0.0..=1.0).contains(share)));
-        // They are references, each its own nearest.
+        // They are references, each nearest to itself.
         assert_eq!(fitted.model.predict(&views).unwrap(), fitted.labels, "{used}");
     }
 }
@@ -112,15 +112,15 @@ fn instances_that_were_held_out_are_placed_as_well_as_fitted_ones() {
     assert!(placed > found - 0.03 && placed > without, "{found} {placed} {without}");
 }
 
-/// Fits, and asks to stop as soon as a stage begins; also tells which began.
+/// Fits, and stops as soon as a stage begins; also returns the stages that began.
 fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Fit, Vec<Stage>) {
     let stop = Stop::new();
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::new(Mutex::new(Vec::new()));
     let listener = {
-        let (stop, told, at) = (stop.clone(), Arc::clone(&told), at.clone());
+        let (stop, reported, at) = (stop.clone(), Arc::clone(&reported), at.clone());
         move |stage: &Stage, share: f64| {
             if share == 0.0 {
-                told.lock().unwrap().push(stage.clone());
+                reported.lock().unwrap().push(stage.clone());
             }
             if *stage == at {
                 stop.set();
@@ -128,8 +128,8 @@ fn stopped_at(fit: Daimc, views: &Views<'_>, at: &Stage) -> (Fit, Vec<Stage>) {
         }
     };
     let fitted = fit.stop(&stop).stages(listener).fit(views).unwrap();
-    let told = told.lock().unwrap().clone();
-    (fitted, told)
+    let reported = reported.lock().unwrap().clone();
+    (fitted, reported)
 }
 
 fn search(view: &str) -> Stage {
@@ -137,7 +137,7 @@ fn search(view: &str) -> Stage {
 }
 
 #[test]
-fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
+fn a_fit_stopped_during_neighbourhoods_equals_one_without_them() {
     let (views, _) = incomplete(900, 4, 1.0);
     let fit = Daimc::new(4).scale(Scale::Unit);
     let alone = fit.clone().neighbours(Neighbours::Off).fit(&views).unwrap();
@@ -147,8 +147,8 @@ fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
             if used == Neighbours::Embed && *stage == Stage::Cut {
                 continue;
             }
-            let (fitted, told) = stopped_at(fit.clone().neighbours(used), &views, stage);
-            assert_eq!(told, stages[..=at], "{used}");
+            let (fitted, reported) = stopped_at(fit.clone().neighbours(used), &views, stage);
+            assert_eq!(reported, stages[..=at], "{used}");
             assert_eq!(fitted.outcome, Outcome::Cancelled);
             assert_eq!(fitted.neighbours.used, Neighbours::Off);
             assert_eq!(fitted.neighbours.reason, "the fit was interrupted");
@@ -159,19 +159,19 @@ fn a_fit_that_is_stopped_among_neighbourhoods_is_one_without() {
 }
 
 #[test]
-fn stages_whose_amount_is_known_tell_how_far_they_are() {
+fn stages_of_known_length_report_their_progress() {
     let (views, _) = incomplete(300, 3, 1.0);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reported);
     let fit = Daimc::new(3).scale(Scale::Unit).penalty(Penalty::Auto).view_weights(ViewWeights::Learned);
-    let listener = move |stage: &Stage, share: f64| heard.lock().unwrap().push((stage.clone(), share));
+    let listener = move |stage: &Stage, share: f64| sink.lock().unwrap().push((stage.clone(), share));
     fit.stages(listener).fit(&views).unwrap();
-    let told = told.lock().unwrap();
+    let reported = reported.lock().unwrap();
     let counted =
         [Stage::Penalty, Stage::ViewWeights, search("dense"), Stage::Significance, Stage::Reproducibility];
     for stage in counted {
         let shares: Vec<f64> =
-            told.iter().filter(|(own, _)| *own == stage).map(|(_, share)| *share).collect();
+            reported.iter().filter(|(own, _)| *own == stage).map(|(_, share)| *share).collect();
         assert_eq!(
             (shares.first(), shares.iter().copied().reduce(f64::max)),
             (Some(&0.0), Some(1.0)),
@@ -193,15 +193,15 @@ fn a_fit_that_is_stopped_before_its_iterations_has_no_result() {
         (fit.clone().penalty(Penalty::Auto), Stage::Penalty),
         (fit.view_weights(ViewWeights::Learned), Stage::ViewWeights),
     ] {
-        let (stop, told) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
-        let (own, heard) = (stop.clone(), Arc::clone(&told));
+        let (stop, reported) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
+        let (own, sink) = (stop.clone(), Arc::clone(&reported));
         let listener = move |stage: &Stage, _: f64| {
-            heard.lock().unwrap().push(stage.clone());
+            sink.lock().unwrap().push(stage.clone());
             own.set();
         };
         let error = fit.stop(&stop).stages(listener).fit(&views).unwrap_err();
         assert!(matches!(error, daimc::Error::Interrupted), "{error}");
-        assert_eq!(*told.lock().unwrap(), [stage]);
+        assert_eq!(*reported.lock().unwrap(), [stage]);
     }
 }
 
@@ -210,8 +210,8 @@ fn a_fit_that_is_stopped_after_its_iterations_keeps_what_they_found() {
     for clusters in [4, 30] {
         let (views, _) = incomplete(900, clusters, 1.0);
         let fit = Daimc::new(clusters).scale(Scale::Unit).neighbours(Neighbours::Off);
-        let (fitted, told) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
-        assert_eq!((told, fitted.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
+        let (fitted, reported) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
+        assert_eq!((reported, fitted.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
         let mut options = fit.options().clone();
         (options.consolidate, options.settle) = (false, false);
         let iterated = Daimc::from(options).fit(&views).unwrap();
@@ -232,7 +232,7 @@ fn several_runs_are_stopped_too() {
     };
     let fitted = Daimc::new(3).runs(4).stop(&stop).threads(1).fit_with(&views, set).unwrap();
     assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 1));
-    // It is still set: another fit does not begin.
+    // The switch is still set: another fit does not begin.
     let none = Daimc::new(3).runs(4).stop(&stop).fit(&views).unwrap_err();
     assert!(matches!(none, daimc::Error::Interrupted), "{none}");
 }
@@ -247,7 +247,7 @@ fn the_published_algorithm_uses_none() {
 
 #[test]
 fn points_without_near_neighbours_have_an_outcome() {
-    // Points on many axes have no near neighbours: everything is as far from everything.
+    // Points on different axes have no near neighbours: all distances are equal.
     let identity = |n: usize| (0..n * n).map(|i| f64::from(u8::from(i / n == i % n))).collect::<Vec<_>>();
     let views = Views::new(vec![View::dense("x", 60, identity(60)).unwrap()]).unwrap();
     let fitted = Daimc::new(3).scale(Scale::None).fit(&views).unwrap();

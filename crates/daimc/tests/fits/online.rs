@@ -1,4 +1,4 @@
-//! Batches of a stream: what a model makes of instances that it sees once.
+//! Batches of a stream: updates with instances that the model sees once.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Dense views with their presence, from which any instances can be taken in any order.
+/// Dense views with their presence, from which instances can be selected in any order.
 struct Data {
     views: Vec<(String, usize, Vec<f32>)>,
     present: Vec<Vec<bool>>,
@@ -146,7 +146,7 @@ mod studies {
     }
 }
 
-/// Instances around centres, `spread` apart: the centre of cluster k at time t is `at(k, t)`, in two views.
+/// Instances around centres, with standard deviation `spread`: the centre of cluster k at time t is `at(k, t)`, in two views.
 struct Moving {
     rng: ChaCha8Rng,
 }
@@ -158,7 +158,7 @@ impl Moving {
         Self { rng: ChaCha8Rng::seed_from_u64(seed) }
     }
 
-    /// So many instances of each of some clusters, given by the directions in which they lie (with weights), as views `names`.
+    /// This many instances of each cluster, given by the directions of the centres (with weights), as views `names`.
     fn batch(&mut self, names: &[&str], centres: &[[f64; D]], each: usize) -> (Views<'static>, Vec<usize>) {
         let truth: Vec<usize> = (0..centres.len() * each).map(|i| i % centres.len()).collect();
         let views =
@@ -184,7 +184,7 @@ fn between(from: usize, to: usize, share: f64) -> [f64; D] {
     centre
 }
 
-/// The share of instances that have the cluster which their kind had in the beginning.
+/// The share of instances that are still in the cluster that their kind had at the start.
 fn kept(truth: &[usize], labels: &[usize], known: &[usize]) -> f64 {
     let right = truth.iter().zip(labels).filter(|(kind, label)| known[**kind] == **label).count();
     right as f64 / truth.len() as f64
@@ -197,7 +197,7 @@ fn cluster_of(truth: &[usize], labels: &[usize], kinds: usize) -> Vec<usize> {
 
 #[test]
 fn clusters_that_move_are_followed_if_the_past_is_forgotten_and_not_otherwise() {
-    // Each of three kinds ends where another one began.
+    // Each of three kinds moves to the start of another one.
     let centres = |share: f64| [between(0, 1, share), between(1, 2, share), between(2, 0, share)];
     let follow = |factor: f64| {
         let mut moving = Moving::new(1);
@@ -213,7 +213,7 @@ fn clusters_that_move_are_followed_if_the_past_is_forgotten_and_not_otherwise() 
         last
     };
     let (forgetting, remembering) = (follow(0.5), follow(1.0));
-    println!("kept in the end: {forgetting:.3} with a memory factor of 0.5, {remembering:.3} with 1");
+    println!("kept at the end: {forgetting:.3} with a memory factor of 0.5, {remembering:.3} with 1");
     assert!(forgetting > 0.95 && remembering < 0.7, "{forgetting} {remembering}");
 }
 
@@ -237,7 +237,7 @@ fn the_numbers_of_the_clusters_stay() {
 }
 
 #[test]
-fn a_batch_of_what_is_known_moves_nothing_and_one_of_something_new_is_noticed() {
+fn a_batch_of_known_clusters_causes_no_drift_and_a_new_group_is_reported() {
     let centres = [0, 2, 4].map(|axis| between(axis, axis, 0.0));
     let mut moving = Moving::new(3);
     let (batch, _) = moving.batch(&["a", "b"], &centres, 300);
@@ -250,19 +250,19 @@ fn a_batch_of_what_is_known_moves_nothing_and_one_of_something_new_is_noticed() 
         "{unexplained:?} {emerging:?}"
     );
 
-    // A fourth kind, and a few that belong nowhere.
+    // A fourth kind, and a few outliers.
     let (more, truth) =
         moving.batch(&["a", "b"], &[centres[0], centres[1], centres[2], between(6, 6, 0.0)], 50);
     let update = Online::new().update(&fit, &more).unwrap();
     let new: Vec<usize> = (0..200).filter(|i| truth[*i] == 3).collect();
     assert!(new.iter().all(|i| update.unexplained.contains(i)), "{:?}", update.unexplained);
     assert!(update.unexplained.len() <= 55, "{:?}", update.unexplained);
-    let group = update.emerging.first().expect("they lie near each other");
+    let group = update.emerging.first().expect("they are near each other");
     assert!(group.len() >= 45 && group.iter().all(|i| truth[*i] == 3), "{:?}", update.emerging);
 }
 
 #[test]
-fn a_cluster_that_comes_no_more_dies_if_the_past_is_forgotten() {
+fn a_cluster_without_new_instances_dies_if_the_past_is_forgotten() {
     let centres = [0, 2, 4].map(|axis| between(axis, axis, 0.0));
     let mut moving = Moving::new(4);
     let (first, truth) = moving.batch(&["a"], &centres, 300);
@@ -296,23 +296,23 @@ fn a_batch_may_lack_views_and_what_it_does_not_show_stays_as_it_is() {
         both.read(view, 0..90, &mut buffer).unwrap();
         buffer.f64
     };
-    // Features of "a" in the order that it had: the batch was made with the views the other way round.
+    // Features of "a" in their original order: the batch was made with the views swapped.
     let alone_b = Views::new(vec![View::dense("b", D, turned(&rows(0), 3)).unwrap()]).unwrap();
     let update = Online::new().memory_factor(0.1).update(&fit, &alone_b).unwrap();
     assert_eq!(kept(&truth, &update.fit.labels, &known), 1.0);
     assert_eq!(update.fit.model.view("a").unwrap(), fit.model.view("a").unwrap());
     assert_ne!(update.fit.model.view("b").unwrap(), fit.model.view("b").unwrap());
-    // What is expected of clusters there moves with their mean rows of V alone.
+    // The expected rows there change with the mean rows of V alone.
     assert!(update.drift[0].total < 0.05, "{:?}", update.drift);
 }
 
-/// Rows whose features are moved on by some places.
+/// Rows whose features are shifted by some places.
 fn turned(rows: &[f64], places: usize) -> Vec<f64> {
     rows.chunks(D).flat_map(|row| (0..D).map(move |f| row[(f + places) % D])).collect()
 }
 
 #[test]
-fn a_view_that_is_new_is_learnt_with_leave() {
+fn a_new_view_is_learnt_if_allowed() {
     let centres = [0, 2, 4].map(|axis| between(axis, axis, 0.0));
     let mut moving = Moving::new(6);
     let (first, truth) = moving.batch(&["a"], &centres, 300);
@@ -320,11 +320,11 @@ fn a_view_that_is_new_is_learnt_with_leave() {
     let known = cluster_of(&truth, &fit.labels, 3);
     let (batch, truth) = moving.batch(&["a", "new"], &centres, 100);
     let refused = Online::new().update(&fit, &batch).unwrap_err().to_string();
-    assert!(refused.starts_with("view = new: the model has a; say that"), "{refused}");
+    assert!(refused.starts_with("view = new: the model has a; allow"), "{refused}");
     let update = Online::new().add_view("new").update(&fit, &batch).unwrap();
     assert_eq!(update.added, ["new"]);
     assert_eq!(kept(&truth, &update.fit.labels, &known), 1.0);
-    // The new view alone is enough now, and the file tells all of it.
+    // The new view alone is sufficient now, and the file contains all of it.
     let read = Fit::from_bytes(&update.fit.to_bytes().unwrap()).unwrap();
     assert_eq!(read, update.fit);
     let (both, truth) = moving.batch(&["a", "new"], &centres, 50);
@@ -336,7 +336,7 @@ fn a_view_that_is_new_is_learnt_with_leave() {
 }
 
 #[test]
-fn whatever_cannot_be_learnt_from_is_told_in_a_sentence() {
+fn invalid_batches_are_errors_with_a_reason() {
     let centres = [0, 2].map(|axis| between(axis, axis, 0.0));
     let mut moving = Moving::new(7);
     let named = |views: &Views<'_>, first: usize| {
@@ -346,20 +346,23 @@ fn whatever_cannot_be_learnt_from_is_told_in_a_sentence() {
         Views::new(vec![View::dense("a", D, buffer.f64).unwrap().ids(ids).unwrap()]).unwrap()
     };
     let fit = alone(2).fit(&named(&moving.batch(&["a"], &centres, 30).0, 0)).unwrap();
-    let told = |online: Online, views: &Views<'_>| online.update(&fit, views).unwrap_err().to_string();
+    let error = |online: Online, views: &Views<'_>| online.update(&fit, views).unwrap_err().to_string();
     let (batch, _) = moving.batch(&["a"], &centres, 10);
     for factor in [0.0, -1.0, 1.5, f64::NAN] {
-        let message = told(Online::new().memory_factor(factor), &batch);
+        let message = error(Online::new().memory_factor(factor), &batch);
         assert!(message.contains("memory_factor") && message.contains("at most 1"), "{message}");
     }
     let narrow = Views::new(vec![View::dense("a", 3, vec![1.0; 30]).unwrap()]).unwrap();
-    assert!(told(Online::new(), &narrow).contains("expected 8, found 3"));
+    assert!(error(Online::new(), &narrow).contains("expected 8, found 3"));
     let other = Views::new(vec![View::dense("b", 3, vec![1.0; 30]).unwrap()]).unwrap();
-    let message = told(Online::new().add_view("b"), &other);
-    assert!(message.contains("shows nobody in a view of the model, which has a"), "{message}");
-    assert!(told(Online::new().add_view("a"), &batch).contains("the model has this view"));
-    assert!(told(Online::new().add_view("c"), &batch).contains("the views of the batch are a"));
-    let message = told(Online::new(), &named(&batch, 50));
+    let message = error(Online::new().add_view("b"), &other);
+    assert!(
+        message.contains("no instance of the batch is present in any view of the model, which has a"),
+        "{message}"
+    );
+    assert!(error(Online::new().add_view("a"), &batch).contains("the model already has this view"));
+    assert!(error(Online::new().add_view("c"), &batch).contains("the views of the batch are a"));
+    let message = error(Online::new(), &named(&batch, 50));
     assert!(message.contains("already learnt from instance 'p50'; 10 such"), "{message}");
     // Also those of the batch before the last.
     let next = Online::new().update(&fit, &named(&batch, 100)).unwrap().fit;
@@ -408,24 +411,24 @@ fn one_pass_over_sorted_data_ends_with_the_clusters_of_all() {
     let mut sorted: Vec<usize> = (0..3000).collect();
     sorted.sort_by_key(|&i| data.truth[i]);
     let views = data.some(&sorted);
-    let (fit, mut told) = (alone(4), Vec::new());
-    let pass = |batch: usize, told: &mut Vec<String>| {
+    let (fit, mut events) = (alone(4), Vec::new());
+    let pass = |batch: usize, events: &mut Vec<String>| {
         Online::new().fit(&fit, &views, batch, |progress| {
-            told.push(format!("{progress:?}").split('(').next().unwrap().to_owned());
+            events.push(format!("{progress:?}").split('(').next().unwrap().to_owned());
             ControlFlow::Continue(())
         })
     };
-    let Streamed { labels, confidence, batches, .. } = pass(450, &mut told).unwrap();
+    let Streamed { labels, confidence, batches, .. } = pass(450, &mut events).unwrap();
     assert_eq!((labels.len(), confidence.len(), batches), (3000, 3000, 6));
     let (own, whole) =
         (data.accuracy(&sorted, &labels), data.accuracy(&sorted, &fit.fit(&views).unwrap().labels));
     assert!(own > whole - 0.02, "{own} {whole}");
-    assert_eq!(told[..6], ["Fitted", "Updated", "Updated", "Updated", "Updated", "Updated"]);
-    assert!(told[6..].iter().all(|own| own == "Placed"));
+    assert_eq!(events[..6], ["Fitted", "Updated", "Updated", "Updated", "Updated", "Updated"]);
+    assert!(events[6..].iter().all(|own| own == "Placed"));
     // All in one batch is a fit.
-    let once = pass(5000, &mut told).unwrap();
+    let once = pass(5000, &mut events).unwrap();
     assert_eq!((once.batches, once.labels), (1, fit.fit(&views).unwrap().model.predict(&views).unwrap()));
-    assert!(pass(3, &mut told).unwrap_err().to_string().contains("at least the number of clusters, 4"));
+    assert!(pass(3, &mut events).unwrap_err().to_string().contains("at least the number of clusters, 4"));
     let ended = Online::new().fit(&fit, &views, 500, |_| ControlFlow::Break(()));
     assert!(matches!(ended, Err(Error::Interrupted)));
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Two views of 1000 features, 50 of which tell the clusters apart, with 30 % of each view missing.
+/// Two views of 1000 features, 50 of which distinguish the clusters, with 30 % of each view missing.
 fn planted(clusters: usize, seed: u64) -> (Views<'static>, [Vec<usize>; 2]) {
     let data = Synthetic::new(600, clusters).informative(50).seed(seed);
     let present = simulate::missing(600, &[0.3; 2], seed).unwrap();
@@ -18,13 +18,13 @@ fn planted(clusters: usize, seed: u64) -> (Views<'static>, [Vec<usize>; 2]) {
 }
 
 /// Precision and recall of the features that a model selects.
-fn found(fitted: &Fit, told: &[Vec<usize>; 2]) -> (f64, f64) {
+fn found(fitted: &Fit, informative: &[Vec<usize>; 2]) -> (f64, f64) {
     let (mut hits, mut selected, mut all) = (0, 0, 0);
-    for (view, told) in fitted.model.views.iter().zip(told) {
+    for (view, informative) in fitted.model.views.iter().zip(informative) {
         let own = view.selected();
-        hits += own.iter().filter(|feature| told.contains(feature)).count();
+        hits += own.iter().filter(|feature| informative.contains(feature)).count();
         selected += own.len();
-        all += told.len();
+        all += informative.len();
     }
     (hits as f64 / selected.max(1) as f64, hits as f64 / all as f64)
 }
@@ -32,15 +32,15 @@ fn found(fitted: &Fit, told: &[Vec<usize>; 2]) -> (f64, f64) {
 #[test]
 fn planted_features_are_found_with_the_beta_that_predicts_best() {
     for (clusters, seed) in [(3, 0), (4, 3), (5, 1), (8, 2)] {
-        let (views, told) = planted(clusters, seed);
+        let (views, informative) = planted(clusters, seed);
         let fitted = Daimc::new(clusters).penalty(Penalty::Auto).seed(seed).fit(&views).unwrap();
         assert_eq!(fitted.model.options.penalty, Penalty::Relative);
-        let (precision, recall) = found(&fitted, &told);
+        let (precision, recall) = found(&fitted, &informative);
         let (alpha, beta) = (fitted.model.options.alpha, fitted.model.options.beta);
         println!("K = {clusters}, α = {alpha}, β = {beta}: precision {precision:.3}, recall {recall:.3}");
         assert!(precision >= 0.9 && recall >= 0.9, "K = {clusters}: {precision}, {recall}");
         // As published, every feature stays.
-        let (precision, _) = found(&Daimc::new(clusters).seed(seed).fit(&views).unwrap(), &told);
+        let (precision, _) = found(&Daimc::new(clusters).seed(seed).fit(&views).unwrap(), &informative);
         assert!(precision < 0.1, "{precision}");
     }
 }
@@ -48,11 +48,11 @@ fn planted_features_are_found_with_the_beta_that_predicts_best() {
 #[test]
 fn a_given_beta_finds_the_planted_features() {
     for (clusters, beta, seed) in [(3, 0.15, 0), (5, 0.15, 1)] {
-        let (views, told) = planted(clusters, seed);
+        let (views, informative) = planted(clusters, seed);
         // What a share of the largest row leaves out depends on how features are scaled.
         let fit = Daimc::new(clusters).scale(Scale::Unit).penalty(Penalty::Relative);
         let fit = fit.alpha(1.0).beta(beta).seed(seed);
-        let (precision, recall) = found(&fit.fit(&views).unwrap(), &told);
+        let (precision, recall) = found(&fit.fit(&views).unwrap(), &informative);
         assert!(precision >= 0.9 && recall >= 0.9, "K = {clusters}: {precision}, {recall}");
     }
 }
@@ -79,7 +79,7 @@ fn a_relative_alpha_is_weighed_against_the_reconstruction() {
 }
 
 #[test]
-fn the_paper_preset_knows_none_of_this() {
+fn the_paper_preset_has_the_published_penalty_and_equal_weights() {
     let options = Daimc::new(4).preset(Preset::Paper).options().clone();
     assert_eq!((options.penalty, options.view_weights), (Penalty::Published, ViewWeights::Equal));
 }
@@ -155,7 +155,7 @@ fn lost_to_noise(seed: u64) -> (f64, f64) {
 
 #[cfg(feature = "digit")]
 #[test]
-fn a_view_of_noise_is_told_apart_where_weights_are_learned() {
+fn learned_weights_identify_a_view_of_noise() {
     lost_to_noise(0);
 }
 

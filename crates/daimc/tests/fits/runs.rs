@@ -83,7 +83,7 @@ fn a_cancelled_fit_combines_the_runs_so_far() {
 }
 
 #[test]
-fn runs_that_make_no_sense_are_refused() {
+fn an_invalid_number_of_runs_is_an_error() {
     let (views, _) = data(1.0);
     assert!(Daimc::new(5).runs(0).fit(&views).unwrap_err().to_string().contains("runs"));
     let error = Daimc::new(5).latent(7).runs(2).fit(&views).unwrap_err().to_string();

@@ -84,7 +84,7 @@ fn numbers_of_clusters_are_found_on_planted_and_real_data() {
 }
 
 #[test]
-fn the_selection_says_what_it_rests_on() {
+fn the_selection_gives_its_reason() {
     let found = select(&small());
     assert_eq!(found.recommended, 3);
     assert_eq!(found.candidates.iter().map(|own| own.clusters).collect::<Vec<_>>(), [2, 3, 4, 5, 6]);
@@ -124,7 +124,7 @@ fn stability_decides_where_no_instance_is_seen_twice() {
 }
 
 #[test]
-fn noise_is_said_to_have_no_clusters() {
+fn noise_has_no_clusters() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut noise =
         |name| View::dense(name, 10, (0..1000).map(|_| rng.random::<f64>() - 0.5).collect::<Vec<_>>());
@@ -157,7 +157,7 @@ fn a_selection_stops_in_the_middle_of_a_fit() {
     let stop = Stop::new();
     let endless = Select::new(Daimc::new(2).runs(usize::MAX).stop(&stop), 2..=4);
     let error = std::thread::scope(|scope| {
-        let work = scope.spawn(|| endless.run_with(&views, |_| panic!("no fit ends")).unwrap_err());
+        let work = scope.spawn(|| endless.run_with(&views, |_| panic!("no fit finishes")).unwrap_err());
         std::thread::sleep(Duration::from_millis(100));
         assert!(!work.is_finished());
         stop.set();

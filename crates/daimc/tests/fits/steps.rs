@@ -84,7 +84,7 @@ fn u_step_equals_the_kronecker_solution_when_a_cluster_is_dead() {
         }
         let (s, c) = view.statistics();
         let found = view.u_step(2.0);
-        // The living columns do not feel the dead one (S is block diagonal, and so is the equation).
+        // The other columns do not depend on the dead one (S is block diagonal, and so is the equation).
         let alive: Vec<usize> = (0..k).filter(|&j| j != 1).collect();
         let keep = |a: &Mat| -> Mat { a.iter().map(|row| alive.iter().map(|&j| row[j]).collect()).collect() };
         let s_alive: Mat = alive.iter().map(|&i| alive.iter().map(|&j| s[i][j]).collect()).collect();
@@ -100,7 +100,7 @@ fn u_step_equals_the_kronecker_solution_when_a_cluster_is_dead() {
         let expected = naive::build(d, k - 1, |i, j| solution[j * d + i][0]);
         let difference = naive::relative_difference(&keep(&found), &expected);
         assert!(difference < 1e-9, "d = {d}, K = {k}: {difference}");
-        // The dead column is what the alignment alone asks for: Bᵀu = e as nearly as B allows, and finite.
+        // The dead column is determined by the alignment alone: Bᵀu = e as nearly as B allows, and finite.
         let dead: Mat = found.iter().map(|row| vec![row[1]]).collect();
         let gram = naive::mul(&naive::transpose(&view.b), &view.b);
         let at_optimum = naive::mul(&naive::mul(&view.b, &naive::transpose(&view.b)), &dead);

@@ -1,4 +1,4 @@
-//! What the views say for the clusters.
+//! The evidence of the views for the clusters.
 
 use daimc::synthetic::Synthetic;
 use daimc::{
@@ -7,7 +7,7 @@ use daimc::{
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A row as the model sees it.
+/// A row, scaled as in the model.
 fn scaled(row: &[f64], scaling: &Scaling) -> Vec<f64> {
     let value = |(f, x): (usize, &f64)| {
         let (m, c) = (scaling.shift.get(f).unwrap_or(&0.0), scaling.factor.get(f).unwrap_or(&1.0));
@@ -28,7 +28,7 @@ fn distance(a: &[f64], b: &[f64], factor: f64) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - factor * b).powi(2)).sum()
 }
 
-/// The evidence and the rival of one instance, by the definition: its rows as they are stored, by view.
+/// The evidence and the rival of one instance, by definition, from its stored rows by view.
 fn naive(fitted: &Fit, rows: &[Option<Vec<f64>>], own: usize) -> (Vec<Option<f64>>, usize) {
     let clusters = fitted.model.options.clusters;
     let members = |c: usize| (0..fitted.labels.len()).filter(move |&i| fitted.labels[i] == c);
@@ -90,7 +90,7 @@ fn compare(
     }
 }
 
-/// Numbers that look random, each row with its own length.
+/// Pseudorandom numbers, each row with its own length.
 fn numbers(rows: usize, columns: usize, seed: u64) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..rows * columns)
@@ -108,7 +108,7 @@ fn contributions_are_those_of_the_definition_under_every_scaling() {
     let present = simulate::missing(n, &[0.3; 3], 5).unwrap();
     let columns = [12, 20, 33];
     let values: Vec<Vec<f64>> = columns.iter().enumerate().map(|(v, &d)| numbers(n, d, v as u64)).collect();
-    // The third view is sparse: what is small is not stored.
+    // The third view is sparse: small values are not stored.
     let (mut offsets, mut stored, mut kept) = (vec![0], Vec::new(), Vec::new());
     let mut sparse = values[2].clone();
     for row in sparse.chunks_mut(33) {
@@ -143,7 +143,7 @@ fn contributions_are_those_of_the_definition_under_every_scaling() {
         let fitted = fit.max_iterations(5).fit(&views).unwrap();
         compare(&fitted, &fitted.contributions(&views).unwrap(), &fitted.labels, row);
     }
-    // New instances, of which the model's views are shown in another order, and one not at all.
+    // New instances with the model's views in another order, one of them missing.
     let fitted = Daimc::new(4).fit(&views).unwrap();
     let new = [numbers(9, 33, 7), numbers(9, 12, 8)];
     let given = vec![View::dense("c", 33, &new[0]).unwrap(), View::dense("a", 12, &new[1]).unwrap()];
@@ -190,14 +190,17 @@ fn planted() -> (Views<'static>, Vec<usize>) {
 }
 
 #[test]
-fn a_view_that_is_noise_contradicts_or_cannot_tell_is_told_from_one_that_speaks_for_the_cluster() {
+fn evidence_distinguishes_supporting_views_from_noise_contradicting_and_blind_ones() {
     let (views, truth) = planted();
     for scale in [Scale::Unit, Scale::ZScore, Scale::None, Scale::MinMaxUnit] {
         let fitted = Daimc::new(3).scale(scale).fit(&views).unwrap();
         assert_eq!(metrics::accuracy(&truth, &fitted.labels).unwrap(), 1.0, "{scale}");
         let found = fitted.contributions(&views).unwrap();
-        let of = |view: usize, who: &dyn Fn(usize) -> bool| -> Vec<f64> {
-            (0..600).filter(|&i| who(i)).map(|i| found.shares(i).nth(view).unwrap().unwrap()).collect()
+        let of = |view: usize, of_instance: &dyn Fn(usize) -> bool| -> Vec<f64> {
+            (0..600)
+                .filter(|&i| of_instance(i))
+                .map(|i| found.shares(i).nth(view).unwrap().unwrap())
+                .collect()
         };
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let cluster_of = |class: usize| fitted.labels[5 * class];
@@ -206,8 +209,8 @@ fn a_view_that_is_noise_contradicts_or_cannot_tell_is_told_from_one_that_speaks_
         let usual = of(2, &|i| i % 5 > 1);
         assert!(usual.iter().all(|&share| share > 0.0), "{scale}");
         let noise = mean(&of(2, &|i| i % 5 == 0));
-        assert!(noise.abs() < 0.1 * mean(&usual), "{scale}: {noise} beside {}", mean(&usual));
-        // View c speaks for the next cluster: against the own one, where the next one is the rival.
+        assert!(noise.abs() < 0.1 * mean(&usual), "{scale}: {noise} compared with {}", mean(&usual));
+        // View c supports the next cluster: against the own one, if the next one is the rival.
         let against = of(2, &|i| i % 5 == 1 && rival_is(i, truth[i] + 1));
         assert!(against.len() > 20 && against.iter().all(|&share| share < 0.0), "{scale}: {against:?}");
         let blind = of(1, &|i| truth[i] < 2 && rival_is(i, 1 - truth[i]));
@@ -222,7 +225,7 @@ fn the_length_of_an_instance_is_no_evidence() {
     let values = numbers(80, 10, 1);
     let other = numbers(80, 15, 2);
     let fit = |longer: bool| {
-        // Powers of two change no digit.
+        // Powers of two preserve all digits.
         let factor = |i: usize| if longer { [0.25, 1.0, 64.0][i % 3] } else { 1.0 };
         let stretch = |values: &[f64], d: usize| -> Vec<f64> {
             values.iter().enumerate().map(|(at, x)| x * factor(at / d)).collect()
@@ -292,7 +295,7 @@ fn with_one_cluster_there_is_nothing_to_decide() {
 }
 
 #[test]
-fn a_row_of_zeros_says_nothing() {
+fn a_row_of_zeros_has_no_evidence() {
     let mut values = numbers(40, 6, 3);
     values[..6].fill(0.0);
     let views = Views::new(vec![View::dense("a", 6, values).unwrap()]).unwrap();
@@ -302,7 +305,7 @@ fn a_row_of_zeros_says_nothing() {
 }
 
 #[test]
-fn an_empty_cluster_is_nobodys_rival() {
+fn an_empty_cluster_is_never_a_rival() {
     // Two kinds of rows for three clusters.
     let values: Vec<f64> = (0..40).flat_map(|i| if i % 2 == 0 { [1.0, 0.0] } else { [0.0, 1.0] }).collect();
     let views = Views::new(vec![View::dense("a", 2, values).unwrap()]).unwrap();
@@ -310,7 +313,7 @@ fn an_empty_cluster_is_nobodys_rival() {
     let empty = (0..3).find(|cluster| !fitted.labels.contains(cluster)).unwrap();
     let found = fitted.contributions(&views).unwrap();
     assert!((0..40).all(|i| found.rival(i).is_some_and(|rival| rival != empty)));
-    // Nor does it make nonsense of instances that somebody puts there.
+    // Assigned labels do not produce invalid values either.
     let there = fitted.model.contributions_of(&views, &[empty; 40]).unwrap();
     assert!((0..40).all(|i| there.margin(i) < 0.0));
 }
@@ -323,14 +326,14 @@ fn what_does_not_belong_to_the_model_is_refused() {
         Views::new(vec![view]).unwrap()
     };
     let fitted = Daimc::new(2).fit(&named("i0")).unwrap();
-    let told = |views: &Views<'_>| fitted.contributions(views).unwrap_err().to_string();
+    let error = |views: &Views<'_>| fitted.contributions(views).unwrap_err().to_string();
     let other = |instances: usize, name: &str, features: usize| {
         Views::new(vec![Synthetic::new(instances, 2).dense::<f64>(name, features).unwrap()]).unwrap()
     };
-    assert_eq!(told(&other(29, "a", 5)), "instances: expected 30 values, found 29");
-    assert!(told(&other(30, "z", 5)).contains("not part of the model"));
-    assert!(told(&other(30, "a", 6)).contains("as many as the model was fitted to"));
-    let message = told(&named("x"));
+    assert_eq!(error(&other(29, "a", 5)), "instances: expected 30 values, found 29");
+    assert!(error(&other(30, "z", 5)).contains("not part of the model"));
+    assert!(error(&other(30, "a", 6)).contains("as many as the model was fitted to"));
+    let message = error(&named("x"));
     assert!(message.contains("instance 0 of the fit is 'i0'") && message.contains('x'), "{message}");
     let labels =
         |labels: &[usize]| fitted.model.contributions_of(&named("x"), labels).unwrap_err().to_string();
@@ -338,7 +341,7 @@ fn what_does_not_belong_to_the_model_is_refused() {
     assert!(labels(&[2; 30]).contains("the clusters of the model are 0 to 1"));
 }
 
-/// Two views of which ten features tell the clusters apart: as many as lead a cluster.
+/// Two views of which ten features distinguish the clusters: as many as lead a cluster.
 fn with_noise_features(threads: usize) -> (Synthetic, Fit) {
     let data = Synthetic::new(600, 4).informative(10).noise(1.0).seed(3);
     let present = simulate::missing(600, &[0.3, 0.3], 2).unwrap();
@@ -354,19 +357,19 @@ fn informative_features_lead_in_every_run_and_the_others_as_often_as_chance_has_
     for view in &fitted.model.views {
         let (d, leading) = (view.basis.rows(), view.leading());
         assert_eq!(leading, 10);
-        let told = data.informative_features(&view.name, d);
+        let informative = data.informative_features(&view.name, d);
         let stability = view.stability.as_ref().unwrap();
         assert_eq!((stability.rows(), stability.columns()), (d, 4));
         assert!(stability.values().iter().all(|share| (share * 6.0 - (share * 6.0).round()).abs() < 1e-12));
-        // Each tells some cluster from the others, though not every cluster.
-        for &feature in &told {
+        // Each distinguishes some cluster from the others, though not every cluster.
+        for &feature in &informative {
             assert!(stability.row(feature).contains(&1.0), "{}: feature {feature}", view.name);
         }
-        let others = (0..d).filter(|feature| told.binary_search(feature).is_err());
+        let others = (0..d).filter(|feature| informative.binary_search(feature).is_err());
         let sum: f64 = others.flat_map(|feature| stability.row(feature)).sum();
         let (mean, chance) = (sum / (4 * (d - 10)) as f64, leading as f64 / d as f64);
         assert!(mean < 0.5 * chance, "{}: {mean} with {chance} by chance", view.name);
-        // No run has more leaders than there may be.
+        // No run has more leaders than the limit.
         for cluster in 0..4 {
             let sum: f64 = stability.iter_rows().map(|row| row[cluster]).sum();
             assert!(sum <= leading as f64 + 1e-9, "{}: {sum}", view.name);
@@ -376,7 +379,7 @@ fn informative_features_lead_in_every_run_and_the_others_as_often_as_chance_has_
 
 #[test]
 fn without_a_signal_stability_is_that_of_chance_and_not_of_the_order_of_features() {
-    // Each of 400 features is noise: whatever leads, leads by accident.
+    // All 400 features are noise: those that lead do so by chance.
     let data = Synthetic::new(300, 5).informative(0).noise(1.0).seed(8);
     let views = Views::new(vec![data.dense::<f64>("a", 400).unwrap()]).unwrap();
     let fitted = Daimc::new(5).runs(8).neighbours(Neighbours::Off).fit(&views).unwrap();
@@ -386,7 +389,7 @@ fn without_a_signal_stability_is_that_of_chance_and_not_of_the_order_of_features
         let count = rows.len();
         rows.flat_map(|row| stability.row(row)).sum::<f64>() / (5 * count) as f64
     };
-    // Twenty of 400 lead, of which those on the other side than in the end do not count.
+    // Twenty of 400 lead; those with another sign than in the result do not count.
     assert!((0.04..=0.05 + 1e-12).contains(&mean(0..400)), "{}", mean(0..400));
     assert!((mean(0..200) - mean(200..400)).abs() < 0.02, "{} {}", mean(0..200), mean(200..400));
 }
@@ -403,7 +406,7 @@ fn stability_is_kept_in_the_file_and_older_files_have_none() {
     let (_, fitted) = with_noise_features(2);
     let bytes = fitted.to_bytes().unwrap();
     assert_eq!(Fit::from_bytes(&bytes).unwrap(), fitted);
-    // A file from before, or of one run, has no such matrix.
+    // A file of an earlier version, or of a single run, has no such matrix.
     let mut older = fitted.clone();
     older.model.views.iter_mut().for_each(|view| view.stability = None);
     let bytes = older.to_bytes().unwrap();
@@ -412,17 +415,17 @@ fn stability_is_kept_in_the_file_and_older_files_have_none() {
     let views = incomplete(60, 2);
     let one = Daimc::new(2).fit(&views).unwrap();
     assert!(one.model.views.iter().all(|view| view.stability.is_none()));
-    // A file that was tampered with is refused.
+    // A manipulated file is rejected.
     for wrong in [Matrix::zeros(200, 3), Matrix::from_fn(200, 4, |_, _| 1.5)] {
         let mut broken = fitted.clone();
         broken.model.views[0].stability = Some(wrong);
         let error = Fit::from_bytes(&broken.to_bytes().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("do not fit together"), "{error}");
+        assert!(error.contains("parts are inconsistent"), "{error}");
     }
 }
 
 #[test]
-fn a_fit_that_was_stopped_in_its_first_run_knows_of_no_stability() {
+fn a_fit_stopped_in_its_first_run_has_no_stability() {
     let views = incomplete(200, 3);
     let stop = |_: &daimc::Iteration| std::ops::ControlFlow::Break(());
     let fitted = Daimc::new(3).runs(4).threads(1).fit_with(&views, stop).unwrap();

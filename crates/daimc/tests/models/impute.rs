@@ -1,15 +1,15 @@
-//! What instances lack, filled in: against a literal transcription, and what must hold whatever the data.
+//! Imputation: comparison with a literal transcription, and properties for any data.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Fit, Imputed, Matrix, Neighbours, Scale, View, Views, simulate};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Instances with two traits that all views show, rows of which are missing, and cells.
+/// Instances with two latent traits in all views, with missing rows and cells.
 struct Data {
     n: usize,
     widths: Vec<usize>,
-    /// As they are, and with NaN for what is missing.
+    /// The complete rows, and with NaN for missing values.
     whole: Vec<Vec<f64>>,
     shown: Vec<Vec<f64>>,
     present: Vec<Vec<bool>>,
@@ -64,7 +64,7 @@ impl Data {
         &self.shown[view][i * self.widths[view]..(i + 1) * self.widths[view]]
     }
 
-    /// The column of a feature among those that have it.
+    /// The values of a feature in the instances that have it.
     fn column(&self, view: usize, f: usize) -> Vec<f64> {
         (0..self.n).map(|i| self.row(view, i)[f]).filter(|x| !x.is_nan()).collect()
     }
@@ -84,7 +84,7 @@ fn filled(data: &Data) -> Vec<Vec<Vec<f64>>> {
     (0..data.widths.len()).map(of_view).collect()
 }
 
-/// A missing row, by the words of the documentation; the view itself counts with `own` where it shows the instance.
+/// A missing row, as documented; the view itself has the weight `own` if it has a row of the instance.
 fn literal(data: &Data, fit: &Fit, view: usize, i: usize, own: f64, found: &Imputed) -> Vec<f64> {
     let square = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     let accuracy = if own > 0.0 { found.cells_accuracy.unwrap() } else { found.rows_accuracy.unwrap() };
@@ -147,7 +147,7 @@ fn literal(data: &Data, fit: &Fit, view: usize, i: usize, own: f64, found: &Impu
 #[test]
 fn missing_rows_and_cells_are_what_a_literal_transcription_makes() {
     let data = Data::new(90, &[5, 7, 6], 0.25, 0.08, 3);
-    // As they are: one metric, and rows and cells of the same length.
+    // One metric, and rows and cells of the same length.
     let fit = Daimc::new(3).scale(Scale::None).equal_weight(false).neighbours(Neighbours::Off);
     let fit = fit.fit(&data.views()).unwrap();
     for view in 0..3 {
@@ -212,7 +212,7 @@ fn threads_make_no_difference() {
     assert_eq!(bits(&one), bits(&three));
 }
 
-/// The error of what was filled in, in standard deviations of what is shown: of missing rows, or of cells.
+/// The error of the imputation, in standard deviations of the observed values: of missing rows, or of cells.
 fn error(data: &Data, view: usize, values: &Matrix, rows: bool) -> f64 {
     let (mut sum, mut count) = (0.0, 0);
     for f in 0..data.widths[view] {
@@ -228,15 +228,15 @@ fn error(data: &Data, view: usize, values: &Matrix, rows: bool) -> f64 {
 }
 
 #[test]
-fn the_error_is_small_and_told_beforehand() {
+fn the_error_is_small_and_estimated_in_advance() {
     let data = Data::new(600, &[8, 10, 6], 0.3, 0.08, 9);
     let fit = data.fit(Scale::Auto);
     for view in 0..3 {
         let found = data.imputed(&fit, view);
         let basis = fit.model.reconstruct(&found.view, &fit.latent).unwrap();
         for (rows, accuracy) in [(true, found.rows_accuracy), (false, found.cells_accuracy)] {
-            let (own, told) = (error(&data, view, &found.values, rows), accuracy.unwrap().error);
-            assert!((own / told - 1.0).abs() < 0.15, "{own} was told to be {told}");
+            let (own, reported) = (error(&data, view, &found.values, rows), accuracy.unwrap().error);
+            assert!((own / reported - 1.0).abs() < 0.15, "{own}, reported as {reported}");
             assert!(own < 0.75 && own < error(&data, view, &basis, rows), "{own}");
         }
     }
@@ -253,13 +253,13 @@ fn without_others_the_model_alone_fills_in() {
     assert_eq!((found.rows(), found.cells(), found.rows_accuracy), (3, 0, None));
     assert!(fit.model.imputed(&one, "view 2", &latent).is_err());
     assert!(fit.model.imputed(&one, "view 1", &Matrix::zeros(3, 1)).is_err());
-    // Nothing is missing in the view that is given.
+    // The given view has no missing values.
     assert_eq!(fit.model.impute(&one, "view 0", &latent).unwrap().values(), &data.whole[0][..15]);
 }
 
 #[test]
 fn instances_that_share_no_view_with_a_donor_are_filled_in() {
-    // Nobody shows both.
+    // No instance has both views.
     let data = Data::new(100, &[5, 9], 0.0, 0.0, 8);
     let fit = data.fit(Scale::Auto);
     let (a, b) =

@@ -1,4 +1,4 @@
-//! What a fit leaves.
+//! The results of a fit.
 
 mod explain;
 mod impute;

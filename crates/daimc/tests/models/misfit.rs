@@ -1,4 +1,4 @@
-//! What a model leaves unexplained, instance by instance.
+//! The error of the reconstruction, by instance.
 
 use daimc::synthetic::Synthetic;
 use daimc::{Daimc, Scale, View, Views, simulate};

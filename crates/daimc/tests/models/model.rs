@@ -1,4 +1,4 @@
-//! A fitted model: its file, new instances, what it fills in, and how the fit that made it is watched and stopped.
+//! A fitted model: its file, new instances, reconstruction, and progress and interruption of the fit.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn easy(instances: usize) -> Synthetic {
     Synthetic::new(instances, 4).noise(0.5).seed(11)
 }
 
-/// A file of this test alone, which is gone when it ends.
+/// A file of this test, deleted at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -46,7 +46,7 @@ fn rows_of(values: &[f64], features: usize, instances: impl Iterator<Item = usiz
     instances.flat_map(|i| values[i * features..(i + 1) * features].to_vec()).collect()
 }
 
-/// Rows around centres that are known, `features` of them, in units that differ by feature.
+/// Rows around known centres, `features` of them, in units that differ by feature.
 fn planted(truth: &[usize], features: usize, seed: u64, unit: impl Fn(usize, f64) -> f64) -> Vec<f64> {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
@@ -80,7 +80,7 @@ mod fit;
 mod new_instances;
 
 #[test]
-fn clusters_are_numbered_by_size_in_all_that_a_fit_hands_out() {
+fn clusters_are_numbered_by_size_in_all_results_of_a_fit() {
     let data = Synthetic::new(300, 3).noise(0.5).seed(4);
     // The last class is the largest, the first the smallest.
     let keep: Vec<usize> = (0..300).filter(|&i| i % 6 < 1 + 2 * data.truth()[i]).collect();

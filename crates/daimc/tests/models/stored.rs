@@ -1,4 +1,4 @@
-//! The file of a model: names of any size, older files, and files that were tampered with.
+//! Model files: names of any size, older files, and manipulated files.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -31,11 +31,11 @@ fn a_file_of_version_1_is_read() {
     let new = View::dense("a", 3, vec![5.0, 0.1, 1.0, 0.125, 4.975, 1.025]).unwrap();
     let place = fitted.model.place(&Views::new(vec![new]).unwrap()).unwrap();
     assert_eq!(place.labels, [0, 1]);
-    // As version 0.1.0 placed them.
+    // As version 0.1.0 assigned them.
     for (found, known) in place.confidence.iter().zip([0.978_129_403_283_497_5, 0.978_080_404_127_373_7]) {
         assert!((found - known).abs() < 1e-9, "{found} {known}");
     }
-    // It is written as what is written today.
+    // It is written in the present format.
     assert_eq!(Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap(), fitted);
 }
 
@@ -52,7 +52,7 @@ fn more_ids_than_a_header_can_hold_are_kept() {
     assert!(Fit::from_bytes(&bytes).unwrap() == fitted);
 }
 
-/// Counts what it is given, and takes no more than some bytes.
+/// Counts the bytes written, and accepts a limited number at a time.
 struct Meter {
     largest: usize,
     left: usize,
@@ -103,7 +103,7 @@ fn changed(bytes: &[u8], change: impl FnOnce(&mut Tensors)) -> Vec<u8> {
 }
 
 #[test]
-fn names_that_are_none_are_refused() {
+fn invalid_names_are_refused() {
     let bytes = named().to_bytes().unwrap();
     assert_eq!(Fit::from_bytes(&changed(&bytes, |_| ())).unwrap().ids, named().ids);
     for owner in ["ids", "view.0.features"] {
@@ -125,7 +125,7 @@ fn names_that_are_none_are_refused() {
             ("an offset before the one before it", set(2, 0)),
             ("an offset beyond the end", set(1, 1 << 40)),
             ("the largest offset", set(1, u64::MAX)),
-            ("an offset within a letter", set(1, 3)),
+            ("an offset within a character", set(1, 3)),
             ("a start that is not the first byte", set(0, 1)),
             ("an end before the last byte", set(count - 1, 5)),
             ("no offset at all", resized(0)),

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_is_taken_back_leaves_what_was_before() {
+    fn a_restored_attempt_keeps_the_earlier_requests() {
         let mut log = Log::default();
         log.keep(0, 1, "begin", Effect::Begins);
         log.keep(0, 2, "save", Effect::Saves);

@@ -72,8 +72,9 @@ pub(super) fn choose(
 ) -> Result<(Recipe, Option<Accuracy>)> {
     let untried = (Recipe::untried(hide), None);
     let (view, schema) = (filler.view, filler.scan.schema());
-    let elsewhere = |i: usize| schema.views().enumerate().any(|(other, own)| other != view && own.shows(i));
-    let wanted = |i: usize| hide != Hide::Rows || elsewhere(i);
+    let in_other_views =
+        |i: usize| schema.views().enumerate().any(|(other, own)| other != view && own.shows(i));
+    let wanted = |i: usize| hide != Hide::Rows || in_other_views(i);
     let chosen = some_shown(schema.view(view), source.instances(), MOST_HIDDEN, seed, wanted);
     if chosen.len() < FEWEST_HIDDEN {
         return Ok(untried);
@@ -262,9 +263,9 @@ impl Hidden<'_> {
             let weight = own_weights.iter().position(|own| *own == recipe.own_weight).unwrap_or(0);
             for ((query, asked), near) in queries.iter().zip(&asked).zip(&near[weight]) {
                 filler.mean(recipe, near, asked.some, &mut mean);
-                let who = (self.place.labels[query.instance], query.donor);
+                let target = (self.place.labels[query.instance], query.donor);
                 for cell in &asked.cells {
-                    let predicted = filler.predictions(cell.feature, recipe.logs, &mean, who, cell.basis);
+                    let predicted = filler.predictions(cell.feature, recipe.logs, &mean, target, cell.basis);
                     let standard = |x: f64| (x - cell.mean) / cell.deviation;
                     let (predicted, value) = (predicted.map(standard), standard(cell.value));
                     let half = &mut tried[query.instance % 2];

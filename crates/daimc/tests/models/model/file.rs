@@ -61,7 +61,7 @@ fn a_model_has_the_same_bytes_every_time() {
     assert!(fitted.clone().to_bytes().unwrap() == bytes, "the file of a copy differs");
     let file = Scratch::new("bytes");
     fitted.save(&file.0).unwrap();
-    assert!(std::fs::read(&file.0).unwrap() == bytes, "what is saved is not what it said");
+    assert!(std::fs::read(&file.0).unwrap() == bytes, "the saved bytes differ from `to_bytes`");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! What the model fills in.
+//! Reconstruction of missing rows.
 
 use super::*;
 
-/// Rows with the mean of each feature of other rows taken away, and divided by its deviation there.
+/// Rows standardised by the mean and the deviation of each feature in other rows.
 fn standard(rows: &[f64], other: &[f64], features: usize) -> Vec<f64> {
     let n = (other.len() / features) as f64;
     let column = |f: usize| other.iter().skip(f).step_by(features);
@@ -12,8 +12,7 @@ fn standard(rows: &[f64], other: &[f64], features: usize) -> Vec<f64> {
     rows.iter().enumerate().map(|(i, x)| (x - means[i % features]) / deviations[i % features]).collect()
 }
 
-/// How held-out rows correlate with what a model makes of them, when each feature is taken around its mean and in its
-/// deviation, and the ratio of their lengths.
+/// The correlation of held-out rows with their reconstructions, each feature standardised, and the ratio of their lengths.
 fn filled_in(scale: Scale, unit: impl Fn(usize, f64) -> f64 + Copy) -> (f64, f64) {
     let (n, d) = (300, 10);
     let truth = Synthetic::new(n, 3).seed(8).truth();
@@ -88,7 +87,7 @@ fn every_feature_has_a_relevance() {
 #[test]
 fn features_without_any_cluster_matter_less_than_the_others() {
     let truth = Synthetic::new(300, 3).seed(8).truth();
-    // The last five features are the same for all clusters but for noise.
+    // The last five features are equal for all clusters, except for noise.
     let unit = |f: usize, x: f64| if f < 5 { x } else { 0.0 };
     let noise = planted(&vec![0; 300], 10, 9, |f, x| if f < 5 { 0.0 } else { x });
     let values: Vec<f64> = planted(&truth, 10, 4, unit).iter().zip(&noise).map(|(a, b)| a + b).collect();

@@ -44,7 +44,7 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
             assert_eq!(fitted.neighbours.used, Neighbours::Off);
             let short = daimc.max_iterations(stop).neighbours(Neighbours::Off).fit(&views).unwrap();
             assert_eq!(short.history, fitted.history);
-            // What follows the iterations was left out; it changes little here.
+            // The steps after the iterations were skipped; they change little here.
             assert!(metrics::ari(&short.labels, &fitted.labels).unwrap() > 0.8);
         }
     }
@@ -64,7 +64,7 @@ fn a_large_tolerance_ends_the_fit_early() {
     for preset in [Preset::Default, Preset::Paper] {
         let daimc = Daimc::new(4).preset(preset);
         let fitted = daimc.clone().tolerance(1e6).fit(&views).unwrap();
-        // The first iteration has nothing to compare with.
+        // The first iteration has no previous objective.
         assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Converged, 2));
         let fitted = daimc.tolerance(0.0).max_iterations(4).fit(&views).unwrap();
         assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::IterationLimit, 4));
@@ -83,7 +83,7 @@ fn what_is_not_assessed_has_the_same_clusters() {
 }
 
 #[test]
-fn a_limit_that_would_not_have_changed_the_clusters_is_told_apart() {
+fn a_limit_that_would_not_have_changed_the_clusters_has_its_own_outcome() {
     let views = incomplete(&easy(150), 2);
     let fit = |iterations: usize| {
         Daimc::new(4)
@@ -95,11 +95,11 @@ fn a_limit_that_would_not_have_changed_the_clusters_is_told_apart() {
     };
     let (settled, longer) = (fit(60), fit(300));
     assert_eq!((settled.outcome, settled.iterations()), (Outcome::Settled, 60));
-    // Whoever moves may change which of two clusters is the larger, and so their numbers.
+    // Moved instances may change the order of sizes of two clusters, and so their numbers.
     let stayed = metrics::accuracy(&settled.labels, &longer.labels).unwrap();
     assert!(stayed >= 148.0 / 150.0, "{stayed}");
     assert!(settled.outcome.is_at_rest() && !Outcome::IterationLimit.is_at_rest());
-    // The last fifth of these is too short to tell.
+    // The last fifth of these is too short to judge.
     assert_eq!(fit(49).outcome, Outcome::IterationLimit);
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// How many instances are placed in another cluster than the fit put them in, though not half way between two; and by
-/// how much rows of V differ at most, as a share of the row's largest entry.
+/// The number of instances that are assigned to another cluster than in the fit, without those half way between two; and the
+/// largest difference of rows of V, as a share of the row's largest entry.
 fn disagreement(daimc: &Daimc, views: &Views<'_>) -> (usize, f64) {
     let fitted = daimc.fit(views).unwrap();
     let place = fitted.model.place(views).unwrap();
@@ -16,7 +16,7 @@ fn disagreement(daimc: &Daimc, views: &Views<'_>) -> (usize, f64) {
     (differ.filter(|&i| fitted.confidence[i] > 1e-6).count(), difference.fold(0.0, f64::max))
 }
 
-/// A fit in which each instance is labelled by its own row of V alone, as new instances are.
+/// A fit whose labels depend on each instance's row of V alone, as for new instances.
 fn alone(scale: Scale) -> Daimc {
     Daimc::new(4).scale(scale).neighbours(Neighbours::Off)
 }
@@ -118,7 +118,7 @@ fn each_new_instance_is_placed_by_itself() {
         let alone = fitted.model.place(&alone).unwrap();
         assert_eq!(alone.labels[0], together.labels[i]);
         let row = Matrix::new(1, 4, together.latent.row(i).to_vec()).unwrap();
-        // One view is in single precision, and products of a lone row are rounded otherwise.
+        // One view is in single precision, and products of a single row are rounded differently.
         assert_close(&alone.latent, &row, 1e-6);
     }
 }
@@ -138,7 +138,7 @@ fn instances_held_out_and_seen_in_one_view_are_mostly_placed_right() {
     let present = simulate::missing(half, &[0.3, 0.3], 4).unwrap();
     let fitted = Views::new(vec![a.mask(&present[0]).unwrap(), b.mask(&present[1]).unwrap()]).unwrap();
     let fitted = Daimc::new(4).fit(&fitted).unwrap();
-    // Clusters have no names: they are told by the instances of the fit.
+    // Clusters have no names: the instances of the fit identify them.
     let both: Vec<usize> = truth[..half].to_vec();
     assert!(metrics::accuracy(&both, &fitted.labels).unwrap() > 0.95);
     for view in views(half..n) {

@@ -71,7 +71,7 @@ fn a_start_that_is_negative_or_not_finite_is_refused() {
     for (bad, shown) in [(-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
         let start = Matrix::from_fn(30, 3, |i, k| if (i, k) == (29, 2) { bad } else { 1.0 });
         let fit = Daimc::new(3).start(start).fit(&views);
-        refused!(fit, Error::Option { option: "start", .. }, shown, "zero or above");
+        refused!(fit, Error::Option { option: "start", .. }, shown, "0 or from 1e-100");
     }
 }
 
