@@ -40,7 +40,7 @@ fn devices_that_make_no_sense_are_told() {
     assert_eq!(told.status.code(), Some(2));
     let told = String::from_utf8(told.stderr).unwrap();
     assert!(
-        told.contains("must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"),
+        told.contains("must be cpu, cuda, cuda:1 (the second GPU), cuda:0,1 (the first two) or auto"),
         "{told}"
     );
     let told = folder.bad(2, &format!("{FIT} --tf32 -o out"));

@@ -61,9 +61,9 @@ fn simulate_removes_within_what_is_there() {
 fn more_than_can_go_is_refused_before_the_work() {
     let folder = gaps();
     let told = folder.bad(2, "simulate --view a=a.csv --view b=b.csv --missing 0.6 -o m");
-    assert!(told.contains("10 of 40 instances are seen in one view only"), "{told}");
+    assert!(told.contains("10 of 40 instances are present in one view only"), "{told}");
     let compare = "compare --view a=a.csv --view b=b.csv --truth truth.csv --methods wsnmf --seeds 1 -o c --missing 0,0.6";
-    assert!(folder.bad(2, compare).contains("take a lower rate"));
+    assert!(folder.bad(2, compare).contains("use a lower rate"));
     assert!(!folder.path("c/results.tsv").exists());
 }
 
