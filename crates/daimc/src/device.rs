@@ -52,8 +52,7 @@ impl FromStr for Device {
             _ => cards().map(Self::Cuda).ok_or_else(|| Error::Option {
                 option: "device",
                 value: name.into(),
-                reason: "must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"
-                    .into(),
+                reason: "must be cpu, cuda, cuda:1 (the second GPU), cuda:0,1 (the first two) or auto".into(),
             }),
         }
     }

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_multiplies_gives_the_vectors_of_the_processor() {
+    fn a_device_that_multiplies_gives_the_vectors_of_the_cpu() {
         for n in [60, 900] {
             let (matrix, expected) = planted(n);
             let machine = Dense(matrix.clone());

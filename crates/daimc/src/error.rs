@@ -11,7 +11,7 @@ pub enum Error {
     NoViews,
 
     /// Two views have the same name.
-    #[error("two views are named {}: give each view a name of its own", quoted(view))]
+    #[error("two views are named {}: view names must be unique", quoted(view))]
     DuplicateView {
         /// The name that occurs twice.
         view: String,
@@ -131,8 +131,8 @@ pub enum Error {
 
     /// The fit left the range of floating-point numbers.
     #[error(
-        "numbers became too large or too small to compute with: scale the views (for example with unit rows), and take \
-         alpha, beta and the start nearer to 1"
+        "numerical overflow or underflow: scale the views (for example with unit rows), and choose alpha, beta and the \
+         start closer to 1"
     )]
     OutOfRange,
 
@@ -279,14 +279,13 @@ pub enum Error {
     /// A model without the statistics that an update needs.
     #[error(
         "the model cannot be updated, because it does not have the statistics of its data: it was written by an earlier version, or \
-         fitted to rows that several processes hold; fit again, with this version and in one process"
+         by a distributed fit; fit again, with this version and in one process"
     )]
     NotUpdatable,
 
     /// An instance that the model has learnt from before.
     #[error(
-        "the model has already learnt from instance {}; {count} such instance(s) in all: leave them out, or give them IDs of \
-         their own",
+        "the model has already learnt from instance {}; {count} such instance(s) in all: leave them out, or give them unique IDs",
         quoted(id)
     )]
     LearntBefore {
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_in_one_short_line() {
+    fn names_are_shown_in_one_short_line() {
         let id = "\u{1b}[2J\n".to_owned() + &"x".repeat(3_000_000);
         let error = Error::DuplicateId { view: id.clone(), id, first: 0, second: 1 }.to_string();
         assert!(error.starts_with(r"view '\u{1b}[2J\nxxx") && error.len() < 300, "{error}");

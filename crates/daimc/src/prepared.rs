@@ -72,11 +72,11 @@ impl<'a> Prepared<'a> {
         for (view, Preparation { fill, .. }) in preparations.iter().enumerate() {
             let (expected, found) = (source.features(view), fill.len());
             if found != 0 && found != expected {
-                let what = "values that stand for missing cells, one for each feature".into();
+                let what = "fill values of missing cells, one for each feature".into();
                 return Err(Error::LengthMismatch { what, expected, found });
             }
             if let Some(bad) = fill.iter().find(|value| !value.is_finite()) {
-                let reason = "what stands for a missing cell must be finite".into();
+                let reason = "the fill value of a missing cell must be finite".into();
                 return Err(Error::Unsuitable { what: "preparation", value: bad.to_string(), reason });
             }
         }
@@ -253,7 +253,7 @@ impl RandomAccess for Prepared<'_> {
             return Ok(());
         }
         let Some(random) = self.source.random_access() else {
-            return Err("there is no way to single rows".into());
+            return Err("the source has no random access".into());
         };
         random.pick(view, instances, buffer)?;
         self.prepare(view, instances.iter().map(|&i| i as usize), buffer)

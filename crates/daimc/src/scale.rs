@@ -165,7 +165,7 @@ impl Scaling {
                     format!("largest standard deviation of a feature is {spread:.1} times the median");
                 let mut scales = (Scale::MinMaxUnit, Scale::Unit);
                 if let Some(tails) = tails {
-                    reason = format!("{tails}; {reason} then");
+                    reason = format!("{tails}; after logarithms, the {reason}");
                     scales = (Scale::Log, Scale::LogUnit);
                 }
                 Ok(Alternatives {
@@ -253,7 +253,7 @@ fn choose(columns: &Columns, dense: bool, log: bool) -> Choice {
         return Choice::One(Scale::TfIdf, reason);
     }
     if columns.deviation.len() == 1 {
-        return Choice::One(Scale::ZScore, "one feature: rows of length 1 would all be alike".into());
+        return Choice::One(Scale::ZScore, "one feature: all rows of length 1 would be equal".into());
     }
     let mut deviations: Vec<f64> = columns.deviation.iter().copied().filter(|&d| d > 0.0).collect();
     deviations.sort_unstable_by(f64::total_cmp);

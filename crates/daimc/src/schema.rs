@@ -351,7 +351,7 @@ impl Schema {
                 view.presence.as_ref().filter(|own| own.bits.len() != instances.div_ceil(64))
             {
                 return shape(
-                    "instances whose presence is told, in units of 64",
+                    "instances with presence, in units of 64",
                     instances.div_ceil(64),
                     presence.bits.len(),
                 );

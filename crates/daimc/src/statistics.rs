@@ -89,7 +89,7 @@ impl Totals {
             && self.cross.iter().all(|cross| cross.columns() == latent)
             && self.column_sums.len() == latent
             && self.holes.len() == self.gram.len();
-        if fits { Ok(()) } else { Err(unfit("its matrices are not those of the views and columns of V")) }
+        if fits { Ok(()) } else { Err(unfit("the matrices do not match the views and the columns of V")) }
     }
 }
 
@@ -120,12 +120,12 @@ impl Statistics {
     /// When the instances or views do not match, or an instance is counted twice.
     pub fn merge(mut self, other: Self) -> Result<Self> {
         if !self.alike(&other) {
-            return Err(unfit("others are of other views, or of a V with other columns"));
+            return Err(unfit("the shares have different views or columns of V"));
         }
         if self.0.absorb(other.0) {
             Ok(self)
         } else {
-            Err(unfit("the same instances were counted twice, or others"))
+            Err(unfit("the shares overlap or belong to different data"))
         }
     }
 
@@ -178,11 +178,11 @@ impl Statistics {
     /// # Errors
     /// When the bytes are not valid statistics.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let broken = |_| unfit("these bytes are no statistics");
+        let broken = |_| unfit("the bytes are not valid statistics");
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let leaves = header.metadata().as_ref().and_then(|about| about.get("leaves")?.parse().ok());
         let file = SafeTensors::deserialize(bytes).map_err(broken)?;
-        let none = || unfit("these bytes are no statistics");
+        let none = || unfit("the bytes are not valid statistics");
         let mut all: BTreeMap<(u32, usize), BTreeMap<String, Matrix>> = BTreeMap::new();
         for (name, tensor) in file.iter() {
             let mut parts = name.splitn(3, '/');

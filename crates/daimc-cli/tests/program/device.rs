@@ -40,7 +40,7 @@ fn invalid_devices_are_errors() {
     assert_eq!(message.status.code(), Some(2));
     let message = String::from_utf8(message.stderr).unwrap();
     assert!(
-        message.contains("must be cpu, cuda, cuda:1 (the second card), cuda:0,1 (the first two) or auto"),
+        message.contains("must be cpu, cuda, cuda:1 (the second GPU), cuda:0,1 (the first two) or auto"),
         "{message}"
     );
     let message = folder.bad(2, &format!("{FIT} --tf32 -o out"));

@@ -61,9 +61,9 @@ fn simulate_removes_only_present_instances() {
 fn more_than_can_go_is_refused_before_the_work() {
     let folder = gaps();
     let message = folder.bad(2, "simulate --view a=a.csv --view b=b.csv --missing 0.6 -o m");
-    assert!(message.contains("10 of 40 instances are seen in one view only"), "{message}");
+    assert!(message.contains("10 of 40 instances are present in one view only"), "{message}");
     let compare = "compare --view a=a.csv --view b=b.csv --truth truth.csv --methods wsnmf --seeds 1 -o c --missing 0,0.6";
-    assert!(folder.bad(2, compare).contains("take a lower rate"));
+    assert!(folder.bad(2, compare).contains("use a lower rate"));
     assert!(!folder.path("c/results.tsv").exists());
 }
 

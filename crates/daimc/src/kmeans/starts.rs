@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_heard() {
+    fn a_stop_ends_k_means() {
         let views = Views::new(vec![Synthetic::new(300, 30).dense::<f64>("x", 5).unwrap()]).unwrap();
         let scan = Scan::of(&views);
         let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();

@@ -125,7 +125,7 @@ mod tests {
     const MACHINE: (&str, &str) = ("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
 
     #[test]
-    fn the_least_of_machine_and_groups_is_left() {
+    fn the_minimum_of_system_and_control_groups_is_available() {
         assert_eq!(available(NO_LIMIT, &[]), None);
         assert_eq!(available(NO_LIMIT, &[MACHINE]), Some(8000 * 1024));
         let second = [
@@ -151,13 +151,13 @@ mod tests {
         ("proc/self/status", "Name:\tx\nVmSize:\t 900 kB\nVmRSS:\t 100 kB\nVmData:\t 50 kB\n");
 
     #[test]
-    fn what_the_user_says_counts_alone() {
+    fn a_limit_of_the_user_overrides_all_others() {
         assert_eq!(available(150 * 1024, &[MACHINE, HELD]), Some(50 * 1024));
         assert_eq!(available(50 * 1024, &[MACHINE, HELD]), Some(0));
     }
 
     #[test]
-    fn resource_limits_count_less_what_is_held() {
+    fn resource_limits_count_minus_the_memory_in_use() {
         let limits = |data: &str, addresses: &str| {
             let lines = [("Max cpu time", "7"), ("Max data size", data), ("Max address space", addresses)];
             let line =
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_machine_tells() {
+    fn this_computer_reports_its_memory() {
         assert!(super::available().is_some_and(|bytes| bytes > 1 << 20));
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn logarithm<T: Scalar>(value: T) -> T {
 /// The reason why the logarithm of a value cannot be taken.
 pub(crate) fn negative(value: f64, feature: &str) -> String {
     let feature = quoted(feature);
-    format!("feature {feature} has the value {value}, and there are no logarithms of negative values")
+    format!("feature {feature} contains {value}: cannot take logarithms of negative values")
 }
 
 /// Takes the logarithms of values, some of which may be NaN. Returns the position and value of the first negative one.

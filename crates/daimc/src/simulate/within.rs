@@ -94,7 +94,7 @@ impl<'a> Repair<'a> {
                 return Err(Error::Simulation {
                     reason: format!(
                         "these rates leave too few presences for every instance to keep a view; {} of {} instances are \
-                         seen in one view only, which they must keep: take a lower rate",
+                         present in one view only, which they must keep: use a lower rate",
                         alone.count(),
                         self.coverage.len()
                     ),

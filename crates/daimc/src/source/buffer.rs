@@ -138,16 +138,16 @@ impl Buffer {
         };
         let given = if self.index.is_empty() { rows } else { self.index.len() };
         if given < count {
-            return Err(format!("{count} rows were asked for, and there are {given}"));
+            return Err(format!("{count} rows were requested, but {given} were read"));
         }
         let block = self.block(view.layout(), 0..count);
         for i in 0..count {
             let instance = instances.next().unwrap_or_default();
             let row = block.index.row(i);
             if row.is_some() != view.shows(instance) {
-                let (now, before) = if row.is_some() { ("a", "none") } else { ("no", "one") };
+                let (now, schema) = if row.is_some() { ("a", "missing") } else { ("no", "present") };
                 return Err(format!(
-                    "there is {now} row of instance {instance}, where {before} was promised"
+                    "{now} row was read for instance {instance}, which is {schema} according to the schema"
                 ));
             }
             let Some(row) = row else { continue };
@@ -159,7 +159,7 @@ impl Buffer {
                 };
             if !whole {
                 return Err(format!(
-                    "row {row} of the {rows} that were read is not one of {features} features"
+                    "row {row} of the {rows} that were read is not a row of {features} features"
                 ));
             }
         }

@@ -72,7 +72,7 @@ impl<'a> Cpu<'a> {
             }
             Err(Error::LengthMismatch { what: what.into(), expected, found })
         };
-        same("rows of V, which `start` gives", self.instances(), self.v.rows())?;
+        same("rows of V, set by `start`", self.instances(), self.v.rows())?;
         same("scale of V", latent, factors.scale.len())?;
         let schema = self.sweep.scan.schema();
         same("bases", schema.len(), factors.bases.len())?;

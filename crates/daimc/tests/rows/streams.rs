@@ -183,7 +183,7 @@ fn rows_on_disk_give_the_model_of_rows_in_memory() {
 }
 
 #[test]
-fn rows_on_disk_give_the_model_of_rows_in_memory_where_k_means_looks_at_a_sample() {
+fn rows_on_disk_give_the_model_of_rows_in_memory_when_k_means_uses_a_sample() {
     let (mut disk, views) = both("many", 6500);
     for preset in [Preset::Default, Preset::Paper] {
         for initialisation in [Initialisation::Aligned, Initialisation::Paper] {
@@ -211,7 +211,7 @@ fn several_runs_and_learned_weights_read_the_same_rows() {
 }
 
 #[test]
-fn a_default_fit_reads_the_data_five_times_beside_its_iterations() {
+fn a_default_fit_reads_the_data_five_times_besides_its_iterations() {
     for (n, scale) in
         [(700, Scale::Auto), (6500, Scale::Unit), (6500, Scale::MinMaxUnit), (6500, Scale::TfIdf)]
     {
@@ -353,7 +353,7 @@ fn a_read_that_fails_at_any_moment_ends_the_fit_with_its_error() {
 }
 
 #[test]
-fn a_source_that_panics_hangs_nobody() {
+fn a_source_that_panics_does_not_hang_the_fit() {
     let (_, views) = both("panics", 700);
     let fit = off(3).max_iterations(2).restarts(2).threads(3);
     let (_, reads) = troubled(&views, &fit, usize::MAX, Trouble::Panics);
@@ -404,7 +404,7 @@ impl Source for Rayon {
 }
 
 #[test]
-fn a_source_that_uses_rayon_deadlocks_nobody() {
+fn a_source_that_uses_rayon_does_not_deadlock() {
     let (_, views) = both("rayon", 3000);
     let expected = off(4).max_iterations(5).fit(&views).unwrap();
     for threads in [1, 2] {

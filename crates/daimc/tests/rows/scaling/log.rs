@@ -88,7 +88,7 @@ fn what_is_there_is_imputed_as_it_is() {
 }
 
 #[test]
-fn heavy_tails_are_seen_and_told() {
+fn heavy_tails_are_detected_and_reported() {
     let truth = truth(200);
     let of = |rows: &Rows| {
         let views = vec![rows.dense("a"), Rows::around(&truth, 5, 9, |_, x| x).dense("b")];
