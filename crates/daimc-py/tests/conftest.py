@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -27,3 +29,26 @@ def gaps(easy):
 @pytest.fixture(scope="session")
 def digit():
     return datasets.load_digit()
+
+
+#: What may be missing where everything else has to be there.
+OPTIONAL = ("no GPU", "test_gpu.py")
+
+
+def strictly(report):
+    """With `DAIMC_STRICT=1`, makes a skipped test a failure, except for the lack of a GPU."""
+    reason = str(report.longrepr)
+    if os.environ.get("DAIMC_STRICT") == "1" and report.skipped and not hasattr(report, "wasxfail"):
+        if not any(words in reason for words in OPTIONAL):
+            report.outcome, report.longrepr = "failed", f"skipped, with DAIMC_STRICT=1: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return strictly((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return strictly((yield))

@@ -111,13 +111,19 @@ impl Folder {
     }
 }
 
+/// Reports that a test is skipped because something is missing; with `DAIMC_STRICT` that is a failure.
+pub fn skip(reason: &str) {
+    assert!(std::env::var_os("DAIMC_STRICT").is_none_or(|strict| strict != "1"), "{reason}");
+    println!("skipped: {reason}");
+}
+
 /// A Python with the libraries that write files of every format, if available.
 pub fn python() -> Option<PathBuf> {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = std::env::var_os("DAIMC_PYTHON").map(PathBuf::from);
     let python = python.unwrap_or_else(|| here.join("../../target/venv/bin/python"));
     if !python.exists() {
-        println!("skipped: no Python at {}; `make test` sets it up, or set DAIMC_PYTHON", python.display());
+        skip(&format!("no Python at {}; `make test` sets it up, or set DAIMC_PYTHON", python.display()));
         return None;
     }
     Some(python)

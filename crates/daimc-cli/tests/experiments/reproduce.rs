@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use crate::common::Folder;
+use crate::common::{Folder, skip};
 
 const HEADER: &str =
     "experiment\tdata\trate\tmethod\tsetting\tseed\tac\tnmi\tari\tseconds\titerations\tconfidence";
@@ -212,7 +212,7 @@ fn missing_data_are_named_with_the_expected_files() {
 pub fn shared() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if !path.join("3sources").is_dir() {
-        println!("skipped: {} is not there", path.join("3sources").display());
+        skip(&format!("{} is not there", path.join("3sources").display()));
         return None;
     }
     Some(path.canonicalize().unwrap())

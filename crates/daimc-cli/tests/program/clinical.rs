@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Folder, python};
+use crate::common::{Folder, python, skip};
 
 /// Patients in three groups, with columns of every kind, some of them unknown.
 fn patients() -> Folder {
@@ -92,7 +92,7 @@ fn tests_and_curves_are_those_of_scipy_and_lifelines() {
 fn patients_of_tcga_are_compared_with_their_clinical_table() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/omics/acc");
     if !data.exists() {
-        println!("skipped: no {}", data.display());
+        skip(&format!("no {}", data.display()));
         return;
     }
     let folder = Folder::new();

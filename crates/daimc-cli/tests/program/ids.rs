@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::Folder;
+use crate::common::{Folder, skip};
 
 /// Two views of twelve patients with the IDs of samples, and their classes by patient.
 fn samples() -> Folder {
@@ -68,7 +68,7 @@ fn options_that_make_no_sense_are_refused_before_anything_is_read() {
 fn tables_of_tcga_are_clustered_by_the_command_that_the_first_error_suggests() {
     let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/omics");
     if !data.exists() {
-        println!("skipped: no {}", data.display());
+        skip(&format!("no {}", data.display()));
         return;
     }
     let folder = Folder::new();

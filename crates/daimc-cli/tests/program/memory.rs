@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Output};
 
-use crate::common::Folder;
+use crate::common::{Folder, skip};
 
 /// Runs the program under `ulimit -v` with this many KiB.
 fn limited(folder: &Folder, kib: u64, arguments: &str) -> Output {
@@ -177,7 +177,7 @@ fn a_spool_file_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
     std::fs::create_dir_all(folder.path("out")).unwrap();
     let mounted = shell(&folder, "mount -t tmpfs -o size=10m tmpfs out");
     if !mounted.status.success() {
-        println!("skipped: no file system can be mounted: {}", String::from_utf8_lossy(&mounted.stderr));
+        skip(&format!("no file system can be mounted: {}", String::from_utf8_lossy(&mounted.stderr)));
         return;
     }
     let output = shell(&folder, &format!("$DAIMC {fit}"));

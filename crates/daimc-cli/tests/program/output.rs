@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::Folder;
+use crate::common::{Folder, skip};
 
 const FIT: &str = "fit --view a=a.tsv --view b=b.csv -q";
 const FILES: [&str; 8] = [
@@ -36,7 +36,7 @@ fn shell(folder: &Folder, script: &str) -> Output {
 fn mounting(folder: &Folder, script: &str) -> Option<Output> {
     let may = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
     if !may.is_ok_and(|may| may.status.success()) {
-        println!("skipped: no file system can be mounted here");
+        skip("no file system can be mounted here");
         return None;
     }
     let mut command = Command::new("unshare");
@@ -409,7 +409,7 @@ fn kill_at_rename(folder: &Folder, number: usize, arguments: &str) -> bool {
 fn a_kill_at_any_rename_leaves_one_whole_result() {
     let works = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     if !works.is_ok_and(|status| status.success()) {
-        println!("skipped: no strace here to kill processes at their system calls");
+        skip("no strace here to kill processes at their system calls");
         return;
     }
     let references = references();

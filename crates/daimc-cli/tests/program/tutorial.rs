@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::common::Folder;
+use crate::common::{Folder, skip};
 
 #[test]
 fn every_command_of_the_tutorial_works() {
@@ -43,7 +43,7 @@ fn every_command_of_the_tutorial_works() {
 fn every_command_of_the_tutorial_of_omics_works() {
     let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/omics/acc");
     if !data.exists() {
-        println!("skipped: no {}", data.display());
+        skip(&format!("no {}", data.display()));
         return;
     }
     let text = include_str!("../../../../docs/omics.md");

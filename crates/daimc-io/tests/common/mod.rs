@@ -64,10 +64,7 @@ impl Formats {
         let python = std::env::var_os("DAIMC_PYTHON").map(PathBuf::from);
         let python = python.unwrap_or_else(|| here.join("../../target/venv/bin/python"));
         if !python.exists() {
-            println!(
-                "skipped: no Python at {}; `make test` sets it up, or set DAIMC_PYTHON",
-                python.display()
-            );
+            skip(&format!("no Python at {}; `make test` sets it up, or set DAIMC_PYTHON", python.display()));
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -89,11 +86,17 @@ impl Formats {
     }
 }
 
+/// Reports that a test is skipped because something is missing; with `DAIMC_STRICT` that is a failure.
+pub fn skip(reason: &str) {
+    assert!(std::env::var_os("DAIMC_STRICT").is_none_or(|strict| strict != "1"), "{reason}");
+    println!("skipped: {reason}");
+}
+
 /// A file or folder that is not part of the repository, if it exists.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
     if !path.exists() {
-        println!("skipped: {} is not there", path.display());
+        skip(&format!("{} is not there", path.display()));
         return None;
     }
     Some(path)

@@ -67,7 +67,7 @@ fn page(clusters: usize, views: usize, letters: usize) -> String {
 #[test]
 fn text_is_legible_at_every_width_in_light_and_dark_mode_and_in_print() {
     let Some(program) = chromium::find() else {
-        println!("skipped: no Chromium (CHROMIUM, chromium, chromium-browser or google-chrome on PATH)");
+        crate::skip("no Chromium (CHROMIUM, chromium, chromium-browser or google-chrome on PATH)");
         return;
     };
     let mut browser = Chromium::start(&program);

@@ -30,10 +30,16 @@ fn page() -> String {
     report.render().unwrap()
 }
 
+/// Reports that a test is skipped because something is missing; with `DAIMC_STRICT` that is a failure.
+fn skip(reason: &str) {
+    assert!(std::env::var_os("DAIMC_STRICT").is_none_or(|strict| strict != "1"), "{reason}");
+    println!("skipped: {reason}");
+}
+
 #[test]
 fn the_page_works_in_a_browser_in_light_and_in_dark() {
     let Some(program) = chromium::find() else {
-        println!("skipped: no Chromium (CHROMIUM, chromium, chromium-browser or google-chrome on PATH)");
+        skip("no Chromium (CHROMIUM, chromium, chromium-browser or google-chrome on PATH)");
         return;
     };
     let mut browser = Chromium::start(&program);

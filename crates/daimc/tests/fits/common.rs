@@ -6,11 +6,17 @@ use std::path::PathBuf;
 
 use daimc::{View, Views};
 
+/// Reports that a test is skipped because something is missing; with `DAIMC_STRICT` that is a failure.
+pub fn skip(reason: &str) {
+    assert!(std::env::var_os("DAIMC_STRICT").is_none_or(|strict| strict != "1"), "{reason}");
+    println!("skipped: {reason}");
+}
+
 /// The folder of a data set that is not part of the repository, if it is there.
 fn shared(folder: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
     if !path.is_dir() {
-        println!("skipped: {} is missing", path.display());
+        skip(&format!("{} is missing", path.display()));
         return None;
     }
     Some(path)
