@@ -109,6 +109,6 @@ fn are_off_without_the_memory_and_say_so() {
     assert_eq!((found.neighbours.used, labels), (Neighbours::Off, off.labels));
     let reason = found.neighbours.reason;
     assert!(reason.starts_with("they would take ") && reason.ends_with("and there are 10 MB"), "{reason}");
-    let asked = fit(&options.neighbours(Neighbours::Refine), &data, 2, None).unwrap_err().to_string();
-    assert!(asked.contains("neighbours = refine: it would take "), "{asked}");
+    let message = fit(&options.neighbours(Neighbours::Refine), &data, 2, None).unwrap_err().to_string();
+    assert!(message.contains("neighbours = refine: it would take "), "{message}");
 }
