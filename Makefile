@@ -8,9 +8,9 @@ test: browser target/venv/ready
 	cargo test --workspace --all-features
 	$(MAKE) python
 
-# With the studies: tests that repeat others of their file on many more data.
+# With the ignored tests, which take minutes: studies on many more data, kills at every rename, and the cost model on real fits.
 test-all: test
-	cargo test --workspace --all-features --test fits --test experiments --test methods studies:: -- --ignored
+	cargo test --workspace --all-features -- --ignored
 
 # The Python package: the wheel is built as the tests are, and installed in a new virtual environment, and tested as it is
 # installed.

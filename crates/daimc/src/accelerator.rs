@@ -48,9 +48,10 @@ pub trait Accelerator: Debug + Send + Sync {
 /// The rows of a fit on an accelerator.
 ///
 /// The fit calls [`shard`](Self::shard) whenever it iterates from a new V (in each run, and after the iterations),
-/// [`nearest`](Self::nearest) for each view if it searches for neighbours, and [`multiplier`](Self::multiplier) for the
-/// eigenvectors of the neighbour graph. Several threads can call these methods at the same time. All of them fall back to
-/// the CPU where the accelerator returns `None`; any error ends the fit, unless the method says otherwise.
+/// [`nearest`](Self::nearest) for each view in which comparing all pairs on the device saves time, and
+/// [`multiplier`](Self::multiplier) for the eigenvectors of the neighbour graph. Several threads can call these methods at
+/// the same time. Where one of the last two returns `None`, the CPU does the work; an error ends the fit unless the method
+/// says otherwise.
 pub trait Resident<'a>: Send + Sync {
     /// Creates a shard of all instances without V. Several shards can exist at the same time.
     ///

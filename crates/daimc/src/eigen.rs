@@ -319,8 +319,8 @@ mod tests {
     fn a_device_that_multiplies_gives_the_vectors_of_the_cpu() {
         for n in [60, 900] {
             let (matrix, expected) = planted(n);
-            let machine = Dense(matrix.clone());
-            let (values, there) = leading_in_place::<f32>(&machine as &dyn Multiplier, n, 6, 1).unwrap();
+            let device = Dense(matrix.clone());
+            let (values, there) = leading_in_place::<f32>(&device as &dyn Multiplier, n, 6, 1).unwrap();
             let (_, here) = leading(|x| linalg::product(&matrix, x), n, 6, 1).unwrap();
             for k in 0..6 {
                 assert!((values[k] - expected[k]).abs() < 1e-6, "{n}: {values:?}");

@@ -65,10 +65,10 @@ impl<'a> ViewRows<'a> {
     }
 
     /// The rows; the buffer is scratch memory for rows that have to be gathered.
-    pub fn block<'b>(&'b self, room: &'b mut Buffer) -> Block<'b> {
+    pub fn block<'b>(&'b self, scratch: &'b mut Buffer) -> Block<'b> {
         let all = 0..self.source.instances();
         match &self.held {
-            Held::Memory(memory) => memory.block(self.view, all, room),
+            Held::Memory(memory) => memory.block(self.view, all, scratch),
             Held::Read(buffer) => buffer.block(self.source.schema().view(self.view).layout(), all),
         }
     }

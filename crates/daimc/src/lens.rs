@@ -7,9 +7,10 @@
 //! Σ x' vᵀ   = c ∘ ( Σ x (f v)ᵀ − m (Σ f v)ᵀ )
 //! ```
 //!
-//! so the scaling costs O(dK) per sweep and a sparse view stays sparse, also with min-max or z-score. If the
-//! subtraction would lose digits (a feature whose mean is thousands of times its spread, in `f32`), the rows of a tile
-//! are scaled one by one into a buffer instead; a sparse view is then refused.
+//! so a column factor goes into the basis, a shift becomes an offset, and a row factor goes into V. The scaling costs
+//! O(dK) per sweep, and a sparse view stays sparse, also with min-max or z-score. If the subtraction would lose digits (a
+//! feature whose mean is thousands of times its spread, in `f32`), the rows of a tile are scaled one by one into a buffer
+//! instead; a sparse view is then refused.
 //!
 //! Rows that are far from the origin and close together (values with an offset) would lose their differences in every
 //! product. Such a view has a *centre* μ, a point among its scaled rows: dense rows are multiplied as `x' − μ`, the

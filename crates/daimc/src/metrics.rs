@@ -51,7 +51,7 @@ pub enum Normalisation {
 /// assert!((scores.ac - 5.0 / 6.0).abs() < 1e-12);
 /// assert!((scores.f - 8.0 / 13.0).abs() < 1e-12);
 ///
-/// // Names do not matter, only who is with whom.
+/// // The names of labels do not matter, only which instances are together.
 /// let renamed = daimc::metrics::scores(&truth, &[9, 9, 9, 2, 2, 2])?;
 /// assert_eq!((renamed.ac, renamed.nmi, renamed.ari), (1.0, 1.0, 1.0));
 /// # Ok::<(), daimc::Error>(())

@@ -84,8 +84,8 @@ impl<'a> Prepared<'a> {
             let scan = Scan::new(&*source, &Stop::default());
             (0..source.views()).map(|view| Looked::at(&scan, view)).collect::<Result<Vec<_>>>()
         };
-        let told = source.schema().views().all(|view| view.missing_cells().is_some());
-        let looked = if told { look()? } else { off_the_pool(&*source, look)? };
+        let counted = source.schema().views().all(|view| view.missing_cells().is_some());
+        let looked = if counted { look()? } else { off_the_pool(&*source, look)? };
         let known = looked.iter().zip(preparations);
         let known = known.map(|(Looked { cells, empty }, preparation)| (preparation, *cells, &empty[..]));
         Self::with(source, known)
@@ -185,8 +185,8 @@ fn copy(
     }
     for start in (0..instances).step_by(COPIED) {
         let range = start..(start + COPIED).min(instances);
-        let mut room = Buffer::default();
-        let block = memory.block(view, range.clone(), &mut room);
+        let mut scratch = Buffer::default();
+        let block = memory.block(view, range.clone(), &mut scratch);
         range.clone().for_each(|i| rows.push(&block, i - start, d));
     }
     if let Err(Negative { row, feature, value }) = preparation.apply(schema.layout(), &mut rows) {
@@ -214,8 +214,8 @@ impl Source for Prepared<'_> {
         buffer: &mut Buffer,
     ) -> std::result::Result<(), ReadError> {
         if let PreparedView::Copied(_) = &self.views[view] {
-            let mut room = Buffer::default();
-            let block = Memory::block(self, view, instances.clone(), &mut room);
+            let mut scratch = Buffer::default();
+            let block = Memory::block(self, view, instances.clone(), &mut scratch);
             buffer.copy(&block, instances.len(), self.features(view));
             return Ok(());
         }
@@ -247,8 +247,8 @@ impl RandomAccess for Prepared<'_> {
         buffer: &mut Buffer,
     ) -> std::result::Result<(), ReadError> {
         if let PreparedView::Copied(_) = &self.views[view] {
-            let mut room = Buffer::default();
-            let block = Memory::pick(self, view, instances, &mut room);
+            let mut scratch = Buffer::default();
+            let block = Memory::pick(self, view, instances, &mut scratch);
             buffer.copy(&block, instances.len(), self.features(view));
             return Ok(());
         }

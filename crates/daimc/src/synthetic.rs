@@ -97,9 +97,9 @@ impl Synthetic {
         let mut rng = self.rng(name, 0);
         let mut centres: Vec<f64> = (0..self.clusters * features).map(|_| gaussian(&mut rng)).collect();
         if self.informative.is_some() {
-            let told = self.informative_features(name, features);
+            let informative = self.informative_features(name, features);
             for (at, centre) in centres.iter_mut().enumerate() {
-                if told.binary_search(&(at % features)).is_err() {
+                if informative.binary_search(&(at % features)).is_err() {
                     *centre = 0.0;
                 }
             }

@@ -370,8 +370,8 @@ impl Source for Views<'_> {
             }
             (Some(store), Some(_)) => read_rows(store, self.rows_of(view, instances), buffer)?,
             (None, _) => {
-                let mut room = Buffer::default();
-                let block = Memory::block(self, view, instances.clone(), &mut room);
+                let mut scratch = Buffer::default();
+                let block = Memory::block(self, view, instances.clone(), &mut scratch);
                 buffer.copy(&block, instances.len(), aligned.view.features());
             }
         }
@@ -405,8 +405,8 @@ impl RandomAccess for Views<'_> {
         if let Some(store) = self.views[view].view.store() {
             return read_rows(store, rows, buffer);
         }
-        let mut room = Buffer::default();
-        let block = Memory::pick(self, view, instances, &mut room);
+        let mut scratch = Buffer::default();
+        let block = Memory::pick(self, view, instances, &mut scratch);
         buffer.copy(&block, instances.len(), self.views[view].view.features());
         Ok(())
     }

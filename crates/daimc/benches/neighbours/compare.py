@@ -1,4 +1,4 @@
-"""Recall and time of the search for neighbours beside pynndescent, on the same rows and as many threads.
+"""Recall and time of the neighbour search compared with pynndescent, on the same rows and with the same number of threads.
 
     pip install numpy pynndescent
     cargo bench -p daimc --features digit --bench neighbours --no-run      # prints the path of PROGRAM

@@ -69,9 +69,9 @@ impl Points<'_> {
                 }
             }
             let repaired = self.repair(&mut labels, &mut own, &mut sums);
-            let settled = inertia - now <= SMALLEST_GAIN * now;
+            let converged = inertia - now <= SMALLEST_GAIN * now;
             inertia = now;
-            if !repaired && (stable || settled) {
+            if !repaired && (stable || converged) {
                 break;
             }
             match &mut bounds {

@@ -45,11 +45,11 @@ impl View {
         };
         let (scaled, by_feature) = (table.scaled(scaling), filled.scaled(&no_rows(scaling)));
         let own_factor = |i: usize| {
-            // From an observed nonzero cell; a row of zeros has a fixed factor.
+            // From an observed nonzero cell; a row of zeros has the weight of the view.
             let pairs = (0..table.features).map(|f| (scaled[i][f], by_feature[i][f]));
-            let told =
+            let factor =
                 pairs.filter(|(x, plain)| !x.is_nan() && *plain != 0.0).map(|(x, plain)| x / plain).next();
-            told.unwrap_or(scaling.weight)
+            factor.unwrap_or(scaling.weight)
         };
         let factors: Vec<f64> = (0..n).map(own_factor).collect();
         let taken = |f: usize| scaling.factor.get(f).is_none_or(|factor| *factor != 0.0);
@@ -381,8 +381,8 @@ fn rows_that_lack_cells_are_optimal_for_those_that_they_have() {
             // Rows are solved until they change by less than 1e-9; in complete rows, sums in single precision limit the
             // accuracy.
             let tolerance = if single { 1e-5 } else { 1e-7 };
-            let asked = literal.optimal(tolerance, &format!("{scale}, single: {single}"));
-            assert!(asked > 0.3, "{scale}: of {asked} of the rows");
+            let checked = literal.optimal(tolerance, &format!("{scale}, single: {single}"));
+            assert!(checked > 0.3, "{scale}: of {checked} of the rows");
         }
     }
 }

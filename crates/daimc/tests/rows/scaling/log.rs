@@ -114,9 +114,9 @@ fn negative_values_are_named() {
         let model = daimc.fit(&good(&rows.some((0..60).filter(|&i| rows.present[i])), layout)).unwrap().model;
         let mut bad = rows.some((0..60).filter(|&i| rows.present[i]));
         bad.values[9 * 7 + 2] = -0.25;
-        let told = daimc.fit(&good(&bad, layout)).unwrap_err().to_string();
-        assert!(told.contains("-0.25") && told.contains('2') && told.contains("log"), "{told}");
-        let told = model.transform(&good(&bad, layout)).unwrap_err().to_string();
-        assert!(told.contains("-0.25") && told.contains("units of the fit"), "{told}");
+        let message = daimc.fit(&good(&bad, layout)).unwrap_err().to_string();
+        assert!(message.contains("-0.25") && message.contains('2') && message.contains("log"), "{message}");
+        let message = model.transform(&good(&bad, layout)).unwrap_err().to_string();
+        assert!(message.contains("-0.25") && message.contains("units of the fit"), "{message}");
     }
 }
