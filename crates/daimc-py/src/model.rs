@@ -54,7 +54,7 @@ impl Model {
 
     /// The same model without the instances that it was fitted to.
     fn without_instances(&self) -> Self {
-        Self(daimc::Fit::without_instances(self.0.model.clone()))
+        Self(self.0.without_instances())
     }
 
     /// Supports pickling.

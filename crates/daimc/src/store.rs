@@ -408,7 +408,7 @@ impl Fit {
             return opened.fit();
         }
         let model = opened.model()?.ok_or_else(|| broken("it contains neither a fit nor a model"))?;
-        Ok(Self::without_instances(model))
+        Ok(Self::of_model(model))
     }
 }
 

@@ -125,6 +125,7 @@ mod tests {
     }
 
     /// The rows of two partitions with half of the instances each; every cell is the number of its instance.
+    #[allow(clippy::unnecessary_wraps)] // The signature of a fetch.
     fn two(Read { instances, .. }: Read) -> Result<Vec<(u32, Buffer)>> {
         let of = |partition: Range<usize>| {
             let own = instances.start.max(partition.start)..instances.end.min(partition.end);

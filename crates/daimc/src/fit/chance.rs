@@ -134,7 +134,7 @@ impl Daimc {
 
     /// The agreement of neighbours in single views on the clusters of V.
     fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<f64> {
-        let (sweep, v) = self.latent_of(Scan::new(views, stop), scalings)?;
+        let (sweep, v) = self.latent_of(&Scan::new(views, stop), scalings)?;
         let labels = Place::by_columns(v, &self.options, stop)?.labels;
         let quiet = Watch::default().within(stop);
         let nearest = search::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;

@@ -95,7 +95,7 @@ impl Daimc {
     /// Fits the sample with these scalings and finds clusters by all routes.
     fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Explored> {
         let stop = scan.stop();
-        let (sweep, v) = self.latent_of(Scan::new(part, stop), scalings)?;
+        let (sweep, v) = self.latent_of(&Scan::new(part, stop), scalings)?;
         let plan = Plan::new(sweep.scan.schema(), &self.options);
         explore::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::explore::{Decision, Found, clusters};
 use super::plan::Plan;
 use super::run::{Clock, Course, Each, Runs, shared};
-use super::{Daimc, Fit, Iteration, Timings, chance, importance, tune};
+use super::{Daimc, Fit, Iteration, Run, Timings, chance, importance, tune};
 use crate::backend::{Backend, Distributed, Executor, Local, labels_of};
 use crate::combine;
 use crate::consolidate::{attempt, restarted, rows_of, squares};
@@ -14,6 +14,7 @@ use crate::estimate::{Shape, neighbours_bytes};
 use crate::forest::Forest;
 use crate::kmeans::Members;
 use crate::layout;
+use crate::leaders::{Leaders, stability};
 use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, ViewModel};
@@ -31,8 +32,9 @@ use crate::prepared::MissingCells;
 use crate::retained::{Learnt, Retained};
 use crate::scale::{Observed, Scaling, rejected};
 use crate::scan::{off_the_pool, pool};
+use crate::significance::Significance;
 use crate::source::Source;
-use crate::table::Table;
+use crate::table::{Table, unsuitable};
 use crate::views::index;
 use crate::watch::Stage;
 use crate::{Error, Ids, Matrix, Result, Schema, Stop, ViewOf};
@@ -179,18 +181,9 @@ impl Daimc {
         let (passes, objective) = (rows.passes(), descent.objective());
         let retained = Retained::new(&descent, squares(&rows)?, &schema);
         let (bases, alignments) = descent.into_parts();
-        let (mut stability, mut by_run, mut chosen) = (None, Vec::new(), 0);
-        if options.runs > 1 {
-            let (matched, shares) = combine::agreement(&rows, courses.len(), schema.instances())?;
-            let runs = leaders.iter().zip(matched.iter().map(Vec::as_slice));
-            stability =
-                (runs.len() > 1).then(|| crate::leaders::stability(runs, &alignments, &clustered.centres));
-            chosen =
-                (0..shares.len()).fold(0, |best, run| if shares[run] > shares[best] { run } else { best });
-            by_run = courses.iter().zip(shares).map(|(course, share)| course.summary(share)).collect();
-        }
-        let mut courses = courses;
-        let Course { history, mut outcome, .. } = courses.swap_remove(chosen);
+        let Compared { course, runs, stability } =
+            compare_runs(&rows, courses, &leaders, &alignments, &clustered.centres, schema.instances())?;
+        let Course { history, mut outcome, .. } = course;
         let (views, missing_cells) = learnt(&schema, &rows.lenses()?, observed, bases, alignments, stability);
         let Clustered { latent_scaling, centres, means, sizes } = clustered;
         let mut model = Model {
@@ -206,33 +199,21 @@ impl Daimc {
         };
         timings.assign += clock.lap();
 
-        let mut significance = None;
-        if result && !cancelled {
-            let (prepared, v) = (rows.table(TableId::Prepared, &stop)?, rows.table(TableId::Latent, &stop)?);
-            let latent = |some: &[u32]| rows_of(&v, some);
-            chance::if_it_can_be_had(novelty::observe(prepared.rows(), &mut model, latent))?;
-        }
-        if result && options.assess {
-            let scalings: Vec<Scaling> = model.views.iter().map(|view| view.scaling.clone()).collect();
-            let prepared = rows.table(TableId::Prepared, &stop)?;
-            if let Some(sampled) = fit.sampled(prepared.rows(), &scalings, others.as_deref())? {
-                significance = fit.significance(&sampled, &stop)?;
-                let own = labels_of(&rows, &sampled.instances)?;
-                model.reproducibility = fit.reproducibility(&sampled, &own, &stop)?;
-            }
-        }
+        let significance =
+            if result { fit.assess_clusters(&rows, &mut model, others.as_deref(), cancelled)? } else { None };
         if cancelled || stop.is_set() {
             outcome = Outcome::Cancelled;
         }
         rows.run(Finish { reproducibility: model.reproducibility })?;
         let missingness = if result { missingness(&rows, &schema, options)? } else { Missingness::default() };
-        let ready = rows.run(Ready)?;
+        if rows.run(Ready)? != schema.instances() {
+            return Err(unsuitable("partitions lack some of the instances"));
+        }
         let place = rows.into_place(fit.memory)?.unwrap_or_else(|| Place {
             latent: Matrix::zeros(0, options.latent),
             labels: Vec::new(),
             confidence: Vec::new(),
         });
-        debug_assert!(ready == schema.instances(), "all instances are in a partition");
         Ok(Fit {
             model,
             missing_cells,
@@ -245,7 +226,7 @@ impl Daimc {
             neighbours: decision,
             missingness,
             significance,
-            runs: by_run,
+            runs,
             objective,
             history,
             outcome,
@@ -253,6 +234,33 @@ impl Daimc {
             timings,
             device,
         })
+    }
+
+    /// Compares the clusters with chance and with those of parts of the data, and records in the model how far instances are from their
+    /// reconstructions.
+    fn assess_clusters<'a>(
+        &self,
+        rows: &impl Backend<'a>,
+        model: &mut Model,
+        others: Option<&[Scaling]>,
+        cancelled: bool,
+    ) -> Result<Option<Significance>> {
+        let stop = rows.stop();
+        let prepared = rows.table(TableId::Prepared, stop)?;
+        if !cancelled {
+            let v = rows.table(TableId::Latent, stop)?;
+            let latent = |some: &[u32]| rows_of(&v, some);
+            chance::if_it_can_be_had(novelty::observe(prepared.rows(), model, latent))?;
+        }
+        if !self.options.assess {
+            return Ok(None);
+        }
+        let scalings: Vec<Scaling> = model.views.iter().map(|view| view.scaling.clone()).collect();
+        let Some(sampled) = self.sampled(prepared.rows(), &scalings, others)? else { return Ok(None) };
+        let significance = self.significance(&sampled, stop)?;
+        let own = labels_of(rows, &sampled.instances)?;
+        model.reproducibility = self.reproducibility(&sampled, &own, stop)?;
+        Ok(significance)
     }
 
     /// Chooses the scaling and weights of the views and, with [`Penalty::Auto`](crate::Penalty::Auto), the penalty. Returns the
@@ -441,6 +449,35 @@ impl Daimc {
             map => map.map(Some),
         }
     }
+}
+
+/// The runs of a fit, compared with its clusters.
+struct Compared {
+    /// The run that agrees most, or the only one.
+    course: Course,
+    /// Summaries of several runs.
+    runs: Vec<Run>,
+    stability: Option<Vec<Matrix>>,
+}
+
+/// Compares several runs with the clusters; their agreement becomes the confidence of the instances.
+fn compare_runs<'a>(
+    rows: &impl Backend<'a>,
+    mut courses: Vec<Course>,
+    leaders: &[Leaders],
+    alignments: &[Matrix],
+    centres: &Matrix,
+    instances: usize,
+) -> Result<Compared> {
+    if leaders.is_empty() {
+        return Ok(Compared { course: courses.swap_remove(0), runs: Vec::new(), stability: None });
+    }
+    let (matched, shares) = combine::agreement(rows, courses.len(), instances)?;
+    let of_runs = leaders.iter().zip(matched.iter().map(Vec::as_slice));
+    let stability = (leaders.len() > 1).then(|| stability(of_runs, alignments, centres));
+    let best = (0..shares.len()).fold(0, |best, run| if shares[run] > shares[best] { run } else { best });
+    let runs = courses.iter().zip(shares).map(|(course, share)| course.summary(share)).collect();
+    Ok(Compared { course: courses.swap_remove(best), runs, stability })
 }
 
 /// The memory for V of all instances and the graph of its rows.

@@ -313,7 +313,7 @@ fn cut(
         rows = weighted.spectral(anchors.as_ref(), clusters, seed, resident, watch)?;
     }
     drop((weighted, anchors));
-    Ok(Place::cluster(rows, options, &watch.stop)?)
+    Place::cluster(rows, options, &watch.stop)
 }
 
 /// The lack of links of each instance, from 0 to 1: 0 if one of its views has at least half the weight of the best view, and

@@ -68,8 +68,7 @@ pub struct Fit {
 
 impl Fit {
     /// Wraps a bare model: per-instance fields are empty.
-    #[must_use]
-    pub fn without_instances(model: Model) -> Self {
+    pub(crate) fn of_model(model: Model) -> Self {
         Self {
             missing_cells: vec![MissingCells::default(); model.views.len()],
             ids: Ids::Numbers(0),
@@ -89,6 +88,19 @@ impl Fit {
             timings: Timings::default(),
             device: DeviceUsed::default(),
             model,
+        }
+    }
+
+    /// The same fit without its instances: their IDs, rows of V, clusters, confidence and map.
+    #[must_use]
+    pub fn without_instances(&self) -> Self {
+        Self {
+            ids: Ids::Numbers(0),
+            latent: Matrix::zeros(0, self.model.options.latent),
+            map: None,
+            labels: Vec::new(),
+            confidence: Vec::new(),
+            ..self.clone()
         }
     }
 

@@ -63,13 +63,12 @@ impl Daimc {
     /// V of a sample with these scalings.
     pub(super) fn latent_of<'s>(
         &self,
-        part: Scan<'s>,
+        part: &Scan<'s>,
         scalings: &[Scaling],
     ) -> Result<(Arc<Sweep<'s>>, Matrix)> {
         let (options, stop) = (&self.options, part.stop().clone());
-        let lens = |(view, scaling): (usize, &Scaling)| {
-            Lens::fit(&part, view, scaling.clone(), options.equal_weight)
-        };
+        let lens =
+            |(view, scaling): (usize, &Scaling)| Lens::fit(part, view, scaling.clone(), options.equal_weight);
         let lenses = scalings.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
         let rows = Local::scaled(Arc::new(Sweep::new(part.clone(), lenses, options.latent)));
         let mut quiet = |_: &super::Iteration| ControlFlow::Continue(());

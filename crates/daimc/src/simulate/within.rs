@@ -235,7 +235,7 @@ mod tests {
     fn what_cannot_be_is_said() {
         let present = vec![vec![true; 10], (0..10).map(|i| i < 2).collect()];
         let error = missing_within(&present, &[0.5, 0.0], 0).unwrap_err().to_string();
-        assert!(error.contains("8 of 10 instances are seen in one view only"), "{error}");
+        assert!(error.contains("8 of 10 instances are present in one view only"), "{error}");
         assert!(missing_within(&present, &[0.2, 0.0], 0).is_ok());
         assert!(
             missing_within(&present, &[0.0, 0.9], 0).unwrap_err().to_string().contains("leaves none of 2")

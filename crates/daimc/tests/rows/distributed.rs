@@ -47,7 +47,7 @@ impl Data {
 }
 
 /// Partitions in this process; the last one answers first.
-struct Partitions<'a> {
+struct InProcess<'a> {
     views: &'a [Views<'static>],
     ranges: Vec<Range<usize>>,
     partitions: Vec<Partition<'a>>,
@@ -63,7 +63,7 @@ fn split(total: usize, parts: usize, views: impl Fn(Range<usize>) -> Views<'stat
     aligned(total, parts).into_iter().map(views).collect()
 }
 
-impl<'a> Partitions<'a> {
+impl<'a> InProcess<'a> {
     fn new(views: &'a [Views<'static>], total: usize, lost: Option<u64>) -> Result<Self> {
         let ranges = aligned(total, views.len());
         let all = views.iter().zip(&ranges);
@@ -85,7 +85,7 @@ impl<'a> Partitions<'a> {
     }
 }
 
-impl Executor for Partitions<'_> {
+impl Executor for InProcess<'_> {
     fn instances(&self) -> usize {
         self.total
     }
@@ -124,7 +124,7 @@ fn fit_parts(
     views: &[Views<'static>],
     lost: Option<u64>,
 ) -> Result<(Found, u64)> {
-    let mut partitions = Partitions::new(views, total, lost)?;
+    let mut partitions = InProcess::new(views, total, lost)?;
     let fit = options.fit_on(&mut partitions, go_on)?;
     let last = partitions.last;
     let (v, labels, confidence) = partitions.place()?;
@@ -253,7 +253,7 @@ fn partitions_that_do_not_fit_together_are_an_error() {
         let partitions = both.map(|(views, range)| Partition::new(views, range.clone(), TOTAL).unwrap());
         let partitions = partitions.collect();
         let (sent, ranges) = (BTreeMap::new(), ranges.to_vec());
-        let mut all = Partitions { views, ranges, partitions, total: TOTAL, sent, lost: None, last: 0 };
+        let mut all = InProcess { views, ranges, partitions, total: TOTAL, sent, lost: None, last: 0 };
         Daimc::new(3).fit_on(&mut all, go_on).unwrap_err().to_string()
     };
     let two = [views[0].clone(), views[2].clone()];

@@ -94,7 +94,7 @@ fn of_digit_are_as_good_as_in_one_process() {
     let views = Views::new(masked.collect()).unwrap();
     let options = Daimc::new(10).assess(false).seed(1);
     let one = options.fit(&views).unwrap();
-    let (found, _) = fit_parts(&options, truth.len(), &[views.clone()], None).unwrap();
+    let (found, _) = fit_parts(&options, truth.len(), std::slice::from_ref(&views), None).unwrap();
     assert_eq!((found.0.neighbours.used, one.neighbours.used), (Neighbours::Auto, Neighbours::Auto));
     let (expected, found) = (nmi(&truth, &one.labels), nmi(&truth, &found.2));
     assert!(found > expected - 0.01, "{found}, {expected} in one process");
