@@ -223,7 +223,7 @@ impl Daimc {
 
     /// Runs from different starts (default 1) that are combined into one clustering: their rows of V are clustered together, and
     /// one more iteration starts from these clusters. The confidence of an instance then rises with the share of the runs that
-    /// agree with its cluster, and [`ViewModel::stability`] is the share of the runs in which a feature leads a cluster.
+    /// agree with its cluster, and [`ViewModel::stability`](crate::ViewModel::stability) is the share of the runs in which a feature leads a cluster.
     /// [Neighbourhoods](Daimc::neighbours) are applied to the combined result. `history` and `outcome` are those of the run with
     /// the highest agreement. Runs execute in parallel, one per thread; V of finished runs is kept in single precision until all
     /// are combined.
@@ -251,7 +251,7 @@ impl Daimc {
     }
 
     /// Whether the final clusters are compared with those of permuted data ([`Fit::significance`]) and of parts of the data
-    /// ([`Model::reproducibility`], which calibrates the confidence) (default yes). This takes 17 quick fits to a sample of a few
+    /// ([`Model::reproducibility`](crate::Model::reproducibility), which calibrates the confidence) (default yes). This takes 17 quick fits to a sample of a few
     /// hundred instances, most of the time of a fit to small data; the clusters do not depend on it.
     #[must_use]
     pub fn assess(mut self, assess: bool) -> Self {
@@ -301,7 +301,8 @@ impl Daimc {
     }
 
     /// A switch that ends the fit at any point, also from another thread. The result is the state at that point, even within an
-    /// iteration, with [`Outcome::Cancelled`]. Before the end of the first iteration the fit returns [`Error::Interrupted`].
+    /// iteration, with [`Outcome::Cancelled`](crate::Outcome::Cancelled). Before the end of the first iteration the fit returns
+    /// [`Error::Interrupted`](crate::Error::Interrupted).
     #[must_use]
     pub fn stop(mut self, stop: &Stop) -> Self {
         self.watch.stop = stop.clone();
