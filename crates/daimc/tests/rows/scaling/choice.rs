@@ -98,7 +98,11 @@ fn scalings_are_compared_by_what_neighbours_say_of_their_clusters() {
         let fitted = Daimc::new(4).fit(&views).unwrap();
         for view in &fitted.model.views {
             assert_ne!(view.scaling.scale, hiding, "{}", view.scaling.reason);
-            assert!(view.scaling.reason.contains(&format!("those of {hiding}")), "{}", view.scaling.reason);
+            assert!(
+                view.scaling.reason.contains(&format!("preferred to {hiding} with")),
+                "{}",
+                view.scaling.reason
+            );
         }
         let hidden = Daimc::new(4).scale(hiding).fit(&views).unwrap();
         let of = |fitted: &Fit| metrics::ari(&truth, &fitted.labels).unwrap();
