@@ -32,7 +32,7 @@ def digit():
 
 
 #: What may be missing where everything else has to be there.
-OPTIONAL = ("no GPU", "test_gpu.py")
+OPTIONAL = ("no GPU", "test_gpu.py", "SCIPY_ARRAY_API is not set")
 
 
 def strictly(report):

@@ -132,7 +132,7 @@ def test_order_repetition_and_threads_do_not_matter(gaps):
     ("options", "error", "message"),
     [
         ({"n_clusters": 4}, TypeError, r"n_clusters = 4: must be the numbers to choose among, such as range\(2, 13\)"),
-        ({"n_clusters": [3]}, ValueError, r"n_clusters = \[3\]: give at least two numbers of clusters to choose among"),
+        ({"n_clusters": [3]}, ValueError, r"n_clusters = \[3\]: give at least two numbers of clusters"),
         ({"n_clusters": []}, ValueError, r"n_clusters = \[\]: give at least two"),
         ({"n_clusters": [1, 2]}, ValueError, "n_clusters = 1: numbers to choose among go from 2 to below the number of"),
         ({"n_clusters": [2, 300]}, ValueError, "n_clusters = 300: .* the number of instances, 300"),

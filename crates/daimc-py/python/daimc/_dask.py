@@ -242,12 +242,12 @@ def _hold(pieces: Any, first: int, total: int, features: Any, threads: int) -> s
     return shards.Shard(views, first, total, masks=masks, features=features, threads=threads)
 
 
-def _answer(shard: shards.Shard, number: int, request: bytes, *setup: bytes) -> bytes | None:
-    return shard.answer(number, request, setup or None)
+def _answer(shard: shards.Shard, number: int, request: bytes, replay: bool, *setup: bytes) -> bytes | None:
+    return shard.answer(number, request, setup if replay else None)
 
 
-def _found(shard: shards.Shard, tasks: int, model: DAIMC, *setup: bytes) -> shards.Place | None:
-    return shard.place(model, tasks, setup or None)
+def _found(shard: shards.Shard, tasks: int, model: DAIMC, replay: bool, *setup: bytes) -> shards.Place | None:
+    return shard.place(model, tasks, setup if replay else None)
 
 
 def _is_missing(found: shards.Place | None) -> bool:
@@ -317,7 +317,7 @@ class _Cluster:
         kept = {*setup, number}
         self._requests = {old: own for old, own in {**self._requests, number: request}.items() if old in kept}
         self._sent = {old: own for old, own in self._sent.items() if old in kept}
-        before: list[int] = []
+        before: list[int] | None = None
         while True:
             try:
                 answers = self._submit(_answer, number, self._carried(number), before)
@@ -338,7 +338,7 @@ class _Cluster:
     def found(self, tasks: int, setup: list[int], model: DAIMC) -> list[Any]:
         """The results, shard by shard, on the workers."""
         light = self.client.scatter(model, broadcast=True, hash=False)
-        before: list[int] = []
+        before: list[int] | None = None
         while True:
             try:
                 found = self._submit(_found, tasks, light, before)
@@ -355,10 +355,10 @@ class _Cluster:
         self._await_workers()
         self._settle()
 
-    def _submit(self, task: Any, number: int, content: Any, setup: list[int]) -> list[Any]:
-        before = [self._carried(old) for old in setup]
+    def _submit(self, task: Any, number: int, content: Any, setup: list[int] | None) -> list[Any]:
+        before = [self._carried(old) for old in setup or []]
         return [
-            self.client.submit(task, shard, number, content, *before, workers=[home], pure=False)
+            self.client.submit(task, shard, number, content, setup is not None, *before, workers=[home], pure=False)
             for shard, home in zip(self.shards, self.homes)
         ]
 
