@@ -43,9 +43,8 @@ pub struct Task<'a> {
 ///
 /// [`Daimc::fit_on`](crate::Daimc::fit_on) calls [`run`](Self::run) from the thread that drives the fit, some tens of times and once
 /// per iteration, and waits for each answer. The executor sends the request to every [`Partition`](crate::Partition), each of which
-/// answers exactly once, and [merges](crate::merge) the answers, in any order. An error ends the fit, except
-/// [`Error::Interrupted`](crate::Error::Interrupted), which ends it as [`Daimc::stop`](crate::Daimc::stop) does. See [`Partition`](crate::Partition) for an
-/// example.
+/// answers exactly once, and [merges](crate::merge) the answers, in any order. An error ends the fit; to stop a fit and keep its
+/// result so far, set the switch of [`Daimc::stop`](crate::Daimc::stop). See [`Partition`](crate::Partition) for an example.
 pub trait Executor: Send {
     /// The number of instances in all partitions. Each partition has one of the ranges of [`aligned`](crate::aligned).
     fn instances(&self) -> usize;
