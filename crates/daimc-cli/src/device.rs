@@ -41,7 +41,7 @@ impl DeviceOptions {
     /// Sets the device of a fit.
     pub fn bring(&self, fit: Daimc) -> Result<Daimc> {
         let (device, tf32) = (self.device.clone().unwrap_or_default(), self.tf32);
-        Ok(device.bring(fit, move |gpus| open(gpus, tf32))?)
+        Ok(fit.device(&device, move |gpus| open(gpus, tf32))?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use daimc::Matrix;
 use daimc::accelerator::v_step::SMALLEST_DIAGONAL;
-use daimc::internal::transposed_product;
+use daimc_core::linalg::transposed_product;
 
 use crate::kernels::TILE;
 

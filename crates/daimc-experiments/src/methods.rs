@@ -26,6 +26,7 @@ mod single_view;
 mod spectral;
 #[cfg(test)]
 mod testing;
+mod view_rows;
 mod weighted_semi_nmf;
 
 use std::ops::ControlFlow;

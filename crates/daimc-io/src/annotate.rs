@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use daimc::{Ids, Matrix};
+use daimc_core::{Ids, Matrix};
 use hdf5_pure::{AttrValue, DatasetBuilder, File, Group};
 
 use crate::ids::{Duplicates, Index, Matching};

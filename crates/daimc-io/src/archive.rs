@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::BufReader;
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 

@@ -8,7 +8,7 @@ mod origin;
 use std::path::{Path, PathBuf};
 
 pub use account::{Account, ViewAccount};
-use daimc::{View, Views};
+use daimc_core::{View, Views};
 pub use gaps::Nan;
 use mask::Mask;
 use origin::Origin;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 
 use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};

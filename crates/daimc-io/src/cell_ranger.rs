@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 
 use crate::disk::Keep;
 use crate::feature_types::{distinct, numbered, unique_names};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use daimc::ErrorKind;
-use daimc::text::{path as path_shown, plain, quoted};
+use daimc_core::ErrorKind;
+use daimc_core::text::{path as path_shown, plain, quoted};
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub enum Error {
     },
     /// The views do not fit together.
     #[error(transparent)]
-    Views(#[from] daimc::Error),
+    Views(#[from] daimc_core::Error),
 }
 
 /// The message that memory is short, and what to do.

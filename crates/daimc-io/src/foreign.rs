@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use daimc::text::plain;
+use daimc_core::text::plain;
 
 /// The first bytes of a format, its name, and how to convert it; `FILE` is replaced by the name of the file.
 const SIGNATURES: [(&[u8], &str, &str); 10] = [

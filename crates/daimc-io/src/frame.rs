@@ -1,6 +1,6 @@
 //! Data frames: named columns of one type each, as in Parquet and Arrow.
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 use serde_json::Value;
 
 use crate::dense::MatrixLayout;

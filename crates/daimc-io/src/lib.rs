@@ -2,7 +2,7 @@
 //! Matrix Market, Parquet, Arrow (`.feather`, `.arrow`), spreadsheets (`.xlsx`, `.ods`), and HDF5: `.h5ad`, `.h5mu`, and the files
 //! and folders of 10x Genomics.
 //!
-//! [`read`] returns one file as a [`Table`]; [`assemble`] joins tables into [`daimc::Views`]. Sparse matrices stay sparse, and
+//! [`read`] returns one file as a [`Table`]; [`assemble`] joins tables into [`daimc_core::Views`]. Sparse matrices stay sparse, and
 //! `f32` stays `f32`.
 
 mod annotate;

@@ -1,6 +1,6 @@
 //! Long lists in messages, cut short.
 
-use daimc::text::plain;
+use daimc_core::text::plain;
 
 /// The most items that a message lists.
 pub(crate) const LISTED: usize = 30;

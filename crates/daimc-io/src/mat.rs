@@ -9,7 +9,7 @@ mod selector;
 
 use array::Array;
 use container::Container;
-use daimc::text::{plain, quoted};
+use daimc_core::text::{plain, quoted};
 pub(crate) use level4::is_level_4;
 pub(crate) use selector::{Selector, position};
 

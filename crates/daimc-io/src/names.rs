@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 
 use crate::Table;
 

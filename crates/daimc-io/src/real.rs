@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use daimc::source::Buffer;
+use daimc_core::source::Buffer;
 use fast_float2::FastFloat;
 
 use crate::number::{Encoding, NumberType, Target};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use daimc::source::RowStore;
+use daimc_core::source::RowStore;
 
 use crate::{Place, Reading};
 
@@ -78,7 +78,7 @@ impl fmt::Debug for Stored {
 impl Stored {
     /// How the rows are stored.
     #[must_use]
-    pub fn layout(&self) -> daimc::Layout {
+    pub fn layout(&self) -> daimc_core::Layout {
         self.rows.layout()
     }
 

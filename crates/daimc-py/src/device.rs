@@ -32,7 +32,7 @@ pub fn bring<'a>(
         return Err(Error::Option { option: "device", value: device.to_string(), reason });
     }
     let own = own.filter(|_| device == Device::Auto);
-    device.bring(fit, move |gpus| open(own.as_ref().map_or(gpus, std::slice::from_ref), precision))
+    fit.device(&device, move |gpus| open(own.as_ref().map_or(gpus, std::slice::from_ref), precision))
 }
 
 /// The precision of matrix products on a GPU.

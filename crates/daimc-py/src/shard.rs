@@ -319,7 +319,7 @@ pub fn merge<'py>(py: Python<'py>, one: &[u8], other: &[u8]) -> PyResult<Bound<'
 /// How many bytes of memory this process can still take; `None` where the system does not tell.
 #[pyfunction]
 pub fn available_memory() -> Option<u64> {
-    daimc::internal::memory::available()
+    daimc_core::machine::memory::available()
 }
 
 /// Where the leaves of so many instances begin, and where the last of them ends: shards are of whole leaves.

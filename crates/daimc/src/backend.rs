@@ -16,19 +16,19 @@ mod local;
 
 use std::sync::Arc;
 
-use crate::accelerator::{Accelerator, Use};
-use crate::lens::Lens;
-use crate::neighbours::{References, Shortened};
 use crate::partition::{Reduction, TableId, latent, rows};
 use crate::place::Place;
-use crate::scale::Observed;
-use crate::shard::{Shard, VStep};
-use crate::statistics::Factors;
-use crate::statistics::Statistics;
-use crate::sweep::Sweep;
-use crate::table::{Table, unsuitable};
-use crate::watch::Watch;
-use crate::{Matrix, Result, Stop};
+use daimc_core::accelerator::{Accelerator, Use};
+use daimc_core::lens::Lens;
+use daimc_core::scale::Observed;
+use daimc_core::shard::{Shard, VStep};
+use daimc_core::statistics::Factors;
+use daimc_core::statistics::Statistics;
+use daimc_core::sweep::Sweep;
+use daimc_core::table::{Table, unsuitable};
+use daimc_core::watch::Watch;
+use daimc_core::{Matrix, Result, Stop};
+use daimc_graph::neighbours::{References, Shortened};
 
 pub(crate) use distributed::Distributed;
 pub use distributed::{Executor, Task, merge, reset};

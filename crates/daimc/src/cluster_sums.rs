@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Matrix;
-use crate::blocks::Blocks;
-use crate::forest::{Forest, Merge};
-use crate::parallel::ordered;
+use daimc_core::Matrix;
+use daimc_core::blocks::Blocks;
+use daimc_core::forest::{Forest, Merge};
+use daimc_core::parallel::ordered;
 
 /// The mean row of V of each cluster, one per column, and the cluster sizes.
 pub(crate) fn mean_rows(latent: &Matrix, labels: &[usize], clusters: usize) -> (Matrix, Vec<usize>) {

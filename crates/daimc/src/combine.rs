@@ -4,18 +4,17 @@
 use crate::backend::Backend;
 use crate::consolidate::restarted;
 use crate::descent::Descent;
-use crate::kmeans;
-use crate::lens::Lens;
-use crate::metrics::matching_of;
 use crate::options::Options;
 use crate::partition::TableId;
 use crate::partition::clusters::Assign;
 use crate::partition::runs::{Agree, CompareRun, Stack, overlaps};
-use crate::scale::Scaling;
-use crate::scaling::Scale;
-use crate::table::Table;
-use crate::views::index;
-use crate::{Result, Stop};
+use daimc_core::index::index;
+use daimc_core::kmeans;
+use daimc_core::lens::Lens;
+use daimc_core::metrics::matching_of;
+use daimc_core::scaling::Scale;
+use daimc_core::table::Table;
+use daimc_core::{Result, Scaling, Stop};
 
 /// Clusters the rows of V of all kept runs, and makes one iteration from these clusters.
 pub(crate) fn combine<'a>(rows: &impl Backend<'a>, options: &Options, runs: usize) -> Result<Descent> {

@@ -15,25 +15,24 @@ use rayon::prelude::*;
 
 use crate::backend::{AllRows, Backend};
 use crate::descent::Descent;
-use crate::kmeans;
-use crate::lens::Lens;
 use crate::options::Options;
 use crate::partition::TableId;
 use crate::partition::clusters::{Assign, Sizes};
 use crate::partition::latent::{Accept, Rescale, Restart, Restore, Save, restart};
 use crate::place::{self, Place};
-use crate::scale::Scaling;
-use crate::scan::Scan;
-use crate::shard::{Shard, VStep};
-use crate::source::{Buffer, Rows};
-use crate::statistics::Statistics;
-use crate::steps::basis::Bases;
-use crate::steps::latent::Solver;
-use crate::subset::Subset;
-use crate::sweep::{Cpu, Sweep};
-use crate::table::Table;
-use crate::watch::{Stage, Watch};
-use crate::{Error, Matrix, Result, Stop};
+use daimc_core::kmeans;
+use daimc_core::lens::Lens;
+use daimc_core::scan::Scan;
+use daimc_core::shard::{Shard, VStep};
+use daimc_core::source::{Buffer, Rows};
+use daimc_core::statistics::Statistics;
+use daimc_core::steps::basis::Bases;
+use daimc_core::steps::latent::Solver;
+use daimc_core::subset::Subset;
+use daimc_core::sweep::{Cpu, Sweep};
+use daimc_core::table::Table;
+use daimc_core::watch::{Stage, Watch};
+use daimc_core::{Error, Matrix, Result, Scaling, Stop};
 
 /// Tries to replace V by a better one. If the work is interrupted, restores the previous V and returns `None`.
 ///

@@ -2,7 +2,7 @@
 
 use safetensors::tensor::{Dtype, SafeTensors};
 
-use crate::View;
+use daimc_core::View;
 
 /// Digit: 2000 handwritten digits in six views, `fac`, `fou`, `kar`, `mor`, `pix` and `zer`, and the digit of each
 /// instance. The paper uses all views but `mor`.

@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::options::{Options, Penalty};
-use crate::shard::{Shard, VStep};
-use crate::statistics::{Factors, Statistics, Totals};
-use crate::steps::basis::Bases;
-use crate::steps::objective::{Objective, loss, misalignment, sparsity};
-use crate::steps::{alignment, basis, normalise};
-use crate::{Error, Matrix, Result, Stop};
+use daimc_core::shard::{Shard, VStep};
+use daimc_core::statistics::{Factors, Statistics, Totals};
+use daimc_core::steps::basis::Bases;
+use daimc_core::steps::objective::{Objective, loss, misalignment, sparsity};
+use daimc_core::steps::{alignment, basis, normalise};
+use daimc_core::{Error, Matrix, Result, Stop};
 
 /// At the iteration limit, labels are compared over the last fifth of the iterations, which must be at least ten. At most one
 /// instance in 200 may have changed.
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// The block coordinate descent of DAIMC without the V step, which runs where the rows are ([`Shard`](crate::Shard)):
+/// The block coordinate descent of DAIMC without the V step, which runs where the rows are ([`Shard`](daimc_core::Shard)):
 ///
 /// ```text
 /// loop { statistics = shard.sweep(descent.solve()?)?;  objective = descent.absorb(statistics)?; }

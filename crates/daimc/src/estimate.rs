@@ -8,11 +8,11 @@ mod distributed;
 
 use std::time::Instant;
 
-use crate::kernel::dense;
-use crate::kmeans::{FEW, sample_size, starts};
-use crate::neighbours::all_pairs;
 use crate::options::{Neighbours, Options, Preset};
-use crate::{Schema, ViewOf};
+use daimc_core::kernel::dense;
+use daimc_core::kmeans::{FEW, sample_size, starts};
+use daimc_core::{Schema, ViewOf};
+use daimc_graph::neighbours::all_pairs;
 
 pub use distributed::{BANDWIDTH, Distributed, IterationTime, LATENCY, SweepCost, TASK, Traffic};
 
@@ -327,7 +327,7 @@ impl Work {
             restarts: starts(clusters, Options::new(clusters, Preset::Default).restarts) as f64,
             threads: threads as f64,
             // One accumulator per block, and at most two per thread.
-            held: instances.div_ceil(crate::blocks::block_size(instances)).min(2 * threads) as f64,
+            held: instances.div_ceil(daimc_core::blocks::block_size(instances)).min(2 * threads) as f64,
         }
     }
 
@@ -474,8 +474,8 @@ mod tests {
     #[test]
     fn more_time_affords_more_routes() {
         let schema = |n| {
-            let view = crate::ViewSchema::new("x", 128, crate::Layout::DenseF32);
-            Schema::new(crate::Ids::Numbers(n), vec![view]).unwrap()
+            let view = daimc_core::ViewSchema::new("x", 128, daimc_core::Layout::DenseF32);
+            Schema::new(daimc_core::Ids::Numbers(n), vec![view]).unwrap()
         };
         let small = Effort::new(&schema(2000), 10);
         assert_eq!(small.affords(small.budget()), Neighbours::Auto);

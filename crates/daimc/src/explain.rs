@@ -29,13 +29,13 @@ mod variance;
 use std::collections::HashMap;
 
 use crate::fit::Fit;
-use crate::lens::{Lens, Operand, Scratch};
-use crate::linalg::{product, transposed_product};
-use crate::matrix::dot;
 use crate::model::{Misfit, Model};
-use crate::scan::{Piece, Scan, off_the_pool};
-use crate::source::{Block, Source};
-use crate::{Error, Matrix, Result, Stop};
+use daimc_core::lens::{Lens, Operand, Scratch};
+use daimc_core::linalg::{product, transposed_product};
+use daimc_core::matrix::dot;
+use daimc_core::scan::{Piece, Scan, off_the_pool};
+use daimc_core::source::{Block, Source};
+use daimc_core::{Error, Matrix, Result, Stop};
 use variance::Moments;
 
 /// The evidence of each view for the cluster of each instance.

@@ -1,6 +1,5 @@
 //! Fits: the builder, and the driver that runs the stages.
 
-mod bring;
 mod chance;
 mod compare;
 mod device;
@@ -19,14 +18,14 @@ mod tune;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::accelerator::{Accelerator, Use};
 use crate::initialise::Initialisation;
 use crate::options::{Neighbours, Options, Penalty, Preset, ViewWeights};
-use crate::scaling::Scale;
-use crate::steps::latent::Solver;
-use crate::steps::objective::Objective;
-use crate::watch::{Stage, Watch};
-use crate::{Matrix, Stop};
+use daimc_core::accelerator::{Accelerator, Use};
+use daimc_core::scaling::Scale;
+use daimc_core::steps::latent::Solver;
+use daimc_core::steps::objective::Objective;
+use daimc_core::watch::{Stage, Watch};
+use daimc_core::{Matrix, Stop};
 pub use explore::Decision;
 pub use fitted::{Fit, Run, Timings};
 
@@ -103,6 +102,16 @@ impl Daimc {
     pub fn preset(mut self, preset: Preset) -> Self {
         let Options { clusters, latent, seed, .. } = self.options;
         self.options = Options { latent, seed, ..Options::new(clusters, preset) };
+        self
+    }
+
+    /// Number of clusters. The number of columns of V follows it unless it was set to another value.
+    #[must_use]
+    pub fn clusters(mut self, clusters: usize) -> Self {
+        if self.options.latent == self.options.clusters {
+            self.options.latent = clusters;
+        }
+        self.options.clusters = clusters;
         self
     }
 
@@ -302,7 +311,20 @@ impl Daimc {
 
     /// A switch that ends the fit at any point, also from another thread. The result is the state at that point, even within an
     /// iteration, with [`Outcome::Cancelled`](crate::Outcome::Cancelled). Before the end of the first iteration the fit returns
-    /// [`Error::Interrupted`](crate::Error::Interrupted).
+    /// [`Error::Interrupted`](daimc_core::Error::Interrupted).
+    ///
+    /// ```
+    /// use daimc::{Daimc, Outcome, Stop, Views, synthetic::Synthetic};
+    ///
+    /// let data = Synthetic::new(300, 3);
+    /// let views = Views::new(vec![data.dense::<f64>("a", 20)?])?;
+    /// let stop = Stop::new();
+    /// let own = stop.clone();
+    /// // From another thread, a signal handler, or as here from a callback.
+    /// let model = Daimc::new(3).stop(&stop).fit_with(&views, move |_| { own.set(); std::ops::ControlFlow::Continue(()) })?;
+    /// assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 1));
+    /// # Ok::<(), daimc::Error>(())
+    /// ```
     #[must_use]
     pub fn stop(mut self, stop: &Stop) -> Self {
         self.watch.stop = stop.clone();
@@ -321,17 +343,6 @@ impl Daimc {
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
-    }
-
-    /// The same fit for another number of clusters and another seed. The number of columns of V follows the number of clusters
-    /// unless it was set to another value.
-    pub(crate) fn with(mut self, clusters: usize, seed: u64) -> Self {
-        if self.options.latent == self.options.clusters {
-            self.options.latent = clusters;
-        }
-        self.options.clusters = clusters;
-        self.options.seed = seed;
-        self
     }
 
     /// The same fit, with this importance of each view.

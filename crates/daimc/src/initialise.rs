@@ -4,17 +4,17 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::choice;
-use crate::kmeans::{self, Centres, Plan, Points};
-use crate::lens::{Lens, Scratch};
-use crate::metrics::best_assignment;
-use crate::scan::{Piece, Scan};
-use crate::source::{Buffer, MISSING};
-use crate::statistics::Statistics;
-use crate::steps::basis::Bases;
-use crate::sweep::Sweep;
-use crate::views::index;
-use crate::{Matrix, Result};
+use daimc_core::choice;
+use daimc_core::index::index;
+use daimc_core::kmeans::{self, Centres, Plan, Points};
+use daimc_core::lens::{Lens, Scratch};
+use daimc_core::metrics::best_assignment;
+use daimc_core::scan::{Piece, Scan};
+use daimc_core::source::{Buffer, MISSING};
+use daimc_core::statistics::Statistics;
+use daimc_core::steps::basis::Bases;
+use daimc_core::sweep::Sweep;
+use daimc_core::{Matrix, Result};
 
 /// The initialisation of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::source::{Block, Buffer, Holes, Index, Memory, ReadError, Rows, Source};
-use crate::{Ids, Layout, Matrix, Result, Schema, ViewSchema};
+use daimc_core::source::{Block, Buffer, Holes, Index, Memory, ReadError, Rows, Source};
+use daimc_core::{Ids, Layout, Matrix, Result, Schema, ViewSchema};
 
 /// A single view with the columns of V as features, without missing rows or cells.
 pub(crate) struct LatentRows {

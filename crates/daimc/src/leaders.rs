@@ -3,8 +3,8 @@
 //! A feature leads a cluster if its weight ([`Model::weights`](crate::Model::weights)) is among the largest in absolute
 //! value. A feature that leads the same cluster in every run does not depend on the random start.
 
-use crate::Matrix;
-use crate::matrix::dot;
+use daimc_core::Matrix;
+use daimc_core::matrix::dot;
 
 /// The number of features of a view that lead a cluster: one twentieth of them, at least ten because of small views, and at most
 /// half.
@@ -48,7 +48,7 @@ fn strongest(weights: &[f64]) -> Vec<(u32, bool)> {
         });
         order.truncate(most);
     }
-    order.into_iter().map(|feature| (crate::index::index(feature), weights[feature] > 0.0)).collect()
+    order.into_iter().map(|feature| (daimc_core::index::index(feature), weights[feature] > 0.0)).collect()
 }
 
 /// The share of the runs in which each feature leads each cluster with the same sign as in the final result: for each view,

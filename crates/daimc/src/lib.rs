@@ -34,10 +34,7 @@
 //! The crate contains no `unsafe` code. Vector instructions come from `pulp`, which selects AVX-512, AVX2, NEON or
 //! plain code at run time, so results can differ in the last bits between kinds of processors.
 
-pub mod accelerator;
 mod backend;
-mod blocks;
-mod choice;
 mod cluster_sums;
 mod combine;
 mod confidence;
@@ -45,95 +42,47 @@ mod consolidate;
 #[cfg(feature = "digit")]
 pub mod datasets;
 mod descent;
-mod device;
-mod eigen;
-mod error;
 pub mod estimate;
 mod explain;
 mod fit;
-mod forest;
-mod index;
 mod initialise;
-#[doc(hidden)]
-pub mod internal;
-mod kernel;
-mod kmeans;
 mod latent_rows;
-mod layout;
 mod leaders;
-mod lens;
-mod linalg;
-mod machine;
-mod matrix;
-pub mod metrics;
 mod missingness;
 mod model;
-mod neighbours;
 mod novelty;
 mod numbering;
 mod online;
 mod options;
-mod parallel;
 mod partition;
-mod patterns;
 mod place;
-mod prepared;
-mod random;
 mod retained;
 mod routes;
-mod scale;
-mod scaling;
-mod scan;
-mod schema;
 pub mod select;
-mod shard;
 mod significance;
-pub mod simulate;
-pub mod source;
-mod statistics;
-pub mod steps;
-mod stop;
 mod store;
-mod subset;
-mod sweep;
-pub mod synthetic;
-mod table;
-#[cfg(test)]
-mod tests;
-pub mod text;
-mod views;
-mod watch;
 
 pub use backend::{Executor, Task, merge, reset};
 pub use descent::{Descent, Outcome};
-pub use error::{Error, ErrorKind, Result};
 pub use explain::{Contributions, Explanation, Residual};
 pub use fit::{Daimc, Decision, Fit, Iteration, Run, Timings};
 pub use initialise::Initialisation;
-pub use kernel::Scalar;
-pub use matrix::Matrix;
 pub use missingness::{Concentration, Missingness};
 pub use model::{Accuracy, Gap, Imputed, Misfit, Model, Shares, ViewModel};
-pub use neighbours::References;
 pub use online::{Drift, Online, StreamProgress, Streamed, Update};
 pub use options::{Neighbours, Options, Penalty, Preset, ViewWeights};
 pub use partition::Partition;
 pub use place::Place;
-pub use prepared::{MissingCells, Preparation, Prepared};
 pub use retained::{Learnt, Retained};
-pub use scaling::{Scale, Scaling};
-pub use schema::{Ids, Layout, Presence, Schema, ViewOf, ViewSchema};
-pub use shard::{Shard, Shards, VStep, aligned, leaves};
 pub use significance::Significance;
-pub use source::Source;
-pub use statistics::{Factors, Statistics, Totals};
-pub use steps::basis::Bases;
-pub use steps::latent::Solver;
-pub use steps::objective::Objective;
-pub use stop::Stop;
-pub use sweep::Cpu;
-pub use views::{Account, Values, View, Views};
-pub use watch::Stage;
+
+pub use daimc_core::{
+    Account, Bases, Cpu, Error, ErrorKind, Factors, Ids, Layout, Matrix, MissingCells, Objective,
+    Preparation, Prepared, Presence, Result, Scalar, Scale, Scaling, Schema, Shard, Shards, Solver, Source,
+    Stage, Statistics, Stop, Totals, VStep, Values, View, ViewOf, ViewSchema, Views, accelerator, aligned,
+    leaves, metrics, simulate, source, steps, synthetic, text,
+};
+pub use daimc_graph::References;
 
 /// Compiles the examples of the page about custom sources and accelerators.
 #[cfg(doctest)]

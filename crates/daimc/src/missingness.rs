@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::Schema;
+use daimc_core::Schema;
 
 /// The number of permutations for the comparison, and the maximum number of permuted instances.
 const PERMUTATIONS: usize = 499;
@@ -252,7 +252,8 @@ impl Lacking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Source, View, Views, simulate};
+    use crate::simulate;
+    use daimc_core::{Source, View, Views};
 
     const INSTANCES: usize = 600;
 

@@ -4,15 +4,15 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::kmeans;
-use crate::lens::Lens;
 use crate::model::{Misfit, Model};
 use crate::retained::{BINS, Spread};
-use crate::scan::Scan;
-use crate::source::Buffer;
-use crate::subset::Subset;
-use crate::sweep::Sweep;
-use crate::{Matrix, Result};
+use daimc_core::kmeans;
+use daimc_core::lens::Lens;
+use daimc_core::scan::Scan;
+use daimc_core::source::Buffer;
+use daimc_core::subset::Subset;
+use daimc_core::sweep::Sweep;
+use daimc_core::{Matrix, Result};
 
 /// The ranges of misfits are from 2⁻⁴ to 2⁸.
 const FIRST: f64 = -4.0;

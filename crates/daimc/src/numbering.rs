@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use crate::Matrix;
+use daimc_core::Matrix;
 
 /// Numbers clusters by size; of two equal ones, the one with the earlier first instance comes first, and clusters without
 /// instances come last. Returns the former numbers of the clusters, in the new order.

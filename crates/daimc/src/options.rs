@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::choice;
 use crate::initialise::Initialisation;
-use crate::kmeans::Plan;
-use crate::neighbours;
-use crate::scaling::Scale;
-use crate::steps::latent::Solver;
-use crate::text::{list, plain};
-use crate::{Error, Matrix, Result, Stop};
+use daimc_core::choice;
+use daimc_core::kmeans::Plan;
+use daimc_core::scaling::Scale;
+use daimc_core::steps::latent::Solver;
+use daimc_core::text::{list, plain};
+use daimc_core::{Error, Matrix, Result, Stop};
+use daimc_graph::neighbours;
 
 /// A set of options under one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub enum Penalty {
     /// Relative to the data. With α = 1, a basis without any alignment costs as much as a view without any reconstruction (`α_v =
     /// α Σ‖x‖² / K`). β, from 0 to 1, is the share of the largest row of B below which a feature is dropped: its row of B is
     /// zero. α matters if the remaining features cannot align the basis. See
-    /// [`steps::alignment::select`](crate::steps::alignment::select).
+    /// [`steps::alignment::select`](daimc_core::steps::alignment::select).
     Relative,
     /// [`Relative`](Self::Relative), with the α and β that predict hidden rows best.
     Auto,
@@ -290,5 +290,33 @@ impl Options {
             return bad("neighbours", self.neighbours.to_string(), reason.into());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::{Debug, Display};
+    use std::str::FromStr;
+
+    use super::*;
+
+    /// Display, serialisation and parsing use the same name.
+    fn check<T>(all: impl IntoIterator<Item = T>)
+    where
+        T: Copy + Debug + PartialEq + Display + Serialize + FromStr<Err = Error>,
+    {
+        for one in all {
+            assert_eq!(one.to_string().parse::<T>().unwrap(), one);
+            assert_eq!(serde_json::to_value(one).unwrap(), one.to_string());
+        }
+    }
+
+    #[test]
+    fn every_name_leads_back_to_its_value_and_is_the_one_in_files() {
+        check(Preset::ALL);
+        check(Penalty::ALL);
+        check(ViewWeights::ALL);
+        check(Neighbours::ALL);
+        check(Initialisation::ALL);
     }
 }

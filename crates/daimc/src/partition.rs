@@ -18,15 +18,15 @@ use std::sync::{Arc, Mutex};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::Blocks;
 use crate::latent_rows::LatentRows;
 use crate::place::Place;
-use crate::scan::Scan;
-use crate::shard::Shard;
-use crate::source::Source;
-use crate::sweep::Sweep;
-use crate::table::{Partial, unsuitable};
-use crate::{Error, Matrix, Result, Stop};
+use daimc_core::blocks::Blocks;
+use daimc_core::scan::Scan;
+use daimc_core::shard::Shard;
+use daimc_core::source::Source;
+use daimc_core::sweep::Sweep;
+use daimc_core::table::{Partial, unsuitable};
+use daimc_core::{Error, Matrix, Result, Stop};
 
 /// Rows that can be passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,11 +168,11 @@ struct Found {
 }
 
 impl<'a> Partition<'a> {
-    /// The rows of a source, which are `range` of `total` instances: one of [`aligned`](crate::aligned).
+    /// The rows of a source, which are `range` of `total` instances: one of [`aligned`](daimc_core::aligned).
     ///
     /// # Errors
     /// When the number of instances of the range differs from that of the source, or when the range does not consist of whole
-    /// [`leaves`](crate::leaves).
+    /// [`leaves`](daimc_core::leaves).
     pub fn new(source: &'a dyn Source, range: Range<usize>, total: usize) -> Result<Self> {
         let wrong = |reason: String| Error::Unsuitable { what: "range", value: format!("{range:?}"), reason };
         if range.len() != source.instances() {
@@ -281,7 +281,7 @@ impl<'a> Partition<'a> {
         {
             let v = shard.into_latent();
             if !v.is_finite() && self.sweep()?.resident().is_some() {
-                return Err(crate::accelerator::refused(
+                return Err(daimc_core::accelerator::refused(
                     "the accelerator",
                     "V could not be copied back; use the CPU",
                 ));

@@ -2,14 +2,14 @@
 
 use rayon::prelude::*;
 
-use crate::kmeans;
-use crate::lens::Lens;
-use crate::neighbours::Said;
 use crate::options::Options;
-use crate::scaling::Scaling;
-use crate::scan::Scan;
-use crate::table::Table;
-use crate::{Matrix, Result, Stop, Views};
+use daimc_core::kmeans;
+use daimc_core::lens::Lens;
+use daimc_core::scaling::Scaling;
+use daimc_core::scan::Scan;
+use daimc_core::table::Table;
+use daimc_core::{Matrix, Result, Stop, Views};
+use daimc_graph::neighbours::Said;
 
 /// The rows of V of some instances, and their clusters.
 #[derive(Clone, Debug, PartialEq)]

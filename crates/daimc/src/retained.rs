@@ -4,11 +4,11 @@ mod cells;
 
 use crate::descent::Descent;
 use crate::initialise::FLOOR;
-use crate::metrics::best_assignment;
 use crate::options::Options;
-use crate::statistics::Totals;
-use crate::{Ids, Matrix, Schema};
 pub(crate) use cells::Cells;
+use daimc_core::metrics::best_assignment;
+use daimc_core::statistics::Totals;
+use daimc_core::{Ids, Matrix, Schema};
 
 /// Sums over the instances that a model has learnt from, by which it can be updated with more. Their number does not grow with the
 /// number of instances. After an update with a [memory factor](crate::Online::memory_factor) below 1 they are weighted sums, in

@@ -8,10 +8,10 @@
 //! Ways vote with a weight that falls by e with each [`PRECISION`] of the score, so that a difference that means nothing
 //! decides nothing.
 
-use crate::metrics::{Contingency, matching};
-use crate::neighbours::Nearest;
 use crate::options::Neighbours;
-use crate::{Error, Result};
+use daimc_core::metrics::{Contingency, matching};
+use daimc_core::{Error, Result};
+use daimc_graph::neighbours::Nearest;
 
 /// About the difference of two scores that can be chance.
 const PRECISION: f64 = 0.02;
@@ -134,17 +134,18 @@ pub(crate) fn vote(routes: &[Route], weights: &[f64], clusters: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lens::Lens;
-    use crate::metrics::{Normalisation, nmi};
-    use crate::neighbours::nearest_in;
-    use crate::scaling::{Scale, Scaling};
-    use crate::scan::Scan;
     use crate::synthetic::Synthetic;
-    use crate::{View, Views};
+    use daimc_core::Stop;
+    use daimc_core::lens::Lens;
+    use daimc_core::metrics::{Normalisation, nmi};
+    use daimc_core::scaling::{Scale, Scaling};
+    use daimc_core::scan::Scan;
+    use daimc_core::{View, Views};
+    use daimc_graph::neighbours::nearest_in;
 
     fn graphs(views: Vec<View<'static>>) -> Vec<Nearest> {
         let source = Views::new(views).unwrap();
-        let scan = Scan::of(&source);
+        let scan = Scan::new(&source, &Stop::default());
         let of = |view| {
             let lens = Lens::fit(&scan, view, Scaling::fit(&scan, view, Scale::None).unwrap(), true).unwrap();
             nearest_in(&scan, view, &lens, 5, 0).unwrap()

@@ -28,11 +28,12 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::metrics::ari;
-use crate::scan::Scan;
-use crate::source::{Buffer, Source};
-use crate::subset::Subset;
-use crate::{Daimc, Error, Result, Significance};
+use crate::{Daimc, Significance};
+use daimc_core::metrics::ari;
+use daimc_core::scan::Scan;
+use daimc_core::source::{Buffer, Source};
+use daimc_core::subset::Subset;
+use daimc_core::{Error, Result};
 use resample::{Resample, Sample};
 use rule::Records;
 
@@ -208,12 +209,12 @@ impl Select {
     ) -> Result<Selection> {
         let stop = self.fit.watch.stop.part();
         let scan = Scan::new(source, &stop);
-        let instances: Vec<u32> = (0..crate::index::index(source.instances())).collect();
+        let instances: Vec<u32> = (0..daimc_core::index::index(source.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
         let part = Subset::pick(&scan, &instances, &mut buffers)?;
         // One scaling for all numbers of clusters, compared at the middle one.
         let middle = self.clusters[self.clusters.len() / 2];
-        let resolved = self.fit.clone().with(middle, self.fit.options().seed).resolved(&scan)?;
+        let resolved = self.fit.clone().clusters(middle).resolved(&scan)?;
         let of = self.resamples * self.clusters.len();
         let progress = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
@@ -224,7 +225,7 @@ impl Select {
                 if stop.is_set() {
                     return Ok(None);
                 }
-                let fit = resolved.clone().with(clusters, seed).alone(resample.seed()).stop(&stop);
+                let fit = resolved.clone().clusters(clusters).alone(resample.seed()).stop(&stop);
                 let Some(found) = resample.fit(&fit, &part, &stop)? else { return Ok(None) };
                 let (each, done) = &mut *progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;
@@ -262,7 +263,7 @@ impl Select {
             (0..self.clusters.len()).into_par_iter().map(of_clusters).collect::<Result<_>>()?;
         let mut selection = rule::recommend(&records, seed);
         selection.cancelled = finished.len() < self.resamples;
-        let best = self.fit.clone().with(selection.recommended, seed);
+        let best = self.fit.clone().clusters(selection.recommended).seed(seed);
         Ok(rule::beside_chance(selection, best.chance(&scan)?))
     }
 }

@@ -15,16 +15,17 @@ use std::path::Path;
 use safetensors::tensor::{Metadata as Header, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 
-use crate::accelerator::DeviceUsed;
 use crate::cluster_sums::mean_rows;
 use crate::fit::{Fit, Run};
 use crate::model::{Model, ViewModel};
 use crate::options::Options;
-use crate::prepared::{MissingCells, Preparation};
-use crate::scaling::{Scale, Scaling};
 use crate::significance::Significance;
-use crate::steps::objective::Objective;
-use crate::{Decision, Error, Ids, Matrix, Missingness, Outcome, Result, Timings};
+use crate::{Decision, Missingness, Outcome, Timings};
+use daimc_core::accelerator::DeviceUsed;
+use daimc_core::prepared::{MissingCells, Preparation};
+use daimc_core::scaling::{Scale, Scaling};
+use daimc_core::steps::objective::Objective;
+use daimc_core::{Error, Ids, Matrix, Result};
 use tensor::{Content, Tensor, names, whole};
 
 /// Increased whenever a file of an older version cannot be read unchanged.

@@ -1,7 +1,8 @@
 //! Small dense matrices and random draws.
 
-use daimc::internal::dot;
-use daimc::{Matrix, internal};
+use daimc::Matrix;
+use daimc_core::linalg;
+use daimc_core::matrix::dot;
 use rand::{Rng, RngExt};
 
 /// `target ← target + factor · row`.
@@ -21,7 +22,7 @@ pub(super) fn sum(a: &Matrix, factor: f64, b: &Matrix) -> Matrix {
 
 /// `AᵀA`.
 pub(super) fn gram(a: &Matrix) -> Matrix {
-    internal::transposed_product(a, a)
+    linalg::transposed_product(a, a)
 }
 
 /// Some rows of a matrix, in the order given.
@@ -44,14 +45,14 @@ pub(super) fn unit_rows(a: &Matrix) -> Matrix {
 /// `(A + ridge · I)⁻¹` of a symmetric, positive semi-definite matrix; singular directions are
 /// regularised. If the inverse cannot be computed its entries are NaN, which the clustering rejects.
 pub(super) fn inverse(a: &Matrix, ridge: f64) -> Matrix {
-    let Ok((mut values, vectors)) = internal::symmetric_eigen(a) else {
+    let Ok((mut values, vectors)) = linalg::symmetric_eigen(a) else {
         return Matrix::from_fn(a.rows(), a.columns(), |_, _| f64::NAN);
     };
     values.iter_mut().for_each(|value| *value = value.max(0.0) + ridge);
-    internal::lift(&mut values, 1.0);
+    linalg::lift(&mut values, 1.0);
     let mut scaled = vectors.clone();
     scaled.scale_columns(&values.iter().map(|value| 1.0 / value).collect::<Vec<_>>());
-    internal::product_transposed(&scaled, &vectors)
+    linalg::product_transposed(&scaled, &vectors)
 }
 
 /// A matrix of uniform draws from 0 to 1.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use daimc::{Daimc, Iteration, Preset, Result, Source, internal};
+use daimc::{Daimc, Iteration, Preset, Result, Source};
 
 use crate::methods::{Clustering, Method};
 
@@ -24,7 +24,7 @@ impl Method for Daimc {
         each: &mut (dyn FnMut(usize, f64) -> ControlFlow<()> + Send),
     ) -> Result<Clustering> {
         let each = |iteration: &Iteration| each(iteration.number, iteration.objective.total);
-        let fit = internal::fit(self, source, clusters, seed, each)?;
+        let fit = self.clone().clusters(clusters).seed(seed).assess(false).fit_with(source, each)?;
         let history = fit.history.iter().map(|objective| objective.total).collect();
         Ok(Clustering { labels: fit.labels, embedding: fit.latent, history, confidence: fit.confidence })
     }

@@ -1,9 +1,14 @@
 //! Preparation of the data for the compared methods: scaling, a check of signs, mean imputation; and the final clustering of an
 //! embedding.
 
-use daimc::internal::{self, Aligned, ViewRows, dot, product, sparse as kernel, transposed_product};
+use crate::methods::view_rows::ViewRows;
 use daimc::source::{self, Buffer, Csr};
 use daimc::{Error, Matrix, Result, Scalar, Scale, Scaling, Source};
+use daimc_core::kernel::aligned::Aligned;
+use daimc_core::kernel::sparse as kernel;
+use daimc_core::kmeans;
+use daimc_core::linalg::{product, transposed_product};
+use daimc_core::matrix::dot;
 
 use crate::methods::algebra::{add, gram, rows_of};
 
@@ -20,7 +25,7 @@ pub(crate) struct Scaled<'a> {
 
 impl<'a> Scaled<'a> {
     pub fn new(source: &'a dyn Source, view: usize, scale: Scale) -> Result<Self> {
-        let (scaling, preparation) = internal::scaling(source, view, scale)?;
+        let (scaling, preparation) = Scaling::of_view(source, view, scale)?;
         Ok(Self { source, view, scaling, own: ViewRows::new(source, view, &preparation)? })
     }
 
@@ -409,7 +414,7 @@ pub(crate) const STARTS: usize = 20;
 
 /// The clusters of the rows of an embedding by k-means, and the sum of squared distances to their centres.
 pub(crate) fn cluster(embedding: &Matrix, clusters: usize, seed: u64) -> Result<(Vec<usize>, f64)> {
-    let (labels, centres) = internal::kmeans(embedding, clusters, STARTS, seed)?;
+    let (labels, centres) = kmeans::of_rows(embedding, clusters, STARTS, seed)?;
     let distance = |(row, &label): (&[f64], &usize)| {
         row.iter().enumerate().map(|(f, x)| (x - centres[(f, label)]).powi(2)).sum::<f64>()
     };

@@ -1,7 +1,8 @@
 //! The affinity graph of IMG: its projection, its Laplacian, linear systems with it, its leading eigenvectors.
 
-use daimc::internal::dot;
-use daimc::{Matrix, Result, internal};
+use daimc::{Matrix, Result};
+use daimc_core::linalg;
+use daimc_core::matrix::dot;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -65,7 +66,7 @@ impl Graph {
                 Some(0) => squares[first + i],
                 Some(_) => 1.0,
             });
-            let mut distances = internal::product_transposed(&left, &right);
+            let mut distances = linalg::product_transposed(&left, &right);
             (0..count).map(|i| Row::new(first + i, distances.row_mut(i))).collect::<Vec<_>>()
         };
         let starts: Vec<usize> = (0..n).step_by(ROWS).collect();
@@ -101,7 +102,7 @@ impl Graph {
 
     /// `(A + Aᵀ)/2 · X`, without the diagonal of A.
     fn times(&self, x: &Matrix) -> Matrix {
-        let mut out = internal::product(&self.left, &internal::transposed_product(&self.right, x));
+        let mut out = linalg::product(&self.left, &linalg::transposed_product(&self.right, x));
         for (i, &level) in self.levels.iter().enumerate() {
             add(out.row_mut(i), -level, x.row(i));
         }
@@ -446,8 +447,8 @@ mod tests {
     fn leading_eigenvectors_are_those_of_the_full_decomposition() {
         let n = 400;
         let graph = Graph::nearest(&random(n, 3, 4), 4.0);
-        let (_, found) = internal::leading_eigenvectors(|q| graph.times(q), n, 5, 0).unwrap();
-        let (values, vectors) = internal::symmetric_eigen(&weights(&graph)).unwrap();
+        let (_, found) = daimc_core::eigen::leading(|q| graph.times(q), n, 5, 0).unwrap();
+        let (values, vectors) = linalg::symmetric_eigen(&weights(&graph)).unwrap();
         for k in 0..5 {
             assert!(values[n - 1 - k] - values[n - 2 - k] > 1e-4, "the example has clear eigenvectors");
             let cosine: f64 = (0..n).map(|i| found[(i, k)] * vectors[(i, n - 1 - k)]).sum();

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use daimc::internal::product;
 use daimc::{Error, Matrix, Result, Scale, Source};
+use daimc_core::linalg::product;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

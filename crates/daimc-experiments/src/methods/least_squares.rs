@@ -1,6 +1,8 @@
 //! Non-negative least squares, exact, for many rows with one small system.
 
-use daimc::{Matrix, internal};
+use daimc::Matrix;
+use daimc_core::linalg;
+use daimc_core::matrix::dot;
 use rayon::prelude::*;
 
 use crate::methods::algebra::add;
@@ -103,7 +105,7 @@ fn solve_exactly(w: &mut [f64], m: &Matrix, r: &[f64], penalty: f64, scratch: &m
             continue;
         }
         let slope = |l: usize| {
-            let pull = internal::dot(m.row(l), w);
+            let pull = dot(m.row(l), w);
             let size = pull.abs() + r[l].abs() + penalty;
             (l, 2.0 * (pull - r[l]) + penalty, SMALLEST_SLOPE * size)
         };
@@ -130,7 +132,7 @@ impl Scratch {
                 own[j] = (row[free[j]] - inner) / other[j];
             }
             let rest = row[free[i]] - own[..i].iter().map(|a| a * a).sum::<f64>();
-            if rest <= internal::SMALLEST_EIGENVALUE * row[free[i]] {
+            if rest <= linalg::SMALLEST_EIGENVALUE * row[free[i]] {
                 return false;
             }
             own[i] = rest.sqrt();
@@ -176,7 +178,7 @@ mod tests {
             let mut basis = uniform(12, 3, &mut rng);
             (0..12).for_each(|f| basis[(f, 1)] = basis[(f, 0)] + 1e-3 * rng.random::<f64>());
             let m = gram(&basis);
-            let r = internal::product(&uniform(8, 12, &mut rng), &basis);
+            let r = linalg::product(&uniform(8, 12, &mut rng), &basis);
             let mut w = uniform(8, 3, &mut rng);
             least_squares(&mut w, &m, &r, 0.0);
             assert_close(&w, &exhaustive(&plain(&m), &plain(&r), 0.0));

@@ -1,7 +1,7 @@
 //! Checks that the memory of a method is available, before it is allocated.
 
-use daimc::internal::memory::available;
 use daimc::{Error, Result};
+use daimc_core::machine::memory::available;
 
 /// The available memory if the system does not report it.
 const ASSUMED: f64 = 4e9;

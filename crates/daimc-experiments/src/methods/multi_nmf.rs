@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use daimc::internal::{column_squares, product, transposed_product};
 use daimc::{Matrix, Result, Scale, Source};
+use daimc_core::linalg::{column_squares, product, transposed_product};
 use rayon::prelude::*;
 
 use crate::methods::data::{Filled, check_clusters, check_count, check_weight, cluster};

@@ -1,7 +1,7 @@
 //! Non-negative matrix factorisation of one view, and of several views in a chain: the start of `MultiNMF` and MIC.
 
-use daimc::internal::{column_squares, product, transposed_product};
 use daimc::{Matrix, Result};
+use daimc_core::linalg::{column_squares, product, transposed_product};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

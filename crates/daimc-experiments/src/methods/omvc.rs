@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use daimc::internal::{dot, product, transposed_product};
 use daimc::{Matrix, Result, Scale, Source};
+use daimc_core::linalg::{product, transposed_product};
+use daimc_core::matrix::dot;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -354,8 +355,8 @@ fn backtrack(start: &Matrix, direction: &Matrix, value: impl Fn(&Matrix) -> f64)
 
 #[cfg(test)]
 mod tests {
-    use daimc::internal::product_transposed;
     use daimc::{View, Views};
+    use daimc_core::linalg::product_transposed;
     use daimc_naive::{
         self as naive, Mat, add as plus, diagonal, identity, mul, scale, solve, subtract, transpose,
     };

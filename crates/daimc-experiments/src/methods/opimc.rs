@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use daimc::internal::{column_squares, product};
 use daimc::{Matrix, Result, Scale, Source};
+use daimc_core::linalg::{column_squares, product};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

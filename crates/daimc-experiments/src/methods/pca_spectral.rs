@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use daimc::{Matrix, Result, Scale, Source, internal};
+use daimc::{Matrix, Result, Scale, Source};
+use daimc_core::linalg;
 
 use crate::methods::algebra::{add, gram};
 use crate::methods::data::{Filled, check_clusters, check_count};
@@ -80,11 +81,11 @@ fn components(mut x: Matrix, most: usize) -> Result<Matrix> {
     (0..n).for_each(|i| add(x.row_mut(i), -1.0, &mean));
     let count = most.min(n).min(d);
     if d <= n {
-        let (_, vectors) = internal::symmetric_eigen(&gram(&x))?;
+        let (_, vectors) = linalg::symmetric_eigen(&gram(&x))?;
         let leading = Matrix::from_fn(d, count, |f, k| vectors[(f, d - 1 - k)]);
-        return Ok(internal::product(&x, &leading));
+        return Ok(linalg::product(&x, &leading));
     }
-    let (values, vectors) = internal::symmetric_eigen(&internal::product_transposed(&x, &x))?;
+    let (values, vectors) = linalg::symmetric_eigen(&linalg::product_transposed(&x, &x))?;
     Ok(Matrix::from_fn(n, count, |i, k| values[n - 1 - k].max(0.0).sqrt() * vectors[(i, n - 1 - k)]))
 }
 

@@ -183,7 +183,7 @@ impl Factors {
 
 #[cfg(test)]
 mod tests {
-    use daimc::internal::column_squares;
+    use daimc_core::linalg::column_squares;
     use daimc_naive::{add, frobenius, mul, subtract, transpose};
     use proptest::prelude::*;
 

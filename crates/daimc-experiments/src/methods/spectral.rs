@@ -1,7 +1,9 @@
 //! Sparse graphs: the nearest neighbours of points, products with a graph, and spectral clustering.
 
-use daimc::internal::dot;
-use daimc::{Matrix, Result, internal};
+use daimc::{Matrix, Result};
+use daimc_core::eigen;
+use daimc_core::linalg;
+use daimc_core::matrix::dot;
 use rayon::prelude::*;
 
 use crate::methods::Clustering;
@@ -86,7 +88,7 @@ pub(super) fn embed(
         scale(&mut out);
         out
     };
-    let (_, mut embedding) = internal::leading_eigenvectors(apply, roots.len(), clusters, seed)?;
+    let (_, mut embedding) = eigen::leading(apply, roots.len(), clusters, seed)?;
     scale(&mut embedding);
     Ok(embedding)
 }
@@ -105,7 +107,7 @@ pub(super) fn nearest(points: &Matrix, count: usize) -> Vec<Vec<(u32, f64)>> {
     let squares: Vec<f64> = centred.iter_rows().map(|row| dot(row, row)).collect();
     let some = |first: usize| {
         let rows = Matrix::from_fn(ROWS.min(n - first), d, |i, f| centred[(first + i, f)]);
-        let products = internal::product_transposed(&rows, &centred);
+        let products = linalg::product_transposed(&rows, &centred);
         let row = |(i, products): (usize, &[f64])| {
             let i = first + i;
             let distance = |j: usize| (squares[i] + squares[j] - 2.0 * products[j]).max(0.0);

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use lz4_flex::frame::FrameDecoder;
 
 use super::file::{Arrow, Batch, Codec};

@@ -1,6 +1,6 @@
 //! The columns of a file, and how their values are stored.
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 
 use super::flatbuffer::Table;
 use crate::number::NumberType;

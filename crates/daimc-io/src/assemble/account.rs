@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use daimc::Views;
-use daimc::text::{list, plain, quoted};
+use daimc_core::Views;
+use daimc_core::text::{list, plain, quoted};
 use rayon::prelude::*;
 
 use crate::ids::near;

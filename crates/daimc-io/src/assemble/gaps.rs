@@ -1,8 +1,8 @@
 //! Missing values within a table.
 
-use daimc::Layout;
-use daimc::source::Buffer;
-use daimc::text::quoted;
+use daimc_core::Layout;
+use daimc_core::source::Buffer;
+use daimc_core::text::quoted;
 use rayon::prelude::*;
 
 use super::account::ViewAccount;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use daimc::text::{list, plain, quoted};
+use daimc_core::text::{list, plain, quoted};
 
 use crate::ids::near;
 use crate::{Error, Place, Result, Table};
@@ -65,10 +65,10 @@ impl Origin {
 }
 
 /// Adds the place in a file to an error of the views.
-pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
+pub(super) fn explain(error: daimc_core::Error, origins: &[Origin]) -> Error {
     let find = |view: &str| origins.iter().find(|origin| origin.name == view);
     match &error {
-        daimc::Error::NotFinite { view, row, id, column, feature, value } => match find(view) {
+        daimc_core::Error::NotFinite { view, row, id, column, feature, value } => match find(view) {
             Some(origin) => origin.cell(*row, *column).fault(format!(
                     "the value of feature {} of instance {} is {value}: write NA in the whole row if the instance is \
                      missing, or a finite value",
@@ -77,7 +77,7 @@ pub(super) fn explain(error: daimc::Error, origins: &[Origin]) -> Error {
             )),
             None => error.into(),
         },
-        daimc::Error::DuplicateId { view, id, first, second } => match find(view) {
+        daimc_core::Error::DuplicateId { view, id, first, second } => match find(view) {
             Some(origin) => origin.twice(id, *first, *second),
             None => error.into(),
         },

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use daimc::Stop;
+use daimc_core::Stop;
 
 use crate::{Error, Result};
 

@@ -179,7 +179,7 @@ fn put(disk: &Disk, file: &File, bytes: &[u8], position: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use daimc::source::Buffer;
+    use daimc_core::source::Buffer;
 
     use super::*;
 

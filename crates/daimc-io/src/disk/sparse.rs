@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use daimc::Layout;
-use daimc::source::{Buffer, ReadError, RowStore};
+use daimc_core::Layout;
+use daimc_core::source::{Buffer, ReadError, RowStore};
 
 use super::watched::Watched;
 use crate::Precision;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-use daimc::source::{Buffer, RowStore};
+use daimc_core::source::{Buffer, RowStore};
 
 use super::dense::Dense;
 use super::options::{Disk, Progress};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use daimc::source::ReadError;
+use daimc_core::source::ReadError;
 
 use crate::positioned::read_at;
 

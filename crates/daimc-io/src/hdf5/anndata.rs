@@ -1,7 +1,7 @@
 //! Annotated data: matrices `X`, `layers/…`, `raw` and `obsm/…` with the instances of the table `obs`, and files with several
 //! modalities.
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use hdf5_pure::{AttrValue, Group};
 
 use super::array::Array;

@@ -1,6 +1,6 @@
 //! MATLAB's `.mat` from version 7.3 on. Matrices are in column-major order, so that a dataset is the transpose.
 
-use daimc::text::{plain, quoted};
+use daimc_core::text::{plain, quoted};
 use hdf5_pure::{AttrValue, Dataset, Group};
 
 use super::array::Array;

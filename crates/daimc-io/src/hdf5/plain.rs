@@ -1,6 +1,6 @@
 //! Files of no known convention: datasets in groups.
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use hdf5_pure::Group;
 
 use super::anndata::{dense_or_sparse, is_sparse};

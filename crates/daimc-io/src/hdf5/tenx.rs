@@ -1,6 +1,6 @@
 //! Matrices of Cell Ranger (10x Genomics): one matrix whose features have types, or one matrix for each genome.
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use hdf5_pure::Group;
 
 use super::matrix::{Matrix, Named, Sparse};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 
 use crate::input::Opened;
 use crate::records::{self, Record};

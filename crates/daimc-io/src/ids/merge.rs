@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 
 use super::matching::{Duplicates, Matching};
 use crate::real::Real;

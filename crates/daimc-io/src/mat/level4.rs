@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use daimc::text::{plain, quoted};
+use daimc_core::text::{plain, quoted};
 
 use crate::dense::MatrixLayout;
 use crate::input::Random;

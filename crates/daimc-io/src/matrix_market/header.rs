@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use memchr::memchr;
 
 use crate::input::{self, Input};

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 
 use crate::number::{Encoding, NumberType};
 use crate::{Place, Result};

@@ -3,7 +3,7 @@
 use std::io::BufReader;
 use std::ops::AddAssign;
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;

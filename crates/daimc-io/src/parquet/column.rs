@@ -9,7 +9,7 @@ use ::parquet::data_type::{
 };
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use ::parquet::schema::types::ColumnDescPtr;
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 use half::f16;
 
 use super::checked::Checked;

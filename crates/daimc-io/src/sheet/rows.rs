@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use daimc::text::{list, quoted};
+use daimc_core::text::{list, quoted};
 
 use crate::listing::LISTED;
 use crate::{Error, Place, Result};

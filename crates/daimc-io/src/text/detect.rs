@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use daimc::text::list;
+use daimc_core::text::list;
 
 use super::fields::{self, Field, Separator};
 use super::format::{Format, Skip};

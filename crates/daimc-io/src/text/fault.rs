@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use daimc::text::quoted;
+use daimc_core::text::quoted;
 
 use super::fault_kind::FaultKind;
 use super::format::Format;

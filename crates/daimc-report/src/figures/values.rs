@@ -1,6 +1,7 @@
 //! The values of the most relevant features for a sample of the instances: the heat map, and the distributions by cluster.
 
-use daimc::{Error, Fit, Result, Source, internal};
+use daimc::{Error, Fit, Result, Source};
+use daimc_core::scan;
 use serde::Serialize;
 
 use super::features::{Features, ViewFeatures};
@@ -123,7 +124,7 @@ impl ViewValues {
         order.sort_unstable_by_key(|&at| instances[at]);
         let sorted: Vec<u32> = order.iter().map(|&at| instances[at] as u32).collect();
         let wanted: Vec<usize> = indices.iter().map(|&index| view.mentioned[index]).collect();
-        let values = internal::values(source, number, &sorted, &wanted)?;
+        let values = scan::values(source, number, &sorted, &wanted)?;
         let log = known.preparation.log;
         let of = |(column, &index): (usize, &usize)| {
             let mut own = vec![f64::NAN; instances.len()];

@@ -1,6 +1,6 @@
 //! The map of the instances.
 
-use daimc::internal::LAID_OUT;
+use daimc_graph::layout::LAID_OUT;
 use serde_json::{Value, json};
 
 use super::marks::{LEVELS, MARKS, level, mark, swatch};

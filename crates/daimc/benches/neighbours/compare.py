@@ -89,8 +89,8 @@ def ours(program, rows, threads):
     with tempfile.TemporaryDirectory() as folder:
         rows.tofile(f"{folder}/rows")
         command = [program, "search", f"{folder}/rows", str(rows.shape[1]), str(threads), f"{folder}/found"]
-        told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        return told["seconds"], np.fromfile(f"{folder}/found", np.uint32).reshape(-1, 10)
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        return found["seconds"], np.fromfile(f"{folder}/found", np.uint32).reshape(-1, 10)
 
 
 def theirs(rows, threads, neighbors):

@@ -13,11 +13,16 @@
 use std::io::Write;
 use std::time::Instant;
 
-use daimc::{Daimc, Scalar, Values, View, Views, internal, metrics};
+use daimc::{Daimc, Scalar, Scale, Scaling, Stop, Values, View, Views, metrics};
+use daimc_core::lens::Lens;
+use daimc_core::scan::Scan;
+use daimc_graph::neighbours::nearest_in;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+/// Neighbours of each row that the search finds.
+const COUNT: usize = 10;
 const CLUSTERS: usize = 20;
 const FEATURES: usize = 128;
 const DIRECTIONS: usize = 10;
@@ -49,11 +54,17 @@ fn search(rows: &str, features: usize, threads: usize, out: &str) {
     let views = Views::new(vec![View::dense("rows", features, values).unwrap()]).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let begun = Instant::now();
-    let found = pool.install(|| internal::nearest(&views, 0, 10, 0)).unwrap();
-    println!("{{\"seconds\": {:.3}, \"told\": {}}}", begun.elapsed().as_secs_f64(), found.1.unwrap_or(1.0));
+    let found = pool.install(|| {
+        let scan = Scan::new(&views, &Stop::default());
+        let lens = Lens::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
+        nearest_in(&scan, 0, &lens, COUNT, 0)
+    });
+    let (found, seconds) = (found.unwrap(), begun.elapsed().as_secs_f64());
+    println!("{{\"seconds\": {seconds:.3}, \"recall\": {}}}", found.recall().unwrap_or(1.0));
     let mut out = std::io::BufWriter::new(std::fs::File::create(out).expect("the output can be written"));
-    for other in found.0 {
-        out.write_all(&other.to_le_bytes()).unwrap();
+    for instance in 0..views.instances() {
+        let near = found.of(instance).map(|(other, _)| other as u32).chain(std::iter::repeat(u32::MAX));
+        near.take(COUNT).for_each(|other| out.write_all(&other.to_le_bytes()).unwrap());
     }
 }
 

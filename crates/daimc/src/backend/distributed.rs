@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::gathered::{GatheredRows, fetch_latent};
 use super::{Backend, Gathered};
-use crate::accelerator::{Accelerator, Use, refused};
-use crate::blocks::Blocks;
 use crate::latent_rows::LatentRows;
-use crate::lens::Lens;
-use crate::neighbours::Shortened;
 use crate::partition::rows::{Describe, Over, Pick, Prepare, Read, Reset, ScaleViews, in_order};
 use crate::partition::{Reduction, TableId, clusters, registry, runs};
 use crate::place::Place;
-use crate::scale::Observed;
-use crate::scan::Scan;
-use crate::source::{Buffer, RandomAccess, ReadError, Source};
-use crate::sweep::Sweep;
-use crate::table::{RowReduction, Table, unsuitable};
-use crate::views::index;
-use crate::watch::Watch;
-use crate::{Matrix, Result, Schema, Stop};
+use daimc_core::accelerator::{Accelerator, Use, refused};
+use daimc_core::blocks::Blocks;
+use daimc_core::index::index;
+use daimc_core::lens::Lens;
+use daimc_core::scale::Observed;
+use daimc_core::scan::Scan;
+use daimc_core::source::{Buffer, RandomAccess, ReadError, Source};
+use daimc_core::sweep::Sweep;
+use daimc_core::table::{RowReduction, Table, unsuitable};
+use daimc_core::watch::Watch;
+use daimc_core::{Matrix, Result, Schema, Stop};
+use daimc_graph::neighbours::Shortened;
 use log::Log;
 
 /// A task of a distributed fit, which the executor sends to every partition.
@@ -46,7 +46,7 @@ pub struct Task<'a> {
 /// answers exactly once, and [merges](crate::merge) the answers, in any order. An error ends the fit; to stop a fit and keep its
 /// result so far, set the switch of [`Daimc::stop`](crate::Daimc::stop). See [`Partition`](crate::Partition) for an example.
 pub trait Executor: Send {
-    /// The number of instances in all partitions. Each partition has one of the ranges of [`aligned`](crate::aligned).
+    /// The number of instances in all partitions. Each partition has one of the ranges of [`aligned`](daimc_core::aligned).
     fn instances(&self) -> usize;
 
     /// Runs a task on all partitions and returns their merged answers.

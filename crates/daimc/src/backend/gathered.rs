@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::neighbours::{Shortened, travelling};
 use crate::partition::TableId;
 use crate::partition::rows::{Read, in_order};
-use crate::source::{Block, Buffer, Index, Memory, ReadError, Source};
-use crate::{Error, Layout, Matrix, Result, Schema, Stop};
+use daimc_core::source::{Block, Buffer, Index, Memory, ReadError, Source};
+use daimc_core::{Error, Layout, Matrix, Result, Schema, Stop};
+use daimc_graph::neighbours::{Shortened, travelling};
 
 /// Runs a [`Read`] on all partitions.
 type Fetch<'f> = &'f dyn Fn(Read) -> Result<Vec<(u32, Buffer)>>;
@@ -113,9 +113,9 @@ impl Memory for GatheredRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::MISSING;
-    use crate::views::index;
-    use crate::{Ids, Presence, ViewSchema};
+    use daimc_core::index::index;
+    use daimc_core::source::MISSING;
+    use daimc_core::{Ids, Presence, ViewSchema};
 
     const FEATURES: usize = 128;
     const INSTANCES: usize = 100_000;
@@ -129,7 +129,8 @@ mod tests {
     fn two(Read { instances, .. }: Read) -> Result<Vec<(u32, Buffer)>> {
         let of = |partition: Range<usize>| {
             let own = instances.start.max(partition.start)..instances.end.min(partition.end);
-            let mut rows = Buffer { offsets: vec![0], ..Buffer::default() };
+            let mut rows = Buffer::default();
+            rows.offsets.push(0);
             for i in own.clone() {
                 rows.index.push(if is_present(i) { index(rows.offsets.len() - 1) } else { MISSING });
                 if is_present(i) {
@@ -155,7 +156,7 @@ mod tests {
         let chosen: Vec<u32> = (0..INSTANCES as u32).step_by(7).collect();
         for block in [rows.block(0, 0..INSTANCES, &mut Buffer::default()), rows.pick(0, &chosen, &mut buffer)]
         {
-            let crate::source::Rows::DenseF32(values) = block.rows else { panic!("dense rows") };
+            let daimc_core::source::Rows::DenseF32(values) = block.rows else { panic!("dense rows") };
             assert_eq!(values.len(), schema.view(0).entries());
             let picked = matches!(block.index, Index::Rows(own) if own.len() == chosen.len());
             for at in 0..chosen.len() {

@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Backend, Gathered};
-use crate::accelerator::{Accelerator, Use};
-use crate::lens::Lens;
 use crate::partition::{Partition, Reduction, TableId};
 use crate::place::Place;
-use crate::prepared::Prepared;
-use crate::scale::Observed;
-use crate::scan::Scan;
-use crate::source::Source;
-use crate::sweep::Sweep;
-use crate::watch::Watch;
-use crate::{Matrix, Result, Stop};
+use daimc_core::accelerator::{Accelerator, Use};
+use daimc_core::lens::Lens;
+use daimc_core::prepared::Prepared;
+use daimc_core::scale::Observed;
+use daimc_core::scan::Scan;
+use daimc_core::source::Source;
+use daimc_core::sweep::Sweep;
+use daimc_core::watch::Watch;
+use daimc_core::{Matrix, Result, Stop};
 
 /// A single partition with all instances.
 pub(crate) struct Local<'a> {

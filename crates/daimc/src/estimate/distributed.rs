@@ -4,15 +4,15 @@
 //! (`C`, of the same size as the factors, and `S`, K × K for each view) are merged on their way back. The traffic does not depend
 //! on the number of instances, and V is not sent.
 //!
-//! Rows are divided by [`aligned`](crate::aligned) into whole leaves, at most 128; further workers have no rows. The time of an
+//! Rows are divided by [`aligned`](daimc_core::aligned) into whole leaves, at most 128; further workers have no rows. The time of an
 //! iteration is that of the worker with the most rows.
 
 use std::ops::Range;
 
 use super::{ITERATIONS, PROGRAM, Shape, Work, rate};
-use crate::blocks::Blocks;
-use crate::forest::{Forest, Merge};
 use crate::options::{Options, Preset};
+use daimc_core::blocks::Blocks;
+use daimc_core::forest::Forest;
 
 /// Bytes that the network carries between two machines in a second: 10 Gbit/s, less the overhead of protocols.
 pub const BANDWIDTH: f64 = 1e9;
@@ -234,10 +234,6 @@ fn travel(instances: usize, ranges: &[Range<usize>], views: &[Shape], clusters: 
     network += arriving;
     seconds += LATENCY + arriving / BANDWIDTH;
     (Traffic { request, reply, merged, arriving, network }, seconds)
-}
-
-impl Merge for () {
-    fn merge(&mut self, (): Self) {}
 }
 
 /// The forest of a partition with these instances.

@@ -1,7 +1,7 @@
 //! The variation of the rows of a view about their mean: the error of a reconstruction is reported as a share of it.
 
-use crate::lens::Lens;
-use crate::source::Block;
+use daimc_core::lens::Lens;
+use daimc_core::source::Block;
 
 /// Sums over rows of a view that determine their sum of squares about the mean.
 #[derive(Clone, Debug, Default)]

@@ -10,14 +10,15 @@ use rayon::prelude::*;
 use super::{Daimc, search};
 use crate::options::Options;
 use crate::place::Place;
-use crate::prepared::Prepared;
-use crate::scale::{Scaling, rejected};
-use crate::scan::Scan;
+use crate::routes;
 use crate::significance::Significance;
-use crate::source::{Block, Buffer, Memory, Rows, Source};
-use crate::subset::Subset;
-use crate::watch::{Stage, Watch};
-use crate::{Error, Result, Stop, View, Views, routes};
+use daimc_core::prepared::Prepared;
+use daimc_core::scale::rejected;
+use daimc_core::scan::Scan;
+use daimc_core::source::{Block, Buffer, Memory, Rows, Source};
+use daimc_core::subset::Subset;
+use daimc_core::watch::{Stage, Watch};
+use daimc_core::{Error, Result, Scaling, Stop, View, Views};
 
 /// The number of permutations.
 const PERMUTATIONS: usize = 10;
@@ -241,9 +242,9 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
-    use crate::scale::Scale;
     use crate::simulate;
     use crate::synthetic::Synthetic;
+    use daimc_core::Scale;
 
     fn rng(seed: u64) -> ChaCha8Rng {
         ChaCha8Rng::seed_from_u64(seed)
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn a_permutation_keeps_the_values_of_each_feature_and_the_presence() {
         let views = views(40);
-        let scan = Scan::of(&views);
+        let scan = Scan::new(&views, &Stop::default());
         let mut buffers = vec![Buffer::default(), Buffer::default()];
         let all: Vec<u32> = (0..40).collect();
         let part = Subset::pick(&scan, &all, &mut buffers).unwrap();

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use super::Daimc;
 use super::explore::{self, Explored};
 use super::plan::Plan;
-use crate::neighbours::Nearest;
 use crate::options::{Neighbours, Options};
-use crate::prepared::Prepared;
 use crate::routes::{self, Route};
-use crate::scale::{Alternatives, Observed, Scaling};
-use crate::scan::Scan;
-use crate::source::Buffer;
-use crate::subset::Subset;
-use crate::watch::Stage;
-use crate::{Error, Result, Schema};
+use daimc_core::prepared::Prepared;
+use daimc_core::scale::{Alternatives, Observed};
+use daimc_core::scan::Scan;
+use daimc_core::source::Buffer;
+use daimc_core::subset::Subset;
+use daimc_core::watch::Stage;
+use daimc_core::{Error, Result, Scaling, Schema};
+use daimc_graph::neighbours::Nearest;
 
 /// The minimum advantage of the less likely scaling.
 const MARGIN: f64 = 0.01;

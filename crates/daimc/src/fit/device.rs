@@ -1,17 +1,41 @@
-//! The transfer of a fit to an accelerator, and the decision about it.
+//! The device of a fit: its choice, and the transfer of the rows.
+
+use std::sync::Arc;
 
 use super::Daimc;
-use crate::accelerator::{DeviceUsed, Use, refused};
 use crate::backend::Backend;
 use crate::estimate::Effort;
 use crate::options::{Neighbours, Options};
-use crate::steps::latent::Solver;
-use crate::{Error, Result, Schema};
+use daimc_core::accelerator::{Accelerator, Deferred, DeviceUsed, Use, refused};
+use daimc_core::device::Device;
+use daimc_core::steps::latent::Solver;
+use daimc_core::{Error, Result, Schema};
 
 /// The minimum time of a fit on the CPU, in seconds, for which a transfer of the rows pays.
 const WORTH: f64 = 2.0;
 
 impl Daimc {
+    /// Sets the device. `open` opens GPUs by their numbers, or returns the reason why it cannot. GPUs that are given by
+    /// number are opened at once; with [`Device::Auto`] the first is opened when the fit passes it the rows.
+    ///
+    /// # Errors
+    /// [`Error::Accelerator`](daimc_core::Error::Accelerator) if these GPUs cannot be opened.
+    pub fn device<F>(self, device: &Device, open: F) -> Result<Self>
+    where
+        F: Fn(&[usize]) -> Result<Arc<dyn Accelerator>, String> + Send + Sync + 'static,
+    {
+        match device {
+            Device::Cpu => Ok(self),
+            Device::Cuda(cards) => {
+                let machine = open(cards).map_err(|reason| refused(&device.to_string(), reason))?;
+                Ok(self.accelerator(machine, Use::Always))
+            }
+            Device::Auto => {
+                Ok(self.accelerator(Arc::new(Deferred::new("cuda", move || open(&[0]))), Use::WhereItPays))
+            }
+        }
+    }
+
     /// Hands the rows to the accelerator, if there is one and the options or the estimate favour it.
     pub(super) fn hand_over<'a>(&self, rows: &mut impl Backend<'a>, schema: &Schema) -> Result<DeviceUsed> {
         let Some((machine, when)) = &self.accelerator else { return Ok(DeviceUsed::default()) };

@@ -11,14 +11,9 @@ use crate::combine;
 use crate::consolidate::{attempt, restarted, rows_of, squares};
 use crate::descent::{Descent, Outcome};
 use crate::estimate::{Shape, neighbours_bytes};
-use crate::forest::Forest;
-use crate::kmeans::Members;
-use crate::layout;
 use crate::leaders::{Leaders, stability};
-use crate::lens::Lens;
 use crate::missingness::Missingness;
 use crate::model::{Model, ViewModel};
-use crate::neighbours::{Graph, References};
 use crate::novelty;
 use crate::numbering;
 use crate::options::{Neighbours, Options, Penalty, ViewWeights};
@@ -28,16 +23,21 @@ use crate::partition::clusters::{
 };
 use crate::partition::rows::Ready;
 use crate::place::{self, Place};
-use crate::prepared::MissingCells;
 use crate::retained::{Learnt, Retained};
-use crate::scale::{Observed, Scaling, rejected};
-use crate::scan::{off_the_pool, pool};
 use crate::significance::Significance;
-use crate::source::Source;
-use crate::table::{Table, unsuitable};
-use crate::views::index;
-use crate::watch::Stage;
-use crate::{Error, Ids, Matrix, Result, Schema, Stop, ViewOf};
+use daimc_core::forest::Forest;
+use daimc_core::index::index;
+use daimc_core::kmeans::Members;
+use daimc_core::lens::Lens;
+use daimc_core::prepared::MissingCells;
+use daimc_core::scale::{Observed, rejected};
+use daimc_core::scan::{off_the_pool, pool};
+use daimc_core::source::Source;
+use daimc_core::table::{Table, unsuitable};
+use daimc_core::watch::Stage;
+use daimc_core::{Error, Ids, Matrix, Result, Scaling, Schema, Stop, ViewOf};
+use daimc_graph::layout;
+use daimc_graph::neighbours::{Graph, References};
 
 /// The clusters of all instances, numbered by size.
 struct Clustered {
@@ -59,7 +59,7 @@ struct Cut {
 }
 
 impl Daimc {
-    /// Fits to rows in memory ([`Views`](crate::Views)) or in another source.
+    /// Fits to rows in memory ([`Views`](daimc_core::Views)) or in another source.
     ///
     /// # Errors
     /// When an option is invalid for these data, a scaling cannot be applied, or rows cannot be read.

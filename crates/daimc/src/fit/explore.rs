@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 use super::Daimc;
 use super::plan::Plan;
 use super::search::nearest;
-use crate::accelerator::Resident;
 use crate::missingness::Missingness;
-use crate::neighbours::{Anchors, Evidence, Graph, Nearest, POWER, SINGLE};
 use crate::options::{Neighbours, Options, ViewWeights};
 use crate::place::Place;
 use crate::routes::{Route, score, vote, weights};
-use crate::scaling::Scale;
-use crate::scan::Scan;
-use crate::source::Source;
-use crate::sweep::Sweep;
-use crate::text::list;
-use crate::watch::{Stage, Watch};
-use crate::{Matrix, Result, View, Views};
+use daimc_core::accelerator::Resident;
+use daimc_core::scaling::Scale;
+use daimc_core::scan::Scan;
+use daimc_core::source::Source;
+use daimc_core::sweep::Sweep;
+use daimc_core::text::list;
+use daimc_core::watch::{Stage, Watch};
+use daimc_core::{Matrix, Result, View, Views};
+use daimc_graph::neighbours::{Anchors, Evidence, Graph, Nearest, POWER, SINGLE};
 
 /// The number of times that links are reweighted by predictions of the views.
 const ROUNDS: usize = 2;
@@ -179,7 +179,7 @@ impl Explored {
 /// The clusters from neighbourhoods and V together, if neighbourhoods are used, and the decision.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted) after a request to stop, and an error if rows cannot be read.
+/// [`Error::Interrupted`](daimc_core::Error::Interrupted) after a request to stop, and an error if rows cannot be read.
 pub(crate) fn clusters(
     sweep: &Sweep<'_>,
     plan: Plan,
@@ -362,10 +362,11 @@ fn trust(nearest: &Nearest, labels: &[usize], clusters: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lens::Lens;
-    use crate::neighbours::nearest_in;
-    use crate::scaling::Scaling;
     use crate::synthetic::Synthetic;
+    use daimc_core::Stop;
+    use daimc_core::lens::Lens;
+    use daimc_core::scaling::Scaling;
+    use daimc_graph::neighbours::nearest_in;
 
     #[test]
     fn instances_lack_links_where_all_their_views_are_trusted_less_than_half_as_far_as_the_best() {
@@ -388,10 +389,14 @@ mod tests {
     fn a_view_is_trusted_as_far_as_neighbours_agree() {
         let data = Synthetic::new(120, 3).noise(0.3).seed(4);
         let source = Views::new(vec![data.dense::<f64>("x", 8).unwrap()]).unwrap();
-        let lens =
-            Lens::fit(&Scan::of(&source), 0, Scaling::fit(&Scan::of(&source), 0, Scale::None).unwrap(), true)
-                .unwrap();
-        let nearest = nearest_in(&Scan::of(&source), 0, &lens, 5, 0).unwrap();
+        let lens = Lens::fit(
+            &Scan::new(&source, &Stop::default()),
+            0,
+            Scaling::fit(&Scan::new(&source, &Stop::default()), 0, Scale::None).unwrap(),
+            true,
+        )
+        .unwrap();
+        let nearest = nearest_in(&Scan::new(&source, &Stop::default()), 0, &lens, 5, 0).unwrap();
         // Some clusters that are related to the data, and some that are not.
         let truth = data.truth();
         let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();

@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::explore::Decision;
-use crate::accelerator::DeviceUsed;
 use crate::descent::Outcome;
-use crate::layout;
 use crate::missingness::Missingness;
 use crate::model::Model;
-use crate::prepared::MissingCells;
 use crate::retained::Learnt;
 use crate::significance::Significance;
-use crate::source::Source;
-use crate::steps::objective::Objective;
-use crate::text::quoted;
-use crate::watch::Watch;
-use crate::{Error, Ids, Matrix, Result};
+use daimc_core::accelerator::DeviceUsed;
+use daimc_core::prepared::MissingCells;
+use daimc_core::source::Source;
+use daimc_core::steps::objective::Objective;
+use daimc_core::text::quoted;
+use daimc_core::watch::Watch;
+use daimc_core::{Error, Ids, Matrix, Result};
+use daimc_graph::layout;
 
 /// The result of a fit: the [`Model`] and the instances that it was fitted to.
 #[derive(Clone, Debug, PartialEq)]

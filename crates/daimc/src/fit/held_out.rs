@@ -5,14 +5,15 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::Fit;
-use crate::lens::Lens;
-use crate::linalg::product;
+use crate::ViewModel;
 use crate::model::Misfit;
-use crate::scan::Scan;
-use crate::source::Source;
-use crate::subset::Subset;
-use crate::sweep::Sweep;
-use crate::{Matrix, Result, Stop, ViewModel};
+use daimc_core::lens::Lens;
+use daimc_core::linalg::product;
+use daimc_core::scan::Scan;
+use daimc_core::source::Source;
+use daimc_core::subset::Subset;
+use daimc_core::sweep::Sweep;
+use daimc_core::{Matrix, Result, Stop};
 
 /// The hidden cells (an instance in a view): for each view, its hidden instances.
 #[derive(Clone, Debug)]

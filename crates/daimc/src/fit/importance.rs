@@ -12,12 +12,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Daimc;
 use super::held_out::{By, Hidden, explained};
-use crate::Result;
-use crate::kmeans::sample;
-use crate::scan::Scan;
-use crate::source::{Buffer, Source};
-use crate::subset::Subset;
-use crate::watch::Watch;
+use daimc_core::Result;
+use daimc_core::kmeans::sample;
+use daimc_core::scan::Scan;
+use daimc_core::source::{Buffer, Source};
+use daimc_core::subset::Subset;
+use daimc_core::watch::Watch;
 
 /// The second round uses the weights of the first, so that uninformative views do not affect the clusters.
 const ROUNDS: u64 = 2;

@@ -2,12 +2,12 @@
 
 use super::search::accelerated;
 use crate::estimate::{Effort, Shape, neighbours_bytes};
-use crate::neighbours::{DIRECTIONS, Nearest, Shortened, gathering};
 use crate::options::{Neighbours, Options};
-use crate::sweep::Sweep;
-use crate::text;
-use crate::watch::Watch;
-use crate::{Error, Result, Schema, ViewOf};
+use daimc_core::sweep::Sweep;
+use daimc_core::text;
+use daimc_core::watch::Watch;
+use daimc_core::{Error, Result, Schema, ViewOf};
+use daimc_graph::neighbours::{DIRECTIONS, Nearest, Shortened, gathering};
 
 /// The planned uses of neighbourhoods.
 #[derive(Clone, Debug)]
@@ -157,7 +157,8 @@ fn bytes(ways: Neighbours, schema: &Schema, clusters: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Daimc, Ids, Layout, ViewSchema};
+    use crate::Daimc;
+    use daimc_core::{Ids, Layout, ViewSchema};
 
     fn schema(instances: usize, features: usize) -> Schema {
         let view = ViewSchema::new("x", features, Layout::DenseF32);

@@ -7,13 +7,13 @@ use rayon::prelude::*;
 
 use super::Daimc;
 use super::chance::{Sampled, if_it_can_be_had};
-use crate::metrics::matching;
 use crate::place::Place;
-use crate::scan::Scan;
-use crate::source::Buffer;
-use crate::subset::Subset;
-use crate::watch::Stage;
-use crate::{Result, Stop};
+use daimc_core::metrics::matching;
+use daimc_core::scan::Scan;
+use daimc_core::source::Buffer;
+use daimc_core::subset::Subset;
+use daimc_core::watch::Stage;
+use daimc_core::{Result, Stop};
 
 /// The number of parts that are fitted, and the share of the sample's instances in each.
 const PARTS: usize = 6;
@@ -44,7 +44,7 @@ impl Daimc {
     fn in_part(&self, sampled: &Sampled, own: &[usize], number: usize, stop: &Stop) -> Result<Option<f64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
         rng.set_stream(u64::MAX / 9 + number as u64);
-        let mut part: Vec<u32> = (0..crate::views::index(own.len())).collect();
+        let mut part: Vec<u32> = (0..daimc_core::index::index(own.len())).collect();
         part.shuffle(&mut rng);
         part.truncate((SHARE * own.len() as f64) as usize);
         part.sort_unstable();
@@ -75,7 +75,7 @@ fn staying(given: &[usize], found: &[usize]) -> Result<f64> {
 mod tests {
     use super::*;
     use crate::synthetic::Synthetic;
-    use crate::{View, Views};
+    use daimc_core::{View, Views};
 
     #[test]
     fn instances_stay_under_other_names() {

@@ -19,12 +19,12 @@ use crate::partition::clusters::Assign;
 use crate::partition::latent::{Begin, Rescale, Start};
 use crate::partition::runs::Keep;
 use crate::place;
-use crate::statistics::Statistics;
-use crate::steps::basis::Bases;
-use crate::steps::objective::Objective;
-use crate::table::Table;
-use crate::views::index;
-use crate::{Error, Result, Stop};
+use daimc_core::index::index;
+use daimc_core::statistics::Statistics;
+use daimc_core::steps::basis::Bases;
+use daimc_core::steps::objective::Objective;
+use daimc_core::table::Table;
+use daimc_core::{Error, Result, Stop};
 
 /// The progress and results of a run.
 pub(super) struct Course {

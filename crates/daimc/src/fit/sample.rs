@@ -9,12 +9,11 @@ use rand_chacha::ChaCha8Rng;
 use super::Daimc;
 use super::run::{Clock, Runs};
 use crate::backend::{Backend, Local};
-use crate::lens::Lens;
 use crate::options::{Options, Penalty, ViewWeights};
-use crate::scale::Scaling;
-use crate::scan::Scan;
-use crate::sweep::Sweep;
-use crate::{Matrix, Result, kmeans};
+use daimc_core::lens::Lens;
+use daimc_core::scan::Scan;
+use daimc_core::sweep::Sweep;
+use daimc_core::{Matrix, Result, Scaling, kmeans};
 
 /// Sample size per cluster, and per view if it has this many instances.
 const SAMPLE: usize = 500;

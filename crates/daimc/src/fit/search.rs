@@ -1,11 +1,11 @@
 //! The neighbours of each instance, found on the CPU or by an accelerator.
 
-use crate::Result;
-use crate::accelerator::Resident;
-use crate::neighbours::{self, NEIGHBOURS, Nearest, Search};
 use crate::options::Options;
-use crate::sweep::Sweep;
-use crate::watch::{Stage, Watch};
+use daimc_core::Result;
+use daimc_core::accelerator::Resident;
+use daimc_core::sweep::Sweep;
+use daimc_core::watch::{Stage, Watch};
+use daimc_graph::neighbours::{self, NEIGHBOURS, Nearest, Search};
 
 /// The neighbours of each instance in each view; searched for unless given.
 pub(super) fn nearest(

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use super::Daimc;
 use super::held_out::{By, Hidden, explained};
 use super::importance::sampled;
-use crate::Result;
 use crate::options::Penalty;
-use crate::scan::Scan;
-use crate::source::Buffer;
-use crate::subset::Subset;
-use crate::watch::Watch;
+use daimc_core::Result;
+use daimc_core::scan::Scan;
+use daimc_core::source::Buffer;
+use daimc_core::subset::Subset;
+use daimc_core::watch::Watch;
 
 /// The candidate values of α and β, relative to the data.
 const ALPHAS: [f64; 2] = [0.1, 1.0];

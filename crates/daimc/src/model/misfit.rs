@@ -1,14 +1,14 @@
 //! The error of the reconstruction of the data by the model.
 
 use super::Model;
-use crate::lens::{Lens, Scratch};
-use crate::linalg::transposed_product;
-use crate::matrix::dot;
-use crate::prepared::Prepared;
-use crate::scan::{Scan, off_the_pool};
-use crate::source::Source;
-use crate::text::{list, plain};
-use crate::{Error, Matrix, Result, Stop};
+use daimc_core::lens::{Lens, Scratch};
+use daimc_core::linalg::transposed_product;
+use daimc_core::matrix::dot;
+use daimc_core::prepared::Prepared;
+use daimc_core::scan::{Scan, off_the_pool};
+use daimc_core::source::Source;
+use daimc_core::text::{list, plain};
+use daimc_core::{Error, Matrix, Result, Stop};
 
 /// The squared error of the reconstruction of each row of a view, scaled as in the fit, over the observed cells. Both numbers are
 /// zero for an instance without a row.

@@ -10,10 +10,10 @@ use super::{Online, Update};
 use crate::fit::{Daimc, Fit};
 use crate::model::Model;
 use crate::place::Place;
-use crate::scan::Scan;
-use crate::source::{Buffer, Source};
-use crate::subset::Subset;
-use crate::{Error, Result, Stop};
+use daimc_core::scan::Scan;
+use daimc_core::source::{Buffer, Source};
+use daimc_core::subset::Subset;
+use daimc_core::{Error, Result, Stop};
 
 /// The result of one pass over all instances.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +116,7 @@ fn of_first(error: Error) -> Error {
             value: "the first".into(),
             reason: format!(
                 "no instance of the batch is present in view {}: use larger batches",
-                crate::text::quoted(&view)
+                daimc_core::text::quoted(&view)
             ),
         },
         error => error,
@@ -148,7 +148,7 @@ impl<'a> Batches<'a> {
             let order: Vec<u32> = runs
                 .iter()
                 .flat_map(|&number| number * run..((number + 1) * run).min(instances))
-                .map(crate::index::index)
+                .map(daimc_core::index::index)
                 .collect();
             let own = |range: &Range<usize>| {
                 let mut own = order[range.clone()].to_vec();

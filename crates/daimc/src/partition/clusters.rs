@@ -7,13 +7,13 @@ use super::rows::{own_of, own_range};
 use super::{Effect, Found, Partition, Reduction, TableId};
 use crate::cluster_sums::ClusterSums;
 use crate::confidence::confidence;
-use crate::forest::Forest;
-use crate::kmeans::{self, Members};
-use crate::lens::{Lens, Parts};
 use crate::missingness::Lacking;
-use crate::table::{Partial, unsuitable};
-use crate::views::index;
-use crate::{Matrix, Result};
+use daimc_core::forest::Forest;
+use daimc_core::index::index;
+use daimc_core::kmeans::{self, Members};
+use daimc_core::lens::{Lens, Parts};
+use daimc_core::table::{Partial, unsuitable};
+use daimc_core::{Matrix, Result};
 
 /// The number of instances of each cluster, and its first instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]

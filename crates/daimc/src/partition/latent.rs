@@ -6,17 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, Latent, Partition, Reduction};
 use crate::initialise::Votes;
-use crate::shard::{self, VStep};
-use crate::statistics::{Factors, Statistics};
-use crate::table::{Partial, unsuitable};
-use crate::views::index;
-use crate::{Matrix, Result};
-
-impl Partial for Statistics {
-    fn merge(self, other: Self) -> Result<Self> {
-        Self::merge(self, other)
-    }
-}
+use daimc_core::index::index;
+use daimc_core::shard::{self, VStep};
+use daimc_core::statistics::{Factors, Statistics};
+use daimc_core::table::unsuitable;
+use daimc_core::{Matrix, Result};
 
 /// Makes the first V of the clusters of the views.
 #[derive(Serialize, Deserialize)]
@@ -71,7 +65,7 @@ impl Reduction for Start {
     }
 }
 
-/// One pass over the rows; see [`Shard::sweep`](crate::Shard::sweep).
+/// One pass over the rows; see [`Shard::sweep`](daimc_core::Shard::sweep).
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sweep {
     pub factors: Factors,

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Partition, Reduction, clusters, latent, rows, runs};
-use crate::table::{Partial, unsuitable};
-use crate::{Result, kmeans, lens, scale};
+use daimc_core::table::{Partial, unsuitable};
+use daimc_core::{Result, kmeans, lens, scale};
 
 /// A reduction with its name: how a partition answers it, and how two answers are merged.
 pub(crate) struct Entry {
@@ -118,6 +118,6 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     postcard::from_bytes(bytes).map_err(|error| broken(&error))
 }
 
-fn broken(error: &postcard::Error) -> crate::Error {
+fn broken(error: &postcard::Error) -> daimc_core::Error {
     unsuitable(format!("the bytes are not a valid message ({error})"))
 }

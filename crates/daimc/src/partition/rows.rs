@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, Latent, Partition, Reduction, TableId};
-use crate::blocks::Blocks;
-use crate::lens::{Lens, Parts};
-use crate::neighbours;
-use crate::prepared::{Preparation, Prepared};
-use crate::schema::{Layout, Presence};
-use crate::source::Buffer;
-use crate::sweep::Sweep;
-use crate::table::{RowReduction, unsuitable};
-use crate::views::index;
-use crate::{Matrix, Result, ViewOf};
+use daimc_core::blocks::Blocks;
+use daimc_core::index::index;
+use daimc_core::lens::{Lens, Parts};
+use daimc_core::prepared::{Preparation, Prepared};
+use daimc_core::schema::{Layout, Presence};
+use daimc_core::source::Buffer;
+use daimc_core::sweep::Sweep;
+use daimc_core::table::{RowReduction, unsuitable};
+use daimc_core::{Matrix, Result, ViewOf};
+use daimc_graph::neighbours;
 
 /// Forgets everything but the rows.
 #[derive(Serialize, Deserialize)]

@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, Partition, Reduction, Run};
-use crate::scan::Scan;
-use crate::table::{Partial, unsuitable};
-use crate::views::index;
-use crate::{Ids, Layout, Result, Schema, Stop, View, ViewSchema, Views};
+use daimc_core::index::index;
+use daimc_core::scan::Scan;
+use daimc_core::table::{Partial, unsuitable};
+use daimc_core::{Ids, Layout, Result, Schema, Stop, View, ViewSchema, Views};
 
 /// Keeps the rows of V and the clusters of a run.
 #[derive(Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! Sums over small groups of instances, for a model that has learnt from few.
 
 use super::{Members, Retained};
-use crate::Matrix;
 use crate::initialise::FLOOR;
-use crate::matrix::dot;
-use crate::statistics::Totals;
+use daimc_core::Matrix;
+use daimc_core::matrix::dot;
+use daimc_core::statistics::Totals;
 
 /// A model is young until it has learnt from this many instances per cluster.
 const INSTANCES: f64 = 200.0;

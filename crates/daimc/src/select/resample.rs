@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use crate::Daimc;
 use crate::fit::held_out::{By, Hidden, explained};
-use crate::kmeans::{sample, sample_instances};
-use crate::scan::Scan;
-use crate::source::{Buffer, MISSING, Source};
-use crate::subset::Subset;
-use crate::{Daimc, Result, Stop};
+use daimc_core::kmeans::{sample, sample_instances};
+use daimc_core::scan::Scan;
+use daimc_core::source::{Buffer, MISSING, Source};
+use daimc_core::subset::Subset;
+use daimc_core::{Result, Stop};
 
 /// The part of the data that a fit uses.
 pub(super) struct Resample {
@@ -77,7 +78,7 @@ impl Resample {
         match &self.kept {
             Kept::Cells(hidden) => {
                 let fitted = fit(&hidden.rest(part))?;
-                let labels = fitted.labels.iter().map(|&label| crate::index::index(label)).collect();
+                let labels = fitted.labels.iter().map(|&label| daimc_core::index::index(label)).collect();
                 let of_views = explained(&fitted, part, hidden, By::Cluster, stop)?;
                 let known: Vec<f64> = of_views.into_iter().flatten().collect();
                 let mean = known.iter().sum::<f64>() / known.len() as f64;
@@ -89,7 +90,7 @@ impl Resample {
                 let fitted = fit(&Subset::pick(&scan, instances, &mut buffers)?)?;
                 let mut labels = vec![MISSING; part.instances()];
                 for (&i, &label) in instances.iter().zip(&fitted.labels) {
-                    labels[i as usize] = crate::index::index(label);
+                    labels[i as usize] = daimc_core::index::index(label);
                 }
                 Ok(Sample { labels, explained: None })
             }

@@ -2,8 +2,8 @@
 
 use super::Opened;
 use super::tensor::{Content, Tensor};
-use crate::Result;
-use crate::neighbours::{References, ViewReferences};
+use daimc_core::Result;
+use daimc_graph::neighbours::{References, ViewReferences};
 
 /// The tensors of references.
 pub(super) fn tensors(references: &References) -> Vec<Tensor<'_>> {

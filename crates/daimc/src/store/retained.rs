@@ -4,9 +4,9 @@ use safetensors::tensor::Dtype;
 
 use super::tensor::{Content, Tensor, vector, whole};
 use super::{Opened, apart};
-use crate::Result;
 use crate::retained::{Cells, Learnt, Members, Retained, Spread};
-use crate::statistics::Totals;
+use daimc_core::Result;
+use daimc_core::statistics::Totals;
 
 impl Retained {
     pub(super) fn tensors<'a>(&'a self) -> Vec<Tensor<'a>> {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use safetensors::tensor::{Dtype, SafeTensors};
 
 use super::{Opened, broken};
-use crate::scaling::Scaling;
-use crate::{Matrix, Result};
+use daimc_core::scaling::Scaling;
+use daimc_core::{Matrix, Result};
 
 /// The number of values that are written at a time.
 const PIECE: usize = 1 << 10;

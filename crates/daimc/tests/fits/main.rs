@@ -1,5 +1,6 @@
 //! Clustering: the steps, the complete fit, and the choices on the way.
 
+mod accelerator;
 mod algorithm;
 mod common;
 mod cost;

@@ -29,7 +29,7 @@ fn incomplete(n: usize, clusters: usize, noise: f64) -> (Views<'static>, Vec<usi
 fn some_of(views: &Views<'_>, some: &[u32]) -> Views<'static> {
     let view = |(number, view): (usize, &View<'_>)| {
         let features = view.features();
-        let rows = daimc::internal::values(views, number, some, &(0..features).collect::<Vec<_>>()).unwrap();
+        let rows = daimc_core::scan::values(views, number, some, &(0..features).collect::<Vec<_>>()).unwrap();
         let present: Vec<bool> = some.iter().map(|&i| views.is_present(number, i as usize)).collect();
         let values =
             rows.into_values().into_iter().map(|x| if x.is_nan() { 0.0 } else { x }).collect::<Vec<_>>();

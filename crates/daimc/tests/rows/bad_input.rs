@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Fit, Matrix, Preset, Scale, Solver, View, Views};
+use daimc::{Daimc, Error, ErrorKind, Fit, Matrix, Preset, Scale, Solver, View, Views};
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -177,3 +177,16 @@ mod models;
 mod odd;
 mod options;
 mod views;
+
+#[test]
+fn the_kind_says_whether_the_data_are_at_fault() {
+    let views = Views::new(vec![View::dense("a", 2, vec![1.0; 8]).unwrap()]).unwrap();
+    let kind = |fit: Daimc| fit.fit(&views).unwrap_err().kind();
+    assert_eq!(kind(Daimc::new(5)), ErrorKind::Data);
+    assert_eq!(kind(Daimc::new(0)), ErrorKind::Usage);
+    assert_eq!(kind(Daimc::new(2).alpha(-1.0)), ErrorKind::Usage);
+    let fitted = Daimc::new(2).fit(&views).unwrap();
+    assert_eq!(fitted.model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
+    assert_eq!(Error::Cancelled { done: 1 }.kind(), ErrorKind::Interrupted);
+    assert_eq!(Error::Threads { threads: 9, reason: "no".into() }.kind(), ErrorKind::Failed);
+}

@@ -1,11 +1,11 @@
 //! The schema of a data set, from those of its partitions.
 
 use crate::partition::rows::ViewPart;
-use crate::scale::Observed;
-use crate::schema::Presence;
-use crate::table::unsuitable;
-use crate::text::quoted;
-use crate::{Ids, Result, Schema, ViewSchema};
+use daimc_core::scale::Observed;
+use daimc_core::schema::Presence;
+use daimc_core::table::unsuitable;
+use daimc_core::text::quoted;
+use daimc_core::{Ids, Result, Schema, ViewSchema};
 
 /// The views of a partition, by its first instance and its number of instances.
 type Part = (usize, usize, Vec<ViewPart>);

@@ -4,10 +4,10 @@ use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 
-use crate::index::index;
-use crate::kernel::Scalar;
-use crate::schema::ViewOf;
-use crate::source::{Block, Rows};
+use daimc_core::index::index;
+use daimc_core::kernel::Scalar;
+use daimc_core::schema::ViewOf;
+use daimc_core::source::{Block, Rows};
 
 /// The maximum number of donors; the cost is proportional to instances × donors.
 pub(super) const MOST_DONORS: usize = 5000;

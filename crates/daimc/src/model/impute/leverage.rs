@@ -1,7 +1,7 @@
 //! The influence of a single instance on the basis that was fitted to it.
 
-use crate::linalg::symmetric_eigen;
-use crate::{Matrix, Result};
+use daimc_core::linalg::symmetric_eigen;
+use daimc_core::{Matrix, Result};
 
 /// The leverage of a regression on rows of V, `h = vᵀ (Σ v_j v_jᵀ)⁻¹ v`: the influence of a value on its own fitted value.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Leverage {
     }
 
     pub fn of(&self, v: &[f64]) -> f64 {
-        let squares = self.directions.iter_rows().map(|row| crate::matrix::dot(row, v).powi(2));
+        let squares = self.directions.iter_rows().map(|row| daimc_core::matrix::dot(row, v).powi(2));
         let leverage: f64 = squares.sum();
         if leverage.is_finite() { leverage.min(MOST) } else { MOST }
     }

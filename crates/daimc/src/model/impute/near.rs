@@ -9,11 +9,11 @@
 //! Digit with 30 % of the rows missing, the error of view fac would be 0.70 standard deviations instead of 0.51. Donors without a
 //! common view are not neighbours.
 
-use crate::kmeans::Points;
-use crate::lens::{Lens, Scratch};
-use crate::scan::Scan;
-use crate::source::{Block, Buffer};
-use crate::{Matrix, Result};
+use daimc_core::kmeans::Points;
+use daimc_core::lens::{Lens, Scratch};
+use daimc_core::scan::Scan;
+use daimc_core::source::{Block, Buffer};
+use daimc_core::{Matrix, Result};
 
 /// Instances that are compared with the donors together.
 pub(super) const TILE: usize = 64;

@@ -9,13 +9,13 @@ use super::blend::{Normal, PREDICTORS};
 use super::donors::some_shown;
 use super::near::{Near, Query, TILE};
 use super::{Accuracy, Filler, Lenses, Mean, Shares, write_row};
-use crate::index::index;
-use crate::lens::Scratch;
 use crate::place::Place;
-use crate::scan::Scan;
-use crate::source::{Block, Buffer, Source};
-use crate::subset::Subset;
-use crate::{Layout, Result, Stop};
+use daimc_core::index::index;
+use daimc_core::lens::Scratch;
+use daimc_core::scan::Scan;
+use daimc_core::source::{Block, Buffer, Source};
+use daimc_core::subset::Subset;
+use daimc_core::{Layout, Result, Stop};
 
 /// The maximum and minimum number of instances with hidden values.
 const MOST_HIDDEN: usize = 512;

@@ -1,3 +1,0 @@
-//! Tests of several layers together.
-
-mod accelerator;
