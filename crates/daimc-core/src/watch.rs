@@ -85,7 +85,7 @@ impl Watch {
     }
 
     /// Reports the start of a stage, and returns the watch over it.
-    #[must_use]
+    #[allow(clippy::return_self_not_must_use)] // Work without a known amount only begins.
     pub fn begin(&self, stage: Stage) -> Self {
         let watch = Self { stage: Some(stage), ..self.clone() };
         watch.reach(0.0);
