@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::blocks::Blocks;
 pub use crate::device::Device;
 pub use crate::eigen::{Links, Multiplier};
-use crate::lens::Lens;
 use crate::patterns::Patterns;
+use crate::scaled_view::ScaledView;
 use crate::scan::Scan;
 use crate::shard::Shard;
 use crate::source::{Block, Buffer, DeviceRows, Index, MISSING, Source};
@@ -89,7 +89,7 @@ pub struct NearestOthers {
 /// The rows of a fit and the scaling of each view, as an accelerator receives them.
 pub struct Load<'a> {
     pub(crate) scan: Scan<'a>,
-    pub(crate) lenses: Arc<[Lens]>,
+    pub(crate) scaled_views: Arc<[ScaledView]>,
     pub(crate) patterns: Arc<Patterns>,
     pub(crate) latent: usize,
     /// The instances of the load, which are numbered from 0.
@@ -117,15 +117,20 @@ impl<'a> Load<'a> {
             });
         }
         let scan = Scan::part(source, blocks, &Stop::default());
-        let lens = |(view, scaling): (usize, &Scaling)| Lens::new(&scan, view, scaling.clone());
-        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<_>>()?;
+        let scaled_view = |(view, scaling): (usize, &Scaling)| ScaledView::new(&scan, view, scaling.clone());
+        let scaled_views = scalings.iter().enumerate().map(scaled_view).collect::<Result<_>>()?;
         let patterns = Arc::new(Patterns::new(source, scan.blocks().size()));
-        Ok(Self::of(scan, lenses, patterns, latent))
+        Ok(Self::of(scan, scaled_views, patterns, latent))
     }
 
-    pub(crate) fn of(scan: Scan<'a>, lenses: Arc<[Lens]>, patterns: Arc<Patterns>, latent: usize) -> Self {
+    pub(crate) fn of(
+        scan: Scan<'a>,
+        scaled_views: Arc<[ScaledView]>,
+        patterns: Arc<Patterns>,
+        latent: usize,
+    ) -> Self {
         let range = 0..scan.instances();
-        Self { scan, lenses, patterns, latent, range }
+        Self { scan, scaled_views, patterns, latent, range }
     }
 
     /// A range of the instances, numbered from 0 in the result.
@@ -136,9 +141,9 @@ impl<'a> Load<'a> {
     pub fn some(&self, instances: Range<usize>) -> Self {
         assert!(instances.start <= instances.end && instances.end <= self.instances());
         let scan = self.scan.recounted();
-        let (lenses, patterns) = (self.lenses.clone(), self.patterns.clone());
+        let (scaled_views, patterns) = (self.scaled_views.clone(), self.patterns.clone());
         let range = self.range.start + instances.start..self.range.start + instances.end;
-        Self { range, ..Self::of(scan, lenses, patterns, self.latent) }
+        Self { range, ..Self::of(scan, scaled_views, patterns, self.latent) }
     }
 
     /// The number of instances.
@@ -173,7 +178,7 @@ impl<'a> Load<'a> {
 
     /// The scaling of a view.
     pub fn view(&self, view: usize) -> Scaled {
-        Scaled { lenses: self.lenses.clone(), view, first: self.range.start }
+        Scaled { scaled_views: self.scaled_views.clone(), view, first: self.range.start }
     }
 
     /// The views of each presence pattern.
@@ -222,83 +227,86 @@ impl<'a> Load<'a> {
 ///
 /// except where that would lose precision: such rows must be [stored scaled](Self::store), and f is 1.
 pub struct Scaled {
-    lenses: Arc<[Lens]>,
+    scaled_views: Arc<[ScaledView]>,
     view: usize,
     /// The instance with number 0.
     first: usize,
 }
 
 impl Scaled {
-    fn lens(&self) -> &Lens {
-        &self.lenses[self.view]
+    fn scaled_view(&self) -> &ScaledView {
+        &self.scaled_views[self.view]
     }
 
     /// The number of features.
     pub fn features(&self) -> usize {
-        self.lens().features()
+        self.scaled_view().features()
     }
 
     /// The layout of the rows.
     pub fn layout(&self) -> Layout {
-        self.lens().layout()
+        self.scaled_view().layout()
     }
 
     /// The factor f of an instance.
     pub fn factor(&self, instance: usize) -> f64 {
-        self.lens().factor(self.first + instance)
+        self.scaled_view().factor(self.first + instance)
     }
 
     /// The factor f, if it is the same for all instances.
     pub fn common_factor(&self) -> Option<f64> {
-        self.lens().common_factor()
+        self.scaled_view().common_factor()
     }
 
     /// Whether rows must be stored scaled.
     pub fn is_stored_scaled(&self) -> bool {
-        self.lens().is_by_row()
+        self.scaled_view().is_by_row()
     }
 
     /// Writes the scaled row of an instance, for views whose rows must be stored scaled.
     pub fn store(&self, block: &Block<'_>, (instance, at): (usize, usize), row: &mut Vec<f64>) {
-        self.lens().scaled_row(block, (self.first + instance, at), row);
+        self.scaled_view().scaled_row(block, (self.first + instance, at), row);
     }
 
     /// The terms of [`store`](Self::store) for an accelerator that scales the rows on the device: the value x of a
     /// feature is stored as `(x − m) c f − μ`, and as `−μ` if c is 0, in double precision and in this order. Returns m,
     /// c and μ of each feature; [`store_factor`](Self::store_factor) is f.
     pub fn store_terms(&self) -> Vec<[f64; 3]> {
-        self.lens().scaled_terms()
+        self.scaled_view().scaled_terms()
     }
 
     /// The factor f of an instance whose row is stored scaled.
     pub fn store_factor(&self, instance: usize) -> f64 {
-        self.lens().full_factor(self.first + instance)
+        self.scaled_view().full_factor(self.first + instance)
     }
 
     /// `Ũ` and `o`.
     pub fn fold(&self, basis: &Matrix) -> (Matrix, Vec<f64>) {
-        self.lens().fold(basis)
+        self.scaled_view().fold(basis)
     }
 
     /// `Σ x' vᵀ` from `Σ x (f v)ᵀ` and `Σ f v`.
     pub fn unfold(&self, sums: &mut Matrix, weights: &[f64]) {
-        self.lens().unfold(sums, weights);
+        self.scaled_view().unfold(sums, weights);
     }
 
     /// `Σ_j w_j ‖x'_j‖²` over all instances, without missing cells.
     pub fn squares(&self) -> f64 {
-        self.lens().sum_squares
+        self.scaled_view().sum_squares
     }
 
     /// Whether any row has missing cells.
     pub fn lacks_cells(&self) -> bool {
-        self.lens().lacks_cells
+        self.scaled_view().lacks_cells
     }
 
     /// The missing cells of a row: each feature with the scaled value that fills the cell.
     pub fn missing_cells(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> Vec<(u32, f64)> {
-        let (lens, at) = (self.lens(), (self.first + instance, row));
-        lens.holes(block, row).map(|f| (crate::index::index(f), lens.value(block, at, f))).collect()
+        let (scaled_view, at) = (self.scaled_view(), (self.first + instance, row));
+        scaled_view
+            .holes(block, row)
+            .map(|f| (crate::index::index(f), scaled_view.value(block, at, f)))
+            .collect()
     }
 }
 

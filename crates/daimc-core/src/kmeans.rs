@@ -1,5 +1,5 @@
 //! K-means on the rows of a view, or of V: several k-means++ starts, with repair of empty clusters. Rows are read
-//! through a [`Lens`], so that scaled data are clustered without a copy and sparse rows stay sparse.
+//! through a [`ScaledView`], so that scaled data are clustered without a copy and sparse rows stay sparse.
 
 mod bounds;
 mod leading;
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::forest::{Forest, Merge};
-use crate::lens::{FromCentre, Lens, Parts, Scratch, Targets};
+use crate::scaled_view::{FromCentre, Parts, ScaledView, Scratch, Targets};
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, MISSING, Source};
 use crate::table::{RowReduction, Table};
@@ -22,7 +22,7 @@ use crate::{Matrix, Result, Scale, Scaling, Stop, Views};
 
 pub use leading::{LeadingColumns, SumLatent, of_columns};
 pub use points::Points;
-pub use starts::{FEW, Plan, starts};
+pub use starts::{FEW, KMeans, starts};
 
 /// Rows whose distances are computed together.
 const TILE: usize = 128;
@@ -116,15 +116,16 @@ const REFINEMENTS: usize = 10;
 
 /// K-means on the instances of view 0, or on a seeded sample of them: the centres (d × K) of each start, best first,
 /// without duplicates.
-pub fn candidates(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<Vec<Matrix>> {
-    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+pub fn candidates(scan: &Scan<'_>, scaled_view: &ScaledView, k_means: &KMeans<'_>) -> Result<Vec<Matrix>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(k_means.seed);
     rng.set_stream(u64::MAX);
-    let chosen = sample(scan.source(), 0, sample_size(plan.clusters), &mut rng);
+    let chosen = sample(scan.source(), 0, sample_size(k_means.clusters), &mut rng);
     let mut buffer = Buffer::default();
     let block = scan.pick(0, &chosen, &mut buffer)?;
-    let lens = lens.of_rows(&block, chosen.len());
-    let points = Points::of(&lens, block, 0..chosen.len());
-    let mut runs = points.cluster_all(&Plan { seed: plan.seed.wrapping_sub(1), ..*plan }, |_, _| true)?;
+    let scaled_view = scaled_view.of_rows(&block, chosen.len());
+    let points = Points::of(&scaled_view, block, 0..chosen.len());
+    let mut runs =
+        points.cluster_all(&KMeans { seed: k_means.seed.wrapping_sub(1), ..*k_means }, |_, _| true)?;
     runs.dedup_by(|b, a| b.inertia - a.inertia <= SAME * a.inertia);
     Ok(runs.into_iter().map(|run| run.centres).collect())
 }
@@ -133,14 +134,14 @@ pub fn candidates(scan: &Scan<'_>, lens: &Lens, plan: &Plan<'_>) -> Result<Vec<M
 const SAME: f64 = 1e-6;
 
 /// The best of [`candidates`], refined on all instances if the candidates come from a sample.
-pub fn centres(table: &impl Table, lens: &Lens, plan: &Plan<'_>) -> Result<Matrix> {
-    let mut centres = candidates(table.rows(), lens, plan)?.swap_remove(0);
-    if table.instances() > sample_size(plan.clusters) {
+pub fn centres(table: &impl Table, scaled_view: &ScaledView, k_means: &KMeans<'_>) -> Result<Matrix> {
+    let mut centres = candidates(table.rows(), scaled_view, k_means)?.swap_remove(0);
+    if table.instances() > sample_size(k_means.clusters) {
         let mut labels = Vec::new();
         for round in 0..REFINEMENTS {
-            let step = LloydStep { lens, centres: &centres, first: round == 0 };
+            let step = LloydStep { scaled_view, centres: &centres, first: round == 0 };
             let (members, moved) = table.reduce(&step, &mut labels)?;
-            members.sum(Members::default())?.move_centres(lens, &mut centres);
+            members.sum(Members::default())?.move_centres(scaled_view, &mut centres);
             if round > 0 && moved * 1000 < table.instances() {
                 break;
             }
@@ -152,7 +153,7 @@ pub fn centres(table: &impl Table, lens: &Lens, plan: &Plan<'_>) -> Result<Matri
 /// One of Lloyd's iterations: the sums over the members of each cluster, and the number of instances that changed their
 /// cluster. The state is the cluster of each instance.
 pub struct LloydStep<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     centres: &'a Matrix,
     first: bool,
 }
@@ -160,7 +161,7 @@ pub struct LloydStep<'a> {
 /// The request of [`LloydStep`].
 #[derive(Serialize, Deserialize)]
 pub struct LloydRequest {
-    lens: Parts,
+    scaled_view: Parts,
     centres: Matrix,
     first: bool,
 }
@@ -176,27 +177,32 @@ impl RowReduction for LloydStep<'_> {
         if self.first {
             labels.clear();
         }
-        lloyd_step(rows, self.lens, self.centres, labels)
+        lloyd_step(rows, self.scaled_view, self.centres, labels)
     }
 
     fn request(&self) -> LloydRequest {
-        LloydRequest { lens: self.lens.parts(), centres: self.centres.clone(), first: self.first }
+        LloydRequest {
+            scaled_view: self.scaled_view.parts(),
+            centres: self.centres.clone(),
+            first: self.first,
+        }
     }
 
     fn answer(request: &LloydRequest, rows: &Scan<'_>, labels: &mut Vec<u32>) -> Result<Self::Partial> {
-        let lens = Lens::placed(rows, 0, &request.lens)?;
-        LloydStep { lens: &lens, centres: &request.centres, first: request.first }.local(rows, labels)
+        let scaled_view = ScaledView::placed(rows, 0, &request.scaled_view)?;
+        LloydStep { scaled_view: &scaled_view, centres: &request.centres, first: request.first }
+            .local(rows, labels)
     }
 }
 
 fn lloyd_step(
     scan: &Scan<'_>,
-    lens: &Lens,
+    scaled_view: &ScaledView,
     centres: &Matrix,
     labels: &mut Vec<u32>,
 ) -> Result<(Forest<Members>, usize)> {
     let (d, count) = (centres.rows(), centres.columns());
-    let nearest = Centres::new(lens, centres);
+    let nearest = Centres::new(scaled_view, centres);
     let before = std::mem::replace(labels, Vec::with_capacity(scan.instances()));
     let members = scan.sum_view(
         0,
@@ -206,7 +212,7 @@ fn lloyd_step(
             labels.resize(piece.instances.len(), MISSING);
             nearest.compare(block, &piece.shown(), scratch, |at, label, _, _| {
                 labels[at.0 - start] = label;
-                members.add(lens, block, at, label as usize);
+                members.add(scaled_view, block, at, label as usize);
             });
             Ok(())
         },
@@ -221,8 +227,13 @@ fn lloyd_step(
 }
 
 /// Assigns every instance of a view to its nearest centre.
-pub fn assign(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix) -> Result<Assignment> {
-    let nearest = Centres::new(lens, centres);
+pub fn assign(
+    scan: &Scan<'_>,
+    view: usize,
+    scaled_view: &ScaledView,
+    centres: &Matrix,
+) -> Result<Assignment> {
+    let nearest = Centres::new(scaled_view, centres);
     let mut all = Assignment {
         labels: Vec::with_capacity(scan.instances()),
         confidence: Vec::with_capacity(scan.instances()),
@@ -249,22 +260,30 @@ pub fn assign(scan: &Scan<'_>, view: usize, lens: &Lens, centres: &Matrix) -> Re
 }
 
 /// The mean (in a column of d × K) of the instances of each cluster in view 0, which is complete; zero for empty clusters.
-pub fn means(scan: &Scan<'_>, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Matrix> {
-    members(scan, lens, labels, clusters)?
+pub fn means(scan: &Scan<'_>, scaled_view: &ScaledView, labels: &[usize], clusters: usize) -> Result<Matrix> {
+    members(scan, scaled_view, labels, clusters)?
         .sum(Members::default())
-        .map(|members| members.means(lens, clusters))
+        .map(|members| members.means(scaled_view, clusters))
 }
 
 /// The sums over the members of each cluster in view 0, which is complete, leaf by leaf.
-pub fn members(scan: &Scan<'_>, lens: &Lens, labels: &[usize], clusters: usize) -> Result<Forest<Members>> {
+pub fn members(
+    scan: &Scan<'_>,
+    scaled_view: &ScaledView,
+    labels: &[usize],
+    clusters: usize,
+) -> Result<Forest<Members>> {
     scan.sum_view(
         0,
-        || Members::new(clusters, lens.features()),
+        || Members::new(clusters, scaled_view.features()),
         |piece, members| {
-            piece.shown().into_iter().for_each(|at| members.add(lens, &piece.blocks[0], at, labels[at.0]));
+            piece
+                .shown()
+                .into_iter()
+                .for_each(|at| members.add(scaled_view, &piece.blocks[0], at, labels[at.0]));
             Ok(())
         },
-        || Members::new(clusters, lens.features()),
+        || Members::new(clusters, scaled_view.features()),
         Members::absorb,
     )
 }
@@ -284,10 +303,10 @@ impl Members {
     }
 
     /// Adds an instance to the sums of its cluster.
-    fn add(&mut self, lens: &Lens, block: &Block<'_>, at: (usize, usize), cluster: usize) {
+    fn add(&mut self, scaled_view: &ScaledView, block: &Block<'_>, at: (usize, usize), cluster: usize) {
         self.counts[cluster] += 1.0;
-        self.factors[cluster] += lens.full_factor(at.0);
-        lens.add_row(block, at, 1.0, self.sums.row_mut(cluster));
+        self.factors[cluster] += scaled_view.full_factor(at.0);
+        scaled_view.add_row(block, at, 1.0, self.sums.row_mut(cluster));
     }
 
     /// Adds the sums of a block, and clears them.
@@ -301,18 +320,18 @@ impl Members {
     }
 
     /// The mean of each cluster, in a column.
-    pub fn means(&self, lens: &Lens, clusters: usize) -> Matrix {
-        let mut centres = Matrix::zeros(lens.features(), clusters);
-        self.move_centres(lens, &mut centres);
+    pub fn means(&self, scaled_view: &ScaledView, clusters: usize) -> Matrix {
+        let mut centres = Matrix::zeros(scaled_view.features(), clusters);
+        self.move_centres(scaled_view, &mut centres);
         centres
     }
 
     /// Moves each centre to the mean of its members; an empty cluster keeps its centre.
-    fn move_centres(&self, lens: &Lens, centres: &mut Matrix) {
+    fn move_centres(&self, scaled_view: &ScaledView, centres: &mut Matrix) {
         let mut row = vec![0.0; centres.rows()];
         for k in (0..self.counts.len()).filter(|&k| self.counts[k] > 0.0) {
             row.copy_from_slice(self.sums.row(k));
-            lens.finish_row(self.factors[k], &mut row);
+            scaled_view.finish_row(self.factors[k], &mut row);
             for (f, value) in row.iter().enumerate() {
                 centres[(f, k)] = value / self.counts[k];
             }
@@ -328,15 +347,15 @@ impl Merge for Members {
 
 /// Centres to compare the rows of a view with.
 pub struct Centres<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     targets: Targets,
     from_centre: FromCentre<'a>,
 }
 
 impl<'a> Centres<'a> {
     /// Prepares centres (d × K) for the distances of scaled rows.
-    pub fn new(lens: &'a Lens, centres: &Matrix) -> Self {
-        Self { lens, targets: lens.targets(centres), from_centre: lens.measure() }
+    pub fn new(scaled_view: &'a ScaledView, centres: &Matrix) -> Self {
+        Self { scaled_view, targets: scaled_view.targets(centres), from_centre: scaled_view.measure() }
     }
 
     /// Calls `each(instance and row, the nearest centre, its squared distance, all squared distances)`.
@@ -350,7 +369,7 @@ impl<'a> Centres<'a> {
         let mut squares = Vec::with_capacity(TILE);
         for rows in rows.chunks(TILE) {
             self.from_centre.squares(block, rows, &mut squares);
-            self.lens.project_each(block, rows, &self.targets.operand, scratch, |i, products| {
+            self.scaled_view.project_each(block, rows, &self.targets.operand, scratch, |i, products| {
                 self.targets.distances(squares[i], products);
                 let (label, distance) = nearest(products);
                 each(rows[i], label, distance, products);
@@ -373,10 +392,10 @@ fn margin(distances: &[f64], label: u32, distance: f64) -> f64 {
 pub fn of_rows(rows: &Matrix, clusters: usize, restarts: usize, seed: u64) -> Result<(Vec<usize>, Matrix)> {
     let rows = Views::of_matrix(rows)?;
     let rows = Scan::new(&rows, &Stop::default());
-    let lens = Lens::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
-    let plan = Plan { clusters, restarts, seed, first: None, stop: rows.stop() };
-    let centres = centres(&rows, &lens, &plan)?;
-    let labels = assign(&rows, 0, &lens, &centres)?.labels;
+    let scaled_view = ScaledView::new(&rows, 0, Scaling::fit(&rows, 0, Scale::None)?)?;
+    let k_means = KMeans { clusters, restarts, seed, first: None, stop: rows.stop() };
+    let centres = centres(&rows, &scaled_view, &k_means)?;
+    let labels = assign(&rows, 0, &scaled_view, &centres)?.labels;
     Ok((labels.into_iter().map(|label| label as usize).collect(), centres))
 }
 
@@ -389,9 +408,9 @@ mod tests {
     use crate::{Error, Scale, Scaling, Stop, View, Views};
 
     /// `restarts` starts that are never stopped.
-    fn plan(clusters: usize, restarts: usize, seed: u64) -> Plan<'static> {
+    fn k_means(clusters: usize, restarts: usize, seed: u64) -> KMeans<'static> {
         static NOBODY: std::sync::LazyLock<Stop> = std::sync::LazyLock::new(Stop::new);
-        Plan { clusters, restarts, seed, first: None, stop: &NOBODY }
+        KMeans { clusters, restarts, seed, first: None, stop: &NOBODY }
     }
 
     const N: usize = 500;
@@ -413,10 +432,10 @@ mod tests {
 
     fn with_points<T>(source: &Views<'_>, scale: Scale, work: impl FnOnce(&Points<'_>) -> T) -> T {
         let scan = Scan::new(source, &Stop::default());
-        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
+        let scaled_view = ScaledView::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
         let all: Vec<u32> = (0..crate::index::index(source.instances())).collect();
         let mut buffer = Buffer::default();
-        work(&Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap())
+        work(&Points::new(&scan, 0, &scaled_view, &all, &mut buffer).unwrap())
     }
 
     #[test]
@@ -424,7 +443,7 @@ mod tests {
         for scale in [Scale::None, Scale::Unit, Scale::ZScore] {
             for offset in [0.0, 100.0, 3000.0, 1e4, 1e6] {
                 let [single, double] = both(offset).map(|source| {
-                    with_points(&source, scale, |points| points.cluster(&plan(5, 10, 1)).unwrap())
+                    with_points(&source, scale, |points| points.cluster(&k_means(5, 10, 1)).unwrap())
                 });
                 let labels =
                     |of: &Clustering| of.labels.iter().map(|&label| label as usize).collect::<Vec<_>>();
@@ -441,8 +460,8 @@ mod tests {
         let [source, _] = both(0.0);
         with_points(&source, Scale::None, |points| {
             for clusters in [1, 3, 9, N + 3] {
-                let all = points.cluster_all(&plan(clusters, 8, 2), |_, _| true).unwrap();
-                let best = points.cluster(&plan(clusters, 8, 2)).unwrap();
+                let all = points.cluster_all(&k_means(clusters, 8, 2), |_, _| true).unwrap();
+                let best = points.cluster(&k_means(clusters, 8, 2)).unwrap();
                 assert_eq!((&best.centres, &best.labels), (&all[0].centres, &all[0].labels));
                 assert!(all.windows(2).all(|two| two[0].inertia <= two[1].inertia * (1.0 + SAME)));
             }
@@ -464,9 +483,10 @@ mod tests {
     fn no_point_is_an_error() {
         let [source, _] = both(0.0);
         let scan = Scan::new(&source, &Stop::default());
-        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();
+        let scaled_view =
+            ScaledView::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();
         let mut buffer = Buffer::default();
-        let points = Points::new(&scan, 0, &lens, &[], &mut buffer).unwrap();
-        assert!(matches!(points.cluster(&plan(3, 2, 0)), Err(Error::EmptyInput { .. })));
+        let points = Points::new(&scan, 0, &scaled_view, &[], &mut buffer).unwrap();
+        assert!(matches!(points.cluster(&k_means(3, 2, 0)), Err(Error::EmptyInput { .. })));
     }
 }

@@ -10,7 +10,7 @@
 //! | [`schema`], [`index`], [`source`], [`views`], [`subset`] | instances, views, presence, and the trait of inputs |
 //! | [`blocks`], [`forest`], [`parallel`], [`machine`] | the fixed order of sums, threads, memory |
 //! | [`scan`], [`table`], [`prepared`] | the only pass over rows, reductions over it, logarithms and missing cells |
-//! | [`scaling`], [`lens`], [`scale`] | scaling of a view, products with scaled rows, the choice of a scaling |
+//! | [`scaling`], [`scaled_view`], [`scale`] | scaling of a view, products with scaled rows, the choice of a scaling |
 //! | [`statistics`], [`steps`], [`shard`], [`sweep`], [`kmeans`] | the steps of Algorithm 1, and the pass of an iteration |
 //! | [`device`], [`patterns`], [`accelerator`] | data in the memory of an accelerator |
 //! | [`simulate`], [`synthetic`] | missing views, planted data |
@@ -29,7 +29,6 @@ pub mod forest;
 pub mod index;
 pub mod kernel;
 pub mod kmeans;
-pub mod lens;
 pub mod linalg;
 pub mod machine;
 pub mod matrix;
@@ -38,6 +37,7 @@ pub mod parallel;
 pub mod patterns;
 pub mod prepared;
 pub mod scale;
+pub mod scaled_view;
 pub mod scaling;
 pub mod scan;
 pub mod schema;

@@ -1,7 +1,7 @@
 //! The definition of scalings.
 //!
 //! Every scaling has the form `x' = f_j · (x − shift) ∘ factor`: first per feature, then per row. It is never applied
-//! to the data: [`Lens`](crate::lens::Lens) folds it into the products. Only logarithms are applied beforehand
+//! to the data: [`ScaledView`](crate::scaled_view::ScaledView) folds it into the products. Only logarithms are applied beforehand
 //! ([`Preparation`](crate::Preparation)).
 
 use serde::{Deserialize, Serialize};

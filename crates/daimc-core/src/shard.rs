@@ -85,7 +85,7 @@ pub enum VStep {
     },
     /// Solves each row to optimality for the bases, starting from zero, so that the result is deterministic where the
     /// optimum is not unique.
-    Settle {
+    Solve {
         /// If set, this number of passes of coordinate descent from the current rows comes first. The column sums of
         /// the statistics, by which V is normalised, are those of their result.
         after: Option<usize>,

@@ -32,10 +32,10 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::accelerator::{Accelerator, Load, Resident, Use};
 use crate::forest::Forest;
 use crate::kernel::LANES;
-use crate::lens::{CrossSums, Lens, Operand, Total};
 use crate::linalg::transposed_product;
 use crate::machine;
 use crate::patterns::Patterns;
+use crate::scaled_view::{CrossSums, Operand, ScaledView, Total};
 use crate::scan::{Piece, Scan};
 use crate::shard::{Shard, VStep};
 use crate::source::Block;
@@ -51,7 +51,7 @@ pub struct Sweep<'a> {
     /// The rows.
     pub scan: Scan<'a>,
     /// The scaled views.
-    pub lenses: Arc<[Lens]>,
+    pub scaled_views: Arc<[ScaledView]>,
     patterns: Arc<Patterns>,
     latent: usize,
     /// The same rows on an accelerator.
@@ -64,10 +64,10 @@ pub struct Sweep<'a> {
 }
 
 /// The stopping criterion when V is solved to optimality.
-pub(crate) const SETTLED: Passes = Passes { most: MAX_PASSES, tolerance: TOLERANCE };
+pub(crate) const OPTIMAL: Passes = Passes { most: MAX_PASSES, tolerance: TOLERANCE };
 
 /// A prepared update of V.
-struct Plan<'a> {
+struct StepPlan<'a> {
     solver: Solver,
     /// The update whose result is kept, and an optional one before it, of which only the column sums are used.
     passes: Passes,
@@ -97,20 +97,21 @@ const LARGEST_TILE: usize = 128;
 
 impl<'a> Sweep<'a> {
     /// Prepares sweeps over all rows of a scan, for a V with `latent` columns.
-    pub fn new(scan: Scan<'a>, lenses: Vec<Lens>, latent: usize) -> Self {
+    pub fn new(scan: Scan<'a>, scaled_views: Vec<ScaledView>, latent: usize) -> Self {
         let patterns = Patterns::new(scan.source(), scan.blocks().size());
-        Self::over(Load::of(scan, lenses.into(), patterns.into(), latent))
+        Self::over(Load::of(scan, scaled_views.into(), patterns.into(), latent))
     }
 
     /// Creates a sweep over the rows of a load.
-    pub fn over(Load { scan, lenses, patterns, latent, .. }: Load<'a>) -> Self {
-        let bytes: usize = lenses.iter().map(|lens| lens.bytes_per_row(scan.instances())).sum();
+    pub fn over(Load { scan, scaled_views, patterns, latent, .. }: Load<'a>) -> Self {
+        let bytes: usize =
+            scaled_views.iter().map(|scaled_view| scaled_view.bytes_per_row(scan.instances())).sum();
         let tile = (tile_bytes() / bytes.max(1)).clamp(LANES, LARGEST_TILE);
         // Groups of long rows are small, to fit into the cache.
         let dense = scan.schema().views().filter(|view| view.layout().is_dense());
         let longest: usize = dense.map(|view| view.features() * view.layout().bytes()).sum();
         let group = if longest * GROUP > GROUP_BYTES { LANES } else { GROUP };
-        Self { scan, lenses, patterns, latent, resident: None, optional: false, tile, group }
+        Self { scan, scaled_views, patterns, latent, resident: None, optional: false, tile, group }
     }
 
     /// Passes the rows to an accelerator.
@@ -119,8 +120,9 @@ impl<'a> Sweep<'a> {
     /// When the accelerator refuses them.
     pub fn hand_to(&mut self, accelerator: &dyn Accelerator, when: Use) -> Result<()> {
         let scan = self.scan.recounted();
-        let (lenses, patterns, latent) = (self.lenses.clone(), self.patterns.clone(), self.latent);
-        self.resident = Some(accelerator.hold(Load::of(scan, lenses, patterns, latent))?);
+        let (scaled_views, patterns, latent) =
+            (self.scaled_views.clone(), self.patterns.clone(), self.latent);
+        self.resident = Some(accelerator.hold(Load::of(scan, scaled_views, patterns, latent))?);
         self.optional = when == Use::WhereItPays;
         self.scan.count_pass();
         Ok(())
@@ -156,9 +158,11 @@ impl<'a> Sweep<'a> {
     /// The same rows for a V with another number of columns.
     pub fn with_latent(&self, latent: usize) -> Result<Self> {
         let scan = self.scan.recounted();
-        let lens = |(view, lens): (usize, &Lens)| Lens::new(&scan, view, lens.scaling.clone());
-        let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
-        Ok(Self::new(scan, lenses, latent))
+        let scaled_view = |(view, scaled_view): (usize, &ScaledView)| {
+            ScaledView::new(&scan, view, scaled_view.scaling.clone())
+        };
+        let scaled_views = self.scaled_views.iter().enumerate().map(scaled_view).collect::<Result<_>>()?;
+        Ok(Self::new(scan, scaled_views, latent))
     }
 
     /// The number of columns of V.
@@ -193,14 +197,14 @@ impl<'a> Sweep<'a> {
     /// The optimal V for the bases, without statistics.
     pub fn place(&self, bases: &[Matrix]) -> Result<Matrix> {
         let mut v = Matrix::zeros(self.scan.instances(), self.latent);
-        let plan = self.plan(bases, VStep::Settle { after: None });
+        let plan = self.plan(bases, VStep::Solve { after: None });
         self.go(Some(&plan), &mut v, &vec![1.0; self.latent], false, self.scan.stop(), |_, _| Ok(()))?;
         if v.is_finite() { Ok(v) } else { Err(Error::OutOfRange) }
     }
 
     fn go(
         &self,
-        plan: Option<&Plan<'_>>,
+        plan: Option<&StepPlan<'_>>,
         v: &mut Matrix,
         scale: &[f64],
         gather: bool,
@@ -211,12 +215,12 @@ impl<'a> Sweep<'a> {
         let size = blocks.size();
         let changed: Vec<AtomicBool> =
             (0..self.scan.instances().div_ceil(size)).map(|_| AtomicBool::new(false)).collect();
-        let mut leaf = Leaf::new(&self.lenses, latent, gather);
+        let mut leaf = Leaf::new(&self.scaled_views, latent, gather);
         let mut forest = Forest::new(blocks.leaves());
         let outcome = self.scan.pass(
-            0..self.lenses.len(),
+            0..self.scaled_views.len(),
             v.values_mut().chunks_mut(size * latent),
-            || Share::new(&self.lenses, latent, gather),
+            || Share::new(&self.scaled_views, latent, gather),
             |piece, v, share| {
                 stop.check()?;
                 begin(&piece, v)?;
@@ -228,7 +232,7 @@ impl<'a> Sweep<'a> {
                 if gather {
                     leaf.absorb(share);
                     if let Some(number) = blocks.ends_leaf(start) {
-                        forest.plant(0, number, leaf.take(&self.lenses));
+                        forest.plant(0, number, leaf.take(&self.scaled_views));
                     }
                 }
             },
@@ -246,20 +250,30 @@ impl<'a> Sweep<'a> {
 
     /// `Σ_j w_j ‖x_j‖²` of each view.
     pub fn sums_of_squares(&self) -> Vec<f64> {
-        self.lenses.iter().map(|lens| lens.sum_squares).collect()
+        self.scaled_views.iter().map(|scaled_view| scaled_view.sum_squares).collect()
     }
 
-    fn plan(&self, bases: &[Matrix], step: VStep) -> Plan<'_> {
+    fn plan(&self, bases: &[Matrix], step: VStep) -> StepPlan<'_> {
         let at_most = |most: usize| Passes { most, tolerance: 0.0 };
         let (solver, passes, before, from_zero) = match step {
             VStep::Update { solver, passes } => (solver, at_most(passes), None, false),
-            VStep::Settle { after } => (Solver::Coordinate, SETTLED, after.map(at_most), true),
+            VStep::Solve { after } => (Solver::Coordinate, OPTIMAL, after.map(at_most), true),
         };
-        let operands = self.lenses.iter().zip(bases).map(|(lens, basis)| lens.operand(basis)).collect();
+        let operands = self
+            .scaled_views
+            .iter()
+            .zip(bases)
+            .map(|(scaled_view, basis)| scaled_view.operand(basis))
+            .collect();
         let grams = bases.iter().map(|basis| transposed_product(basis, basis)).collect();
         let grams = Grams::new(&self.patterns, grams, solver);
-        let hole_bases = self.lenses.iter().zip(bases).map(|(lens, basis)| lens.hole_basis(basis)).collect();
-        Plan { solver, passes, before, from_zero, operands, grams, hole_bases }
+        let hole_bases = self
+            .scaled_views
+            .iter()
+            .zip(bases)
+            .map(|(scaled_view, basis)| scaled_view.hole_basis(basis))
+            .collect();
+        StepPlan { solver, passes, before, from_zero, operands, grams, hole_bases }
     }
 
     /// Processes a block of instances, whose rows of V are `v`.
@@ -268,7 +282,7 @@ impl<'a> Sweep<'a> {
         piece: &Piece<'_>,
         v: &mut [f64],
         scale: &[f64],
-        plan: Option<&Plan<'_>>,
+        plan: Option<&StepPlan<'_>>,
         gather: bool,
         share: &mut Share,
     ) {
@@ -289,7 +303,7 @@ struct Work<'a, 's> {
     blocks: &'a [Block<'a>],
     v: &'a mut [f64],
     scale: &'a [f64],
-    plan: Option<&'a Plan<'a>>,
+    plan: Option<&'a StepPlan<'a>>,
     gather: Option<Gathered<'a>>,
     tile: &'a mut Tile,
 }
@@ -318,7 +332,7 @@ impl WithSimd for Work<'_, '_> {
                 }
                 tile.update(plan, plan.passes);
                 if plan.from_zero {
-                    tile.settle_rows_with_holes(sweep, plan, blocks);
+                    tile.solve_rows_with_holes(sweep, plan, blocks);
                 }
                 tile.store(v);
             }
@@ -354,13 +368,13 @@ struct Share {
 }
 
 impl Share {
-    fn new(lenses: &[Lens], latent: usize, gather: bool) -> Self {
-        let gathered = if gather { lenses } else { &[] };
+    fn new(scaled_views: &[ScaledView], latent: usize, gather: bool) -> Self {
+        let gathered = if gather { scaled_views } else { &[] };
         Self {
-            sums: gathered.iter().map(|lens| lens.sums(latent)).collect(),
-            grams: vec![0.0; lenses.len() * latent * latent],
+            sums: gathered.iter().map(|scaled_view| scaled_view.sums(latent)).collect(),
+            grams: vec![0.0; scaled_views.len() * latent * latent],
             column_sums: vec![0.0; latent * LANES],
-            tile: Tile::new(latent, lenses.len()),
+            tile: Tile::new(latent, scaled_views.len()),
         }
     }
 }
@@ -373,10 +387,10 @@ struct Leaf {
 }
 
 impl Leaf {
-    fn new(lenses: &[Lens], latent: usize, gather: bool) -> Self {
-        let gathered = if gather { lenses } else { &[] };
+    fn new(scaled_views: &[ScaledView], latent: usize, gather: bool) -> Self {
+        let gathered = if gather { scaled_views } else { &[] };
         Self {
-            totals: gathered.iter().map(|lens| Total::new(lens, latent)).collect(),
+            totals: gathered.iter().map(|scaled_view| Total::new(scaled_view, latent)).collect(),
             grams: vec![Matrix::zeros(latent, latent); gathered.len()],
             column_sums: vec![0.0; latent],
         }
@@ -398,10 +412,11 @@ impl Leaf {
     }
 
     /// Returns the sums and resets them.
-    fn take(&mut self, lenses: &[Lens]) -> Totals {
+    fn take(&mut self, scaled_views: &[ScaledView]) -> Totals {
         let latent = self.column_sums.len();
-        let full = std::mem::replace(self, Self::new(lenses, latent, true));
-        let finished = full.totals.into_iter().zip(lenses).map(|(total, lens)| total.finish(lens));
+        let full = std::mem::replace(self, Self::new(scaled_views, latent, true));
+        let finished =
+            full.totals.into_iter().zip(scaled_views).map(|(total, scaled_view)| total.finish(scaled_view));
         let (cross, holes) = finished.unzip();
         Totals { gram: full.grams, cross, column_sums: full.column_sums, holes }
     }
@@ -430,9 +445,10 @@ mod tests {
             for solver in [Solver::Coordinate, Solver::Multiplicative] {
                 let run = |tile: usize| {
                     let scan = Scan::new(&views, &Stop::default());
-                    let lens = |view| Lens::fit(&scan, view, Scaling::fit(&scan, view, scale)?, true);
-                    let lenses = (0..3).map(lens).collect::<Result<Vec<_>>>().unwrap();
-                    let mut sweep = Sweep::new(scan, lenses, latent);
+                    let scaled_view =
+                        |view| ScaledView::fit(&scan, view, Scaling::fit(&scan, view, scale)?, true);
+                    let scaled_views = (0..3).map(scaled_view).collect::<Result<Vec<_>>>().unwrap();
+                    let mut sweep = Sweep::new(scan, scaled_views, latent);
                     sweep.tile = tile;
                     let mut v = Matrix::from_fn(n, latent, |i, k| 0.1 + ((i * 7 + k * 3) % 11) as f64);
                     let bases: Vec<Matrix> = [33, 20, 60]
@@ -443,8 +459,8 @@ mod tests {
                     let (factors, stop) = (Factors { bases, scale: vec![0.7; latent] }, Stop::new());
                     let update = VStep::Update { solver, passes: 2 };
                     let first = sweep.run(&factors, update, &mut v, &stop).unwrap();
-                    let settle = VStep::Settle { after: Some(2) };
-                    let second = sweep.run(&factors, settle, &mut v, &stop).unwrap();
+                    let solve = VStep::Solve { after: Some(2) };
+                    let second = sweep.run(&factors, solve, &mut v, &stop).unwrap();
                     let bits: Vec<u64> = v.values().iter().map(|value| value.to_bits()).collect();
                     (bits, first, second)
                 };

@@ -509,7 +509,7 @@ mod tests {
         let daimc = Daimc::new(5);
         let mut descent = Descent::new(daimc.options(), squares, Bases::Fitted, begun).unwrap();
         let update = VStep::Update { solver: Solver::Coordinate, passes: 2 };
-        for step in [update, VStep::Settle { after: Some(2) }, update] {
+        for step in [update, VStep::Solve { after: Some(2) }, update] {
             let factors = descent.solve().unwrap().clone();
             let own = whole.sweep(&factors, step, &stop).unwrap();
             for shard in &mut others {

@@ -392,7 +392,7 @@ impl GpuShard {
             VStep::Update { .. } => {
                 Err(refused(&gpu.name, "the multiplicative solver is not supported; use device = cpu"))
             }
-            VStep::Settle { after } => {
+            VStep::Solve { after } => {
                 let before = match after {
                     None => {
                         pull((0.0, 1.0))?;

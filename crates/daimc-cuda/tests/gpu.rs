@@ -152,8 +152,7 @@ fn differences(gpu: &dyn Accelerator, case: &Case) -> Differences {
     let daimc = Daimc::new(case.latent);
     let mut descent = Descent::new(daimc.options(), cpu.squares(), Bases::Fitted, statistics).unwrap();
     let coordinate = |passes| VStep::Update { solver: Solver::Coordinate, passes };
-    for step in
-        [coordinate(2), coordinate(5), VStep::Settle { after: Some(2) }, VStep::Settle { after: None }]
+    for step in [coordinate(2), coordinate(5), VStep::Solve { after: Some(2) }, VStep::Solve { after: None }]
     {
         // All start from the same V.
         on_gpu.hold(cpu.latent(), &stop).unwrap();

@@ -21,13 +21,13 @@ mod trees;
 
 pub use anchors::Anchors;
 use daimc_core::Result;
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::watch::Watch;
 pub use evidence::Evidence;
 pub use graph::{Graph, SINGLE};
 pub use references::References;
-pub use references::{Said, ViewReferences};
+pub use references::{Predictions, ViewReferences};
 pub use search::{DIRECTIONS, EXACT, Nearest, Search, all_pairs, by_accelerator, nearest, pairs};
 pub use shorten::{Shortened, along, gathering, travelling};
 
@@ -38,6 +38,12 @@ pub const NEIGHBOURS: usize = 10;
 pub const POWER: i32 = 4;
 
 /// The nearest neighbours of each instance in one view.
-pub fn nearest_in(scan: &Scan<'_>, view: usize, lens: &Lens, count: usize, seed: u64) -> Result<Nearest> {
-    nearest(scan, view, lens, Search { count, seed, thorough: true }, &Watch::default())
+pub fn nearest_in(
+    scan: &Scan<'_>,
+    view: usize,
+    scaled_view: &ScaledView,
+    count: usize,
+    seed: u64,
+) -> Result<Nearest> {
+    nearest(scan, view, scaled_view, Search { count, seed, thorough: true }, &Watch::default())
 }

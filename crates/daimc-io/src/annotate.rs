@@ -8,7 +8,7 @@ use hdf5_pure::{AttrValue, DatasetBuilder, File, Group};
 
 use crate::ids::{Duplicates, Index, Matching};
 use crate::quiet::caught;
-use crate::{Place, Result, read_attributes};
+use crate::{Position, Result, read_attributes};
 
 /// The results of a fit.
 pub struct Annotation<'a> {
@@ -48,7 +48,7 @@ pub fn annotate(
     let taken = Matching { duplicates: Duplicates::First, ..Matching::default() };
     let rows: Vec<Option<usize>> =
         read_attributes(source, &taken)?.ids.iter().map(|id| index.get(id)).collect();
-    let place = Place::file(source);
+    let place = Position::file(source);
     let uncopied = |error| place.fault(format!("cannot be copied to {}: {error}", folder.display()));
     let copy = tempfile::NamedTempFile::new_in(folder).map_err(uncopied)?;
     std::fs::copy(source, copy.path()).map_err(uncopied)?;

@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipArchive};
 use crate::input::{Input, Opened, Random, failed};
 use crate::listing::LISTED;
 use crate::sheet::{OpenDocument, Workbook, in_cell};
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// About how many times longer a sheet is than its text.
 const MARKUP: u64 = 3;
@@ -82,7 +82,7 @@ pub(crate) fn with_text<T: Send>(
             }
             Content::Arrays | Content::Texts => {
                 let name = member(&place, &archive, wanted)?;
-                let place = Place::array(&place.path, &name);
+                let place = Position::array(&place.path, &name);
                 let member = archive.by_name(&name).map_err(|error| damaged(&place, error))?;
                 let method = member.compression();
                 if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
@@ -113,12 +113,12 @@ pub(crate) fn length(file: &mut Opened, content: Content, wanted: Option<&str>) 
 
 type Archive = ZipArchive<BufReader<Random>>;
 
-fn open(place: &Place, bytes: &Random) -> Result<Archive> {
+fn open(place: &Position, bytes: &Random) -> Result<Archive> {
     ZipArchive::new(BufReader::new(bytes.clone())).map_err(|error| damaged(place, error))
 }
 
 /// The name of the member `wanted`, or of the only one. Folders and hidden files of macOS and editors do not count.
-fn member(place: &Place, archive: &Archive, wanted: Option<&str>) -> Result<String> {
+fn member(place: &Position, archive: &Archive, wanted: Option<&str>) -> Result<String> {
     let base = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let hidden =
         |name: &str| base(name).is_empty() || base(name).starts_with('.') || name.starts_with("__MACOSX/");
@@ -146,7 +146,7 @@ fn member(place: &Place, archive: &Archive, wanted: Option<&str>) -> Result<Stri
     }
 }
 
-fn damaged(place: &Place, error: ZipError) -> Error {
+fn damaged(place: &Position, error: ZipError) -> Error {
     match error {
         ZipError::Io(error) => place.unreadable(error),
         ZipError::UnsupportedArchive(reason) => {

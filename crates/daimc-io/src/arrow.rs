@@ -14,10 +14,10 @@ use self::schema::{Field, Storage};
 use crate::frame::{Column, ColumnType, Frame};
 use crate::input::Random;
 use crate::number::{Encoding, NumberType, Target};
-use crate::{Place, Precision, Result};
+use crate::{Position, Precision, Result};
 
 impl Frame for Arrow {
-    fn open(place: Place, bytes: Random) -> Result<Self> {
+    fn open(place: Position, bytes: Random) -> Result<Self> {
         Self::new(place, bytes)
     }
 
@@ -25,7 +25,7 @@ impl Frame for Arrow {
         self.batches.iter().map(|batch| batch.rows).sum()
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &Position {
         &self.place
     }
 

@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
 use crate::records::{self, Record};
-use crate::{Error, Place, Result, hdf5};
+use crate::{Error, Position, Result, hdf5};
 
 /// A table of texts, with IDs in its first column.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ fn of_text(path: &Path, file: Opened, index: Index) -> Result<Attributes> {
     for Record { line, fields } in records {
         if fields.len() != found.titles.len() + 1 {
             let (expected, count) = (found.titles.len() + 1, fields.len());
-            let place = Place::line(path, line);
+            let place = Position::line(path, line);
             return Err(place.fault(format!("{count} fields where {expected} are expected")));
         }
         let mut fields = fields.into_iter();

@@ -10,14 +10,14 @@ use crate::feature_types::{distinct, numbered, unique_names};
 use crate::input::{self, Opened};
 use crate::matrix_market::{self, KnownNames};
 use crate::paths::first_existing;
-use crate::{Error, Place, Reading, Result, Table};
+use crate::{Error, Position, Reading, Result, Table};
 
 /// Reads the cells of a folder whose matrix is open; `kind` picks the features of a type.
 pub(crate) fn read(file: &mut Opened, kind: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
     let path = file.place.path.clone();
     let features = Features::read(&path)?;
     let kinds = features.kinds();
-    let place = Place { variable: kind.map(String::from), ..Place::file(folder(&path)) };
+    let place = Position { variable: kind.map(String::from), ..Position::file(folder(&path)) };
     let mut names = unique_names(features.names, &features.ids);
     let only = match kind {
         None if kinds.len() > 1 => {

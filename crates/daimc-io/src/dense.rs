@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::number::{Encoding, Target};
-use crate::{Cells, Place, Precision, Reading, Result};
+use crate::{Cells, Position, Precision, Reading, Result};
 
 /// Lines that are transposed at a time: enough to write whole cache lines of the result.
 const STRIP: usize = 16;
@@ -42,7 +42,7 @@ impl MatrixLayout {
     /// The caller has checked that the file is long enough for the matrix.
     pub(crate) fn lay_out<T: Target>(
         self,
-        place: &Place,
+        place: &Position,
         fill: impl FnMut(Range<usize>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         self.lay_out_by(place, STRIP, fill)
@@ -51,7 +51,7 @@ impl MatrixLayout {
     /// As [`lay_out`](Self::lay_out), for files of which `together` lines are best read at a time.
     pub(crate) fn lay_out_by<T: Target>(
         self,
-        place: &Place,
+        place: &Position,
         together: usize,
         mut fill: impl FnMut(Range<usize>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
@@ -79,7 +79,7 @@ impl MatrixLayout {
     /// Reads a matrix of numbers.
     pub(crate) fn read(
         self,
-        place: &Place,
+        place: &Position,
         encoding: Encoding,
         precision: Precision,
         reader: &mut impl Read,
@@ -90,7 +90,12 @@ impl MatrixLayout {
         })
     }
 
-    fn read_as<T: Target>(self, place: &Place, encoding: Encoding, reader: &mut impl Read) -> Result<Vec<T>> {
+    fn read_as<T: Target>(
+        self,
+        place: &Position,
+        encoding: Encoding,
+        reader: &mut impl Read,
+    ) -> Result<Vec<T>> {
         self.lay_out(place, |lines, out| {
             encoding.read(reader, lines.len() * self.length, out).map_err(|error| place.unreadable(error))
         })

@@ -8,7 +8,7 @@ use daimc_core::text::{path as path_shown, plain, quoted};
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The file.
     pub path: PathBuf,
     /// The array in a container.
@@ -19,7 +19,7 @@ pub struct Place {
     pub column: Option<usize>,
 }
 
-impl Place {
+impl Position {
     /// The file as a whole.
     #[must_use]
     pub fn file(path: &Path) -> Self {
@@ -27,7 +27,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", path_shown(&self.path.to_string_lossy()))?;
         if let Some(variable) = &self.variable {
@@ -59,7 +59,7 @@ pub enum Error {
     #[error("{place}: {reason}")]
     Data {
         /// Where.
-        place: Place,
+        place: Position,
         /// What is wrong and what to do.
         reason: String,
     },
@@ -67,7 +67,7 @@ pub enum Error {
     #[error("{place}: {}", too_large(*needed, *available))]
     Memory {
         /// The file that is read.
-        place: Place,
+        place: Position,
         /// Bytes that are needed, if known.
         needed: Option<u64>,
         /// Bytes that are available, if known.
@@ -77,7 +77,7 @@ pub enum Error {
     #[error("{place}: {reason}")]
     OnlyInMemory {
         /// The file that is read.
-        place: Place,
+        place: Position,
         /// Why, and what to do.
         reason: &'static str,
     },
@@ -147,7 +147,7 @@ impl Error {
 
     /// An error about a file as a whole.
     pub(crate) fn in_file(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Data { place: Place::file(path), reason: reason.into() }
+        Self::Data { place: Position::file(path), reason: reason.into() }
     }
 }
 

@@ -4,12 +4,12 @@ use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::{Error, Place, Result, memory};
+use crate::{Error, Position, Result, memory};
 
 /// Smaller allocations are not checked: the check takes longer than reading a small file.
 const SMALL: u64 = 1 << 24;
 
-impl Place {
+impl Position {
     /// An array in a container.
     pub(crate) fn array(path: &Path, variable: &str) -> Self {
         Self { variable: Some(variable.to_owned()), ..Self::file(path) }
@@ -99,7 +99,7 @@ pub(crate) struct MemoryMeter {
 
 impl MemoryMeter {
     /// Counts bytes that are about to be allocated.
-    pub(crate) fn take(&mut self, place: &Place, bytes: usize) -> Result<()> {
+    pub(crate) fn take(&mut self, place: &Position, bytes: usize) -> Result<()> {
         self.taken = self.taken.saturating_add(bytes as u64);
         if self.taken < SMALL {
             return Ok(());

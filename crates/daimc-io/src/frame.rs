@@ -10,7 +10,7 @@ use crate::input::{Opened, Random};
 use crate::number::Target;
 use crate::real::Real;
 use crate::text::{Record, shell_list};
-use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
+use crate::{Cells, Position, Precision, Reading, Result, Stored, Table};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +45,13 @@ impl Column {
 /// A file of columns.
 pub(crate) trait Frame: Sized {
     /// Opens a file.
-    fn open(place: Place, bytes: Random) -> Result<Self>;
+    fn open(place: Position, bytes: Random) -> Result<Self>;
 
     /// The number of rows, by the header.
     fn rows(&self) -> usize;
 
     /// The file.
-    fn place(&self) -> &Place;
+    fn place(&self) -> &Position;
 
     /// Its columns; an error if one is of lists or records.
     fn columns(&self) -> Result<Vec<Column>>;
@@ -170,7 +170,7 @@ fn records_of<F: Frame>(frame: &F) -> Result<Vec<Record>> {
 }
 
 /// Fails with the names of all columns that are not numeric.
-fn refuse_others(place: &Place, columns: &[Column]) -> Result<()> {
+fn refuse_others(place: &Position, columns: &[Column]) -> Result<()> {
     let others: Vec<&Column> = columns.iter().filter(|column| !column.is_numeric()).collect();
     let shown = |column: &&Column| format!("{} of type {}", quoted(&column.name), column.type_name);
     let names: Vec<String> = others.iter().map(|column| column.name.clone()).collect();
@@ -250,7 +250,7 @@ impl Index {
     }
 
     /// The position of the column of IDs.
-    fn column(&self, place: &Place, columns: &[Column]) -> Result<Option<usize>> {
+    fn column(&self, place: &Position, columns: &[Column]) -> Result<Option<usize>> {
         let names: Vec<&str> =
             self.0["index_columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if names.len() > 1 {

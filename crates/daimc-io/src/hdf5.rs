@@ -22,7 +22,7 @@ use node::Container;
 
 use crate::disk::Keep;
 use crate::input::{Opened, Random};
-use crate::{Place, Reading, Result, Table};
+use crate::{Position, Reading, Result, Table};
 
 /// The start of an HDF5 file, possibly after a user block of 512 bytes.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -87,7 +87,7 @@ fn with<T: Send>(
     variable: Option<&str>,
     read: impl FnOnce(&Container, &Flavour) -> Result<T> + Send,
 ) -> Result<T> {
-    let place = Place { variable: variable.map(String::from), ..file.place.clone() };
+    let place = Position { variable: variable.map(String::from), ..file.place.clone() };
     let matlab = file.start().starts_with(b"MATLAB");
     file.at_random(|bytes: Random| {
         let container = Container::open(place, bytes)?;

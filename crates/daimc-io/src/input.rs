@@ -16,7 +16,7 @@ pub(crate) use random::Random;
 
 use crate::disk::{Disk, Spool, Watched};
 use crate::paths::{STANDARD_INPUT, cell_ranger_matrix};
-use crate::{Error, Place, Result, foreign};
+use crate::{Error, Position, Result, foreign};
 
 /// Bytes from which a format is detected: at least the header of a `.mat` file.
 const START: u64 = 1 << 10;
@@ -29,7 +29,7 @@ const EMPTY: &str = "is empty; copy it again or save it anew";
 /// An open file. `Read` returns its bytes unchanged and in order.
 pub(crate) struct Opened {
     /// The file.
-    pub place: Place,
+    pub place: Position,
     /// The path was a folder, and this is its matrix.
     pub of_folder: bool,
     /// The first bytes. `Read` returns them again.
@@ -57,7 +57,7 @@ impl Opened {
         let matrix = cell_ranger_matrix(path);
         let of_folder = matrix.is_some();
         let path = matrix.as_deref().unwrap_or(path);
-        let place = Place::file(path);
+        let place = Position::file(path);
         let unreadable = |error| place.unreadable(error);
         let mut source = if path.as_os_str() == STANDARD_INPUT {
             Source::Stream(Box::new(io::stdin()))
@@ -397,7 +397,7 @@ pub(crate) fn text(path: &Path) -> Result<Vec<u8>> {
 /// The error of a failed read, for the user.
 pub(crate) fn failed(path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::OutOfMemory {
-        return Place::file(path).unreadable(error);
+        return Position::file(path).unreadable(error);
     }
     if error.raw_os_error().is_some() {
         return Error::Io { path: path.to_owned(), source: error };

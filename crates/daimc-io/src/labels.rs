@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::ids::{Duplicates, Index, Matching};
 use crate::input::Opened;
 use crate::records::{self, Record};
-use crate::{Error, Place, Result, hdf5};
+use crate::{Error, Position, Result, hdf5};
 
 /// The titles of `labels.tsv` of a fit.
 const OURS: [&str; 3] = ["id", "cluster", "confidence"];
@@ -94,7 +94,7 @@ pub fn read_labels(path: &Path, column: Option<&str>, matching: &Matching) -> Re
     }
     let (mut records, sha256) = records::read(path, file)?;
     let wrong = |line: usize, column: Option<usize>, reason: String| {
-        Place { column, ..Place::line(path, line) }.fault(reason)
+        Position { column, ..Position::line(path, line) }.fault(reason)
     };
     let width = records.last().map_or(0, |record| record.fields.len());
     // Several columns must have titles, in the first record, to choose one.

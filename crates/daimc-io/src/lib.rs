@@ -52,7 +52,7 @@ pub use annotate::{Annotation, annotate};
 pub use assemble::{Account, Assembly, Nan, ViewAccount, assemble, shown};
 pub use attributes::{Attributes, read_attributes};
 pub use disk::{Disk, Progress};
-pub use error::{Error, Place, Result};
+pub use error::{Error, Position, Result};
 pub use ids::{Duplicates, IdMap, Matching, Near, Pattern, near};
 pub use input::sha256;
 pub use labels::{Labels, read_labels};

@@ -16,7 +16,7 @@ pub(crate) use selector::{Selector, position};
 use crate::disk::Keep;
 use crate::input::Opened;
 use crate::listing::{LISTED, listing};
-use crate::{Place, Reading, Result, Table};
+use crate::{Position, Reading, Result, Table};
 
 /// Reads the matrix called `variable`, which may be in a cell (`X{2}`); without a name, the only matrix.
 pub fn read(file: &mut Opened, variable: Option<&str>, how: Reading, keep: Keep<'_>) -> Result<Table> {
@@ -38,7 +38,7 @@ fn pick(mut container: Container, variable: Option<&str>, how: Reading, keep: Ke
     let selector = Selector::parse(&name).ok_or_else(|| {
         file.fault(format!("cannot have a variable {}; write NAME, or NAME{{2}} for a cell", quoted(&name)))
     })?;
-    let place = Place::array(&file.path, &name);
+    let place = Position::array(&file.path, &name);
     let table = container.find(|array| {
         let wanted = array.name == selector.name;
         wanted.then(|| descend(&place, array, &selector.cells, how, keep)).transpose()
@@ -55,7 +55,7 @@ fn pick(mut container: Container, variable: Option<&str>, how: Reading, keep: Ke
 
 /// Follows the subscripts of cells to a matrix.
 fn descend(
-    place: &Place,
+    place: &Position,
     array: Array<'_>,
     cells: &[Vec<usize>],
     how: Reading,
@@ -111,7 +111,7 @@ fn list(container: &mut Container) -> Result<String> {
 }
 
 /// A variable and, for a cell array, its cells.
-fn describe(place: &Place, array: Array<'_>) -> Result<String> {
+fn describe(place: &Position, array: Array<'_>) -> Result<String> {
     let (name, kind) = (plain(&array.name).to_string(), array.kind());
     if !array.is_cell() {
         return Ok(format!("{name} ({kind})"));

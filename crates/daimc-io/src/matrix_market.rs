@@ -16,7 +16,7 @@ use crate::input::{self, Input};
 use crate::real::Real;
 use crate::sparse::Shape;
 use crate::transpose::transpose;
-use crate::{Cells, Error, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Error, Position, Precision, Reading, Result, Table};
 use build::Coordinates;
 use entries::{Fault, coordinates, number, parse};
 use header::{Header, Storage, Symmetry};
@@ -92,7 +92,7 @@ fn read_as<T: Real>(
     let mut head = Cursor::new(head);
     head.set_position(header.start as u64);
     let text = head.chain(input);
-    let place = Place::file(path);
+    let place = Position::file(path);
     let cells = match header.storage {
         Storage::Coordinate => {
             let mut entries = Coordinates::new(path, &header, Shape { rows, columns }, how, keep)?;

@@ -12,7 +12,7 @@ use crate::disk::{Dense, Disk, Progress, Spool, Watched};
 use crate::input::Opened;
 use crate::number::{Encoding, Target};
 use crate::real::Real;
-use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
+use crate::{Cells, Position, Precision, Reading, Result, Stored, Table};
 
 /// Reads a matrix; an array of one dimension is one feature.
 pub fn read(file: &mut Opened, how: Reading) -> Result<Table> {
@@ -40,7 +40,7 @@ pub fn store(file: &mut Opened, how: Reading, disk: &Disk) -> Result<Table> {
 
 /// An array whose header was read, and not its values.
 pub(crate) struct Array<R> {
-    pub place: Place,
+    pub place: Position,
     pub header: Header,
     reader: R,
     /// The length of the header in bytes.
@@ -61,7 +61,7 @@ pub(crate) struct List<R> {
 
 impl<R: Read> Array<R> {
     /// Reads the header of an array of `length` bytes in total.
-    pub(crate) fn open(place: Place, mut reader: R, length: u64) -> Result<Self> {
+    pub(crate) fn open(place: Position, mut reader: R, length: u64) -> Result<Self> {
         let (header, taken) = Header::read(&place, &mut reader, length)?;
         Ok(Self { place, header, reader, taken, length: length - taken })
     }

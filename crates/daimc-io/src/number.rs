@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use half::f16;
 use rayon::prelude::*;
 
-use crate::{Place, Precision, Result};
+use crate::{Position, Precision, Result};
 
 /// The type of a number in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Encoding {
     /// Reads `count` numbers in pieces, and calls `visit` with each.
     pub(crate) fn pieces<T: Target>(
         self,
-        place: &Place,
+        place: &Position,
         reader: &mut impl Read,
         count: usize,
         mut visit: impl FnMut(&[T]) -> Result<()>,

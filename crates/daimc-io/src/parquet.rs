@@ -13,7 +13,7 @@ pub use self::write::{Values, write_parquet};
 use crate::frame::{Column, Frame};
 use crate::input::Random;
 use crate::number::Target;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 impl Parquet {
     fn chunks(&self, index: usize) -> Result<Chunks> {
@@ -23,7 +23,7 @@ impl Parquet {
 }
 
 impl Frame for Parquet {
-    fn open(place: Place, bytes: Random) -> Result<Self> {
+    fn open(place: Position, bytes: Random) -> Result<Self> {
         Self::new(place, bytes)
     }
 
@@ -31,7 +31,7 @@ impl Frame for Parquet {
         usize::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &Position {
         &self.place
     }
 

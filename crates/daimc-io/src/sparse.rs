@@ -8,7 +8,7 @@ pub(crate) use blocks::{Entries, blocks};
 
 use crate::number::Target;
 use crate::real::Real;
-use crate::{Csr, Place, Result};
+use crate::{Csr, Position, Result};
 
 /// The most rows or columns per entry, above a million of them. Empty ones take memory without any data in the file, so that a
 /// wrong shape could exhaust it.
@@ -26,7 +26,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Checks the shape of a matrix with that many entries.
-    pub(crate) fn new(place: &Place, rows: usize, columns: usize, entries: usize) -> Result<Self> {
+    pub(crate) fn new(place: &Position, rows: usize, columns: usize, entries: usize) -> Result<Self> {
         let largest = rows.max(columns);
         if rows == 0 || columns == 0 {
             return Err(place.fault(format!("is an empty matrix ({rows} × {columns})")));
@@ -45,7 +45,7 @@ impl Shape {
     /// From entries in any order: row, column and value. Duplicate entries are summed.
     pub(crate) fn rows_of_entries<T: Target + AddAssign>(
         self,
-        place: &Place,
+        place: &Position,
         entries: Vec<(u32, u32, T)>,
     ) -> Result<Csr<T>> {
         let keys = entries.iter().map(|(row, ..)| *row);
@@ -57,7 +57,7 @@ impl Shape {
     /// As [`Shape::rows_of_entries`], from separate lists of rows, columns and values.
     pub(crate) fn rows_of_triplets<T: Target + AddAssign>(
         self,
-        place: &Place,
+        place: &Position,
         (rows, columns): (&[u32], &[u32]),
         values: &[T],
     ) -> Result<Csr<T>> {
@@ -71,7 +71,7 @@ impl Shape {
     /// From compressed columns, whose entries may be unsorted.
     pub(crate) fn rows_of_columns<T: Target + AddAssign>(
         self,
-        place: &Place,
+        place: &Position,
         columns: Csr<T>,
     ) -> Result<Csr<T>> {
         check(place, Self { rows: self.columns, columns: self.rows }, &columns)?;
@@ -85,7 +85,7 @@ impl Shape {
     /// together. The caller has checked `offsets`.
     pub(crate) fn rows_of_lines<T: Real, E: Entries<T>>(
         self,
-        place: &Place,
+        place: &Position,
         offsets: &[usize],
         entries: impl Fn() -> Result<E>,
     ) -> Result<Csr<T>> {
@@ -130,7 +130,7 @@ impl Shape {
     /// From compressed rows, whose entries may be unsorted.
     pub(crate) fn rows_in_order<T: Target + AddAssign>(
         self,
-        place: &Place,
+        place: &Position,
         mut rows: Csr<T>,
     ) -> Result<Csr<T>> {
         check(place, self, &rows)?;
@@ -194,14 +194,14 @@ impl<T: Copy + AddAssign> Csr<T> {
     }
 }
 
-fn check<T>(place: &Place, shape: Shape, rows: &Csr<T>) -> Result<()> {
+fn check<T>(place: &Position, shape: Shape, rows: &Csr<T>) -> Result<()> {
     check_offsets(place, shape.rows, &rows.offsets, [rows.columns.len(), rows.values.len()])?;
     check_columns(place, shape.columns, &rows.columns)
 }
 
 /// Fails unless the offsets increase from 0 to the number of columns and values.
 pub(crate) fn check_offsets(
-    place: &Place,
+    place: &Position,
     rows: usize,
     offsets: &[usize],
     [columns, values]: [usize; 2],
@@ -218,19 +218,19 @@ pub(crate) fn check_offsets(
 }
 
 /// Fails if a column is outside of a matrix of this width.
-pub(crate) fn check_columns(place: &Place, width: usize, columns: &[u32]) -> Result<()> {
+pub(crate) fn check_columns(place: &Position, width: usize, columns: &[u32]) -> Result<()> {
     match columns.iter().find(|&&column| column as usize >= width) {
         Some(_) => Err(out_of_range(place)),
         None => Ok(()),
     }
 }
 
-pub(crate) fn out_of_range(place: &Place) -> crate::Error {
+pub(crate) fn out_of_range(place: &Position) -> crate::Error {
     place.fault("has an entry outside of its shape; save it anew")
 }
 
 /// Converts rows to columns by a stable counting sort, so that indices are sorted.
-fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T>> {
+fn flip<T: Target>(place: &Position, rows: &Csr<T>, columns: usize) -> Result<Csr<T>> {
     let mut row = 0;
     group(place, rows.columns.iter().copied(), columns, |k| {
         while rows.offsets[row + 1] <= k {
@@ -242,7 +242,7 @@ fn flip<T: Target>(place: &Place, rows: &Csr<T>, columns: usize) -> Result<Csr<T
 
 /// Groups entries by `keys`, keeping their order. `entry` is called once for each, in order.
 fn group<T: Target>(
-    place: &Place,
+    place: &Position,
     keys: impl ExactSizeIterator<Item = u32> + Clone,
     groups: usize,
     mut entry: impl FnMut(usize) -> (u32, T),

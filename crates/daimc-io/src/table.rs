@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use daimc_core::source::RowStore;
 
-use crate::{Place, Reading};
+use crate::{Position, Reading};
 
 /// One matrix with instances in rows. NaN is a missing value.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl Stored {
 
 impl Table {
     /// A table without IDs and feature names.
-    pub(crate) fn new(place: Place, rows: usize, columns: usize, cells: Cells, how: Reading) -> Self {
+    pub(crate) fn new(place: Position, rows: usize, columns: usize, cells: Cells, how: Reading) -> Self {
         Self {
             path: place.path,
             variable: place.variable,
@@ -120,16 +120,16 @@ impl Table {
     }
 
     /// The file and variable.
-    pub(crate) fn place(&self) -> Place {
-        Place { path: self.path.clone(), variable: self.variable.clone(), line: None, column: None }
+    pub(crate) fn place(&self) -> Position {
+        Position { path: self.path.clone(), variable: self.variable.clone(), line: None, column: None }
     }
 
     /// The place of the ID of an instance.
-    pub(crate) fn place_of_id(&self, row: usize) -> Place {
+    pub(crate) fn place_of_id(&self, row: usize) -> Position {
         let Some(lines) = &self.lines else { return self.place() };
         if self.transposed {
-            return Place { column: Some(row + 1 + usize::from(self.features.is_some())), ..self.place() };
+            return Position { column: Some(row + 1 + usize::from(self.features.is_some())), ..self.place() };
         }
-        Place { line: lines.get(row).map(|line| *line as usize), ..self.place() }
+        Position { line: lines.get(row).map(|line| *line as usize), ..self.place() }
     }
 }

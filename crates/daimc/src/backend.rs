@@ -19,8 +19,8 @@ use std::sync::Arc;
 use crate::partition::{Reduction, TableId, latent, rows};
 use crate::place::Place;
 use daimc_core::accelerator::{Accelerator, Use};
-use daimc_core::lens::Lens;
 use daimc_core::scale::Observed;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::shard::{Shard, VStep};
 use daimc_core::statistics::Factors;
 use daimc_core::statistics::Statistics;
@@ -60,7 +60,7 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn scale(&mut self, lenses: Vec<Lens>, latent: usize) -> Result<()>;
+    fn scale(&mut self, scaled_views: Vec<ScaledView>, latent: usize) -> Result<()>;
 
     /// Hands the scaled rows to an accelerator.
     ///
@@ -72,7 +72,7 @@ pub(crate) trait Backend<'a>: Send + Sync + Sized {
     ///
     /// # Errors
     /// When they are not scaled yet.
-    fn lenses(&self) -> Result<Arc<[Lens]>>;
+    fn scaled_views(&self) -> Result<Arc<[ScaledView]>>;
 
     /// Runs a reduction over all instances.
     ///
@@ -126,7 +126,7 @@ pub(crate) struct Gathered<'a> {
     pub v: Arc<Matrix>,
     /// How the rows of each view were shortened; empty if they are complete.
     shortened: Vec<(Shortened, usize)>,
-    whole: Arc<[Lens]>,
+    whole: Arc<[ScaledView]>,
 }
 
 impl Gathered<'_> {

@@ -10,8 +10,8 @@ use crate::partition::clusters::Assign;
 use crate::partition::runs::{Agree, CompareRun, Stack, overlaps};
 use daimc_core::index::index;
 use daimc_core::kmeans;
-use daimc_core::lens::Lens;
 use daimc_core::metrics::matching_of;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scaling::Scale;
 use daimc_core::table::Table;
 use daimc_core::{Result, Scaling, Stop};
@@ -20,13 +20,13 @@ use daimc_core::{Result, Scaling, Stop};
 pub(crate) fn combine<'a>(rows: &impl Backend<'a>, options: &Options, runs: usize) -> Result<Descent> {
     rows.run(Stack)?;
     let table = TableId::Runs(runs * options.latent);
-    let (lens, centres) = {
+    let (scaled_view, centres) = {
         let stacked = rows.table(table, &Stop::new())?;
-        let lens = Lens::new(&stacked, 0, Scaling::fit(&stacked, 0, Scale::None)?)?;
-        let centres = kmeans::centres(&stacked, &lens, &options.kmeans(None, stacked.stop()))?;
-        (lens, centres)
+        let scaled_view = ScaledView::new(&stacked, 0, Scaling::fit(&stacked, 0, Scale::None)?)?;
+        let centres = kmeans::centres(&stacked, &scaled_view, &options.kmeans(None, stacked.stop()))?;
+        (scaled_view, centres)
     };
-    let found = rows.run(Assign { table, lens: lens.parts(), centres })?;
+    let found = rows.run(Assign { table, scaled_view: scaled_view.parts(), centres })?;
     restarted(rows, options, found.sizes)
 }
 

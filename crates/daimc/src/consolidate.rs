@@ -21,7 +21,7 @@ use crate::partition::clusters::{Assign, Sizes};
 use crate::partition::latent::{Accept, Rescale, Restart, Restore, Save, restart};
 use crate::place::{self, Place};
 use daimc_core::kmeans;
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::shard::{Shard, VStep};
 use daimc_core::source::{Buffer, Rows};
@@ -56,12 +56,12 @@ pub(crate) fn attempt<'a, T>(rows: &impl Backend<'a>, work: impl FnOnce() -> Res
 /// [`Error::Interrupted`] when the fit is stopped.
 pub(crate) fn consolidate<'a>(rows: &impl Backend<'a>, options: &Options, watch: &Watch) -> Result<Descent> {
     watch.begin(Stage::Consolidate);
-    let (lens, centres) = {
+    let (scaled_view, centres) = {
         let (prepared, latent) =
             (rows.table(TableId::Prepared, rows.stop())?, rows.table(TableId::Latent, rows.stop())?);
-        clusters(prepared.rows(), &rows.lenses()?, &latent, options)?
+        clusters(prepared.rows(), &rows.scaled_views()?, &latent, options)?
     };
-    let found = rows.run(Assign { table: TableId::Latent, lens: lens.parts(), centres })?;
+    let found = rows.run(Assign { table: TableId::Latent, scaled_view: scaled_view.parts(), centres })?;
     restarted(rows, options, found.sizes)
 }
 
@@ -80,23 +80,24 @@ pub(crate) fn restarted<'a>(
 
 /// `Σ_j w_j ‖x_j‖²` of each view.
 pub(crate) fn squares<'a>(rows: &impl Backend<'a>) -> Result<Vec<f64>> {
-    Ok(rows.lenses()?.iter().map(|lens| lens.sum_squares).collect())
+    Ok(rows.scaled_views()?.iter().map(|scaled_view| scaled_view.sum_squares).collect())
 }
 
 /// The clusters to start again from: the scaling of the rows of V, and the centres.
 fn clusters(
     scan: &Scan<'_>,
-    lenses: &[Lens],
+    scaled_views: &[ScaledView],
     rows: &impl Table,
     options: &Options,
-) -> Result<(Lens, Matrix)> {
-    let (scaling, lens) = place::scaled(rows, options)?;
-    let first = place::first(rows, &lens, options)?;
+) -> Result<(ScaledView, Matrix)> {
+    let (scaling, scaled_view) = place::scaled(rows, options)?;
+    let first = place::first(rows, &scaled_view, options)?;
     let mut candidates =
-        kmeans::candidates(rows.rows(), &lens, &options.kmeans(first.as_ref(), scan.stop()))?;
+        kmeans::candidates(rows.rows(), &scaled_view, &options.kmeans(first.as_ref(), scan.stop()))?;
     let several = candidates.len() > 1;
-    let best = if several { clearest(scan, lenses, options, rows.rows(), &scaling, &candidates)? } else { 0 };
-    Ok((lens, candidates.swap_remove(best)))
+    let best =
+        if several { clearest(scan, scaled_views, options, rows.rows(), &scaling, &candidates)? } else { 0 };
+    Ok((scaled_view, candidates.swap_remove(best)))
 }
 
 /// One iteration on a sample, as in [`settled`].
@@ -122,7 +123,7 @@ fn settled(
     let mut descent = Descent::new(options, squares, Bases::Fitted, statistics)?;
     let Options { solver, passes, .. } = *options;
     if solver == Solver::Coordinate {
-        let statistics = shard.sweep(descent.solve()?, VStep::Settle { after: Some(passes) }, stop)?;
+        let statistics = shard.sweep(descent.solve()?, VStep::Solve { after: Some(passes) }, stop)?;
         descent.absorb(statistics)?;
     } else {
         let statistics = shard.sweep(descent.solve()?, VStep::Update { solver, passes }, stop)?;
@@ -135,14 +136,14 @@ fn settled(
 /// Makes V optimal for the bases, starting from zero, as for new instances: where the optimum is not unique, both get the same
 /// one.
 pub(crate) fn settle(shard: &mut dyn Shard, descent: &mut Descent, stop: &Stop) -> Result<()> {
-    let statistics = shard.sweep(descent.factors(), VStep::Settle { after: None }, stop)?;
+    let statistics = shard.sweep(descent.factors(), VStep::Solve { after: None }, stop)?;
     descent.finish(statistics).map(|_| ())
 }
 
 /// The candidate with the clearest clusters after one iteration from it.
 fn clearest(
     scan: &Scan<'_>,
-    lenses: &[Lens],
+    scaled_views: &[ScaledView],
     options: &Options,
     latent: &Scan<'_>,
     scaling: &Scaling,
@@ -152,12 +153,13 @@ fn clearest(
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     rng.set_stream(u64::MAX / 2);
     let chosen = kmeans::sample_instances(scan.source(), kmeans::sample_size(options.clusters), &mut rng);
-    let mut buffers: Vec<Buffer> = lenses.iter().map(|_| Buffer::default()).collect();
+    let mut buffers: Vec<Buffer> = scaled_views.iter().map(|_| Buffer::default()).collect();
     let some = Subset::pick(scan, &chosen, &mut buffers)?;
     let some = Scan::new(&some, stop);
-    let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
-    let lenses = lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-    let sweep = Arc::new(Sweep::new(some, lenses, options.latent));
+    let scaled_view =
+        |(view, scaled_view): (usize, &ScaledView)| ScaledView::new(&some, view, scaled_view.scaling.clone());
+    let scaled_views = scaled_views.iter().enumerate().map(scaled_view).collect::<Result<Vec<_>>>()?;
+    let sweep = Arc::new(Sweep::new(some, scaled_views, options.latent));
     let rows = rows_of(latent, &chosen)?;
     // With many clusters, a candidate's own clusters are a good start, and further starts are expensive.
     let restarts = if options.clusters > kmeans::FEW { 1 } else { options.restarts };

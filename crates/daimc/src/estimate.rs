@@ -84,7 +84,7 @@ impl Effort {
     #[must_use]
     pub fn new(schema: &Schema, clusters: usize) -> Self {
         let shapes: Vec<Shape> = schema.views().map(Shape::from).collect();
-        Plan::new(schema.instances(), &shapes, clusters, 1).effort()
+        Costs::new(schema.instances(), &shapes, clusters, 1).effort()
     }
 
     /// The same if an accelerator finds the neighbours in some of the views. Its seconds count as those of a core.
@@ -187,7 +187,7 @@ impl Estimate {
     /// The cost of a default fit with this number of clusters to views of these shapes on this number of threads.
     #[must_use]
     pub fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
-        let plan = Plan::new(instances, views, clusters, threads);
+        let plan = Costs::new(instances, views, clusters, threads);
         let effort = plan.effort();
         let used = effort.affords(effort.budget());
         let pace = NOMINAL / (threads as f64 * rate());
@@ -204,13 +204,13 @@ impl Estimate {
 
 /// Bytes that this use of neighbourhoods needs in addition to the rows.
 pub(crate) fn neighbours_bytes(used: Neighbours, instances: usize, views: &[Shape], clusters: usize) -> f64 {
-    let plan = Plan::new(instances, views, clusters, rayon::current_num_threads());
+    let plan = Costs::new(instances, views, clusters, rayon::current_num_threads());
     let own = if used == Neighbours::Refine { plan.refine } else { plan.auto };
     own.bytes
 }
 
 /// The cost of each part, with operations instead of seconds.
-struct Plan {
+struct Costs {
     fit: Cost,
     refine: Cost,
     auto: Cost,
@@ -218,7 +218,7 @@ struct Plan {
     all_pairs: f64,
 }
 
-impl Plan {
+impl Costs {
     fn new(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Self {
         let work = Work::new(instances, clusters, threads);
         let Options { passes, .. } = Options::new(clusters, Preset::Default);

@@ -30,9 +30,9 @@ use std::collections::HashMap;
 
 use crate::fit::Fit;
 use crate::model::{Misfit, Model};
-use daimc_core::lens::{Lens, Operand, Scratch};
 use daimc_core::linalg::{product, transposed_product};
 use daimc_core::matrix::dot;
+use daimc_core::scaled_view::{Operand, ScaledView, Scratch};
 use daimc_core::scan::{Piece, Scan, off_the_pool};
 use daimc_core::source::{Block, Source};
 use daimc_core::{Error, Matrix, Result, Stop};
@@ -231,7 +231,7 @@ struct Prototypes<'a> {
 struct ViewPrototypes {
     /// The view's place in the model.
     place: usize,
-    lens: Lens,
+    scaled_view: ScaledView,
     /// The prototypes, followed by the basis if residuals are computed too.
     operand: Operand,
     /// The prototypes, features × clusters.
@@ -246,8 +246,8 @@ impl ViewPrototypes {
     /// Subtracts the missing cells of an instance from its products with the prototypes, and returns `‖p‖²` over them.
     fn leave_out(&self, block: &Block<'_>, at: (usize, usize), products: &mut [f64]) -> Vec<f64> {
         let mut squares = vec![0.0; products.len()];
-        for f in self.lens.holes(block, at.1) {
-            let value = self.lens.value(block, at, f);
+        for f in self.scaled_view.holes(block, at.1) {
+            let value = self.scaled_view.value(block, at, f);
             for ((product, square), p) in products.iter_mut().zip(&mut squares).zip(self.prototypes.row(f)) {
                 *product -= value * p;
                 *square += p * p;
@@ -285,8 +285,8 @@ const TILE: usize = 120;
 impl<'a> Prototypes<'a> {
     fn of(model: &'a Model, scan: &Scan<'_>, latent: Option<&'a Matrix>) -> Result<Self> {
         let means = &model.means;
-        let (places, lenses) = model.lenses(scan)?;
-        let seen = places.into_iter().zip(lenses).map(|(place, lens)| {
+        let (places, scaled_views) = model.scaled_views(scan)?;
+        let seen = places.into_iter().zip(scaled_views).map(|(place, scaled_view)| {
             let basis = &model.views[place].basis;
             let prototypes = product(basis, means);
             let mut squares = vec![0.0; means.columns()];
@@ -294,11 +294,11 @@ impl<'a> Prototypes<'a> {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
             let operand = match latent {
-                Some(_) => lens.operand(&beside(&prototypes, basis)),
-                None => lens.operand(&prototypes),
+                Some(_) => scaled_view.operand(&beside(&prototypes, basis)),
+                None => scaled_view.operand(&prototypes),
             };
             let gram = latent.map(|_| transposed_product(basis, basis));
-            ViewPrototypes { place, lens, operand, prototypes, squares, gram }
+            ViewPrototypes { place, scaled_view, operand, prototypes, squares, gram }
         });
         let views = seen.collect();
         Ok(Self { model, latent, views, alive: model.sizes.iter().map(|&size| size > 0).collect() })
@@ -315,7 +315,8 @@ impl<'a> Prototypes<'a> {
         };
         let mut sums = residuals();
         // In the order of the given views.
-        let moments = || self.views.iter().map(|seen| Moments::new(seen.lens.features())).collect::<Vec<_>>();
+        let moments =
+            || self.views.iter().map(|seen| Moments::new(seen.scaled_view.features())).collect::<Vec<_>>();
         let mut all_moments = moments();
         let part = || BlockEvidence {
             contributions: Contributions { views, evidence: Vec::new(), rivals: Vec::new() },
@@ -341,7 +342,7 @@ impl<'a> Prototypes<'a> {
         )?;
         let mut variations = vec![0.0; views];
         for (seen, moments) in self.views.iter().zip(all_moments) {
-            variations[seen.place] = moments.about_mean(&seen.lens);
+            variations[seen.place] = moments.about_mean(&seen.scaled_view);
         }
         Ok(Explanation { contributions: total, residuals: sums, variations })
     }
@@ -425,7 +426,7 @@ impl<'a> Prototypes<'a> {
         for (number, seen) in self.views.iter().enumerate() {
             let block = &piece.blocks[number];
             for rows in piece.shown_in(number).chunks(TILE) {
-                seen.lens.project_each(block, rows, &seen.operand, scratch, |i, found| {
+                seen.scaled_view.project_each(block, rows, &seen.operand, scratch, |i, found| {
                     let instance = rows[i].0;
                     let at = number * size + instance - piece.instances.start;
                     shown[at] = true;
@@ -437,15 +438,15 @@ impl<'a> Prototypes<'a> {
                     }
                     if let (Some(gram), Some(latent)) = (&seen.gram, self.latent) {
                         let v = latent.row(instance);
-                        let mut square = seen.lens.square(block, rows[i]);
+                        let mut square = seen.scaled_view.square(block, rows[i]);
                         let mut error = error(square, with_basis, v, gram, made);
                         if !block.holes.row(rows[i].1).is_empty() {
                             let basis = &self.model.views[seen.place].basis;
-                            error = (error - seen.lens.hole_error(block, rows[i], basis, v)).max(0.0);
-                            square = seen.lens.observed_square(block, rows[i]);
+                            error = (error - seen.scaled_view.hole_error(block, rows[i], basis, v)).max(0.0);
+                            square = seen.scaled_view.observed_square(block, rows[i]);
                         }
                         residuals[seen.place][labels[instance]].add(Residual { error, square });
-                        moments[number].add(&seen.lens, block, rows[i], square);
+                        moments[number].add(&seen.scaled_view, block, rows[i], square);
                     }
                 });
             }

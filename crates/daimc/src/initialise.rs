@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use daimc_core::choice;
 use daimc_core::index::index;
-use daimc_core::kmeans::{self, Centres, Plan, Points};
-use daimc_core::lens::{Lens, Scratch};
+use daimc_core::kmeans::{self, Centres, KMeans, Points};
 use daimc_core::metrics::best_assignment;
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scan::{Piece, Scan};
 use daimc_core::source::{Buffer, MISSING};
 use daimc_core::statistics::Statistics;
@@ -62,18 +62,19 @@ impl Votes {
     pub fn gather(
         how: Initialisation,
         scan: &Scan<'_>,
-        lenses: &[Lens],
+        scaled_views: &[ScaledView],
         latent: usize,
         restarts: usize,
         seed: u64,
     ) -> Result<Self> {
-        let plan = Plan { clusters: latent, restarts, seed, first: None, stop: scan.stop() };
+        let k_means = KMeans { clusters: latent, restarts, seed, first: None, stop: scan.stop() };
         let fill = how == Initialisation::Paper;
-        let own = lenses.iter().enumerate();
-        let mut views =
-            own.map(|(view, lens)| cluster(scan, view, lens, &plan, fill)).collect::<Result<Vec<_>>>()?;
+        let own = scaled_views.iter().enumerate();
+        let mut views = own
+            .map(|(view, scaled_view)| cluster(scan, view, scaled_view, &k_means, fill))
+            .collect::<Result<Vec<_>>>()?;
         if how == Initialisation::Aligned && views.len() > 1 {
-            let targets = matched(latent, &views, &overlaps(scan, lenses, latent, &views, seed)?);
+            let targets = matched(latent, &views, &overlaps(scan, scaled_views, latent, &views, seed)?);
             views.iter_mut().zip(targets).for_each(|(view, target)| view.target = target);
         }
         Ok(Self { views, fill })
@@ -82,8 +83,12 @@ impl Votes {
     /// Computes the first V of the instances of this partition.
     pub fn begin(&self, sweep: &Sweep<'_>, v: &mut Matrix) -> Result<Statistics> {
         let (latent, first) = (sweep.latent(), sweep.scan.blocks().first());
-        let labels: Vec<Labels<'_>> =
-            self.views.iter().zip(&*sweep.lenses).map(|(view, lens)| view.labels(lens)).collect();
+        let labels: Vec<Labels<'_>> = self
+            .views
+            .iter()
+            .zip(&*sweep.scaled_views)
+            .map(|(view, scaled_view)| view.labels(scaled_view))
+            .collect();
         let share = 1.0 / self.views.len() as f64;
         sweep.begin(v, |piece, v| {
             for (view, (labels, own)) in labels.iter().zip(&self.views).enumerate() {
@@ -116,14 +121,20 @@ impl Votes {
 }
 
 /// K-means in one view. With `fill`, missing rows take part as copies of the mean.
-fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: bool) -> Result<Clustered> {
-    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+fn cluster(
+    scan: &Scan<'_>,
+    view: usize,
+    scaled_view: &ScaledView,
+    k_means: &KMeans<'_>,
+    fill: bool,
+) -> Result<Clustered> {
+    let mut rng = ChaCha8Rng::seed_from_u64(k_means.seed);
     rng.set_stream(u64::MAX - view as u64);
     let present = scan.schema().view(view).present();
-    let sampled = kmeans::sample(scan.source(), view, kmeans::sample_size(plan.clusters), &mut rng);
+    let sampled = kmeans::sample(scan.source(), view, kmeans::sample_size(k_means.clusters), &mut rng);
     let mut buffer = Buffer::default();
     let block = scan.pick(view, &sampled, &mut buffer)?;
-    let own = lens.of_rows(&block, sampled.len());
+    let own = scaled_view.of_rows(&block, sampled.len());
     let mut points = Points::of(&own, block, 0..sampled.len());
     let missing = scan.instances() - present;
     if fill && missing > 0 {
@@ -131,9 +142,9 @@ fn cluster(scan: &Scan<'_>, view: usize, lens: &Lens, plan: &Plan<'_>, fill: boo
         let mean = points.mean();
         points = points.with_extra(mean, share * missing as f64);
     }
-    let found = points.cluster(&Plan { seed: plan.seed.wrapping_add(view as u64), ..*plan })?;
+    let found = points.cluster(&KMeans { seed: k_means.seed.wrapping_add(view as u64), ..*k_means })?;
     let missing = if fill { found.extra_label } else { MISSING };
-    let (importance, target) = (lens.scaling.importance, (0..plan.clusters).collect());
+    let (importance, target) = (scaled_view.scaling.importance, (0..k_means.clusters).collect());
     let seen = (sampled.len() == present).then_some((sampled, found.labels));
     Ok(Clustered { centres: found.centres, seen, missing, present, importance, target })
 }
@@ -145,11 +156,11 @@ enum Labels<'a> {
 }
 
 impl Clustered {
-    fn labels<'a>(&'a self, lens: &'a Lens) -> Labels<'a> {
+    fn labels<'a>(&'a self, scaled_view: &'a ScaledView) -> Labels<'a> {
         let missing = self.missing;
         match &self.seen {
             Some((instances, labels)) => Labels::Known { instances, labels, missing },
-            None => Labels::Nearest { centres: Centres::new(lens, &self.centres), missing },
+            None => Labels::Nearest { centres: Centres::new(scaled_view, &self.centres), missing },
         }
     }
 }
@@ -209,7 +220,7 @@ impl Overlaps {
 /// Compares the labels of the views, of all instances or of a seeded sample.
 fn overlaps(
     scan: &Scan<'_>,
-    lenses: &[Lens],
+    scaled_views: &[ScaledView],
     latent: usize,
     views: &[Clustered],
     seed: u64,
@@ -220,7 +231,7 @@ fn overlaps(
     let limit = if all_seen { scan.instances() } else { kmeans::sample_size(latent) };
     let chosen = kmeans::sample_instances(scan.source(), limit, &mut rng);
     let mut of_views = Vec::with_capacity(views.len());
-    for (view, (own, lens)) in views.iter().zip(lenses).enumerate() {
+    for (view, (own, scaled_view)) in views.iter().zip(scaled_views).enumerate() {
         if let Some((instances, labels)) = &own.seen {
             let label = |&i: &u32| known(instances, labels, own.missing, i as usize);
             of_views.push(chosen.iter().map(label).collect());
@@ -231,8 +242,8 @@ fn overlaps(
         let rows: Vec<(usize, usize)> =
             (0..chosen.len()).filter_map(|n| Some((n, block.index.row(n)?))).collect();
         let mut found = Vec::with_capacity(rows.len());
-        let lens = lens.of_rows(&block, chosen.len());
-        let centres = Centres::new(&lens, &own.centres);
+        let scaled_view = scaled_view.of_rows(&block, chosen.len());
+        let centres = Centres::new(&scaled_view, &own.centres);
         centres.compare(&block, &rows, &mut Scratch::default(), |_, label, _, _| found.push(label));
         let mut found = found.into_iter();
         let label = |n| block.index.row(n).and_then(|_| found.next()).unwrap_or(MISSING);

@@ -8,9 +8,9 @@ use crate::leaders;
 use crate::options::Options;
 use crate::place::Place;
 use crate::retained::Retained;
-use daimc_core::lens::Lens;
 use daimc_core::linalg::product_transposed;
 use daimc_core::prepared::{Preparation, Prepared};
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scaling::Scaling;
 use daimc_core::scan::{Scan, off_the_pool};
 use daimc_core::source::Source;
@@ -123,16 +123,16 @@ impl Model {
     }
 
     /// The prepared rows of a source, each view with its scaling in the model, and the indices of the views in the model.
-    pub(crate) fn lenses(&self, scan: &Scan<'_>) -> Result<(Vec<usize>, Vec<Lens>)> {
-        let (mut places, mut lenses) = (Vec::new(), Vec::new());
+    pub(crate) fn scaled_views(&self, scan: &Scan<'_>) -> Result<(Vec<usize>, Vec<ScaledView>)> {
+        let (mut places, mut scaled_views) = (Vec::new(), Vec::new());
         for (number, given) in scan.schema().views().enumerate() {
             let place = self.place_of(given.name())?;
             let own = &self.views[place];
             own.check(given)?;
-            lenses.push(Lens::new(scan, number, own.scaling.clone())?);
+            scaled_views.push(ScaledView::new(scan, number, own.scaling.clone())?);
             places.push(place);
         }
-        Ok((places, lenses))
+        Ok((places, scaled_views))
     }
 
     /// Some of the model's views, with missing cells filled as in the fit. A source that does not record missing cells is read
@@ -172,13 +172,13 @@ impl Model {
     fn transform_here(&self, source: &dyn Source) -> Result<Matrix> {
         let prepared = self.prepare(source)?;
         let scan = Scan::new(&prepared, &Stop::default());
-        let (places, lenses) = self.lenses(&scan)?;
-        self.latent_rows(scan, &places, lenses)
+        let (places, scaled_views) = self.scaled_views(&scan)?;
+        self.latent_rows(scan, &places, scaled_views)
     }
 
-    fn latent_rows(&self, scan: Scan<'_>, places: &[usize], lenses: Vec<Lens>) -> Result<Matrix> {
+    fn latent_rows(&self, scan: Scan<'_>, places: &[usize], scaled_views: Vec<ScaledView>) -> Result<Matrix> {
         let bases: Vec<Matrix> = places.iter().map(|&place| self.views[place].basis.clone()).collect();
-        Sweep::new(scan, lenses, self.options.latent).place(&bases)
+        Sweep::new(scan, scaled_views, self.options.latent).place(&bases)
     }
 
     /// Assigns new instances to clusters: their rows of V, clusters and confidence. If neighbourhoods took part in the clustering
@@ -195,13 +195,13 @@ impl Model {
     fn place_here(&self, source: &dyn Source) -> Result<Place> {
         let prepared = self.prepare(source)?;
         let scan = Scan::new(&prepared, &Stop::default());
-        let (places, lenses) = self.lenses(&scan)?;
+        let (places, scaled_views) = self.scaled_views(&scan)?;
         let clusters = self.options.clusters;
         let predicted = match &self.references {
-            Some(references) => Some(references.ask(&scan, &lenses, &places, clusters)?),
+            Some(references) => Some(references.ask(&scan, &scaled_views, &places, clusters)?),
             None => None,
         };
-        let latent = self.latent_rows(scan, &places, lenses)?;
+        let latent = self.latent_rows(scan, &places, scaled_views)?;
         let mut place = Place::new(latent, &self.latent_scaling, &self.centres, &Stop::default())?;
         if let Some(predicted) = predicted {
             place.follow(&predicted);

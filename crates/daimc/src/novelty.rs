@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::model::{Misfit, Model};
 use crate::retained::{BINS, Spread};
 use daimc_core::kmeans;
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::source::Buffer;
 use daimc_core::subset::Subset;
@@ -107,8 +107,9 @@ pub(crate) fn observe(
     let some = Subset::pick(scan, &chosen, &mut buffers)?;
     let some = Scan::new(&some, scan.stop());
     let rows = latent(&chosen)?;
-    let (places, lenses) = model.lenses(&some)?;
-    let of_view = |own: usize| Misfit::of(&some, own, &lenses[own], &model.views[places[own]].basis, &rows);
+    let (places, scaled_views) = model.scaled_views(&some)?;
+    let of_view =
+        |own: usize| Misfit::of(&some, own, &scaled_views[own], &model.views[places[own]].basis, &rows);
     let misfits = (0..places.len()).map(of_view).collect::<Result<Vec<_>>>()?;
     let weight = scan.instances() as f64 / chosen.len().max(1) as f64;
     if let Some(retained) = &mut model.retained {
@@ -131,12 +132,15 @@ pub(crate) fn groups(
         if left.len() < FEWEST {
             break;
         }
-        let mut buffers: Vec<Buffer> = sweep.lenses.iter().map(|_| Buffer::default()).collect();
+        let mut buffers: Vec<Buffer> = sweep.scaled_views.iter().map(|_| Buffer::default()).collect();
         let some = Subset::pick(scan, &left, &mut buffers)?;
         let some = Scan::new(&some, scan.stop());
-        let lens = |(view, lens): (usize, &Lens)| Lens::new(&some, view, lens.scaling.clone());
-        let lenses = sweep.lenses.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-        let one = Sweep::new(some, lenses, 1);
+        let scaled_view = |(view, scaled_view): (usize, &ScaledView)| {
+            ScaledView::new(&some, view, scaled_view.scaling.clone())
+        };
+        let scaled_views =
+            sweep.scaled_views.iter().enumerate().map(scaled_view).collect::<Result<Vec<_>>>()?;
+        let one = Sweep::new(some, scaled_views, 1);
         let explained = near_each_other(&one, |misfits| {
             spread.misfits(misfits, shown, places).into_iter().map(|own| own.unwrap_or(0.0)).collect()
         })?;
@@ -172,7 +176,7 @@ fn near_each_other(sweep: &Sweep<'_>, judge: impl Fn(&[Misfit]) -> Vec<f64>) -> 
             .collect();
         let v = sweep.place(&bases)?;
         let each = (0..bases.len())
-            .map(|view| Misfit::of(scan, view, &sweep.lenses[view], &bases[view], &v))
+            .map(|view| Misfit::of(scan, view, &sweep.scaled_views[view], &bases[view], &v))
             .collect::<Result<Vec<_>>>()?;
         misfits = judge(&each);
         let mut sorted = misfits.clone();

@@ -32,10 +32,10 @@ use crate::retained::{Learnt, Retained};
 use cells::placed;
 use daimc_core::accelerator::DeviceUsed;
 use daimc_core::kmeans;
-use daimc_core::lens::Lens;
 use daimc_core::linalg::product;
 use daimc_core::prepared::{MissingCells, Prepared};
 use daimc_core::scale::Observed;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::{Scan, off_the_pool};
 use daimc_core::source::Source;
@@ -188,14 +188,15 @@ impl Online {
         let Some(mut retained) = model.retained.take() else { return Err(Error::NotUpdatable) };
         let prepared = model.prepare(batch)?;
         let scan = Scan::new(&prepared, &self.stop);
-        let (places, mut lenses) = model.lenses(&scan)?;
+        let (places, mut scaled_views) = model.scaled_views(&scan)?;
         let new = places.iter().enumerate().filter(|(_, place)| **place >= before.views.len());
         for (own, &place) in new {
             let view = &mut model.views[place];
-            lenses[own] = Lens::fit(&scan, own, view.scaling.clone(), model.options.equal_weight)?;
-            view.scaling = lenses[own].scaling.clone();
+            scaled_views[own] =
+                ScaledView::fit(&scan, own, view.scaling.clone(), model.options.equal_weight)?;
+            view.scaling = scaled_views[own].scaling.clone();
         }
-        let sweep = Arc::new(Sweep::new(scan, lenses, model.options.latent));
+        let sweep = Arc::new(Sweep::new(scan, scaled_views, model.options.latent));
         let shows = |own: usize| sweep.scan.schema().view(own).present();
         let mut renewed = vec![false; model.views.len()];
         places.iter().enumerate().for_each(|(own, &place)| renewed[place] = shows(own) > 0);
@@ -320,7 +321,7 @@ fn names(batch: &dyn Source) -> String {
 /// The error of the reconstruction of the instances of a batch, in each view of the batch.
 fn misfits(sweep: &Sweep<'_>, model: &Model, places: &[usize], latent: &Matrix) -> Result<Vec<Misfit>> {
     let of_view = |(own, &place): (usize, &usize)| {
-        Misfit::of(&sweep.scan, own, &sweep.lenses[own], &model.views[place].basis, latent)
+        Misfit::of(&sweep.scan, own, &sweep.scaled_views[own], &model.views[place].basis, latent)
     };
     places.iter().enumerate().map(of_view).collect()
 }
@@ -335,7 +336,7 @@ fn learn(
 ) -> Result<Place> {
     let (options, stop) = (model.options.clone(), sweep.scan.stop().clone());
     for (own, &place) in places.iter().enumerate() {
-        retained.squares[place] += sweep.lenses[own].sum_squares;
+        retained.squares[place] += sweep.scaled_views[own].sum_squares;
         retained.shown[place] += sweep.scan.schema().view(own).present() as f64;
     }
     let squares = retained.squares.clone();
@@ -379,8 +380,8 @@ fn move_centres(model: &mut Model, retained: &mut Retained, place: &Place) -> Re
     let centres = {
         let rows = Views::of_matrix(&place.latent)?;
         let rows = Scan::new(&rows, &Stop::default());
-        let lens = Lens::new(&rows, 0, model.latent_scaling.clone())?;
-        kmeans::means(&rows, &lens, &place.labels, clusters)?
+        let scaled_view = ScaledView::new(&rows, 0, model.latent_scaling.clone())?;
+        kmeans::means(&rows, &scaled_view, &place.labels, clusters)?
     };
     let (means, counts) = mean_rows(&place.latent, &place.labels, clusters);
     for (cluster, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -418,7 +419,7 @@ impl Surprise {
             })
             .collect();
         let v = sweep.place(&bases)?;
-        let of_view = |own: usize| Misfit::of(&sweep.scan, own, &sweep.lenses[own], &bases[own], &v);
+        let of_view = |own: usize| Misfit::of(&sweep.scan, own, &sweep.scaled_views[own], &bases[own], &v);
         let misfits = (0..places.len()).map(of_view).collect::<Result<Vec<_>>>()?;
         let misfits = retained.spread.misfits(&misfits, &retained.shown, places);
         let mut far: Vec<(usize, f64)> = misfits

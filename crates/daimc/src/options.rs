@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::initialise::Initialisation;
 use daimc_core::choice;
-use daimc_core::kmeans::Plan;
+use daimc_core::kmeans::KMeans;
 use daimc_core::scaling::Scale;
 use daimc_core::steps::latent::Solver;
 use daimc_core::text::{list, plain};
@@ -181,8 +181,8 @@ const LARGEST: f64 = 1e30;
 
 impl Options {
     /// The options of k-means; the first start is from these centres, if any.
-    pub(crate) fn kmeans<'a>(&self, first: Option<&'a Matrix>, stop: &'a Stop) -> Plan<'a> {
-        Plan { clusters: self.clusters, restarts: self.restarts, seed: self.seed, first, stop }
+    pub(crate) fn kmeans<'a>(&self, first: Option<&'a Matrix>, stop: &'a Stop) -> KMeans<'a> {
+        KMeans { clusters: self.clusters, restarts: self.restarts, seed: self.seed, first, stop }
     }
 
     pub(crate) fn new(clusters: usize, preset: Preset) -> Self {

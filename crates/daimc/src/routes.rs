@@ -136,8 +136,8 @@ mod tests {
     use super::*;
     use crate::synthetic::Synthetic;
     use daimc_core::Stop;
-    use daimc_core::lens::Lens;
     use daimc_core::metrics::{Normalisation, nmi};
+    use daimc_core::scaled_view::ScaledView;
     use daimc_core::scaling::{Scale, Scaling};
     use daimc_core::scan::Scan;
     use daimc_core::{View, Views};
@@ -147,8 +147,9 @@ mod tests {
         let source = Views::new(views).unwrap();
         let scan = Scan::new(&source, &Stop::default());
         let of = |view| {
-            let lens = Lens::fit(&scan, view, Scaling::fit(&scan, view, Scale::None).unwrap(), true).unwrap();
-            nearest_in(&scan, view, &lens, 5, 0).unwrap()
+            let scaled_view =
+                ScaledView::fit(&scan, view, Scaling::fit(&scan, view, Scale::None).unwrap(), true).unwrap();
+            nearest_in(&scan, view, &scaled_view, 5, 0).unwrap()
         };
         (0..source.len()).map(of).collect()
     }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use super::Points;
 use crate::Matrix;
-use crate::lens::Scratch;
+use crate::scaled_view::Scratch;
 
 /// The relative rounding error of a bound in single precision.
 const SLACK: f64 = 4.0 * f32::EPSILON as f64;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Members, members};
 use crate::forest::{Forest, Merge};
-use crate::lens::{Lens, Parts};
+use crate::scaled_view::{Parts, ScaledView};
 use crate::scan::Scan;
 use crate::source::{Block, Rows};
 use crate::table::{RowReduction, Table};
@@ -79,7 +79,7 @@ impl RowReduction for SumLatent {
 /// Sums over the instances by their leading column of V: the one with the largest entry relative to the typical entry
 /// of the column.
 pub struct LeadingColumns<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     totals: &'a ColumnTotals,
 }
 
@@ -90,21 +90,25 @@ impl RowReduction for LeadingColumns<'_> {
     type Partial = Forest<Members>;
 
     fn local(&self, rows: &Scan<'_>, _: &mut ()) -> Result<Self::Partial> {
-        leaders(rows, self.lens, self.totals)
+        leaders(rows, self.scaled_view, self.totals)
     }
 
     fn request(&self) -> Self::Request {
-        (self.lens.parts(), self.totals.clone())
+        (self.scaled_view.parts(), self.totals.clone())
     }
 
-    fn answer((lens, totals): &Self::Request, rows: &Scan<'_>, state: &mut ()) -> Result<Self::Partial> {
-        let lens = Lens::placed(rows, 0, lens)?;
-        LeadingColumns { lens: &lens, totals }.local(rows, state)
+    fn answer(
+        (scaled_view, totals): &Self::Request,
+        rows: &Scan<'_>,
+        state: &mut (),
+    ) -> Result<Self::Partial> {
+        let scaled_view = ScaledView::placed(rows, 0, scaled_view)?;
+        LeadingColumns { scaled_view: &scaled_view, totals }.local(rows, state)
     }
 }
 
-fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Result<Forest<Members>> {
-    let (usual, columns) = (totals.usual(), lens.features());
+fn leaders(rows: &Scan<'_>, scaled_view: &ScaledView, totals: &ColumnTotals) -> Result<Forest<Members>> {
+    let (usual, columns) = (totals.usual(), scaled_view.features());
     let leading = |row: &[f64]| {
         let shares = row.iter().zip(&usual).map(|(value, usual)| value / usual).enumerate();
         shares.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(k, _)| k)
@@ -120,14 +124,14 @@ fn leaders(rows: &Scan<'_>, lens: &Lens, totals: &ColumnTotals) -> Result<Forest
         },
         |own| labels.append(own),
     )?;
-    members(rows, lens, &labels, columns)
+    members(rows, scaled_view, &labels, columns)
 }
 
 /// The centres of the clusters that the columns of V represent.
-pub fn of_columns(table: &impl Table, lens: &Lens) -> Result<Matrix> {
+pub fn of_columns(table: &impl Table, scaled_view: &ScaledView) -> Result<Matrix> {
     let totals = table.reduce(&SumLatent, &mut ())?.sum(ColumnTotals::default())?;
-    let members = table.reduce(&LeadingColumns { lens, totals: &totals }, &mut ())?;
-    Ok(members.sum(Members::default())?.means(lens, lens.features()))
+    let members = table.reduce(&LeadingColumns { scaled_view, totals: &totals }, &mut ())?;
+    Ok(members.sum(Members::default())?.means(scaled_view, scaled_view.features()))
 }
 
 /// One row of V.

@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::{Clustering, Points, nearest};
-use crate::lens::Scratch;
+use crate::scaled_view::Scratch;
 use crate::source::MISSING;
 use crate::{Matrix, Result, Stop};
 
@@ -129,8 +129,8 @@ impl Points<'_> {
             let k = label as usize;
             sums.counts[k] += weight;
             if let Some(&at) = self.rows.get(i) {
-                sums.factors[k] += weight * self.lens.full_factor(at.0);
-                self.lens.add_row(&self.block, at, weight, sums.values.row_mut(k));
+                sums.factors[k] += weight * self.scaled_view.full_factor(at.0);
+                self.scaled_view.add_row(&self.block, at, weight, sums.values.row_mut(k));
             } else if let Some(extra) = &self.extra {
                 let row = sums.extra.row_mut(k).iter_mut().zip(&extra.row);
                 row.for_each(|(sum, x)| *sum += weight * x);
@@ -151,7 +151,7 @@ impl Points<'_> {
 
     /// The sum of a feature's scaled values over the points of a cluster.
     fn sum(&self, sums: &ClusterSums, k: usize, f: usize) -> f64 {
-        let value = self.lens.finish(f, sums.factors[k], sums.values[(k, f)]);
+        let value = self.scaled_view.finish(f, sums.factors[k], sums.values[(k, f)]);
         if self.extra.is_some() { value + sums.extra[(k, f)] } else { value }
     }
 }
@@ -181,7 +181,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::lens::Lens;
+    use crate::scaled_view::ScaledView;
     use crate::scan::Scan;
     use crate::source::Buffer;
     use crate::{Scale, Scaling, View, Views};
@@ -193,15 +193,15 @@ mod tests {
     /// clusters. The plain variant is also compared with the textbook algorithm, which recomputes every sum.
     fn compare(source: &Views<'_>, scale: Scale, (n, _, clusters): Shape, extra: Option<f64>, untied: bool) {
         let scan = Scan::new(source, &Stop::default());
-        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
+        let scaled_view = ScaledView::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
         let all: Vec<u32> = (0..crate::index::index(n)).collect();
         let mut buffer = Buffer::default();
-        let mut points = Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap();
+        let mut points = Points::new(&scan, 0, &scaled_view, &all, &mut buffer).unwrap();
         if let Some(weight) = extra {
             let row = points.mean();
             points = points.with_extra(row, weight);
         }
-        let start = Matrix::from_fn(lens.features(), clusters, |f, k| points.values(k)[f]);
+        let start = Matrix::from_fn(scaled_view.features(), clusters, |f, k| points.values(k)[f]);
         let mut scratch = Scratch::default();
         let nobody = Stop::new();
         let [plain, bounded] =

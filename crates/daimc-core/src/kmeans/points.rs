@@ -1,8 +1,8 @@
 //! The points of k-means, and their distances from centres.
 
 use super::TILE;
-use crate::lens::{Lens, Scratch};
 use crate::matrix::dot;
+use crate::scaled_view::{ScaledView, Scratch};
 use crate::scan::Scan;
 use crate::source::{Block, Buffer, Rows};
 use crate::{Matrix, Result};
@@ -10,12 +10,12 @@ use crate::{Matrix, Result};
 /// The points to cluster: some instances of a view.
 pub struct Points<'a> {
     /// The scaling of the view.
-    pub lens: &'a Lens,
+    pub scaled_view: &'a ScaledView,
     /// The stored rows.
     pub block: Block<'a>,
     /// Instance and row of each point.
     pub rows: Vec<(usize, usize)>,
-    /// Their squared distances from the centre of the lens, or from the origin if it has none.
+    /// Their squared distances from the centre of the scaled view, or from the origin if it has none.
     pub squares: Vec<f64>,
     /// An additional point, given by its scaled values, with a weight.
     pub(super) extra: Option<Extra>,
@@ -31,26 +31,26 @@ impl<'a> Points<'a> {
     pub fn new(
         scan: &'a Scan<'_>,
         view: usize,
-        lens: &'a Lens,
+        scaled_view: &'a ScaledView,
         instances: &[u32],
         buffer: &'a mut Buffer,
     ) -> Result<Self> {
         let block = scan.pick(view, instances, buffer)?;
-        Ok(Self::of(lens, block, instances.iter().map(|&instance| instance as usize)))
+        Ok(Self::of(scaled_view, block, instances.iter().map(|&instance| instance as usize)))
     }
 
-    /// The rows of a block, with the instance numbers that the lens uses for them.
-    pub fn of(lens: &'a Lens, block: Block<'a>, numbers: impl Iterator<Item = usize>) -> Self {
+    /// The rows of a block, with the instance numbers that the scaled view uses for them.
+    pub fn of(scaled_view: &'a ScaledView, block: Block<'a>, numbers: impl Iterator<Item = usize>) -> Self {
         let row = |(i, number): (usize, usize)| Some((number, block.index.row(i)?));
         let rows = numbers.enumerate().filter_map(row).collect();
-        Self::in_block(lens, block, rows)
+        Self::in_block(scaled_view, block, rows)
     }
 
     /// Some rows of a block, with their instance numbers.
-    pub fn in_block(lens: &'a Lens, block: Block<'a>, rows: Vec<(usize, usize)>) -> Self {
+    pub fn in_block(scaled_view: &'a ScaledView, block: Block<'a>, rows: Vec<(usize, usize)>) -> Self {
         let mut squares = Vec::with_capacity(rows.len());
-        lens.measure().squares(&block, &rows, &mut squares);
-        Self { lens, block, rows, squares, extra: None }
+        scaled_view.measure().squares(&block, &rows, &mut squares);
+        Self { scaled_view, block, rows, squares, extra: None }
     }
 
     /// Adds a point with a weight.
@@ -62,14 +62,14 @@ impl<'a> Points<'a> {
 
     /// The mean of the points.
     pub fn mean(&self) -> Vec<f64> {
-        let mut mean = vec![0.0; self.lens.features()];
+        let mut mean = vec![0.0; self.scaled_view.features()];
         let weight = 1.0 / self.rows.len().max(1) as f64;
         let mut factors = 0.0;
         for &at in &self.rows {
-            self.lens.add_row(&self.block, at, weight, &mut mean);
-            factors += weight * self.lens.full_factor(at.0);
+            self.scaled_view.add_row(&self.block, at, weight, &mut mean);
+            factors += weight * self.scaled_view.full_factor(at.0);
         }
-        self.lens.finish_row(factors, &mut mean);
+        self.scaled_view.finish_row(factors, &mut mean);
         mean
     }
 
@@ -78,7 +78,7 @@ impl<'a> Points<'a> {
         let Some(&at) = self.rows.get(i) else {
             return self.extra.as_ref().map(|extra| extra.row.clone()).unwrap_or_default();
         };
-        self.lens.values(&self.block, at)
+        self.scaled_view.values(&self.block, at)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -98,7 +98,7 @@ impl<'a> Points<'a> {
         scratch: &mut Scratch,
         mut visit: impl FnMut(usize, &[f64]),
     ) {
-        let targets = self.lens.targets(centres);
+        let targets = self.scaled_view.targets(centres);
         let mut some = some.into_iter().peekable();
         let (mut tile, mut rows) = (Vec::with_capacity(TILE), Vec::with_capacity(TILE));
         while some.peek().is_some_and(|&i| i < self.rows.len()) {
@@ -106,7 +106,7 @@ impl<'a> Points<'a> {
             tile.extend(std::iter::from_fn(|| some.next_if(|&i| i < self.rows.len())).take(TILE));
             rows.clear();
             rows.extend(tile.iter().map(|&i| self.rows[i]));
-            self.lens.project_each(&self.block, &rows, &targets.operand, scratch, |at, products| {
+            self.scaled_view.project_each(&self.block, &rows, &targets.operand, scratch, |at, products| {
                 targets.distances(self.squares[tile[at]], products);
                 visit(tile[at], products);
             });
@@ -128,11 +128,11 @@ impl<'a> Points<'a> {
             Rows::DenseF64(_) => (f64::EPSILON, false),
             Rows::SparseF64(_) => (f64::EPSILON, true),
         };
-        let share = epsilon * (16.0 + self.lens.features() as f64);
-        // Sparse rows are multiplied as stored; dense rows relative to the centre of the lens, from which `squares` are
+        let share = epsilon * (16.0 + self.scaled_view.features() as f64);
+        // Sparse rows are multiplied as stored; dense rows relative to the centre of the scaled view, from which `squares` are
         // measured.
         let square = |(&at, &square): (&(usize, usize), &f64)| {
-            if sparse { self.lens.square(&self.block, at).max(square) } else { square }
+            if sparse { self.scaled_view.square(&self.block, at).max(square) } else { square }
         };
         let mut squares: Vec<f64> = self.rows.iter().zip(&self.squares).map(square).collect();
         squares.extend(self.extra.iter().map(|extra| dot(&extra.row, &extra.row)));

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{Clustering, Points, SAME};
-use crate::lens::Scratch;
+use crate::scaled_view::Scratch;
 use crate::{Error, Matrix, Result, Stop};
 
 /// Up to this number of clusters k-means makes all its starts and computes every distance.
@@ -20,10 +20,10 @@ pub const FEW: usize = 20;
 
 /// The parameters of k-means.
 #[derive(Clone, Copy)]
-pub struct Plan<'a> {
+pub struct KMeans<'a> {
     /// The number of clusters K.
     pub clusters: usize,
-    /// The number of starts for up to [`FEW`] clusters; see `Plan::starts`.
+    /// The number of starts for up to [`FEW`] clusters; see `KMeans::starts`.
     pub restarts: usize,
     /// The seed of the random starts.
     pub seed: u64,
@@ -33,7 +33,7 @@ pub struct Plan<'a> {
     pub stop: &'a Stop,
 }
 
-impl Plan<'_> {
+impl KMeans<'_> {
     /// See [`starts`].
     fn starts(&self) -> usize {
         starts(self.clusters, self.restarts)
@@ -51,8 +51,8 @@ impl Points<'_> {
     ///
     /// # Errors
     /// When there are no points, or the fit is stopped.
-    pub fn cluster(&self, plan: &Plan<'_>) -> Result<Clustering> {
-        let found = self.cluster_all(plan, |best, run| run <= best + SAME * best)?;
+    pub fn cluster(&self, k_means: &KMeans<'_>) -> Result<Clustering> {
+        let found = self.cluster_all(k_means, |best, run| run <= best + SAME * best)?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
@@ -64,20 +64,20 @@ impl Points<'_> {
     /// When there are no points, or the fit is stopped.
     pub fn cluster_all(
         &self,
-        plan: &Plan<'_>,
+        k_means: &KMeans<'_>,
         keep: impl Fn(f64, f64) -> bool + Sync,
     ) -> Result<Vec<Clustering>> {
         if self.len() == 0 {
             return Err(Error::EmptyInput { what: "k-means".into() });
         }
-        let Plan { clusters, seed, stop, .. } = *plan;
+        let KMeans { clusters, seed, stop, .. } = *k_means;
         let distinct = clusters.min(self.len()).max(1);
-        let first = plan.first.filter(|first| first.columns() == distinct);
+        let first = k_means.first.filter(|first| first.columns() == distinct);
         let runs = Mutex::new(Vec::<(usize, Clustering)>::new());
         let best = |runs: &[(usize, Clustering)]| {
             runs.iter().map(|(_, run)| run.inertia).fold(f64::INFINITY, f64::min)
         };
-        (0..plan.starts()).into_par_iter().with_max_len(1).try_for_each(|stream| {
+        (0..k_means.starts()).into_par_iter().with_max_len(1).try_for_each(|stream| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(stream as u64);
             let mut scratch = Scratch::default();
@@ -133,7 +133,7 @@ impl Points<'_> {
             targets.sort_unstable_by(f64::total_cmp);
             let picked = draw(&targets, self.len(), mass, rng);
             let rows: Vec<Vec<f64>> = picked.iter().map(|&i| self.values(i)).collect();
-            let matrix = Matrix::from_fn(self.lens.features(), draws, |f, c| rows[c][f]);
+            let matrix = Matrix::from_fn(self.scaled_view.features(), draws, |f, c| rows[c][f]);
             trial.iter_mut().for_each(Vec::clear);
             let mut potential = vec![0.0; draws];
             self.distances(0..self.len(), &matrix, scratch, |i, distances| {
@@ -147,7 +147,7 @@ impl Points<'_> {
             nearest.copy_from_slice(&trial[best]);
             chosen.push(rows.into_iter().nth(best).unwrap_or_default());
         }
-        Ok(Matrix::from_fn(self.lens.features(), clusters, |f, c| chosen[c][f]))
+        Ok(Matrix::from_fn(self.scaled_view.features(), clusters, |f, c| chosen[c][f]))
     }
 }
 
@@ -171,7 +171,7 @@ fn draw(targets: &[f64], count: usize, mass: impl Fn(usize) -> f64, rng: &mut im
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lens::Lens;
+    use crate::scaled_view::ScaledView;
     use crate::scan::Scan;
     use crate::source::Buffer;
     use crate::synthetic::Synthetic;
@@ -191,10 +191,11 @@ mod tests {
     fn a_stop_ends_k_means() {
         let views = Views::new(vec![Synthetic::new(300, 30).dense::<f64>("x", 5).unwrap()]).unwrap();
         let scan = Scan::new(&views, &Stop::default());
-        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();
+        let scaled_view =
+            ScaledView::fit(&scan, 0, Scaling::fit(&scan, 0, Scale::None).unwrap(), true).unwrap();
         let all: Vec<u32> = (0..300).collect();
         let mut buffer = Buffer::default();
-        let points = Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap();
+        let points = Points::new(&scan, 0, &scaled_view, &all, &mut buffer).unwrap();
         for stopped in [false, true] {
             let stop = Stop::new();
             if stopped {
@@ -203,8 +204,8 @@ mod tests {
             for clusters in [3, 30] {
                 let first = Matrix::from_fn(5, clusters, |f, k| points.values(k)[f]);
                 for first in [None, Some(&first)] {
-                    let plan = Plan { clusters, restarts: 1, seed: 0, first, stop: &stop };
-                    let found = points.cluster(&plan);
+                    let k_means = KMeans { clusters, restarts: 1, seed: 0, first, stop: &stop };
+                    let found = points.cluster(&k_means);
                     assert_eq!(matches!(found, Err(Error::Interrupted)), stopped);
                 }
             }

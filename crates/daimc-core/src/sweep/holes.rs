@@ -18,10 +18,10 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::hole_scratch::{Hole, HoleRow, HoleScratch};
 use super::tile::{Run, Tile};
-use super::{Plan, Sweep};
+use super::{StepPlan, Sweep};
 use crate::index::index;
 use crate::kernel::LANES;
-use crate::lens::{CrossSums, Lens, padded};
+use crate::scaled_view::{CrossSums, ScaledView, padded};
 use crate::source::Block;
 use crate::steps::latent::{Parts, Passes, SMALLEST_REMAINDER, Solver, Step};
 
@@ -43,14 +43,16 @@ impl HoleScratch {
 impl Tile {
     /// Subtracts the fill values of missing cells of a view from its `r`, and adds `r` to that of all views.
     #[inline(always)]
-    pub fn correct(&mut self, lens: &Lens, plan: &Plan<'_>, view: usize, block: &Block<'_>) {
+    pub fn correct(&mut self, scaled_view: &ScaledView, plan: &StepPlan<'_>, view: usize, block: &Block<'_>) {
         let (stride, width) = (self.stride, padded(self.latent));
         let basis = &plan.hole_bases[view];
         let HoleScratch { rows, cells, right, v, r, .. } = &mut self.holes;
         for (at, lane) in self.members[view].iter() {
             let first = cells.len();
             cells.extend(
-                lens.holes(block, at.1).map(|f| Hole { feature: index(f), stored: lens.value(block, at, f) }),
+                scaled_view
+                    .holes(block, at.1)
+                    .map(|f| Hole { feature: index(f), stored: scaled_view.value(block, at, f) }),
             );
             if cells.len() == first {
                 continue;
@@ -59,7 +61,7 @@ impl Tile {
             r.clear();
             r.resize(width, 0.0);
             if plan.from_zero {
-                lens.project_observed(block, at, basis, width, r);
+                scaled_view.project_observed(block, at, basis, width, r);
                 (0..self.latent).for_each(|k| right[k * stride + lane] = r[k]);
             } else {
                 load(&self.v, stride, lane, self.latent, v);
@@ -81,7 +83,7 @@ impl Tile {
 
     /// Updates rows before they are solved to optimality. `r` is restored to that of the observed cells afterwards.
     #[inline(always)]
-    pub fn update_before(&mut self, plan: &Plan<'_>, passes: Passes) {
+    pub fn update_before(&mut self, plan: &StepPlan<'_>, passes: Passes) {
         if self.holes.rows.is_empty() {
             self.update(plan, passes);
             return;
@@ -102,17 +104,17 @@ impl Tile {
     }
 
     /// Solves the rows with missing cells to optimality, from zero, each with its own Gram matrix.
-    pub fn settle_rows_with_holes(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
+    pub fn solve_rows_with_holes(&mut self, sweep: &Sweep<'_>, plan: &StepPlan<'_>, blocks: &[Block<'_>]) {
         self.holes.rows.sort_by_key(|row| row.lane);
         let rows = std::mem::take(&mut self.holes.rows);
         for own in rows.chunk_by(|a, b| a.lane == b.lane) {
-            self.settle_row(sweep, plan, blocks, own);
+            self.solve_row(sweep, plan, blocks, own);
         }
         self.holes.rows = rows;
     }
 
     /// Solves the row of a lane to optimality, given the views in which it has missing cells.
-    fn settle_row(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>], lacks: &[HoleRow]) {
+    fn solve_row(&mut self, sweep: &Sweep<'_>, plan: &StepPlan<'_>, blocks: &[Block<'_>], lacks: &[HoleRow]) {
         let (latent, lane) = (self.latent, lacks[0].lane);
         let Some(run) = self.runs.iter().find(|run| run.lanes().contains(&lane)) else { return };
         let Run { pattern, .. } = *run;
@@ -134,7 +136,7 @@ impl Tile {
                     None => gram.iter_mut().zip(plan.grams.of_view(view)).for_each(|(sum, own)| *sum += own),
                     Some(HoleRow { row, .. }) => {
                         let basis = &plan.hole_bases[view];
-                        sweep.lenses[view]
+                        sweep.scaled_views[view]
                             .each_observed(&blocks[view], *row, |f| add_square(gram, latent, basis, f, 1.0));
                     }
                 }
@@ -169,15 +171,17 @@ impl Tile {
     pub fn gather_holes(
         &mut self,
         sweep: &Sweep<'_>,
-        plan: Option<&Plan<'_>>,
+        plan: Option<&StepPlan<'_>>,
         blocks: &[Block<'_>],
         sums: &mut [CrossSums],
     ) {
         let Some(plan) = plan else {
-            for (view, lens) in sweep.lenses.iter().enumerate().filter(|(_, lens)| lens.lacks_cells) {
+            for (view, scaled_view) in
+                sweep.scaled_views.iter().enumerate().filter(|(_, scaled_view)| scaled_view.lacks_cells)
+            {
                 let (block, sums) = (&blocks[view], &mut sums[view].holes);
                 for (at, _) in self.members[view].iter() {
-                    let stored = lens.holes(block, at.1).map(|f| lens.value(block, at, f));
+                    let stored = scaled_view.holes(block, at.1).map(|f| scaled_view.value(block, at, f));
                     sums.square += stored.map(|stored| stored * stored).sum::<f64>();
                 }
             }

@@ -5,10 +5,10 @@ use std::array::from_fn;
 use std::ops::Range;
 
 use super::hole_scratch::HoleScratch;
-use super::{Plan, Sweep};
+use super::{StepPlan, Sweep};
 use crate::kernel::LANES;
 use crate::kernel::gram::Gram;
-use crate::lens::{CrossSums, Members, Right, Scratch};
+use crate::scaled_view::{CrossSums, Members, Right, Scratch};
 use crate::source::Block;
 use crate::steps::latent::{Parts, Passes, Solver, Step};
 
@@ -116,7 +116,7 @@ impl Tile {
             for &view in sweep.patterns.views(pattern) {
                 if let Some(row) = blocks[view].index.row(place) {
                     let instance = start + place;
-                    self.members[view].push(instance, row, sweep.lenses[view].factor(instance), lane);
+                    self.members[view].push(instance, row, sweep.scaled_views[view].factor(instance), lane);
                 }
             }
             self.places.push(place);
@@ -147,7 +147,7 @@ impl Tile {
 
     /// `r_j = Σ_v w_vj U_vᵀx_vj`, or its two parts.
     #[inline(always)]
-    pub fn project(&mut self, sweep: &Sweep<'_>, plan: &Plan<'_>, blocks: &[Block<'_>]) {
+    pub fn project(&mut self, sweep: &Sweep<'_>, plan: &StepPlan<'_>, blocks: &[Block<'_>]) {
         let size = self.latent * self.stride;
         self.right_plus.clear();
         self.right_plus.resize(size, 0.0);
@@ -157,7 +157,7 @@ impl Tile {
         }
         let stride = self.stride;
         self.holes.clear();
-        for (view, lens) in sweep.lenses.iter().enumerate() {
+        for (view, scaled_view) in sweep.scaled_views.iter().enumerate() {
             let (block, members, operand) = (&blocks[view], &self.members[view], &plan.operands[view]);
             let lacks_cells = !plan.hole_bases[view].is_empty();
             let (plus, minus) = if lacks_cells {
@@ -165,16 +165,22 @@ impl Tile {
             } else {
                 (&mut self.right_plus[..], &mut self.right_minus[..])
             };
-            lens.project(block, members, operand, &mut self.scratch, &mut Right { plus, minus, stride });
+            scaled_view.project(
+                block,
+                members,
+                operand,
+                &mut self.scratch,
+                &mut Right { plus, minus, stride },
+            );
             if lacks_cells {
-                self.correct(lens, plan, view, block);
+                self.correct(scaled_view, plan, view, block);
             }
         }
     }
 
     /// Moves V closer to its optimum.
     #[inline(always)]
-    pub fn update(&mut self, plan: &Plan<'_>, passes: Passes) {
+    pub fn update(&mut self, plan: &StepPlan<'_>, passes: Passes) {
         for run in &self.runs {
             let step = Step {
                 solver: plan.solver,
@@ -234,9 +240,9 @@ impl Tile {
             }
             self.gram.add(&self.v, self.stride, self.runs[run].lanes());
         }
-        for (view, lens) in sweep.lenses.iter().enumerate() {
+        for (view, scaled_view) in sweep.scaled_views.iter().enumerate() {
             let (members, scratch) = (&self.members[view], &mut self.scratch);
-            lens.gather(&blocks[view], members, &self.v, self.stride, &mut sums[view], scratch);
+            scaled_view.gather(&blocks[view], members, &self.v, self.stride, &mut sums[view], scratch);
         }
     }
 

@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::project::{Projected, SAMPLE, each_block, longest};
-use daimc_core::lens::Lens;
 use daimc_core::matrix::dot;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::watch::Watch;
 use daimc_core::{Matrix, Result, linalg};
@@ -37,7 +37,7 @@ pub struct Evidence<'a> {
 /// A view, projected on its leading directions.
 struct Space<'a> {
     view: usize,
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     /// Orthonormal columns, if there are as many directions.
     directions: Matrix,
 }
@@ -47,11 +47,11 @@ impl<'a> Evidence<'a> {
     ///
     /// # Errors
     /// When rows cannot be read, or after `Stop::stop`.
-    pub fn new(scan: &'a Scan<'a>, lenses: &'a [Lens], seed: u64, watch: &Watch) -> Result<Self> {
-        let mut spaces = Vec::with_capacity(lenses.len());
-        for (view, lens) in lenses.iter().enumerate() {
+    pub fn new(scan: &'a Scan<'a>, scaled_views: &'a [ScaledView], seed: u64, watch: &Watch) -> Result<Self> {
+        let mut spaces = Vec::with_capacity(scaled_views.len());
+        for (view, scaled_view) in scaled_views.iter().enumerate() {
             watch.check()?;
-            spaces.extend(Space::new(scan, view, lens, seed, watch)?);
+            spaces.extend(Space::new(scan, view, scaled_view, seed, watch)?);
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         // A separate stream: a simulated mask with the same seed must not use the same numbers.
@@ -100,9 +100,15 @@ fn normalise(logs: &mut [f64]) {
 
 impl<'a> Space<'a> {
     /// `None` for a view without instances.
-    fn new(scan: &Scan<'_>, view: usize, lens: &'a Lens, seed: u64, watch: &Watch) -> Result<Option<Self>> {
-        let directions = longest((scan, view, lens), DIMENSIONS, SAMPLE, seed, watch)?;
-        Ok(directions.map(|directions| Self { view, lens, directions }))
+    fn new(
+        scan: &Scan<'_>,
+        view: usize,
+        scaled_view: &'a ScaledView,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<Option<Self>> {
+        let directions = longest((scan, view, scaled_view), DIMENSIONS, SAMPLE, seed, watch)?;
+        Ok(directions.map(|directions| Self { view, scaled_view, directions }))
     }
 
     /// Sums over the instances of each fold.
@@ -111,7 +117,7 @@ impl<'a> Space<'a> {
         let none = || -> Vec<Moments> { (0..FOLDS).map(|_| Moments::new(clusters, width)).collect() };
         let mut all = none();
         each_block(
-            (of.scan, self.view, self.lens),
+            (of.scan, self.view, self.scaled_view),
             &self.directions,
             std::iter::repeat(()),
             || (none(), vec![Vec::new(); FOLDS]),
@@ -139,16 +145,24 @@ impl<'a> Space<'a> {
         priors: &[f64],
         said: &mut Matrix,
     ) -> Result<()> {
-        let importance = self.lens.scaling.importance;
+        let importance = self.scaled_view.scaling.importance;
         let block = of.scan.blocks().size() * said.columns();
         each_block(
-            (of.scan, self.view, self.lens),
+            (of.scan, self.view, self.scaled_view),
             &self.directions,
             said.values_mut().chunks_mut(block),
             || vec![0.0; priors.len()],
             |seen, said, logs| {
                 let folds = &of.folds;
-                Arch::new().dispatch(Ask { seen, folds, rules, priors, importance, said, logs });
+                Arch::new().dispatch(AddLogLikelihoods {
+                    seen,
+                    folds,
+                    rules,
+                    priors,
+                    importance,
+                    said,
+                    logs,
+                });
                 Ok(())
             },
             |_| (),
@@ -157,7 +171,7 @@ impl<'a> Space<'a> {
 }
 
 /// Adds the log likelihoods of a view for the instances of a block.
-struct Ask<'a> {
+struct AddLogLikelihoods<'a> {
     seen: &'a Projected<'a>,
     folds: &'a [u8],
     rules: &'a [Option<Rule>],
@@ -169,7 +183,7 @@ struct Ask<'a> {
     logs: &'a mut [f64],
 }
 
-impl WithSimd for Ask<'_> {
+impl WithSimd for AddLogLikelihoods<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -326,33 +340,40 @@ mod tests {
         (Views::new(vec![view("x", 6, 0), view("y", 9, 1)]).unwrap(), data.truth())
     }
 
-    fn lenses(source: &Views<'_>) -> Vec<Lens> {
+    fn scaled_views(source: &Views<'_>) -> Vec<ScaledView> {
         let of = |view| {
             let scaling = Scaling::fit(&Scan::new(source, &Stop::default()), view, Scale::None).unwrap();
-            Lens::fit(&Scan::new(source, &Stop::default()), view, scaling, true).unwrap()
+            ScaledView::fit(&Scan::new(source, &Stop::default()), view, scaling, true).unwrap()
         };
         (0..source.len()).map(of).collect()
     }
 
     /// The scaled row of an instance.
-    fn row(source: &Views<'_>, view: usize, lens: &Lens, i: usize) -> Vec<f64> {
+    fn row(source: &Views<'_>, view: usize, scaled_view: &ScaledView, i: usize) -> Vec<f64> {
         let mut buffer = Buffer::default();
         let chosen = [daimc_core::index::index(i)];
-        kmeans::Points::new(&Scan::new(source, &Stop::default()), view, lens, &chosen, &mut buffer)
+        kmeans::Points::new(&Scan::new(source, &Stop::default()), view, scaled_view, &chosen, &mut buffer)
             .unwrap()
             .values(0)
     }
 
     /// The predictions by their definition, cluster by cluster and feature by feature.
-    fn literal(source: &Views<'_>, lenses: &[Lens], evidence: &Evidence<'_>, labels: &[usize]) -> Matrix {
+    fn literal(
+        source: &Views<'_>,
+        scaled_views: &[ScaledView],
+        evidence: &Evidence<'_>,
+        labels: &[usize],
+    ) -> Matrix {
         let share = |k: usize| labels.iter().filter(|label| **label == k).count() as f64 / INSTANCES as f64;
         Matrix::from_fn(INSTANCES, CLUSTERS, |i, wanted| {
             let mut logs: Vec<f64> = (0..CLUSTERS).map(|k| share(k).ln()).collect();
-            for (view, lens) in lenses.iter().enumerate().filter(|(view, _)| source.is_present(*view, i)) {
-                let d = lens.features();
+            for (view, scaled_view) in
+                scaled_views.iter().enumerate().filter(|(view, _)| source.is_present(*view, i))
+            {
+                let d = scaled_view.features();
                 let others: Vec<(usize, Vec<f64>)> = (0..INSTANCES)
                     .filter(|&j| evidence.folds[j] != evidence.folds[i] && source.is_present(view, j))
-                    .map(|j| (labels[j], row(source, view, lens, j)))
+                    .map(|j| (labels[j], row(source, view, scaled_view, j)))
                     .collect();
                 let mean = |k: usize| {
                     let own: Vec<_> = others.iter().filter(|other| other.0 == k).collect();
@@ -366,7 +387,7 @@ mod tests {
                 });
                 shrink(&mut covariance, others.len() as f64);
                 let (values, vectors) = linalg::symmetric_eigen(&covariance).unwrap();
-                let x = row(source, view, lens, i);
+                let x = row(source, view, scaled_view, i);
                 let mut own: Vec<f64> = (0..CLUSTERS)
                     .map(|k| {
                         let along =
@@ -385,12 +406,12 @@ mod tests {
     #[test]
     fn answers_are_those_of_a_discriminant_of_the_other_instances() {
         let (source, truth) = data();
-        let lenses = lenses(&source);
+        let scaled_views = scaled_views(&source);
         let watch = Watch::default();
         let scan = Scan::new(&source, &Stop::default());
-        let evidence = Evidence::new(&scan, &lenses, 3, &watch).unwrap();
+        let evidence = Evidence::new(&scan, &scaled_views, 3, &watch).unwrap();
         let found = evidence.of(&truth, CLUSTERS, &watch).unwrap();
-        let expected = literal(&source, &lenses, &evidence, &truth);
+        let expected = literal(&source, &scaled_views, &evidence, &truth);
         for (found, expected) in found.values().iter().zip(expected.values()) {
             assert!((found - expected).abs() < 1e-8, "{found} {expected}");
         }
@@ -412,10 +433,11 @@ mod tests {
             })
             .collect();
         let source = Views::new(vec![View::dense("x", 200, values).unwrap()]).unwrap();
-        let lenses = lenses(&source);
-        let space = Space::new(&Scan::new(&source, &Stop::default()), 0, &lenses[0], 0, &Watch::default())
-            .unwrap()
-            .unwrap();
+        let scaled_views = scaled_views(&source);
+        let space =
+            Space::new(&Scan::new(&source, &Stop::default()), 0, &scaled_views[0], 0, &Watch::default())
+                .unwrap()
+                .unwrap();
         assert_eq!((space.directions.rows(), space.directions.columns()), (200, DIMENSIONS));
         let gram = linalg::transposed_product(&space.directions, &space.directions);
         for i in 0..DIMENSIONS {
@@ -436,8 +458,8 @@ mod tests {
         let more = Views::new(source.iter().cloned().chain([alone]).collect()).unwrap();
         let watch = Watch::default();
         let of = |source: &Views<'_>, clusters| {
-            let lenses = lenses(source);
-            Evidence::new(&Scan::new(source, &Stop::default()), &lenses, 3, &watch)
+            let scaled_views = scaled_views(source);
+            Evidence::new(&Scan::new(source, &Stop::default()), &scaled_views, 3, &watch)
                 .unwrap()
                 .of(&truth, clusters, &watch)
                 .unwrap()
@@ -454,10 +476,10 @@ mod tests {
     #[test]
     fn no_instance_predicts_itself() {
         let (source, _) = data();
-        let lenses = lenses(&source);
+        let scaled_views = scaled_views(&source);
         let watch = Watch::default();
         let scan = Scan::new(&source, &Stop::default());
-        let evidence = Evidence::new(&scan, &lenses, 3, &watch).unwrap();
+        let evidence = Evidence::new(&scan, &scaled_views, 3, &watch).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let drawn: Vec<usize> = (0..INSTANCES).map(|_| rng.random_range(0..CLUSTERS)).collect();
         let predictions = evidence.of(&drawn, CLUSTERS, &watch).unwrap();

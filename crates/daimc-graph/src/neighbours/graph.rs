@@ -14,9 +14,9 @@ use daimc_core::eigen;
 use daimc_core::eigen::Multiplier;
 use daimc_core::index::index;
 use daimc_core::kernel::Scalar;
-use daimc_core::lens::Lens;
 use daimc_core::matrix::dot;
 use daimc_core::parallel::ordered;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::Scan;
 use daimc_core::source::Source;
@@ -153,9 +153,9 @@ impl Graph {
     pub fn of_rows(rows: &Matrix, seed: u64, watch: &Watch) -> Result<Self> {
         let rows = Views::of_matrix(rows)?;
         let scan = Scan::new(&rows, &watch.stop);
-        let lens = Lens::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
+        let scaled_view = ScaledView::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
         let search = Search { count: NEIGHBOURS, seed, thorough: false };
-        Self::of_view(&search::nearest(&scan, 0, &lens, search, watch)?, watch)
+        Self::of_view(&search::nearest(&scan, 0, &scaled_view, search, watch)?, watch)
     }
 
     /// The mean of the graphs of the views; that of a pair is over the views in which both have a row. The weight of a link is
@@ -484,8 +484,9 @@ mod tests {
     fn nearest(source: &Views<'_>) -> Vec<Nearest> {
         let of = |view| {
             let scaling = Scaling::fit(&Scan::new(source, &Stop::default()), view, Scale::Unit).unwrap();
-            let lens = Lens::fit(&Scan::new(source, &Stop::default()), view, scaling, true).unwrap();
-            super::super::nearest_in(&Scan::new(source, &Stop::default()), view, &lens, 5, 0).unwrap()
+            let scaled_view =
+                ScaledView::fit(&Scan::new(source, &Stop::default()), view, scaling, true).unwrap();
+            super::super::nearest_in(&Scan::new(source, &Stop::default()), view, &scaled_view, 5, 0).unwrap()
         };
         (0..2).map(of).collect()
     }

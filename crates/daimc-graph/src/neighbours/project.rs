@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use daimc_core::eigen;
-use daimc_core::lens::{Lens, Scratch};
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scan::Scan;
 use daimc_core::source::Buffer;
 use daimc_core::subset::Subset;
@@ -23,7 +23,7 @@ const ITERATIONS: usize = 4;
 /// rows are multiplied several times with all rows or with a sample of them (subspace iteration). With no more features than
 /// that, the directions are those of the features. `None` for a view without instances.
 pub(super) fn longest(
-    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    (scan, view, scaled_view): (&Scan<'_>, usize, &ScaledView),
     most: usize,
     sample: usize,
     seed: u64,
@@ -32,7 +32,7 @@ pub(super) fn longest(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(view as u64 + 1);
     let chosen = kmeans::sample(scan.source(), view, sample.min(SAMPLE), &mut rng);
-    let (features, width) = (lens.features(), most.min(chosen.len()));
+    let (features, width) = (scaled_view.features(), most.min(chosen.len()));
     if width == 0 {
         return Ok(None);
     }
@@ -42,7 +42,7 @@ pub(super) fn longest(
     let mut buffer = Buffer::default();
     let part = Subset::of_view(scan, view, &chosen, &mut buffer)?;
     let part = Scan::new(&part, &watch.stop);
-    let own = Lens::new(&part, 0, lens.scaling.clone())?;
+    let own = ScaledView::new(&part, 0, scaled_view.scaling.clone())?;
     let sweep = Sweep::new(part, vec![own], width);
     let sums = |mut factors: Matrix| -> Result<Matrix> {
         let mut sums = sweep.gather(&mut factors, &watch.stop)?.whole()?.cross.swap_remove(0);
@@ -54,7 +54,7 @@ pub(super) fn longest(
         watch.check()?;
         let mut products = Vec::with_capacity(chosen.len() * width);
         each_block(
-            (&sweep.scan, 0, &sweep.lenses[0]),
+            (&sweep.scan, 0, &sweep.scaled_views[0]),
             &directions,
             std::iter::repeat(()),
             Vec::new,
@@ -95,7 +95,7 @@ impl Projected<'_> {
 /// Calls `work` with the projections of each block, the next of `items` and an accumulator; `merge` receives the accumulators in
 /// the order of the blocks. One of the two must reset them. If the view has a centre, it is subtracted from the rows.
 pub(super) fn each_block<I, A: Send>(
-    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    (scan, view, scaled_view): (&Scan<'_>, usize, &ScaledView),
     directions: &Matrix,
     items: I,
     new: impl Fn() -> A + Sync,
@@ -106,8 +106,8 @@ where
     I: Iterator + Send,
     I::Item: Send,
 {
-    let operand = lens.operand(directions);
-    let along = lens.along_centre(directions);
+    let operand = scaled_view.operand(directions);
+    let along = scaled_view.along_centre(directions);
     scan.pass(
         view..view + 1,
         items,
@@ -116,7 +116,7 @@ where
             let shown = piece.shown();
             products.clear();
             for rows in shown.chunks(TILE) {
-                lens.project_each(&piece.blocks[0], rows, &operand, scratch, |_, own| {
+                scaled_view.project_each(&piece.blocks[0], rows, &operand, scratch, |_, own| {
                     products.extend(own.iter().zip(&along).map(|(own, along)| own - along));
                 });
             }
@@ -143,7 +143,8 @@ mod tests {
         let directions = Matrix::from_fn(d, 3, |_, _| rng.random_range(-1.0..1.0));
         for scale in [Scale::None, Scale::Unit] {
             let scan = Scan::new(&source, &Stop::new());
-            let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
+            let scaled_view =
+                ScaledView::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
             let mut products = Vec::new();
             let keep = |seen: &Projected<'_>, (), part: &mut Vec<f64>| {
                 part.extend_from_slice(seen.products);
@@ -151,11 +152,11 @@ mod tests {
             };
             let items = std::iter::repeat(());
             let merge = |part: &mut Vec<f64>| products.append(part);
-            each_block((&scan, 0, &lens), &directions, items, Vec::new, keep, merge).unwrap();
+            each_block((&scan, 0, &scaled_view), &directions, items, Vec::new, keep, merge).unwrap();
             let products = Matrix::new(n, 3, products).unwrap();
             let all: Vec<u32> = (0..n as u32).collect();
             let mut buffer = Buffer::default();
-            let points = Points::new(&scan, 0, &lens, &all, &mut buffer).unwrap();
+            let points = Points::new(&scan, 0, &scaled_view, &all, &mut buffer).unwrap();
             let literal = Matrix::from_fn(n, 3, |i, k| {
                 points.values(i).iter().zip(directions.iter_rows()).map(|(x, u)| x * u[k]).sum()
             });

@@ -29,7 +29,7 @@ use super::lists::Lists;
 use super::{NEIGHBOURS, search};
 use daimc_core::index::index;
 use daimc_core::kmeans::Points;
-use daimc_core::lens::{Lens, Scratch};
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::Scan;
 use daimc_core::source::Buffer;
@@ -87,7 +87,7 @@ struct Answer {
 }
 
 /// The predictions for new instances.
-pub struct Said {
+pub struct Predictions {
     /// The probability of each cluster; a row of zeros for an instance without a usable view.
     pub posterior: Matrix,
     /// The cluster of a reference that is equal to the instance, if any.
@@ -98,7 +98,7 @@ impl References {
     /// References with these clusters. Each view has directions, unless it has no instances.
     pub fn new(
         scan: &Scan<'_>,
-        lenses: &[Lens],
+        scaled_views: &[ScaledView],
         directions: Vec<Option<Matrix>>,
         labels: &[usize],
         clusters: usize,
@@ -116,26 +116,31 @@ impl References {
         chosen.sort_unstable();
         let labels: Vec<usize> = chosen.iter().map(|&i| labels[i as usize]).collect();
         let sizes = sizes(&labels, clusters);
-        let mut views = Vec::with_capacity(lenses.len());
-        for ((view, lens), directions) in lenses.iter().enumerate().zip(directions) {
+        let mut views = Vec::with_capacity(scaled_views.len());
+        for ((view, scaled_view), directions) in scaled_views.iter().enumerate().zip(directions) {
             watch.check()?;
             views.push(match directions {
-                Some(directions) => {
-                    ViewReferences::new((scan, view, lens), directions, &chosen, &labels, &sizes, watch)?
-                }
+                Some(directions) => ViewReferences::new(
+                    (scan, view, scaled_view),
+                    directions,
+                    &chosen,
+                    &labels,
+                    &sizes,
+                    watch,
+                )?,
                 None => ViewReferences { doubt: 1.0, ..ViewReferences::default() },
             });
         }
         Ok(Self { labels, views })
     }
 
-    /// Replaces directions in a shortened view by directions in the view of this lens. `along` (features × dimensions) are the
+    /// Replaces directions in a shortened view by directions in the view of this scaled view. `along` (features × dimensions) are the
     /// directions of the shortening. Afterwards complete rows can be compared.
-    pub fn lengthen(&mut self, view: usize, along: &Matrix, lens: &Lens) {
+    pub fn lengthen(&mut self, view: usize, along: &Matrix, scaled_view: &ScaledView) {
         let own = &mut self.views[view];
         if own.directions.rows() == along.columns() {
             own.directions = linalg::product(along, &own.directions);
-            let centre = lens.along_centre(&own.directions);
+            let centre = scaled_view.along_centre(&own.directions);
             own.origin.iter_mut().zip(centre).for_each(|(origin, centre)| *origin += centre);
         }
     }
@@ -153,34 +158,45 @@ impl References {
     }
 
     /// Predicts the clusters of the instances of a prepared source, whose views have these indices in the model.
-    pub fn ask(&self, scan: &Scan<'_>, lenses: &[Lens], places: &[usize], clusters: usize) -> Result<Said> {
+    pub fn ask(
+        &self,
+        scan: &Scan<'_>,
+        scaled_views: &[ScaledView],
+        places: &[usize],
+        clusters: usize,
+    ) -> Result<Predictions> {
         let n = scan.instances();
         let sizes = sizes(&self.labels, clusters);
         let mut logs = Matrix::zeros(n, clusters);
         let mut queried = vec![false; n];
         // References that are equal to the instance in every view so far.
         let mut same: Vec<Option<Vec<usize>>> = vec![None; n];
-        for ((view, lens), &place) in lenses.iter().enumerate().zip(places) {
+        for ((view, scaled_view), &place) in scaled_views.iter().enumerate().zip(places) {
             let own = &self.views[place];
             if own.members.is_empty() {
                 continue;
             }
-            own.each((scan, view, lens), &self.labels, clusters, |Answer { instance: i, votes, twins }| {
-                if own.doubt <= MOST_DOUBT {
-                    queried[i] = true;
-                    let ratios = votes.iter().zip(&sizes).map(|(vote, size)| {
-                        if *size > 0.0 { ((1.0 - own.doubt) * vote / size + own.doubt).ln() } else { 0.0 }
-                    });
-                    logs.row_mut(i).iter_mut().zip(ratios).for_each(|(log, ratio)| *log += ratio);
-                }
-                same[i] = Some(match same[i].take() {
-                    None => twins,
-                    Some(mut before) => {
-                        before.retain(|twin| twins.contains(twin));
-                        before
+            own.each(
+                (scan, view, scaled_view),
+                &self.labels,
+                clusters,
+                |Answer { instance: i, votes, twins }| {
+                    if own.doubt <= MOST_DOUBT {
+                        queried[i] = true;
+                        let ratios = votes.iter().zip(&sizes).map(|(vote, size)| {
+                            if *size > 0.0 { ((1.0 - own.doubt) * vote / size + own.doubt).ln() } else { 0.0 }
+                        });
+                        logs.row_mut(i).iter_mut().zip(ratios).for_each(|(log, ratio)| *log += ratio);
                     }
-                });
-            })?;
+                    same[i] = Some(match same[i].take() {
+                        None => twins,
+                        Some(mut before) => {
+                            before.retain(|twin| twins.contains(twin));
+                            before
+                        }
+                    });
+                },
+            )?;
         }
         for i in (0..n).filter(|&i| queried[i]) {
             let row = logs.row_mut(i);
@@ -195,7 +211,7 @@ impl References {
             let first = labels.next()?;
             labels.all(|label| label == first).then_some(first)
         };
-        Ok(Said { posterior: logs, same: same.into_iter().map(label).collect() })
+        Ok(Predictions { posterior: logs, same: same.into_iter().map(label).collect() })
     }
 
     /// Whether all parts have consistent sizes.
@@ -234,7 +250,7 @@ fn sizes(labels: &[usize], clusters: usize) -> Vec<f64> {
 
 impl ViewReferences {
     fn new(
-        (scan, view, lens): (&Scan<'_>, usize, &Lens),
+        (scan, view, scaled_view): (&Scan<'_>, usize, &ScaledView),
         mut directions: Matrix,
         chosen: &[u32],
         labels: &[usize],
@@ -245,17 +261,17 @@ impl ViewReferences {
         let members: Vec<usize> = (0..chosen.len()).filter(|&at| schema.shows(chosen[at] as usize)).collect();
         let instances: Vec<u32> = members.iter().map(|&at| chosen[at]).collect();
         // Rows must be in range whatever the units of the data are.
-        let root = search::unit(lens).sqrt();
+        let root = search::unit(scaled_view).sqrt();
         directions.values_mut().iter_mut().for_each(|value| *value *= root);
-        let origin = lens.along_centre(&directions);
+        let origin = scaled_view.along_centre(&directions);
         let width = directions.columns();
         let mut own = Self { directions, origin, members, doubt: 1.0, ..Self::default() };
         let mut buffer = Buffer::default();
-        let points = Points::new(scan, view, lens, &instances, &mut buffer)?;
-        let operand = lens.operand(&own.directions);
+        let points = Points::new(scan, view, scaled_view, &instances, &mut buffer)?;
+        let operand = scaled_view.operand(&own.directions);
         let parts = points.rows.par_chunks(TILE).map_init(Scratch::default, |scratch, rows| {
             let mut part = Vec::with_capacity(rows.len() * width);
-            lens.project_each(&points.block, rows, &operand, scratch, |_, products| {
+            scaled_view.project_each(&points.block, rows, &operand, scratch, |_, products| {
                 part.extend(
                     products.iter().zip(&own.origin).map(|(product, origin)| (product - origin) as f32),
                 );
@@ -303,7 +319,7 @@ impl ViewReferences {
     /// Calls `each` with the prediction for every instance of the view.
     fn each(
         &self,
-        (scan, view, lens): (&Scan<'_>, usize, &Lens),
+        (scan, view, scaled_view): (&Scan<'_>, usize, &ScaledView),
         labels: &[usize],
         clusters: usize,
         mut each: impl FnMut(Answer) + Send,
@@ -312,11 +328,11 @@ impl ViewReferences {
         let source = Views::new(vec![View::dense("references", width, &self.rows[..])?])?;
         let stop = scan.stop();
         let known = Scan::new(&source, stop);
-        let plain = Lens::new(&known, 0, Scaling::fit(&known, 0, Scale::None)?)?;
+        let plain = ScaledView::new(&known, 0, Scaling::fit(&known, 0, Scale::None)?)?;
         let all: Vec<u32> = (0..index(self.members.len())).collect();
         let mut buffer = Buffer::default();
         let references = Points::new(&known, 0, &plain, &all, &mut buffer)?;
-        let operand = lens.operand(&self.directions);
+        let operand = scaled_view.operand(&self.directions);
         let count = near(self.members.len(), clusters);
         scan.pass_view(
             view,
@@ -324,7 +340,7 @@ impl ViewReferences {
             |piece, (part, scratch): &mut (Vec<Answer>, Scratch)| {
                 for rows in piece.shown().chunks(TILE) {
                     let mut queries = Matrix::zeros(width, rows.len());
-                    lens.project_each(&piece.blocks[0], rows, &operand, scratch, |q, products| {
+                    scaled_view.project_each(&piece.blocks[0], rows, &operand, scratch, |q, products| {
                         for (f, (product, origin)) in products.iter().zip(&self.origin).enumerate() {
                             // Rounded like the rows of the references.
                             queries[(f, q)] = f64::from((product - origin) as f32);

@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::join::PADDED;
 use daimc_core::kernel::Scalar;
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scaling::Scaling;
 use daimc_core::source::{self, Block, Index};
 
@@ -84,7 +84,7 @@ enum Dense<'a> {
 
 /// Dense rows in memory: `root (x' − μ)` of the scaled row `x' = (f x − f m) ∘ c`.
 pub(super) struct Seen<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     values: Dense<'a>,
     index: Index<'a>,
     instances: &'a [u32],
@@ -99,27 +99,32 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// The rows of these instances, which are those of the block; `None` if they are not dense.
-    pub fn new(lens: &'a Lens, block: Block<'a>, instances: &'a [u32], root: f64) -> Option<Self> {
+    pub fn new(
+        scaled_view: &'a ScaledView,
+        block: Block<'a>,
+        instances: &'a [u32],
+        root: f64,
+    ) -> Option<Self> {
         let values = match block.rows {
             source::Rows::DenseF32(x) => Dense::Single(x),
             source::Rows::DenseF64(x) => Dense::Double(x),
             source::Rows::SparseF32(_) | source::Rows::SparseF64(_) => return None,
         };
-        let Scaling { shift, factor, .. } = &lens.scaling;
+        let Scaling { shift, factor, .. } = &scaled_view.scaling;
         let or = |own: &[f64], else_all: f64| {
-            if own.is_empty() { vec![else_all; lens.features()] } else { own.to_vec() }
+            if own.is_empty() { vec![else_all; scaled_view.features()] } else { own.to_vec() }
         };
         Some(Self {
             values,
             index: block.index,
             instances,
-            width: lens.features().next_multiple_of(PADDED),
+            width: scaled_view.features().next_multiple_of(PADDED),
             root,
-            plain: shift.is_empty() && factor.is_empty() && lens.centre().is_empty(),
+            plain: shift.is_empty() && factor.is_empty() && scaled_view.centre().is_empty(),
             shift: or(shift, 0.0),
             factor: or(factor, 1.0),
-            centre: or(lens.centre(), 0.0),
-            lens,
+            centre: or(scaled_view.centre(), 0.0),
+            scaled_view,
         })
     }
 }
@@ -136,7 +141,7 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Seen { lens, index, instances, width, ref shift, ref factor, ref centre, .. } = *self.seen;
+        let Seen { scaled_view, index, instances, width, ref shift, ref factor, ref centre, .. } = *self.seen;
         let d = shift.len();
         // Touching all rows first lets their loads from memory overlap.
         let touch = |point: &u32| index.row(*point as usize).map_or(0.0, |row| self.x[row * d].to_f64());
@@ -144,7 +149,7 @@ impl<T: Scalar> WithSimd for Gather<'_, T> {
         for (&point, near) in self.points.iter().zip(self.near.chunks_exact_mut(width)) {
             let point = point as usize;
             let Some(row) = index.row(point) else { continue };
-            let own = lens.full_factor(instances[point] as usize);
+            let own = scaled_view.full_factor(instances[point] as usize);
             let x = &self.x[row * d..][..d];
             let scale = RowScale { root: self.seen.root, own, plain: self.seen.plain };
             let of = |f: usize| scale.one(x[f], shift[f], factor[f], centre[f]);
@@ -199,19 +204,19 @@ mod tests {
         let other = View::dense("y", 1, vec![1.0; n]).unwrap();
         let source = Views::new(vec![view, other]).unwrap();
         let scan = Scan::new(&source, &Stop::default());
-        let lens = Lens::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
+        let scaled_view = ScaledView::fit(&scan, 0, Scaling::fit(&scan, 0, scale).unwrap(), true).unwrap();
         let shown = (0..n as u32).filter(|&i| source.is_present(0, i as usize));
         let shown: Vec<u32> = shown.collect();
         let mut buffer = Buffer::default();
         let block = scan.pick(0, &shown, &mut buffer).unwrap();
-        let rows = Rows::Seen(Seen::new(&lens, block, &shown, 0.3).unwrap());
+        let rows = Rows::Seen(Seen::new(&scaled_view, block, &shown, 0.3).unwrap());
         assert_eq!((rows.len(), rows.width()), (shown.len(), 32));
         let (some, mut near) = ([5_u32, 0, 17], Vec::new());
         rows.gather(some, &mut near);
         for (i, own) in some.iter().zip(near.chunks_exact(32)) {
             let at = (shown[*i as usize] as usize, block.index.row(*i as usize).unwrap());
-            let centre = |f: usize| lens.centre().get(f).copied().unwrap_or(0.0);
-            let literal = lens.values(&block, at).into_iter().enumerate();
+            let centre = |f: usize| scaled_view.centre().get(f).copied().unwrap_or(0.0);
+            let literal = scaled_view.values(&block, at).into_iter().enumerate();
             let literal: Vec<f32> = literal.map(|(f, x)| (0.3 * (x - centre(f))) as f32).collect();
             assert_eq!(own[..20], literal[..], "{scale}");
             assert_eq!(own[20..], [0.0; 12]);

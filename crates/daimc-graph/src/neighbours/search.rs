@@ -1,6 +1,6 @@
 //! The search for the nearest neighbours of each instance in a view, among the instances with a row in it.
 //!
-//! Distances are those of the scaled rows, computed from the products of a [`Lens`], so that rows are neither copied nor made
+//! Distances are those of the scaled rows, computed from the products of a [`ScaledView`], so that rows are neither copied nor made
 //! dense. Up to [`EXACT`] instances, every pair is compared. Beyond, most neighbours are found by descent ([`super::descend`]).
 //!
 //! Descent compares rows of up to [`DIRECTIONS`] features directly, minus their mean, in single precision. Dense rows in memory
@@ -22,8 +22,8 @@ use super::rows::{Held, Rows, Seen};
 use daimc_core::accelerator::{NearestOthers, Resident};
 use daimc_core::index::index;
 use daimc_core::kmeans::Points;
-use daimc_core::lens::{Lens, MOST_QUERIES, Queries, Scratch};
 use daimc_core::parallel::ordered;
+use daimc_core::scaled_view::{MOST_QUERIES, Queries, ScaledView, Scratch};
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::Scan;
 use daimc_core::source::{Buffer, MISSING};
@@ -107,8 +107,14 @@ pub struct Search {
 }
 
 /// The nearest neighbours of every instance of a view.
-pub fn nearest(scan: &Scan<'_>, view: usize, lens: &Lens, search: Search, watch: &Watch) -> Result<Nearest> {
-    let space = Space::new(scan, view, lens, search.count);
+pub fn nearest(
+    scan: &Scan<'_>,
+    view: usize,
+    scaled_view: &ScaledView,
+    search: Search,
+    watch: &Watch,
+) -> Result<Nearest> {
+    let space = Space::new(scan, view, scaled_view, search.count);
     if space.present.len() <= EXACT && space.in_memory() {
         return space.exact(watch);
     }
@@ -120,11 +126,11 @@ pub fn by_accelerator(
     resident: &dyn Resident<'_>,
     scan: &Scan<'_>,
     view: usize,
-    lens: &Lens,
+    scaled_view: &ScaledView,
     Search { count, seed, .. }: Search,
     watch: &Watch,
 ) -> Result<Option<Nearest>> {
-    let space = Space::new(scan, view, lens, count);
+    let space = Space::new(scan, view, scaled_view, count);
     let (instances, kept) = (scan.instances(), space.count);
     let Some(NearestOthers { mut others, mut squares }) = resident.nearest(view, kept, &watch.stop)? else {
         return Ok(None);
@@ -140,7 +146,7 @@ pub fn by_accelerator(
         });
     }
     others.iter_mut().filter(|other| **other == MISSING).for_each(|other| *other = NONE);
-    squares.iter_mut().for_each(|square| *square = (f64::from(*square) * unit(lens)) as f32);
+    squares.iter_mut().for_each(|square| *square = (f64::from(*square) * unit(scaled_view)) as f32);
     let lists = Lists { kept, entries: others, squares };
     // It compares all pairs, but small distances between long rows may be lost in rounding.
     let recall = Truth::of(&space, seed)?.recall(&lists, true);
@@ -157,9 +163,13 @@ fn at_most(count: usize, points: usize) -> usize {
 pub(super) fn among(rows: &[f32], width: usize, count: usize, watch: &Watch) -> Result<Nearest> {
     let source = Views::new(vec![View::dense("rows", width, rows)?])?;
     let scan = Scan::new(&source, &watch.stop);
-    let lens = Lens::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
-    let mut found = Space::new(&scan, 0, &lens, count).exact(watch)?;
-    found.lists.squares.iter_mut().for_each(|square| *square = (f64::from(*square) / unit(&lens)) as f32);
+    let scaled_view = ScaledView::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
+    let mut found = Space::new(&scan, 0, &scaled_view, count).exact(watch)?;
+    found
+        .lists
+        .squares
+        .iter_mut()
+        .for_each(|square| *square = (f64::from(*square) / unit(&scaled_view)) as f32);
     Ok(found)
 }
 
@@ -167,7 +177,7 @@ pub(super) fn among(rows: &[f32], width: usize, count: usize, watch: &Watch) -> 
 struct Space<'a> {
     scan: &'a Scan<'a>,
     view: usize,
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     /// The instances that the view shows.
     present: Vec<u32>,
     /// The number of neighbours of each.
@@ -175,11 +185,11 @@ struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    fn new(scan: &'a Scan<'a>, view: usize, lens: &'a Lens, count: usize) -> Self {
+    fn new(scan: &'a Scan<'a>, view: usize, scaled_view: &'a ScaledView, count: usize) -> Self {
         let schema = scan.schema().view(view);
         let present: Vec<u32> = (0..index(scan.instances())).filter(|&i| schema.shows(i as usize)).collect();
         let count = at_most(count, present.len());
-        Self { scan, view, lens, present, count }
+        Self { scan, view, scaled_view, present, count }
     }
 
     fn in_memory(&self) -> bool {
@@ -189,7 +199,7 @@ impl<'a> Space<'a> {
     /// The exact nearest neighbours.
     fn exact(&self, watch: &Watch) -> Result<Nearest> {
         let mut buffer = Buffer::default();
-        let points = Points::new(self.scan, self.view, self.lens, &self.present, &mut buffer)?;
+        let points = Points::new(self.scan, self.view, self.scaled_view, &self.present, &mut buffer)?;
         let found = within(&points, self.count, watch)?;
         let mut lists = Lists::empty(self.scan.instances(), self.count);
         for (point, &instance) in self.present.iter().enumerate() {
@@ -233,27 +243,27 @@ impl<'a> Space<'a> {
 
     /// The rows that descent compares; `None` for a view without instances.
     fn rows<'b>(&'b self, seed: u64, buffer: &'b mut Buffer, watch: &Watch) -> Result<Option<Rows<'b>>> {
-        let (space, points) = ((self.scan, self.view, self.lens), self.present.len());
-        let root = unit(self.lens).sqrt();
+        let (space, points) = ((self.scan, self.view, self.scaled_view), self.present.len());
+        let root = unit(self.scaled_view).sqrt();
         if points == 0 {
             return Ok(None);
         }
         let single = |row: &mut dyn Iterator<Item = f64>| row.map(|x| (root * x) as f32).collect::<Vec<_>>();
-        if self.lens.features() <= DIRECTIONS {
+        if self.scaled_view.features() <= DIRECTIONS {
             if self.in_memory() {
                 let block = self.scan.pick(self.view, &self.present, buffer)?;
-                if let Some(seen) = Seen::new(self.lens, block, &self.present, root) {
+                if let Some(seen) = Seen::new(self.scaled_view, block, &self.present, root) {
                     return Ok(Some(Rows::Seen(seen)));
                 }
             }
-            let mut rows = Held::new(points, self.lens.features());
-            let centre = |f: usize| self.lens.centre().get(f).copied().unwrap_or(0.0);
+            let mut rows = Held::new(points, self.scaled_view.features());
+            let centre = |f: usize| self.scaled_view.centre().get(f).copied().unwrap_or(0.0);
             self.scan.pass_view(
                 self.view,
                 Vec::new,
                 |piece, part: &mut Vec<Vec<f32>>| {
                     part.extend(piece.shown().into_iter().map(|at| {
-                        let values = self.lens.values(&piece.blocks[0], at);
+                        let values = self.scaled_view.values(&piece.blocks[0], at);
                         single(&mut values.into_iter().enumerate().map(|(f, x)| x - centre(f)))
                     }));
                     Ok(())
@@ -283,12 +293,12 @@ impl<'a> Space<'a> {
 
     /// Whether the neighbours found on projections are ranked by true distances.
     fn ranks(&self) -> bool {
-        (DIRECTIONS + 1..=RANKED).contains(&self.lens.features()) && self.in_memory()
+        (DIRECTIONS + 1..=RANKED).contains(&self.scaled_view.features()) && self.in_memory()
     }
 
     /// Whether distances in lists are those of the rows, and not those of their projections.
     fn has_true_distances(&self) -> bool {
-        self.lens.features() <= DIRECTIONS || self.ranks()
+        self.scaled_view.features() <= DIRECTIONS || self.ranks()
     }
 
     /// The lists of these instances, by instances: as found, or ranked by true distances.
@@ -323,13 +333,13 @@ impl<'a> Space<'a> {
 
     /// The nearest entries of the lists of some points, by true distances.
     fn ranked(&self, found: &Lists, instances: &[u32], some: std::ops::Range<usize>) -> Result<Lists> {
-        let unit = unit(self.lens);
+        let unit = unit(self.scaled_view);
         let mut here: Vec<u32> = some.clone().map(|i| instances[i]).collect();
         here.extend(some.clone().flat_map(|i| found.of(i)).map(|(j, _)| instances[j as usize]));
         here.sort_unstable();
         here.dedup();
         let mut buffer = Buffer::default();
-        let points = Points::new(self.scan, self.view, self.lens, &here, &mut buffer)?;
+        let points = Points::new(self.scan, self.view, self.scaled_view, &here, &mut buffer)?;
         let rows: Vec<Vec<f64>> = (0..here.len()).map(|i| points.values(i)).collect();
         let row = |instance: u32| here.binary_search(&instance).map_or(&[][..], |at| &rows[at]);
         let mut lists = Lists::empty(some.len(), self.count);
@@ -356,16 +366,16 @@ fn square(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The unit of squared distances.
-pub(super) fn unit(lens: &Lens) -> f64 {
-    if lens.sum_squares > 0.0 { lens.sum_squares.recip() } else { 1.0 }
+pub(super) fn unit(scaled_view: &ScaledView) -> f64 {
+    if scaled_view.sum_squares > 0.0 { scaled_view.sum_squares.recip() } else { 1.0 }
 }
 
 /// The nearest neighbours of each point. The distance of a pair is computed once and offered to both.
 fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Lists> {
     let n = points.rows.len();
-    let unit = unit(points.lens);
+    let unit = unit(points.scaled_view);
     let mut all = Lists::empty(n, count);
-    let mut taken = Queries::new(points.lens);
+    let mut taken = Queries::new(points.scaled_view);
     let step = taken.count();
     for first in (0..n).step_by(step) {
         watch.check()?;
@@ -385,7 +395,7 @@ fn within(points: &Points<'_>, count: usize, watch: &Watch) -> Result<Lists> {
             let mut own = Lists::empty(queries, count);
             let mut own_bars = query_bars;
             let rows = &points.rows[start..(start + OTHERS).min(n)];
-            points.lens.project_each(&points.block, rows, operand, scratch, |i, products| {
+            points.scaled_view.project_each(&points.block, rows, operand, scratch, |i, products| {
                 let point = start + i;
                 let list = i * count..(i + 1) * count;
                 let (others, squares) = (&mut others[list.clone()], &mut squares[list]);
@@ -467,11 +477,11 @@ mod tests {
         Views::new(vec![view.mask(&present[0]).unwrap(), other]).unwrap()
     }
 
-    fn rows(source: &Views<'_>, lens: &Lens) -> Vec<Option<Vec<f64>>> {
+    fn rows(source: &Views<'_>, scaled_view: &ScaledView) -> Vec<Option<Vec<f64>>> {
         let row = |i: usize| {
             let mut buffer = Buffer::default();
             let scan = Scan::new(source, &Stop::default());
-            Points::new(&scan, 0, lens, &[index(i)], &mut buffer).unwrap().values(0)
+            Points::new(&scan, 0, scaled_view, &[index(i)], &mut buffer).unwrap().values(0)
         };
         (0..source.instances()).map(|i| source.is_present(0, i).then(|| row(i))).collect()
     }
@@ -486,8 +496,8 @@ mod tests {
     }
 
     /// The share of the true neighbours that were found.
-    fn recall(source: &Views<'_>, lens: &Lens, found: &Nearest, among: &[usize]) -> f64 {
-        let rows = rows(source, lens);
+    fn recall(source: &Views<'_>, scaled_view: &ScaledView, found: &Nearest, among: &[usize]) -> f64 {
+        let rows = rows(source, scaled_view);
         let (mut hits, mut all) = (0, 0);
         for &i in among {
             let found: Vec<usize> = found.of(i).map(|(j, _)| j).collect();
@@ -503,10 +513,12 @@ mod tests {
         for (n, missing) in [(12, 0.0), (150, 0.3), (700, 0.5)] {
             let source = views(n, 9, 3, missing);
             let scaling = Scaling::fit(&Scan::new(&source, &Stop::default()), 0, Scale::Unit).unwrap();
-            let lens = Lens::fit(&Scan::new(&source, &Stop::default()), 0, scaling, true).unwrap();
+            let scaled_view =
+                ScaledView::fit(&Scan::new(&source, &Stop::default()), 0, scaling, true).unwrap();
             let found =
-                nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap();
-            let rows = rows(&source, &lens);
+                nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default())
+                    .unwrap();
+            let rows = rows(&source, &scaled_view);
             for i in 0..n {
                 let mut own: Vec<usize> = found.of(i).map(|(j, _)| j).collect();
                 let mut expected = literal(&rows, i, 10);
@@ -536,10 +548,12 @@ mod tests {
             for offset in [0.0, 100.0, 3000.0, 1e4, 1e6] {
                 let source = offset_views(500, offset);
                 let scaling = Scaling::fit(&Scan::new(&source, &Stop::default()), 0, scale).unwrap();
-                let lens = Lens::fit(&Scan::new(&source, &Stop::default()), 0, scaling, true).unwrap();
+                let scaled_view =
+                    ScaledView::fit(&Scan::new(&source, &Stop::default()), 0, scaling, true).unwrap();
                 let found =
-                    nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap();
-                let share = recall(&source, &lens, &found, &(0..500).collect::<Vec<_>>());
+                    nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default())
+                        .unwrap();
+                let share = recall(&source, &scaled_view, &found, &(0..500).collect::<Vec<_>>());
                 assert!(share > 0.995, "{scale} at {offset}: {share}");
             }
         }
@@ -548,16 +562,17 @@ mod tests {
     #[test]
     fn an_offset_costs_descent_no_neighbours() {
         let source = offset_views(EXACT + 1000, 1e5);
-        let lens = Lens::fit(
+        let scaled_view = ScaledView::fit(
             &Scan::new(&source, &Stop::default()),
             0,
             Scaling::fit(&Scan::new(&source, &Stop::default()), 0, Scale::Unit).unwrap(),
             true,
         )
         .unwrap();
-        let found = nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap();
+        let found =
+            nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default()).unwrap();
         let plain = offset_views(EXACT + 1000, 0.0);
-        let own = Lens::fit(
+        let own = ScaledView::fit(
             &Scan::new(&plain, &Stop::default()),
             0,
             Scaling::fit(&Scan::new(&plain, &Stop::default()), 0, Scale::None).unwrap(),
@@ -568,7 +583,7 @@ mod tests {
             nearest(&Scan::new(&plain, &Stop::default()), 0, &own, TEN, &Watch::default()).unwrap();
         let among: Vec<usize> = (0..EXACT).step_by(400).collect();
         let (share, without) =
-            (recall(&source, &lens, &found, &among), recall(&plain, &own, &expected, &among));
+            (recall(&source, &scaled_view, &found, &among), recall(&plain, &own, &expected, &among));
         assert!(share > without - 0.1, "{share}, {without} without the offset");
     }
 
@@ -590,7 +605,7 @@ mod tests {
         let view = View::sparse("x", d as usize, offsets, columns, values).unwrap();
         let source = Views::new(vec![view]).unwrap();
         for scale in [Scale::None, Scale::Unit] {
-            let lens = Lens::fit(
+            let scaled_view = ScaledView::fit(
                 &Scan::new(&source, &Stop::default()),
                 0,
                 Scaling::fit(&Scan::new(&source, &Stop::default()), 0, scale).unwrap(),
@@ -598,8 +613,9 @@ mod tests {
             )
             .unwrap();
             let found =
-                nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap();
-            let share = recall(&source, &lens, &found, &(0..n).collect::<Vec<_>>());
+                nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default())
+                    .unwrap();
+            let share = recall(&source, &scaled_view, &found, &(0..n).collect::<Vec<_>>());
             assert!(share > 0.98, "{scale}: {share}");
         }
     }
@@ -607,26 +623,27 @@ mod tests {
     #[test]
     fn a_view_with_one_instance_has_no_neighbours() {
         let source = views(10, 4, 1, 0.9);
-        let lens = Lens::fit(
+        let scaled_view = ScaledView::fit(
             &Scan::new(&source, &Stop::default()),
             0,
             Scaling::fit(&Scan::new(&source, &Stop::default()), 0, Scale::None).unwrap(),
             true,
         )
         .unwrap();
-        let found = nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap();
+        let found =
+            nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default()).unwrap();
         assert!((0..10).all(|i| found.of(i).next().is_none()));
     }
 
     /// The result of descent, for any number of instances.
-    fn descend(source: &Views<'_>, lens: &Lens) -> Nearest {
-        Space::new(&Scan::new(source, &Stop::default()), 0, lens, 10)
+    fn descend(source: &Views<'_>, scaled_view: &ScaledView) -> Nearest {
+        Space::new(&Scan::new(source, &Stop::default()), 0, scaled_view, 10)
             .approximate(TEN, &Watch::default())
             .unwrap()
     }
 
-    fn lens(source: &Views<'_>, scale: Scale) -> Lens {
-        Lens::fit(
+    fn scaled_view(source: &Views<'_>, scale: Scale) -> ScaledView {
+        ScaledView::fit(
             &Scan::new(source, &Stop::default()),
             0,
             Scaling::fit(&Scan::new(source, &Stop::default()), 0, scale).unwrap(),
@@ -640,9 +657,9 @@ mod tests {
         // Complete rows, and projections on leading directions; with and without missing rows.
         for (n, d, missing) in [(3000, 20, 0.0), (3000, 20, 0.4), (2000, 300, 0.2)] {
             let source = views(n, d, 7, missing);
-            let lens = lens(&source, Scale::Unit);
-            let found = descend(&source, &lens);
-            let share = recall(&source, &lens, &found, &(0..n).step_by(25).collect::<Vec<_>>());
+            let scaled_view = scaled_view(&source, Scale::Unit);
+            let found = descend(&source, &scaled_view);
+            let share = recall(&source, &scaled_view, &found, &(0..n).step_by(25).collect::<Vec<_>>());
             let estimated = found.recall().unwrap_or(1.0);
             assert!(
                 share > 0.95 && (estimated - share).abs() < 0.04,
@@ -651,7 +668,7 @@ mod tests {
             assert!((0..n).all(|i| source.is_present(0, i) == found.of(i).next().is_some()));
             for threads in [1, 7] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                assert_eq!(pool.install(|| descend(&source, &lens)), found);
+                assert_eq!(pool.install(|| descend(&source, &scaled_view)), found);
             }
         }
     }
@@ -663,7 +680,7 @@ mod tests {
         let rows: Vec<f32> = (0..1000 * 12).map(|_| rng.random_range(-1.0..1.0)).collect();
         let values = [rows.clone(), rows.clone(), rows, [0.5_f32; 12].repeat(2000)].concat();
         let source = Views::new(vec![View::dense("x", 12, values).unwrap()]).unwrap();
-        let found = descend(&source, &lens(&source, Scale::None));
+        let found = descend(&source, &scaled_view(&source, Scale::None));
         let copies =
             |i: usize| found.of(i).take(2).filter(move |(j, square)| j % 1000 == i % 1000 && *square == 0.0);
         let all = (0..3000).map(|i| copies(i).count()).sum::<usize>();
@@ -671,7 +688,7 @@ mod tests {
         assert!((3000..5000).all(|i| found.of(i).all(|(j, square)| j >= 3000 && square == 0.0)));
         // All rows are equal.
         let source = Views::new(vec![View::dense("x", 3, vec![2.0; 3 * 3000]).unwrap()]).unwrap();
-        let found = descend(&source, &lens(&source, Scale::MinMax));
+        let found = descend(&source, &scaled_view(&source, Scale::MinMax));
         assert!((0..3000).all(|i| found.of(i).count() == 10 && found.of(i).all(|(j, _)| j != i)));
         assert_eq!(found.recall(), Some(1.0));
     }
@@ -684,12 +701,12 @@ mod tests {
         let values: Vec<f32> =
             (0..n * d).map(|_| (0..4).map(|_| rng.random_range(-1.0..1.0_f32)).sum()).collect();
         let source = Views::new(vec![View::dense("x", d, values).unwrap()]).unwrap();
-        let lens = lens(&source, Scale::None);
-        let found = descend(&source, &lens);
+        let scaled_view = scaled_view(&source, Scale::None);
+        let found = descend(&source, &scaled_view);
         assert_eq!(found.recall(), None);
         assert_eq!(
             found,
-            nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap()
+            nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default()).unwrap()
         );
     }
 
@@ -697,9 +714,10 @@ mod tests {
     fn many_instances_are_not_compared_pair_by_pair() {
         let n = EXACT + 5000;
         let source = views(n, 20, 7, 0.0);
-        let lens = lens(&source, Scale::Unit);
-        let found = nearest(&Scan::new(&source, &Stop::default()), 0, &lens, TEN, &Watch::default()).unwrap();
-        let share = recall(&source, &lens, &found, &(0..n).step_by(500).collect::<Vec<_>>());
+        let scaled_view = scaled_view(&source, Scale::Unit);
+        let found =
+            nearest(&Scan::new(&source, &Stop::default()), 0, &scaled_view, TEN, &Watch::default()).unwrap();
+        let share = recall(&source, &scaled_view, &found, &(0..n).step_by(500).collect::<Vec<_>>());
         assert!(share > 0.95 && found.recall().is_some_and(|estimated| estimated > 0.95), "{share}");
     }
 }

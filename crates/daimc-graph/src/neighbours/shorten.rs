@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::project::longest;
 use super::search::{DIRECTIONS, unit};
 use daimc_core::index::index;
-use daimc_core::lens::{Lens, Scratch};
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::Scan;
 use daimc_core::source::{Buffer, MISSING};
@@ -41,14 +41,20 @@ impl Shortened {
     }
 
     /// The leading directions of the rows, from a sample of them, scaled to a common unit of the views.
-    pub fn new(scan: &Scan<'_>, view: usize, lens: &Lens, seed: u64, watch: &Watch) -> Result<Self> {
+    pub fn new(
+        scan: &Scan<'_>,
+        view: usize,
+        scaled_view: &ScaledView,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<Self> {
         let known = scan.schema().view(view);
         if !Self::applies(known) {
             return Ok(Self { directions: None });
         }
-        let mut directions = longest((scan, view, lens), DIRECTIONS, sampled(known), seed, watch)?;
+        let mut directions = longest((scan, view, scaled_view), DIRECTIONS, sampled(known), seed, watch)?;
         if let Some(directions) = &mut directions {
-            let root = unit(lens).sqrt();
+            let root = unit(scaled_view).sqrt();
             directions.values_mut().iter_mut().for_each(|value| *value *= root);
         }
         Ok(Self { directions })
@@ -65,16 +71,16 @@ impl Shortened {
         }
     }
 
-    /// The lens of the gathered rows: that of the view, or the identity.
-    pub fn lens(&self, gathered: &Scan<'_>, view: usize, whole: &Lens) -> Result<Lens> {
+    /// The scaled view of the gathered rows: that of the view, or the identity.
+    pub fn scaled_view(&self, gathered: &Scan<'_>, view: usize, whole: &ScaledView) -> Result<ScaledView> {
         if self.directions.is_none() {
-            let mut lens = Lens::placed(gathered, view, &whole.parts())?;
-            lens.sum_squares = whole.sum_squares;
-            return Ok(lens);
+            let mut scaled_view = ScaledView::placed(gathered, view, &whole.parts())?;
+            scaled_view.sum_squares = whole.sum_squares;
+            return Ok(scaled_view);
         }
         let mut scaling = Scaling::fit(gathered, view, Scale::None)?;
         scaling.importance = whole.scaling.importance;
-        Lens::new(gathered, view, scaling)
+        ScaledView::new(gathered, view, scaling)
     }
 }
 
@@ -109,11 +115,11 @@ pub fn gathering(schema: &Schema) -> f64 {
 
 /// The projections of consecutive instances on some directions, minus the centre of the view, in single precision.
 pub fn along(
-    (scan, view, lens): (&Scan<'_>, usize, &Lens),
+    (scan, view, scaled_view): (&Scan<'_>, usize, &ScaledView),
     instances: Range<usize>,
     directions: &Matrix,
 ) -> Result<Buffer> {
-    let (operand, origin) = (lens.operand(directions), lens.along_centre(directions));
+    let (operand, origin) = (scaled_view.operand(directions), scaled_view.along_centre(directions));
     let width = directions.columns();
     let mut all = Buffer::default();
     let mut buffer = Buffer::default();
@@ -125,7 +131,7 @@ pub fn along(
         let rows: Vec<(usize, usize)> = range.clone().filter_map(row).collect();
         let parts = rows.par_chunks(TILE).map_init(Scratch::default, |scratch, rows| {
             let mut part = Vec::with_capacity(rows.len() * width);
-            lens.project_each(&block, rows, &operand, scratch, |_, products| {
+            scaled_view.project_each(&block, rows, &operand, scratch, |_, products| {
                 part.extend(products.iter().zip(&origin).map(|(product, origin)| (product - origin) as f32));
             });
             part

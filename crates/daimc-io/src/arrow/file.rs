@@ -6,7 +6,7 @@ use super::flatbuffer::{Table, i64_at};
 use super::schema::{Field, Storage};
 use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::input::Random;
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// The first and the last bytes of a file.
 pub(crate) const MAGIC: &[u8] = b"ARROW1";
@@ -16,7 +16,7 @@ pub(crate) const CONTINUATION: &[u8] = &[0xff; 4];
 
 /// An open file or stream.
 pub(crate) struct Arrow {
-    pub(super) place: Place,
+    pub(super) place: Position,
     pub(super) bytes: Random,
     pub(super) fields: Vec<Field>,
     /// The metadata that pandas adds, as JSON.
@@ -63,7 +63,7 @@ pub(super) struct Dictionary {
 
 impl Arrow {
     /// Goes from message to message, and reads nothing between them.
-    pub(super) fn new(place: Place, bytes: Random) -> Result<Self> {
+    pub(super) fn new(place: Position, bytes: Random) -> Result<Self> {
         let mut arrow = Self {
             place,
             bytes,

@@ -1,12 +1,12 @@
 //! Reads tables of `FlatBuffers`, in which Arrow writes its messages. Every access is checked: offsets come from the file.
 
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// A table: a position, and a list of where its fields are relative to it. Fields that are not stored have the value 0, or
 /// are empty.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'a> {
-    place: &'a Place,
+    place: &'a Position,
     buffer: &'a [u8],
     position: usize,
     /// The offset of each field in 16 bits, behind two sizes of 16 bits.
@@ -15,7 +15,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// The root table of a buffer.
-    pub fn root(place: &'a Place, buffer: &'a [u8]) -> Result<Self> {
+    pub fn root(place: &'a Position, buffer: &'a [u8]) -> Result<Self> {
         Self { place, buffer, position: 0, offsets: &[] }.follow(0).ok_or_else(|| damaged(place))
     }
 
@@ -97,7 +97,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn damaged(place: &Place) -> Error {
+fn damaged(place: &Position) -> Error {
     place.fault("is damaged; copy it again or save it anew")
 }
 
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn fields_are_read_or_have_their_default() {
-        let place = Place::default();
+        let place = Position::default();
         let table = Table::root(&place, BUFFER).unwrap();
         assert_eq!((table.i32(0).unwrap(), table.text(1).unwrap()), (7, "ab"));
         assert_eq!((table.i64(2).unwrap(), table.text(2).unwrap()), (0, ""));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn no_offset_leads_out_of_the_buffer() {
-        let place = Place::default();
+        let place = Position::default();
         for length in 0..BUFFER.len() {
             let cut = &BUFFER[..length];
             assert!(Table::root(&place, cut).and_then(|table| table.text(1)).is_err(), "{length}");

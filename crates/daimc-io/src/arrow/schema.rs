@@ -4,7 +4,7 @@ use daimc_core::text::quoted;
 
 use super::flatbuffer::Table;
 use crate::number::NumberType;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// How the values of a column are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ const TYPES: &str = "none null int floatingpoint binary utf8 bool decimal date t
 
 impl Field {
     /// Reads a column of a schema: name (0), number of its type (2), type (3) and dictionary (4).
-    pub fn new(place: &Place, field: Table<'_>) -> Result<Self> {
+    pub fn new(place: &Position, field: Table<'_>) -> Result<Self> {
         let name = field.text(0)?.to_owned();
         let mut type_name = TYPES.split(' ').nth(field.u8(2)?.into()).unwrap_or("unknown");
         let about = field.table(3)?;

@@ -7,7 +7,7 @@ use daimc_core::text::{list, quoted};
 use crate::ids::{Index, Matching};
 use crate::input::Opened;
 use crate::records::{self, Record};
-use crate::{Error, Place, Result, Table};
+use crate::{Error, Position, Result, Table};
 
 /// The present instances of each view.
 pub(super) struct Mask {
@@ -45,7 +45,7 @@ impl Mask {
         }
         let (mut ids, mut lines, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for Record { line, fields } in records {
-            let place = |column| Place { column, ..Place::line(path, line) };
+            let place = |column| Position { column, ..Position::line(path, line) };
             if fields.len() != columns.len() + 1 {
                 let (found, expected) = (fields.len(), columns.len() + 1);
                 let reason =
@@ -75,7 +75,7 @@ impl Mask {
             };
             shown.push(values.iter().skip(column).step_by(columns.len()).copied().collect());
         }
-        let at = |row: usize| Place { column: Some(1), ..Place::line(path, lines[row]) };
+        let at = |row: usize| Position { column: Some(1), ..Position::line(path, lines[row]) };
         let mut rows = Index::new(matching);
         for (row, id) in ids.iter().enumerate() {
             if let Some(first) = rows.insert(id, row) {
@@ -101,7 +101,7 @@ impl Mask {
         path: &Path,
         tables: &[(String, Table)],
         ids: &[String],
-        at: impl Fn(usize) -> Place,
+        at: impl Fn(usize) -> Position,
     ) -> Result<()> {
         let mut known = vec![false; ids.len()];
         let (mut absent, mut count) = (None, 0);

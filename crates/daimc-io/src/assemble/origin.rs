@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use daimc_core::text::{list, plain, quoted};
 
 use crate::ids::near;
-use crate::{Error, Place, Result, Table};
+use crate::{Error, Position, Result, Table};
 
 /// The origin of a table whose values became a view.
 pub(super) struct Origin {
     name: String,
-    place: Place,
+    place: Position,
     lines: Option<Vec<u32>>,
     transposed: bool,
     /// Fields before the first value in a record.
@@ -31,25 +31,25 @@ impl Origin {
     }
 
     /// The place of a value.
-    pub fn cell(&self, row: usize, column: usize) -> Place {
+    pub fn cell(&self, row: usize, column: usize) -> Position {
         let (record, value) = if self.transposed { (column, row) } else { (row, column) };
         let Some(line) = self.line(record) else { return self.place.clone() };
-        Place { line: Some(line), column: Some(value + 1 + self.before), ..self.place.clone() }
+        Position { line: Some(line), column: Some(value + 1 + self.before), ..self.place.clone() }
     }
 
     /// The place of an instance's ID.
-    fn id(&self, row: usize) -> Place {
+    fn id(&self, row: usize) -> Position {
         if self.transposed && self.lines.is_some() {
-            return Place { column: Some(row + 1 + self.before), ..self.place.clone() };
+            return Position { column: Some(row + 1 + self.before), ..self.place.clone() };
         }
-        Place { line: self.line(row), ..self.place.clone() }
+        Position { line: self.line(row), ..self.place.clone() }
     }
 
     /// The error that rows `first` and `second` have the same ID.
     pub fn twice(&self, id: &str, first: usize, second: usize) -> Error {
         let earlier = match self.id(first) {
-            Place { line: Some(line), .. } => format!("line {line}"),
-            Place { column: Some(column), .. } => format!("column {column}"),
+            Position { line: Some(line), .. } => format!("line {line}"),
+            Position { column: Some(column), .. } => format!("column {column}"),
             _ => format!("row {first} (rows from 0)"),
         };
         let reason = format!(

@@ -4,12 +4,12 @@ use super::options::Disk;
 use super::spool::Spool;
 use super::writer::Writer;
 use crate::real::Real;
-use crate::{Cells, Csr, Place, Result, Stored};
+use crate::{Cells, Csr, Position, Result, Stored};
 
 /// Writes the values of a table to spool files.
 pub(crate) fn store_cells(
     disk: &Disk,
-    place: &Place,
+    place: &Position,
     rows: usize,
     columns: usize,
     cells: Cells,
@@ -30,7 +30,7 @@ fn dense<T: Real>(disk: &Disk, rows: usize, columns: usize, values: Vec<T>) -> R
     spool.dense::<T>(rows, columns, false)
 }
 
-fn sparse<T: Real>(disk: &Disk, place: &Place, columns: usize, csr: &Csr<T>) -> Result<Stored> {
+fn sparse<T: Real>(disk: &Disk, place: &Position, columns: usize, csr: &Csr<T>) -> Result<Stored> {
     let mut writer = Writer::new(place, Spool::new(disk)?, Spool::new(disk)?, csr.offsets.len() - 1)?;
     writer.append(csr)?;
     writer.finish::<T>(columns)

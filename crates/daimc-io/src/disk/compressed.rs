@@ -6,12 +6,12 @@ use super::spool::Spool;
 use super::writer::Writer;
 use crate::real::Real;
 use crate::sparse::{Entries, Shape, blocks, check_columns};
-use crate::{Place, Result, Stored};
+use crate::{Position, Result, Stored};
 
 /// Writes compressed rows, or columns, to spool files of rows.
 pub(crate) fn store<T: Real>(
     disk: &Disk,
-    place: &Place,
+    place: &Position,
     shape: Shape,
     by_row: bool,
     offsets: &[usize],

@@ -15,7 +15,7 @@ use super::writer::Writer;
 use crate::positioned::write_at;
 use crate::real::Real;
 use crate::sparse::{Shape, out_of_range};
-use crate::{Csr, Place, Result, Stored};
+use crate::{Csr, Position, Result, Stored};
 
 /// Entries, and rows, of a bucket, and the most buckets, beyond which buckets are larger.
 const BUCKET: usize = 1 << 20;
@@ -28,7 +28,7 @@ const WAITING_IN_BUCKET: usize = 1 << 14;
 /// Entries in any order, to be sorted by row.
 pub(crate) struct Sorter<T> {
     disk: Disk,
-    place: Place,
+    place: Position,
     shape: Shape,
     out: Spool,
     waiting: Vec<u8>,
@@ -43,7 +43,7 @@ impl<T: Real> Sorter<T> {
     /// Bytes of an entry.
     const ENTRY: usize = 8 + size_of::<T>();
 
-    pub fn new(disk: &Disk, place: &Place, shape: Shape) -> Result<Self> {
+    pub fn new(disk: &Disk, place: &Position, shape: Shape) -> Result<Self> {
         let mut counts = place.allocate(shape.rows + 1)?;
         counts.resize(shape.rows + 1, 0);
         Ok(Self {
@@ -186,7 +186,7 @@ mod tests {
     fn sorted(shape: Shape, entries: &[(u32, u32, f64)]) -> Buffer {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new(folder.path());
-        let mut sorter = Sorter::new(&disk, &Place::default(), shape).unwrap();
+        let mut sorter = Sorter::new(&disk, &Position::default(), shape).unwrap();
         entries.iter().for_each(|&(row, column, value)| sorter.push(row, column, value).unwrap());
         let stored = sorter.finish().unwrap();
         let mut buffer = Buffer::default();
@@ -207,7 +207,7 @@ mod tests {
             .map(|_| (draw(5000) as u32, draw(700) as u32, 1.0 / (1.0 + draw(1000) as f64)))
             .collect();
         let buffer = sorted(shape, &entries);
-        let csr = shape.rows_of_entries(&Place::default(), entries).unwrap();
+        let csr = shape.rows_of_entries(&Position::default(), entries).unwrap();
         assert_eq!((&csr.offsets, &csr.columns), (&buffer.offsets, &buffer.columns));
         assert!(csr.values.iter().zip(&buffer.f64).all(|(a, b)| a.to_bits() == b.to_bits()));
     }

@@ -6,7 +6,7 @@ use super::sparse::{Numbers, Sparse};
 use super::spool::Spool;
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
-use crate::{Csr, Place, Result, Stored};
+use crate::{Csr, Position, Result, Stored};
 
 /// Spool files of the rows of a sparse matrix.
 pub(super) struct Writer {
@@ -18,7 +18,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts a matrix of `rows` rows.
-    pub fn new(place: &Place, columns: Spool, values: Spool, rows: usize) -> Result<Self> {
+    pub fn new(place: &Position, columns: Spool, values: Spool, rows: usize) -> Result<Self> {
         let mut offsets = place.allocate(rows + 1)?;
         offsets.push(0);
         Ok(Self { columns, values, offsets, missing: place.allocate(rows)? })

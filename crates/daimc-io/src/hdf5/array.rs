@@ -11,14 +11,14 @@ use super::chunks::{Chunks, Decoder};
 use super::source::guarded;
 use crate::input::Random;
 use crate::number::{Encoding, NumberType, Target};
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// Elements that are read at a time, if chunks are not larger.
 const PIECE: usize = 1 << 21;
 
 /// An array whose size was checked against the file.
 pub(crate) struct Array {
-    pub place: Place,
+    pub place: Position,
     /// One or two dimensions.
     pub shape: Vec<usize>,
     /// The type of its elements.
@@ -39,7 +39,7 @@ enum ElementStorage {
 }
 
 impl Array {
-    pub fn open(place: &Place, dataset: &Dataset, bytes: &Random) -> Result<Self> {
+    pub fn open(place: &Position, dataset: &Dataset, bytes: &Random) -> Result<Self> {
         let shape = guarded(place, || dataset.shape())?;
         let shape: Option<Vec<usize>> = shape.iter().map(|&size| usize::try_from(size).ok()).collect();
         let kind = guarded(place, || dataset.datatype())?;

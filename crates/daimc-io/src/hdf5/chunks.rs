@@ -10,7 +10,7 @@ use super::source::guarded;
 use crate::input::Random;
 use crate::number::{Encoding, NumberType};
 use crate::quiet::caught;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// The most bytes of a chunk whose compression has no limit, and of chunks that were never written.
 const BELIEVED: u64 = 1 << 26;
@@ -46,7 +46,7 @@ impl Decoder {
 impl Chunks {
     /// The chunks of an array of this shape, of elements of this size.
     pub fn open(
-        place: &Place,
+        place: &Position,
         dataset: &Dataset,
         bytes: &Random,
         shape: &[usize],
@@ -133,7 +133,7 @@ impl Chunks {
     }
 
     /// Reads a chunk and undoes its filters.
-    pub fn decode(&self, place: &Place, bytes: &Random, at: usize, decoder: &mut Decoder) -> Result<()> {
+    pub fn decode(&self, place: &Position, bytes: &Random, at: usize, decoder: &mut Decoder) -> Result<()> {
         let chunk = &self.stored[at];
         let damaged = || place.fault("has a chunk that is damaged; copy the file again or save it anew");
         let stored = if self.filters.is_empty() { self.length } else { chunk.storage_size as usize };

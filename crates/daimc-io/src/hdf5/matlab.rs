@@ -9,7 +9,7 @@ use super::node::{Container, Node};
 use super::source::guarded;
 use crate::listing::{LISTED, listing};
 use crate::mat::{Selector, position};
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 const NUMERIC: [&str; 11] =
     ["double", "single", "logical", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"];
@@ -30,7 +30,7 @@ pub(super) fn matrix(container: &Container, variable: Option<&str>) -> Result<Na
             format!("has no variable {}; it holds {}", quoted(selector.name), list(container, &root)?);
         return Err(place.fault(reason));
     };
-    let place = Place { variable: Some(name.clone()), ..place.clone() };
+    let place = Position { variable: Some(name.clone()), ..place.clone() };
     for subscripts in &selector.cells {
         let kind = kind(container, &node)?;
         let Node::Dataset(dataset) = &node else {
@@ -47,7 +47,7 @@ pub(super) fn matrix(container: &Container, variable: Option<&str>) -> Result<Na
     Ok(Named { place, matrix, rows: None, columns: None })
 }
 
-fn read(container: &Container, place: &Place, node: &Node) -> Result<Matrix> {
+fn read(container: &Container, place: &Position, node: &Node) -> Result<Matrix> {
     if let Node::Dataset(dataset) = node
         && NUMERIC.contains(&class(container, node)?.as_str())
     {

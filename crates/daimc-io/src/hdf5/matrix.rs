@@ -6,7 +6,7 @@ use crate::dense::MatrixLayout;
 use crate::disk::{Disk, Keep, Spool, store};
 use crate::real::Real;
 use crate::sparse::{Shape, check_offsets};
-use crate::{Cells, Csr, Place, Precision, Reading, Result, Stored, Table};
+use crate::{Cells, Csr, Position, Precision, Reading, Result, Stored, Table};
 
 /// A matrix whose rows are instances, unless it is read transposed.
 pub(crate) enum Matrix {
@@ -32,7 +32,7 @@ pub(crate) struct Sparse {
 
 /// A matrix with the names of its rows and columns.
 pub(crate) struct Named {
-    pub place: Place,
+    pub place: Position,
     pub matrix: Matrix,
     pub rows: Option<Vec<String>>,
     pub columns: Option<Vec<String>>,
@@ -70,7 +70,7 @@ impl Matrix {
         Ok(how.precision.unwrap_or(array.encoding()?.kind.precision()))
     }
 
-    fn cells<T: Real>(&self, place: &Place, how: Reading, keep: Keep<'_>) -> Result<Cells> {
+    fn cells<T: Real>(&self, place: &Position, how: Reading, keep: Keep<'_>) -> Result<Cells> {
         let [rows, columns] = self.shape();
         if rows == 0 || columns == 0 {
             return Err(place.fault(format!("is empty: its shape is {rows} × {columns}")));
@@ -118,7 +118,7 @@ fn dense_on_disk<T: Real>(array: &Array, layout: MatrixLayout, disk: &Disk) -> R
 
 impl Sparse {
     /// The shape after a transposition, and whether entries are then in the order of rows.
-    fn shape(&self, place: &Place, how: Reading) -> Result<(Shape, bool)> {
+    fn shape(&self, place: &Position, how: Reading) -> Result<(Shape, bool)> {
         let [mut rows, mut columns] = self.shape;
         self.values.flat()?;
         self.indices.flat()?;
@@ -131,7 +131,7 @@ impl Sparse {
         Ok((Shape::new(place, rows, columns, self.values.lines())?, self.by_row != how.transpose))
     }
 
-    fn csr<T: Real>(&self, place: &Place, how: Reading) -> Result<Csr<T>> {
+    fn csr<T: Real>(&self, place: &Position, how: Reading) -> Result<Csr<T>> {
         let (shape, by_row) = self.shape(place, how)?;
         if let Some(only) = &self.only {
             let entries = Filtered::new(&self.indices, &self.values, only);
@@ -151,7 +151,7 @@ impl Sparse {
         shape.rows_of_lines(place, &self.offsets, || Ok(Lists::new(&self.indices, &self.values)))
     }
 
-    fn store<T: Real>(&self, place: &Place, how: Reading, disk: &Disk) -> Result<Stored> {
+    fn store<T: Real>(&self, place: &Position, how: Reading, disk: &Disk) -> Result<Stored> {
         let (shape, by_row) = self.shape(place, how)?;
         match &self.only {
             None => {

@@ -8,11 +8,11 @@ use super::array::Array;
 use super::source::{Bytes, guarded};
 use super::strings;
 use crate::input::Random;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// An open file.
 pub(crate) struct Container {
-    pub place: Place,
+    pub place: Position,
     pub bytes: Random,
     /// The offset of all addresses in the file.
     base: u64,
@@ -26,7 +26,7 @@ pub(crate) enum Node {
 }
 
 impl Container {
-    pub fn open(place: Place, bytes: Random) -> Result<Self> {
+    pub fn open(place: Position, bytes: Random) -> Result<Self> {
         let file = guarded(&place, || File::from_source(Bytes(bytes.clone())))?;
         let base = file.superblock();
         if base.offset_size != 8 {

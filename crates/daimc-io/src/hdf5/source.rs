@@ -6,7 +6,7 @@ use hdf5_pure::{Error, FormatError, Source};
 
 use crate::input::Random;
 use crate::quiet::caught;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// Reads the structure of the file in many small pieces.
 pub(super) struct Bytes(pub Random);
@@ -28,7 +28,10 @@ impl Source for Bytes {
 }
 
 /// Calls the `hdf5-pure` crate, which might panic on a damaged file.
-pub(super) fn guarded<T>(place: &Place, call: impl FnOnce() -> std::result::Result<T, Error>) -> Result<T> {
+pub(super) fn guarded<T>(
+    place: &Position,
+    call: impl FnOnce() -> std::result::Result<T, Error>,
+) -> Result<T> {
     match caught(call) {
         Some(Ok(found)) => Ok(found),
         Some(Err(Error::Io(error))) => Err(place.unreadable(error)),

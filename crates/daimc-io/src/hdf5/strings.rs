@@ -9,7 +9,7 @@ use hdf5_pure::{Datatype, StringPadding};
 use super::array::Array;
 use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::input::Random;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// Texts that are decoded at a time.
 const PIECE: usize = 1 << 16;
@@ -51,7 +51,7 @@ fn fixed<'a>(element: &'a [u8], padding: &StringPadding) -> &'a [u8] {
 struct Heap<'a> {
     bytes: &'a Random,
     base: u64,
-    place: &'a Place,
+    place: &'a Position,
     collections: HashMap<u64, Collection>,
     /// Bytes of all collections.
     held: u64,

@@ -7,7 +7,7 @@ use daimc_core::text::{list, quoted};
 
 use crate::input::Opened;
 use crate::records::{self, Record};
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// The columns of the table.
 const TITLES: [&str; 3] = ["view", "id", "instance"];
@@ -38,7 +38,7 @@ impl IdMap {
         };
         let mut instances: HashMap<String, HashMap<String, String>> = HashMap::new();
         for Record { line, mut fields } in records {
-            let place = Place::line(path, line);
+            let place = Position::line(path, line);
             if fields.len() != titles.len() {
                 return Err(place.fault(format!(
                     "{} fields where {} are expected",

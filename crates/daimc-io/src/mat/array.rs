@@ -8,7 +8,7 @@ use crate::disk::{Disk, Keep, Numbers, Spool, store};
 use crate::number::{Encoding, NumberType, Target};
 use crate::real::Real;
 use crate::sparse::{Entries, Shape, check_offsets};
-use crate::{Cells, Csr, Place, Precision, Reading, Result, Stored, Table};
+use crate::{Cells, Csr, Position, Precision, Reading, Result, Stored, Table};
 
 const CELL: u8 = 1;
 const CHAR: u8 = 4;
@@ -87,7 +87,7 @@ impl<'a> Array<'a> {
     /// Calls `visit` with each cell until it returns a value.
     pub(super) fn each_cell<B>(
         mut self,
-        place: &Place,
+        place: &Position,
         mut visit: impl FnMut(usize, Array<'_>) -> Result<Option<B>>,
     ) -> Result<Option<B>> {
         let io = |error| place.unreadable(error);
@@ -110,7 +110,7 @@ impl<'a> Array<'a> {
     }
 
     /// The matrix as a table.
-    pub(super) fn table(self, place: &Place, how: Reading, keep: Keep<'_>) -> Result<Table> {
+    pub(super) fn table(self, place: &Position, how: Reading, keep: Keep<'_>) -> Result<Table> {
         if self.is_cell() {
             return Err(place.fault(format!(
                 "is a cell array of {}; pick a cell with {}{{1}}",
@@ -144,7 +144,7 @@ impl<'a> Array<'a> {
 
     fn dense<T: Real>(
         mut self,
-        place: &Place,
+        place: &Position,
         rows: usize,
         columns: usize,
         how: Reading,
@@ -169,7 +169,7 @@ impl<'a> Array<'a> {
 
     fn sparse<T: Real>(
         mut self,
-        place: &Place,
+        place: &Position,
         rows: usize,
         columns: usize,
         how: Reading,
@@ -196,7 +196,7 @@ impl<'a> Array<'a> {
     /// Indices precede offsets and values, and are kept in a spool file until these are read.
     fn store_sparse<T: Real>(
         mut self,
-        place: &Place,
+        place: &Position,
         rows: usize,
         columns: usize,
         how: Reading,
@@ -240,12 +240,12 @@ impl<'a> Array<'a> {
     }
 
     /// The numbers of the next element.
-    fn list<T: Target>(&mut self, place: &Place) -> Result<Vec<T>> {
+    fn list<T: Target>(&mut self, place: &Position) -> Result<Vec<T>> {
         self.list_of(place, 0)
     }
 
     /// As [`list`](Self::list), of an element that should have `entries` numbers.
-    fn list_of<T: Target>(&mut self, place: &Place, entries: usize) -> Result<Vec<T>> {
+    fn list_of<T: Target>(&mut self, place: &Position, entries: usize) -> Result<Vec<T>> {
         let io = |error| place.unreadable(error);
         let tag = self.stream.tag().map_err(io)?;
         let end = self.stream.end(tag);
@@ -259,7 +259,7 @@ impl<'a> Array<'a> {
 
 /// The entries of a sparse matrix: indices in a spool file, and values that are read in order.
 struct SpooledEntries<'a, 'b> {
-    place: &'a Place,
+    place: &'a Position,
     indices: Numbers,
     taken: usize,
     values: &'a mut Stream<'b>,

@@ -7,7 +7,7 @@ use flate2::bufread::ZlibDecoder;
 use super::array::Array;
 use super::element::{COMPRESSED, MATRIX, Stream, invalid};
 use crate::input::Random;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// The header's length.
 const HEADER: u64 = 128;
@@ -17,7 +17,7 @@ const DEFLATE_LIMIT: u64 = 1032;
 
 /// An open file.
 pub(super) struct Container {
-    pub place: Place,
+    pub place: Position,
     file: BufReader<Random>,
     length: u64,
     big_endian: bool,
@@ -25,7 +25,7 @@ pub(super) struct Container {
 
 impl Container {
     /// Opens a file of version 5; an error describes other files.
-    pub(super) fn new(place: Place, bytes: Random, start: &[u8]) -> Result<Self> {
+    pub(super) fn new(place: Position, bytes: Random, start: &[u8]) -> Result<Self> {
         let big_endian = byte_order(start).map_err(|reason| place.fault(reason))?;
         Ok(Self { place, length: bytes.length(), file: BufReader::new(bytes), big_endian })
     }

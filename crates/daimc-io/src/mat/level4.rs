@@ -10,7 +10,7 @@ use crate::listing::{LISTED, listing};
 use crate::number::{Encoding, NumberType};
 use crate::real::Real;
 use crate::sparse::Shape;
-use crate::{Cells, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Position, Precision, Reading, Result, Table};
 
 const HEADER: u64 = 20;
 
@@ -36,7 +36,7 @@ pub(crate) fn is_level_4(start: &[u8]) -> bool {
 }
 
 /// Reads the matrix called `variable`; without a name, the only one.
-pub(super) fn read(place: &Place, bytes: &Random, variable: Option<&str>, how: Reading) -> Result<Table> {
+pub(super) fn read(place: &Position, bytes: &Random, variable: Option<&str>, how: Reading) -> Result<Table> {
     let variables = variables(place, bytes)?;
     let list = || {
         let shown: Vec<String> = variables.iter().take(LISTED).map(Variable::describe).collect();
@@ -52,7 +52,7 @@ pub(super) fn read(place: &Place, bytes: &Random, variable: Option<&str>, how: R
             _ => return Err(place.fault(format!("holds {}; pick one with ::NAME after the path", list()))),
         }
     };
-    found.table(&Place::array(&place.path, &found.name), bytes, how)
+    found.table(&Position::array(&place.path, &found.name), bytes, how)
 }
 
 /// Whether numbers are big-endian, by the type of the first matrix.
@@ -65,7 +65,7 @@ fn byte_order(start: &[u8]) -> Option<bool> {
         .find_map(|(big_endian, kind)| fits(kind).then_some(big_endian))
 }
 
-fn variables(place: &Place, bytes: &Random) -> Result<Vec<Variable>> {
+fn variables(place: &Position, bytes: &Random) -> Result<Vec<Variable>> {
     let damaged =
         || place.fault("is damaged (a matrix is longer than the file); copy it again or save it anew");
     let mut found = Vec::new();
@@ -121,7 +121,7 @@ impl Variable {
         format!("{} ({kind} {} × {})", plain(&self.name), self.rows, self.columns)
     }
 
-    fn table(&self, place: &Place, bytes: &Random, how: Reading) -> Result<Table> {
+    fn table(&self, place: &Position, bytes: &Random, how: Reading) -> Result<Table> {
         if !self.is_numeric() {
             return Err(place.fault(format!("is {}, not a matrix of real numbers", self.describe())));
         }
@@ -143,7 +143,12 @@ impl Variable {
     }
 
     /// Reads three columns: rows and columns from 1, and values. The last row is the shape.
-    fn sparse<T: Real>(&self, place: &Place, reader: &mut impl Read, how: Reading) -> Result<(Shape, Cells)> {
+    fn sparse<T: Real>(
+        &self,
+        place: &Position,
+        reader: &mut impl Read,
+        how: Reading,
+    ) -> Result<(Shape, Cells)> {
         let mut numbers = |last: &mut f64| -> Result<Vec<u32>> {
             let mut list: Vec<f64> = place.allocate(self.rows)?;
             self.encoding.read(reader, self.rows, &mut list).map_err(|error| place.unreadable(error))?;

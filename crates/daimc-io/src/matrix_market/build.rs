@@ -6,14 +6,14 @@ use super::header::{Header, Symmetry};
 use crate::disk::{Keep, Sorter};
 use crate::real::Real;
 use crate::sparse::Shape;
-use crate::{Cells, Error, Place, Reading, Result};
+use crate::{Cells, Error, Position, Reading, Result};
 
 /// An entry of a sparse matrix: row, column, value.
 type Entry<T> = (u32, u32, T);
 
 /// All entries of a sparse matrix or its transpose.
 pub(super) struct Coordinates<'a, T> {
-    place: Place,
+    place: Position,
     header: &'a Header,
     shape: Shape,
     how: Reading<'a>,
@@ -35,7 +35,7 @@ impl<'a, T: Real> Coordinates<'a, T> {
         how: Reading<'a>,
         keep: Keep<'a>,
     ) -> Result<Self> {
-        let place = Place::file(path);
+        let place = Position::file(path);
         let kept = match keep.disk() {
             Some(disk) => Kept::Disk(Box::new(Sorter::new(disk, &place, shape)?)),
             None => Kept::Memory(Vec::new()),
@@ -105,11 +105,11 @@ fn every<T: Real>(
 pub(super) fn check_memory(path: &Path, header: &Header, value: usize) -> Result<()> {
     let needed = (header.rows as u64).saturating_mul(header.rows as u64).saturating_mul(value as u64);
     let needed = needed.saturating_add((header.stored as u64).saturating_mul(value as u64));
-    match Place::file(path).check_memory(needed) {
+    match Position::file(path).check_memory(needed) {
         Err(Error::Memory { .. }) => {
             let reason = "the other triangle of a symmetric array is made in memory, where it does not fit: save the matrix \
                           in full, as .npy or .npz";
-            Err(Error::OnlyInMemory { place: Place::file(path), reason })
+            Err(Error::OnlyInMemory { place: Position::file(path), reason })
         }
         asked => asked,
     }
@@ -121,7 +121,7 @@ pub(super) fn full<T: Real>(path: &Path, stored: Vec<T>, header: &Header) -> Res
         return Ok(stored);
     }
     let n = header.rows;
-    let mut values = Place::file(path).allocate(n * n)?;
+    let mut values = Position::file(path).allocate(n * n)?;
     values.resize(n * n, T::default());
     let mut next = stored.into_iter();
     let skew = header.symmetry == Symmetry::Skew;

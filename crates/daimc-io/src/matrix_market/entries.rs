@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use super::header::{Header, Symmetry};
 use crate::real::Real;
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// An invalid entry.
 pub(super) struct Fault {
@@ -20,7 +20,7 @@ pub(super) struct Fault {
 impl Fault {
     /// The error, for a piece that starts at `line` of the file.
     pub fn error(self, path: &Path, line: usize) -> Error {
-        Place::line(path, line + self.line).fault(format!("{}: {}", quoted(&self.text), self.reason))
+        Position::line(path, line + self.line).fault(format!("{}: {}", quoted(&self.text), self.reason))
     }
 }
 

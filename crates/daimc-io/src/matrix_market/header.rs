@@ -7,7 +7,7 @@ use daimc_core::text::quoted;
 use memchr::memchr;
 
 use crate::input::{self, Input};
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// The format of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn parse(path: &Path, head: &[u8], complete: bool) -> Result<Option<Header>> {
                 let expected =
                     if storage == Storage::Array { "rows columns" } else { "rows columns entries" };
                 return header.map(Some).ok_or_else(|| {
-                    Place::line(path, line - 1)
+                    Position::line(path, line - 1)
                         .fault(format!("the size of the matrix should be here: {expected}"))
                 });
             }
@@ -90,7 +90,7 @@ fn parse(path: &Path, head: &[u8], complete: bool) -> Result<Option<Header>> {
 }
 
 fn parse_banner(path: &Path, words: &[&str]) -> Result<(Storage, Symmetry, bool)> {
-    let refused = |reason: String| Err(Place::line(path, 1).fault(reason));
+    let refused = |reason: String| Err(Position::line(path, 1).fault(reason));
     let &["%%matrixmarket", "matrix", storage, field, symmetry] = words else {
         return refused("'%%MatrixMarket matrix …' should be here: this is not a Matrix Market file".into());
     };
@@ -165,7 +165,7 @@ impl Header {
         (rows, ids): (usize, bool),
         (columns, features): (usize, bool),
     ) -> Result<()> {
-        let refused = |reason: String| Err(Place::line(path, self.line - 1).fault(reason));
+        let refused = |reason: String| Err(Position::line(path, self.line - 1).fault(reason));
         if rows == 0 || columns == 0 {
             return refused(format!("the matrix is empty: its size is {} × {}", self.rows, self.columns));
         }
@@ -188,6 +188,6 @@ impl Header {
             "the header says {} entries, but there are {found}: the file was cut off or its header is wrong",
             self.stored
         );
-        Place::line(path, self.line - 1).fault(reason)
+        Position::line(path, self.line - 1).fault(reason)
     }
 }

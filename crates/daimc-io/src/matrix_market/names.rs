@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::paths::{ENDINGS, first_existing, stem};
-use crate::{Error, Place, Reading, Result, input};
+use crate::{Error, Position, Reading, Result, input};
 
 const INSTANCES: [&str; 7] = ["ids", "docs", "barcodes", "cells", "samples", "instances", "obs"];
 const FEATURES: [&str; 6] = ["features", "terms", "genes", "vocab", "words", "var"];
@@ -61,7 +61,7 @@ fn read(matrix: &Path, path: &Path, count: usize, what: &str) -> Result<Vec<Stri
         .map(|line| line.split('\t').next().unwrap_or_default().trim().into())
         .collect();
     if let Some(at) = names.iter().position(|name| name.contains('\0')) {
-        let place = Place::line(path, at + 1);
+        let place = Position::line(path, at + 1);
         return Err(place.fault("there is a NUL in the name: remove it"));
     }
     if names.len() == count {

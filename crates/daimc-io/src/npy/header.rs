@@ -5,7 +5,7 @@ use std::io::Read;
 use daimc_core::text::quoted;
 
 use crate::number::{Encoding, NumberType};
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -23,7 +23,7 @@ pub(crate) struct Header {
 
 impl Header {
     /// Reads a header of a file of `length` bytes, and returns its length as well.
-    pub(super) fn read(place: &Place, reader: &mut impl Read, length: u64) -> Result<(Self, u64)> {
+    pub(super) fn read(place: &Position, reader: &mut impl Read, length: u64) -> Result<(Self, u64)> {
         let io = |error| place.unreadable(error);
         let mut start = [0; 8];
         reader.read_exact(&mut start).map_err(io)?;

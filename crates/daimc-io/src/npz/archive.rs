@@ -13,7 +13,7 @@ use crate::listing::{LISTED, listing};
 use crate::npy::Array;
 use crate::number::Target;
 use crate::sparse::Shape;
-use crate::{Cells, Csr, Error, Place, Precision, Reading, Result, Table};
+use crate::{Cells, Csr, Error, Position, Precision, Reading, Result, Table};
 
 /// The maximum compression ratio of Deflate; a header with a larger one is wrong.
 const DEFLATE_LIMIT: u64 = 1032;
@@ -28,13 +28,13 @@ pub(super) enum Wanted {
 pub(super) type Entry<'a> = ZipFile<'a, BufReader<Random>>;
 
 pub(super) struct Archive {
-    pub place: Place,
+    pub place: Position,
     pub bytes: Random,
     pub zip: ZipArchive<BufReader<Random>>,
 }
 
 impl Archive {
-    pub(super) fn open(place: Place, bytes: Random) -> Result<Self> {
+    pub(super) fn open(place: Position, bytes: Random) -> Result<Self> {
         let zip = ZipArchive::new(BufReader::new(bytes.clone())).map_err(|error| damaged(&place, error))?;
         Ok(Self { place, bytes, zip })
     }
@@ -63,7 +63,7 @@ impl Archive {
     }
 
     pub(super) fn array(&mut self, name: &str) -> Result<Array<Entry<'_>>> {
-        let place = Place::array(&self.place.path, name);
+        let place = Position::array(&self.place.path, name);
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|error| damaged(&place, error))?;
         let size = entry.size();
         if size > self.bytes.length().min(entry.compressed_size()).saturating_mul(DEFLATE_LIMIT) {
@@ -159,7 +159,7 @@ impl Archive {
     }
 }
 
-pub(super) fn damaged(place: &Place, error: ZipError) -> Error {
+pub(super) fn damaged(place: &Position, error: ZipError) -> Error {
     match error {
         ZipError::Io(error) => place.unreadable(error),
         ZipError::FileNotFound => place.fault("is not in the archive; save it anew"),

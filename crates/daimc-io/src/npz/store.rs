@@ -9,7 +9,7 @@ use crate::disk::{Disk, Numbers, Progress, Sorter, Sparse, Watched, missing, sto
 use crate::npy::List;
 use crate::real::Real;
 use crate::sparse::{Entries, Shape, blocks, check_columns, check_offsets};
-use crate::{Cells, Place, Precision, Reading, Result, Stored, Table};
+use crate::{Cells, Position, Precision, Reading, Result, Stored, Table};
 
 /// Entries of coordinates that are in memory at a time.
 const PIECE: usize = 1 << 16;
@@ -129,7 +129,7 @@ impl Archive {
 
     /// The position of an uncompressed array in the file.
     fn position(&mut self, name: &str) -> Result<Option<u64>> {
-        let place = Place::array(&self.place.path, name);
+        let place = Position::array(&self.place.path, name);
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|error| damaged(&place, error))?;
         let plain = entry.compression() == CompressionMethod::Stored
             && entry.compressed_size() == entry.size()

@@ -6,17 +6,17 @@ use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use super::groups;
 use crate::input::Random;
 use crate::quiet::caught;
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// An open file whose footer was checked against its length.
 pub(crate) struct Parquet {
-    pub(super) place: Place,
+    pub(super) place: Position,
     pub(super) bytes: Random,
     pub(super) metadata: ParquetMetaData,
 }
 
 impl Parquet {
-    pub(super) fn new(place: Place, bytes: Random) -> Result<Self> {
+    pub(super) fn new(place: Position, bytes: Random) -> Result<Self> {
         let metadata = guarded(&place, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
         let length = bytes.length();
         let parquet = Self { place, bytes, metadata };
@@ -53,7 +53,7 @@ impl Parquet {
 /// Calls the `parquet` crate. Its decoders panic on some damaged pages (a missing dictionary, a run that is too long), which cannot
 /// be detected before the page is decoded.
 pub(super) fn guarded<T>(
-    place: &Place,
+    place: &Position,
     call: impl FnOnce() -> std::result::Result<T, ParquetError>,
 ) -> Result<T> {
     match caught(call) {
@@ -62,7 +62,7 @@ pub(super) fn guarded<T>(
     }
 }
 
-fn damaged(place: &Place, error: &ParquetError) -> Error {
+fn damaged(place: &Position, error: &ParquetError) -> Error {
     match error {
         ParquetError::EOF(_) => place.fault("ends before its data do; copy it again or save it anew"),
         error => place.fault(format!("is not a Parquet file that can be read ({error}); save it anew")),

@@ -9,7 +9,7 @@ use zip::result::ZipError;
 
 use super::rows::{LONGEST_ROW, MOST_COLUMNS, MOST_ROWS, RowSource, SheetRow, SheetText, damaged, pick};
 use super::xml::{Xml, append, attribute, ended};
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 const CONTENT: &str = "content.xml";
 
@@ -24,7 +24,11 @@ pub(crate) struct OpenDocument<'a, R> {
 
 impl<'a, R: Read + Seek + Send> OpenDocument<'a, R> {
     /// Opens the sheet `wanted`, or the only one.
-    pub(crate) fn open(place: &Place, archive: &'a mut ZipArchive<R>, wanted: Option<&str>) -> Result<Self> {
+    pub(crate) fn open(
+        place: &Position,
+        archive: &'a mut ZipArchive<R>,
+        wanted: Option<&str>,
+    ) -> Result<Self> {
         let (names, filled) = sheets(archive).map_err(|error| place.unreadable(error))?;
         let sheet = pick(place, &names, wanted, |index| Ok(filled[index]))?;
         Ok(Self { archive, name: names[sheet].clone(), sheet })

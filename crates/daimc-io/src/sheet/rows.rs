@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use daimc_core::text::{list, quoted};
 
 use crate::listing::LISTED;
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// The maximum numbers of rows and columns of a sheet.
 pub(super) const MOST_ROWS: usize = 1 << 20;
@@ -119,7 +119,7 @@ fn write_field(cell: &str, line: &mut Vec<u8>) {
 
 /// The index of the sheet `wanted`, of the only one, or of the only one with cells.
 pub(super) fn pick(
-    place: &Place,
+    place: &Position,
     names: &[String],
     wanted: Option<&str>,
     mut is_filled: impl FnMut(usize) -> io::Result<bool>,

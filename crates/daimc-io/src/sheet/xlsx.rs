@@ -10,7 +10,7 @@ use zip::result::ZipError;
 use super::rows::{LONGEST_ROW, MOST_COLUMNS, RowSource, SheetRow, SheetText, damaged, pick};
 use super::xml::{Xml, append, attribute, ended};
 use crate::fault::{MemoryMeter, STRING_OVERHEAD};
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// The default path of the workbook in the archive.
 const WORKBOOK: &str = "xl/workbook.xml";
@@ -41,7 +41,11 @@ struct Sheet {
 
 impl<'a, R: Read + Seek + Send> Workbook<'a, R> {
     /// Opens the sheet `wanted`, or the only one.
-    pub(crate) fn open(place: &Place, archive: &'a mut ZipArchive<R>, wanted: Option<&str>) -> Result<Self> {
+    pub(crate) fn open(
+        place: &Position,
+        archive: &'a mut ZipArchive<R>,
+        wanted: Option<&str>,
+    ) -> Result<Self> {
         let unreadable = |error| place.unreadable(error);
         let root = relations(archive, "_rels/.rels").map_err(unreadable)?;
         let workbook = root.into_iter().find(|relation| relation.kind.ends_with("/officeDocument"));
@@ -162,7 +166,7 @@ fn is_filled<R: Read + Seek + Send>(archive: &mut ZipArchive<R>, name: &str) -> 
 }
 
 /// The texts of the workbook, to which cells refer by index.
-fn strings<R: Read + Seek>(place: &Place, archive: &mut ZipArchive<R>, name: &str) -> Result<Vec<String>> {
+fn strings<R: Read + Seek>(place: &Position, archive: &mut ZipArchive<R>, name: &str) -> Result<Vec<String>> {
     let unreadable = |error| place.unreadable(error);
     let mut found = Vec::new();
     let Some(part) = part(archive, name).map_err(unreadable)? else { return Ok(found) };

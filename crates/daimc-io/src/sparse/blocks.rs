@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::real::Real;
-use crate::{Csr, Place, Result};
+use crate::{Csr, Position, Result};
 
 /// The most entries, and lines, of a block; a line with more entries is a block of its own.
 const BLOCK: usize = 1 << 18;
@@ -19,7 +19,7 @@ pub(crate) trait Entries<T> {
 
 /// Calls `visit` with blocks of whole lines and their range. The caller has checked `offsets`, the start of each line.
 pub(crate) fn blocks<T: Real>(
-    place: &Place,
+    place: &Position,
     offsets: &[usize],
     entries: &mut impl Entries<T>,
     mut visit: impl FnMut(Range<usize>, &mut Csr<T>) -> Result<()>,

@@ -10,7 +10,7 @@ use crate::disk::{Growing, Grown, Keep};
 use crate::fault::{MemoryMeter, STRING_OVERHEAD};
 use crate::real::Real;
 use crate::transpose::transpose;
-use crate::{Cells, Error, Place, Reading, Result, Table};
+use crate::{Cells, Error, Position, Reading, Result, Table};
 
 /// The records so far.
 pub(super) struct Body<'a, T> {
@@ -57,7 +57,7 @@ impl<'a, T: Real> Body<'a, T> {
         let more = piece.values.len();
         self.values.append(&piece.values, |values| reserve(path, values, more, piece.bytes, to_come))?;
         let names = piece.names.iter().map(|name| STRING_OVERHEAD + name.len()).sum::<usize>();
-        self.pieces.take(&Place::file(self.path), names + size_of_val(&*piece.lines))?;
+        self.pieces.take(&Position::file(self.path), names + size_of_val(&*piece.lines))?;
         self.names.extend(piece.names);
         let first = u32::try_from(self.line).unwrap_or(u32::MAX);
         self.lines.extend(piece.lines.iter().map(|line| first.saturating_add(*line)));
@@ -104,7 +104,7 @@ impl<'a, T: Real> Body<'a, T> {
             lines: Some(self.lines),
             dropped: format.dropped.clone(),
             remarks: format.remarks.clone(),
-            ..Table::new(Place::file(self.path), rows, columns, cells, how)
+            ..Table::new(Position::file(self.path), rows, columns, cells, how)
         })
     }
 }
@@ -123,5 +123,5 @@ fn reserve<T>(
     }
     let per_byte = more as f64 / bytes.max(1) as f64;
     let expected = to_come.map_or(values.len() / 4, |bytes| (1.01 * per_byte * bytes as f64) as usize);
-    Place::file(path).reserve(values, expected.max(more))
+    Position::file(path).reserve(values, expected.max(more))
 }

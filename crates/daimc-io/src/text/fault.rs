@@ -6,7 +6,7 @@ use daimc_core::text::quoted;
 
 use super::fault_kind::FaultKind;
 use super::format::Format;
-use crate::{Error, Place};
+use crate::{Error, Position};
 
 /// The most columns of text that a message lists.
 const LISTED: usize = 20;
@@ -27,7 +27,7 @@ pub(super) struct Fault {
 impl Fault {
     /// The error, for a piece that starts at `line` (from 1) of the file.
     pub fn error(self, path: &Path, line: usize, format: &Format) -> Error {
-        let place = Place { column: self.column, ..Place::line(path, line + self.line) };
+        let place = Position { column: self.column, ..Position::line(path, line + self.line) };
         let reason = match &self.kind {
             FaultKind::Ragged(found) => format.ragged(*found),
             FaultKind::NotNumber(text) => {

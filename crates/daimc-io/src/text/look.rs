@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter};
 use super::fault_kind::FaultKind;
 use super::fields::{self, Field, Separator};
 use super::format::CELL;
-use crate::{Error, Place, Result};
+use crate::{Error, Position, Result};
 
 /// Bytes from which the format is detected, if they hold two records.
 pub(super) const HEAD: usize = 1 << 16;
@@ -89,7 +89,7 @@ impl Look<'_> {
     }
 
     pub fn error(&self, at: usize, column: Option<usize>, reason: &str) -> Error {
-        let place = Place { column, ..Place::line(self.path, self.line(at)) };
+        let place = Position { column, ..Position::line(self.path, self.line(at)) };
         place.fault(reason)
     }
 

@@ -6,7 +6,7 @@ use super::fault_kind::FaultKind;
 use super::fields::{self, Separator};
 use super::look::Look;
 use crate::fault::STRING_OVERHEAD;
-use crate::{Place, Result};
+use crate::{Position, Result};
 
 /// One record, and its first line, from 1.
 pub(crate) struct Record {
@@ -17,7 +17,7 @@ pub(crate) struct Record {
 /// All records of a text, the header included. Where no separator is found, they have one field each.
 pub(crate) fn parse(path: &Path, text: &[u8], tabs: bool) -> Result<Vec<Record>> {
     // The shortest fields are a letter and a separator, and take the overhead of a string each.
-    Place::file(path).check_memory((text.len() as u64).saturating_mul(STRING_OVERHEAD as u64 / 2))?;
+    Position::file(path).check_memory((text.len() as u64).saturating_mul(STRING_OVERHEAD as u64 / 2))?;
     let look = Look { path, text, complete: true, tabs };
     let (start, _) = look.skip_comments()?;
     // A single column has no separator: a line end is no part of any field.
@@ -29,7 +29,7 @@ pub(crate) fn parse(path: &Path, text: &[u8], tabs: bool) -> Result<Vec<Record>>
             at = next;
             continue;
         }
-        let place = |column| Place { column, ..Place::line(path, line) };
+        let place = |column| Position { column, ..Position::line(path, line) };
         let broken = |column, kind: FaultKind| place(column).fault(kind.reason("ID"));
         let (parts, next) = fields::fields(text, at, separator).map_err(|kind| broken(None, kind))?;
         let contents = parts

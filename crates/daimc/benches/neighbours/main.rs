@@ -14,7 +14,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use daimc::{Daimc, Scalar, Scale, Scaling, Stop, Values, View, Views, metrics};
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_graph::neighbours::nearest_in;
 use rand::{RngExt, SeedableRng};
@@ -56,8 +56,8 @@ fn search(rows: &str, features: usize, threads: usize, out: &str) {
     let begun = Instant::now();
     let found = pool.install(|| {
         let scan = Scan::new(&views, &Stop::default());
-        let lens = Lens::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
-        nearest_in(&scan, 0, &lens, COUNT, 0)
+        let scaled_view = ScaledView::new(&scan, 0, Scaling::fit(&scan, 0, Scale::None)?)?;
+        nearest_in(&scan, 0, &scaled_view, COUNT, 0)
     });
     let (found, seconds) = (found.unwrap(), begun.elapsed().as_secs_f64());
     println!("{{\"seconds\": {seconds:.3}, \"recall\": {}}}", found.recall().unwrap_or(1.0));

@@ -15,8 +15,8 @@ use crate::place::Place;
 use daimc_core::accelerator::{Accelerator, Use, refused};
 use daimc_core::blocks::Blocks;
 use daimc_core::index::index;
-use daimc_core::lens::Lens;
 use daimc_core::scale::Observed;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::source::{Buffer, RandomAccess, ReadError, Source};
 use daimc_core::sweep::Sweep;
@@ -90,7 +90,7 @@ pub(crate) struct Distributed<'a> {
     fork: u32,
     given: Arc<Schema>,
     prepared: Option<Arc<Schema>>,
-    lenses: Option<Arc<[Lens]>>,
+    scaled_views: Option<Arc<[ScaledView]>>,
     latent: usize,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Distributed<'a> {
             fork: 0,
             given,
             prepared: None,
-            lenses: None,
+            scaled_views: None,
             latent: 0,
         })
     }
@@ -161,9 +161,9 @@ impl<'a> Backend<'a> for Distributed<'a> {
         Ok(())
     }
 
-    fn scale(&mut self, lenses: Vec<Lens>, latent: usize) -> Result<()> {
-        self.run(ScaleViews { latent, lenses: lenses.iter().map(Lens::parts).collect() })?;
-        (self.lenses, self.latent) = (Some(lenses.into()), latent);
+    fn scale(&mut self, scaled_views: Vec<ScaledView>, latent: usize) -> Result<()> {
+        self.run(ScaleViews { latent, scaled_views: scaled_views.iter().map(ScaledView::parts).collect() })?;
+        (self.scaled_views, self.latent) = (Some(scaled_views.into()), latent);
         Ok(())
     }
 
@@ -171,8 +171,8 @@ impl<'a> Backend<'a> for Distributed<'a> {
         Err(refused(&accelerator.name(), "not supported for distributed fits; use the device cpu"))
     }
 
-    fn lenses(&self) -> Result<Arc<[Lens]>> {
-        self.lenses.clone().ok_or_else(|| unsuitable("the views are not scaled yet"))
+    fn scaled_views(&self) -> Result<Arc<[ScaledView]>> {
+        self.scaled_views.clone().ok_or_else(|| unsuitable("the views are not scaled yet"))
     }
 
     fn run<R: Reduction>(&self, reduction: R) -> Result<R::Partial> {
@@ -185,7 +185,7 @@ impl<'a> Backend<'a> for Distributed<'a> {
     }
 
     fn fork(&self) -> Result<Self> {
-        self.lenses()?;
+        self.scaled_views()?;
         let mut all = self.lock();
         all.forks += 1;
         let fork = all.forks;
@@ -196,7 +196,7 @@ impl<'a> Backend<'a> for Distributed<'a> {
             fork,
             given: self.given.clone(),
             prepared: self.prepared.clone(),
-            lenses: self.lenses.clone(),
+            scaled_views: self.scaled_views.clone(),
             latent: self.latent,
         })
     }
@@ -212,16 +212,17 @@ impl<'a> Backend<'a> for Distributed<'a> {
     const GATHERS: bool = true;
 
     fn gather(&self, seed: u64, watch: &Watch) -> Result<Gathered<'a>> {
-        let (rows, whole) = (self.table(TableId::Prepared, &watch.stop)?, self.lenses()?);
-        let shorten = |(view, lens)| Shortened::new(rows.rows(), view, lens, seed, watch);
+        let (rows, whole) = (self.table(TableId::Prepared, &watch.stop)?, self.scaled_views()?);
+        let shorten = |(view, scaled_view)| Shortened::new(rows.rows(), view, scaled_view, seed, watch);
         let shortened = whole.iter().enumerate().map(shorten).collect::<Result<Vec<_>>>()?;
         let read = |read: Read| self.run(read);
         let gathered = GatheredRows::views(&read, rows.schema(), &shortened, &watch.stop)?;
         let v = Arc::new(fetch_latent(&read, &*self.schema(TableId::Latent)?, &watch.stop)?);
         let scan = Scan::shared(Arc::new(gathered), Blocks::all(rows.instances()), &watch.stop);
-        let lens = |(view, shortened): (usize, &Shortened)| shortened.lens(&scan, view, &whole[view]);
-        let lenses = shortened.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-        let sweep = Arc::new(Sweep::new(scan, lenses, self.latent));
+        let scaled_view =
+            |(view, shortened): (usize, &Shortened)| shortened.scaled_view(&scan, view, &whole[view]);
+        let scaled_views = shortened.iter().enumerate().map(scaled_view).collect::<Result<Vec<_>>>()?;
+        let sweep = Arc::new(Sweep::new(scan, scaled_views, self.latent));
         let shortened = shortened.into_iter().enumerate().map(|(view, own)| (own, view)).collect();
         Ok(Gathered { sweep, v, shortened, whole })
     }

@@ -6,9 +6,9 @@ use super::{Backend, Gathered};
 use crate::partition::{Partition, Reduction, TableId};
 use crate::place::Place;
 use daimc_core::accelerator::{Accelerator, Use};
-use daimc_core::lens::Lens;
 use daimc_core::prepared::Prepared;
 use daimc_core::scale::Observed;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::source::Source;
 use daimc_core::sweep::Sweep;
@@ -67,9 +67,9 @@ impl<'a> Backend<'a> for Local<'a> {
         Ok(())
     }
 
-    fn scale(&mut self, lenses: Vec<Lens>, latent: usize) -> Result<()> {
+    fn scale(&mut self, scaled_views: Vec<ScaledView>, latent: usize) -> Result<()> {
         let scan = self.lock().table(TableId::Prepared)?;
-        self.lock().set_sweep(Arc::new(Sweep::new(scan, lenses, latent)));
+        self.lock().set_sweep(Arc::new(Sweep::new(scan, scaled_views, latent)));
         Ok(())
     }
 
@@ -77,8 +77,8 @@ impl<'a> Backend<'a> for Local<'a> {
         self.lock().hand_over(|sweep| sweep.hand_to(accelerator, when))
     }
 
-    fn lenses(&self) -> Result<Arc<[Lens]>> {
-        Ok(self.sweep()?.lenses.clone())
+    fn scaled_views(&self) -> Result<Arc<[ScaledView]>> {
+        Ok(self.sweep()?.scaled_views.clone())
     }
 
     fn run<R: Reduction>(&self, reduction: R) -> Result<R::Partial> {
@@ -103,7 +103,7 @@ impl<'a> Backend<'a> for Local<'a> {
 
     fn gather(&self, _: u64, _: &Watch) -> Result<Gathered<'a>> {
         let sweep = self.sweep()?;
-        let whole = sweep.lenses.clone();
+        let whole = sweep.scaled_views.clone();
         Ok(Gathered { sweep, v: self.latent()?, shortened: Vec::new(), whole })
     }
 

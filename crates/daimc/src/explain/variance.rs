@@ -1,12 +1,12 @@
 //! The variation of the rows of a view about their mean: the error of a reconstruction is reported as a share of it.
 
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::source::Block;
 
 /// Sums over rows of a view that determine their sum of squares about the mean.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moments {
-    /// Σ of the values as stored, and of the row factors; see [`Lens::finish_row`].
+    /// Σ of the values as stored, and of the row factors; see [`ScaledView::finish_row`].
     stored: Vec<f64>,
     factors: f64,
     /// For each feature, Σ of the substitutes of missing cells, and their number. Empty if there are none.
@@ -21,15 +21,15 @@ impl Moments {
     }
 
     /// Adds a row with a known sum of squares.
-    pub fn add(&mut self, lens: &Lens, block: &Block<'_>, at: (usize, usize), square: f64) {
-        lens.add_row(block, at, 1.0, &mut self.stored);
-        self.factors += lens.full_factor(at.0);
+    pub fn add(&mut self, scaled_view: &ScaledView, block: &Block<'_>, at: (usize, usize), square: f64) {
+        scaled_view.add_row(block, at, 1.0, &mut self.stored);
+        self.factors += scaled_view.full_factor(at.0);
         self.rows += 1.0;
         self.square += square;
-        for f in lens.holes(block, at.1) {
+        for f in scaled_view.holes(block, at.1) {
             self.filled.resize(self.stored.len(), (0.0, 0.0));
             let own = &mut self.filled[f];
-            *own = (own.0 + lens.value(block, at, f), own.1 + 1.0);
+            *own = (own.0 + scaled_view.value(block, at, f), own.1 + 1.0);
         }
     }
 
@@ -47,8 +47,8 @@ impl Moments {
     }
 
     /// `Σ (x − x̄)²` over the observed cells, where x̄ is the mean of the feature.
-    pub fn about_mean(mut self, lens: &Lens) -> f64 {
-        lens.finish_row(self.factors, &mut self.stored);
+    pub fn about_mean(mut self, scaled_view: &ScaledView) -> f64 {
+        scaled_view.finish_row(self.factors, &mut self.stored);
         let of_mean = |(f, sum): (usize, &f64)| {
             let (value, count) = self.filled.get(f).copied().unwrap_or_default();
             if self.rows > count { (sum - value).powi(2) / (self.rows - count) } else { 0.0 }

@@ -57,7 +57,7 @@ impl Daimc {
         }
         let instances = self.sample(scan);
         let mut buffers: Vec<Buffer> = scalings.iter().map(|_| Buffer::default()).collect();
-        let Some(part) = if_it_can_be_had(Subset::pick(scan, &instances, &mut buffers))? else {
+        let Some(part) = if_available(Subset::pick(scan, &instances, &mut buffers))? else {
             return Ok(None);
         };
         let all = |view: usize| scan.source().features(view);
@@ -84,12 +84,12 @@ impl Daimc {
             let other = self.beside_chance(&sampled.views, others, stop)?;
             Ok(if other.is_clear() { other } else { found })
         };
-        if_it_can_be_had(found())
+        if_available(found())
     }
 
     /// The same for given rows, which are not scaled yet.
     pub(crate) fn chance(&self, given: &Scan<'_>) -> Result<Option<Significance>> {
-        let Some(observed) = if_it_can_be_had(self.observe(given))? else { return Ok(None) };
+        let Some(observed) = if_available(self.observe(given))? else { return Ok(None) };
         let prepared = Prepared::observed(given.shared_source(), &observed)?;
         let taken: Vec<Scaling> = observed.iter().map(|view| view.scalings.likely().clone()).collect();
         let others = rejected(&observed, &taken);
@@ -145,7 +145,7 @@ impl Daimc {
 
 /// The result of an optional fit: `None` if it was stopped, or if a quick fit left the range of floating point, as the published
 /// steps can with unscaled data.
-pub(super) fn if_it_can_be_had<T>(found: Result<T>) -> Result<Option<T>> {
+pub(super) fn if_available<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Err(Error::Interrupted | Error::OutOfRange | Error::NoConvergence { .. }) => Ok(None),
         found => found.map(Some),

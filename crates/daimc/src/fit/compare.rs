@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Daimc;
 use super::explore::{self, Explored};
-use super::plan::Plan;
+use super::plan::NeighbourPlan;
 use crate::options::{Neighbours, Options};
 use crate::routes::{self, Route};
 use daimc_core::prepared::Prepared;
@@ -96,7 +96,7 @@ impl Daimc {
     fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Explored> {
         let stop = scan.stop();
         let (sweep, v) = self.latent_of(&Scan::new(part, stop), scalings)?;
-        let plan = Plan::new(sweep.scan.schema(), &self.options);
+        let plan = NeighbourPlan::new(sweep.scan.schema(), &self.options);
         explore::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::explore::{Decision, Found, clusters};
-use super::plan::Plan;
+use super::plan::NeighbourPlan;
 use super::run::{Clock, Course, Each, Runs, shared};
 use super::{Daimc, Fit, Iteration, Run, Timings, chance, importance, tune};
 use crate::backend::{Backend, Distributed, Executor, Local, labels_of};
@@ -28,9 +28,9 @@ use crate::significance::Significance;
 use daimc_core::forest::Forest;
 use daimc_core::index::index;
 use daimc_core::kmeans::Members;
-use daimc_core::lens::Lens;
 use daimc_core::prepared::MissingCells;
 use daimc_core::scale::{Observed, rejected};
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::{off_the_pool, pool};
 use daimc_core::source::Source;
 use daimc_core::table::{Table, unsuitable};
@@ -184,7 +184,8 @@ impl Daimc {
         let Compared { course, runs, stability } =
             compare_runs(&rows, courses, &leaders, &alignments, &clustered.centres, schema.instances())?;
         let Course { history, mut outcome, .. } = course;
-        let (views, missing_cells) = learnt(&schema, &rows.lenses()?, observed, bases, alignments, stability);
+        let (views, missing_cells) =
+            learnt(&schema, &rows.scaled_views()?, observed, bases, alignments, stability);
         let Clustered { latent_scaling, centres, means, sizes } = clustered;
         let mut model = Model {
             options: options.clone(),
@@ -250,7 +251,7 @@ impl Daimc {
         if !cancelled {
             let v = rows.table(TableId::Latent, stop)?;
             let latent = |some: &[u32]| rows_of(&v, some);
-            chance::if_it_can_be_had(novelty::observe(prepared.rows(), model, latent))?;
+            chance::if_available(novelty::observe(prepared.rows(), model, latent))?;
         }
         if !self.options.assess {
             return Ok(None);
@@ -293,10 +294,10 @@ impl Daimc {
             (self.options.penalty, self.options.alpha, self.options.beta) = (penalty, alpha, beta);
         }
         let others = rejected(&observed, &scalings);
-        let lenses = self.weigh(&given, &prepared, scalings)?;
+        let scaled_views = self.weigh(&given, &prepared, scalings)?;
         let schema = prepared.schema().clone();
         drop((given, prepared));
-        rows.scale(lenses, self.options.latent)?;
+        rows.scale(scaled_views, self.options.latent)?;
         Ok((schema, observed, others))
     }
 
@@ -311,20 +312,29 @@ impl Daimc {
     }
 
     /// The views with their scalings and weights, from the given and the prepared rows.
-    fn weigh(&self, given: &impl Table, prepared: &impl Table, scalings: Vec<Scaling>) -> Result<Vec<Lens>> {
+    fn weigh(
+        &self,
+        given: &impl Table,
+        prepared: &impl Table,
+        scalings: Vec<Scaling>,
+    ) -> Result<Vec<ScaledView>> {
         let options = &self.options;
         let resolved = self.scaled_by(given.schema(), &scalings);
-        let lens = |(view, scaling)| Lens::fit(prepared, view, scaling, options.equal_weight);
-        let mut lenses = scalings.into_iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
+        let scaled_view = |(view, scaling)| ScaledView::fit(prepared, view, scaling, options.equal_weight);
+        let mut scaled_views =
+            scalings.into_iter().enumerate().map(scaled_view).collect::<Result<Vec<_>>>()?;
         let learned = match (&self.importance, options.view_weights) {
             (Some(known), _) => known.clone(),
-            (None, ViewWeights::Equal) => return Ok(lenses),
+            (None, ViewWeights::Equal) => return Ok(scaled_views),
             (None, ViewWeights::Learned) => {
                 importance::learn(&resolved, given.rows(), &self.watch.begin(Stage::ViewWeights))?
             }
         };
-        lenses.iter_mut().zip(learned).for_each(|(lens, importance)| lens.weigh(importance));
-        Ok(lenses)
+        scaled_views
+            .iter_mut()
+            .zip(learned)
+            .for_each(|(scaled_view, importance)| scaled_view.weigh(importance));
+        Ok(scaled_views)
     }
 
     /// The clusters from neighbourhoods and V together; `None` if neighbourhoods are not used or the fit is stopped before.
@@ -352,7 +362,7 @@ impl Daimc {
             gathered = rows.gather(seed, &watch)?;
         } else {
             gathered = rows.gather(seed, &watch)?;
-            plan = Plan::beside(&gathered.sweep, options, self.memory, &watch)?;
+            plan = NeighbourPlan::beside(&gathered.sweep, options, self.memory, &watch)?;
         }
         let (found, decision) = clusters(&gathered.sweep, plan, options, &gathered.v, &watch)?;
         let Some(Found { mut labels, confidence, directions, graph }) = found else {
@@ -360,8 +370,8 @@ impl Daimc {
         };
         // Before the bases are fitted to the clusters, because columns of V follow their numbers.
         numbering::by_size(&mut labels, count);
-        let (scan, lenses) = (&gathered.sweep.scan, &gathered.sweep.lenses);
-        let references = match References::new(scan, lenses, directions, &labels, count, seed, &watch) {
+        let (scan, scaled_views) = (&gathered.sweep.scan, &gathered.sweep.scaled_views);
+        let references = match References::new(scan, scaled_views, directions, &labels, count, seed, &watch) {
             Err(Error::Interrupted) => None,
             made => {
                 let mut made = made?;
@@ -373,8 +383,8 @@ impl Daimc {
     }
 
     /// The uses of neighbourhoods if rows are gathered in this process.
-    fn plan_to_gather(&self, schema: &Schema) -> Result<Plan> {
-        Plan::new(schema, &self.options).within(self.memory, schema, &self.options)
+    fn plan_to_gather(&self, schema: &Schema) -> Result<NeighbourPlan> {
+        NeighbourPlan::new(schema, &self.options).within(self.memory, schema, &self.options)
     }
 
     /// Sets clusters of all instances, and fits the bases to them in one iteration, unless the fit is stopped.
@@ -391,10 +401,13 @@ impl Daimc {
 
     /// Clusters V, whose columns stand for clusters, and numbers the clusters by size.
     fn cluster_latent<'a>(&self, rows: &impl Backend<'a>) -> Result<Clustered> {
-        let (latent_scaling, lens, centres) =
+        let (latent_scaling, scaled_view, centres) =
             place::cluster_columns(&rows.table(TableId::Latent, &Stop::new())?, &self.options)?;
-        let found =
-            rows.run(Assign { table: TableId::Latent, lens: lens.parts(), centres: centres.clone() })?;
+        let found = rows.run(Assign {
+            table: TableId::Latent,
+            scaled_view: scaled_view.parts(),
+            centres: centres.clone(),
+        })?;
         let order = numbering::order(&found.sizes, &found.first);
         rows.run(Renumber(numbering::numbers(&order)))?;
         self.clustered(rows, latent_scaling, numbering::columns(&centres, &order))
@@ -402,11 +415,12 @@ impl Daimc {
 
     /// The means of the present clusters.
     fn cluster_means<'a>(&self, rows: &impl Backend<'a>) -> Result<Clustered> {
-        let (latent_scaling, lens) =
+        let (latent_scaling, scaled_view) =
             place::scaled(&rows.table(TableId::Latent, &Stop::new())?, &self.options)?;
         let clusters = self.options.clusters;
-        let members = rows.run(SumMembers { lens: lens.parts(), clusters })?.sum(Members::default())?;
-        self.clustered(rows, latent_scaling, members.means(&lens, clusters))
+        let members =
+            rows.run(SumMembers { scaled_view: scaled_view.parts(), clusters })?.sum(Members::default())?;
+        self.clustered(rows, latent_scaling, members.means(&scaled_view, clusters))
     }
 
     fn clustered<'a>(
@@ -505,22 +519,22 @@ fn missingness<'a>(rows: &impl Backend<'a>, schema: &Schema, options: &Options) 
 /// The part of the model that belongs to each view, and the missing cells of each view.
 fn learnt(
     schema: &Schema,
-    lenses: &[Lens],
+    scaled_views: &[ScaledView],
     observed: Vec<Observed>,
     bases: Vec<Matrix>,
     alignments: Vec<Matrix>,
     stability: Option<Vec<Matrix>>,
 ) -> (Vec<ViewModel>, Vec<MissingCells>) {
     let mut stability = stability.map(Vec::into_iter);
-    let views = lenses.iter().zip(observed).zip(bases).zip(alignments).enumerate();
-    let learnt = views.map(|(view, (((lens, observed), basis), alignment))| {
+    let views = scaled_views.iter().zip(observed).zip(bases).zip(alignments).enumerate();
+    let learnt = views.map(|(view, (((scaled_view, observed), basis), alignment))| {
         let model = ViewModel {
             name: schema.view_name(view).into(),
             feature_names: schema.view(view).names().map(<[String]>::to_vec),
             basis,
             alignment,
             preparation: observed.preparation,
-            scaling: lens.scaling.clone(),
+            scaling: scaled_view.scaling.clone(),
             stability: stability.as_mut().and_then(Iterator::next),
         };
         (model, observed.missing)

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Daimc;
-use super::plan::Plan;
+use super::plan::NeighbourPlan;
 use super::search::nearest;
 use crate::missingness::Missingness;
 use crate::options::{Neighbours, Options, ViewWeights};
@@ -108,7 +108,8 @@ impl<'a> Graphs<'a> {
         watch: &'a Watch,
     ) -> Result<Self> {
         let nearest = nearest(sweep, options, given, thorough, watch)?;
-        let importance = sweep.lenses.iter().map(|lens| lens.scaling.importance).collect();
+        let importance =
+            sweep.scaled_views.iter().map(|scaled_view| scaled_view.scaling.importance).collect();
         Ok(Self { scan: &sweep.scan, options, watch, nearest, importance })
     }
 
@@ -182,7 +183,7 @@ impl Explored {
 /// [`Error::Interrupted`](daimc_core::Error::Interrupted) after a request to stop, and an error if rows cannot be read.
 pub(crate) fn clusters(
     sweep: &Sweep<'_>,
-    plan: Plan,
+    plan: NeighbourPlan,
     options: &Options,
     v: &Matrix,
     watch: &Watch,
@@ -220,12 +221,12 @@ pub(crate) fn clusters(
 /// As [`clusters`].
 pub(crate) fn explore(
     sweep: &Sweep<'_>,
-    Plan { ways, thorough, mut refusal, given }: Plan,
+    NeighbourPlan { ways, thorough, mut refusal, given }: NeighbourPlan,
     options: &Options,
     v: &Matrix,
     watch: &Watch,
 ) -> Result<Explored> {
-    let (source, lenses) = (sweep.scan.source(), &sweep.lenses);
+    let (source, scaled_views) = (sweep.scan.source(), &sweep.scaled_views);
     let requested = options.neighbours;
     if ways == Neighbours::Off {
         return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
@@ -246,7 +247,7 @@ pub(crate) fn explore(
         return Ok(Explored::without(vec![plain], graphs.nearest, refusal));
     }
     let watch = &watch.begin(Stage::Cut);
-    let evidence = Evidence::new(&sweep.scan, lenses, options.seed, watch)?;
+    let evidence = Evidence::new(&sweep.scan, scaled_views, options.seed, watch)?;
     let fuse = |graphs: &Graphs<'_>| {
         let trust = graphs.trust(&plain.labels);
         Ok((Graph::fused(source, &graphs.nearest, &trust, watch)?, lack(source, &trust)))
@@ -364,7 +365,7 @@ mod tests {
     use super::*;
     use crate::synthetic::Synthetic;
     use daimc_core::Stop;
-    use daimc_core::lens::Lens;
+    use daimc_core::scaled_view::ScaledView;
     use daimc_core::scaling::Scaling;
     use daimc_graph::neighbours::nearest_in;
 
@@ -389,14 +390,14 @@ mod tests {
     fn a_view_is_trusted_as_far_as_neighbours_agree() {
         let data = Synthetic::new(120, 3).noise(0.3).seed(4);
         let source = Views::new(vec![data.dense::<f64>("x", 8).unwrap()]).unwrap();
-        let lens = Lens::fit(
+        let scaled_view = ScaledView::fit(
             &Scan::new(&source, &Stop::default()),
             0,
             Scaling::fit(&Scan::new(&source, &Stop::default()), 0, Scale::None).unwrap(),
             true,
         )
         .unwrap();
-        let nearest = nearest_in(&Scan::new(&source, &Stop::default()), 0, &lens, 5, 0).unwrap();
+        let nearest = nearest_in(&Scan::new(&source, &Stop::default()), 0, &scaled_view, 5, 0).unwrap();
         // Some clusters that are related to the data, and some that are not.
         let truth = data.truth();
         let blurred: Vec<usize> = (0..120).map(|i| if i % 4 == 0 { i / 4 % 3 } else { truth[i] }).collect();

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::Fit;
 use crate::ViewModel;
 use crate::model::Misfit;
-use daimc_core::lens::Lens;
 use daimc_core::linalg::product;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::source::Source;
 use daimc_core::subset::Subset;
@@ -80,21 +80,21 @@ pub(crate) fn explained(
     let rest = hidden.rest(part);
     let (rest, part) = (fit.model.prepare(&rest)?, fit.model.prepare(part)?);
     let (rest, all_rows) = (Scan::new(&rest, stop), Scan::new(&part, stop));
-    let lenses = |part: &Scan<'_>| {
-        let lens = |(view, own): (usize, &ViewModel)| Lens::new(part, view, own.scaling.clone());
-        fit.model.views.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()
+    let scaled_views = |part: &Scan<'_>| {
+        let scaled_view = |(view, own): (usize, &ViewModel)| ScaledView::new(part, view, own.scaling.clone());
+        fit.model.views.iter().enumerate().map(scaled_view).collect::<Result<Vec<_>>>()
     };
     let clusters = fit.model.options.clusters;
     let mut own_cluster = Matrix::zeros(part.instances(), clusters);
     for (i, &label) in fit.labels.iter().enumerate() {
         own_cluster[(i, label)] = 1.0;
     }
-    let seen = lenses(&rest)?;
+    let seen = scaled_views(&rest)?;
     let sums = Sweep::new(rest, seen, clusters).gather(&mut own_cluster, stop)?.whole()?;
 
     let all = Matrix::from_fn(part.instances(), 1, |_, _| 1.0);
     let mut out = Vec::with_capacity(part.views());
-    for (view, (lens, hidden)) in lenses(&all_rows)?.iter().zip(&hidden.0).enumerate() {
+    for (view, (scaled_view, hidden)) in scaled_views(&all_rows)?.iter().zip(&hidden.0).enumerate() {
         let counts: Vec<f64> = (0..clusters).map(|k| sums.gram[view][(k, k)]).collect();
         let total: f64 = counts.iter().sum();
         let mean = product(&sums.cross[view], &Matrix::from_fn(clusters, 1, |_, _| 1.0 / total));
@@ -107,8 +107,8 @@ pub(crate) fn explained(
             _ => mean[(f, 0)],
         };
         let predicted = Matrix::from_fn(mean.rows(), clusters, predicted);
-        let predicted = Misfit::of(&all_rows, view, lens, &predicted, &own_cluster)?;
-        let from_mean = Misfit::of(&all_rows, view, lens, &mean, &all)?;
+        let predicted = Misfit::of(&all_rows, view, scaled_view, &predicted, &own_cluster)?;
+        let from_mean = Misfit::of(&all_rows, view, scaled_view, &mean, &all)?;
         let sum = |of: &[f64]| hidden.iter().map(|&i| of[i]).sum::<f64>();
         let (error, variance) = (sum(&predicted.error), sum(&from_mean.error));
         // In a constant view, only rounding errors remain.

@@ -11,7 +11,7 @@ use daimc_graph::neighbours::{DIRECTIONS, Nearest, Shortened, gathering};
 
 /// The planned uses of neighbourhoods.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct NeighbourPlan {
     /// `Auto` stands for all, `Refine` and `Embed` for one in addition to V alone.
     pub ways: Neighbours,
     /// Whether all pairs may be compared if descent finds too few neighbours.
@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub given: Vec<Option<Nearest>>,
 }
 
-impl Plan {
+impl NeighbourPlan {
     pub fn new(schema: &Schema, options: &Options) -> Self {
         Self::where_found(schema, options, |_| false)
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn uses_that_exceed_the_memory_are_left_out_with_a_reason() {
         let (schema, fit) = (schema(100_000, 2000), Daimc::new(10));
-        let plan = || Plan::new(&schema, fit.options());
+        let plan = || NeighbourPlan::new(&schema, fit.options());
         let unlimited = plan().within(None, &schema, fit.options()).unwrap();
         assert_eq!(unlimited.ways, Neighbours::Auto);
         assert_eq!(plan().within(Some(8 << 30), &schema, fit.options()).unwrap().ways, Neighbours::Auto);
@@ -186,14 +186,15 @@ mod tests {
         let needed = |ways| bytes(ways, &six, 60);
         assert!(needed(Neighbours::Refine) < needed(Neighbours::Auto));
         let between = f64::midpoint(needed(Neighbours::Refine), needed(Neighbours::Auto)) as u64;
-        let refined = Plan::new(&six, many.options()).within(Some(between), &six, many.options()).unwrap();
+        let refined =
+            NeighbourPlan::new(&six, many.options()).within(Some(between), &six, many.options()).unwrap();
         assert_eq!(refined.ways, Neighbours::Refine);
         assert!(refined.refusal.unwrap().starts_with("embed was left out"));
         // Rows that are in memory already are not counted.
-        let ways = |bytes| Plan::here(&schema, fit.options(), Some(bytes), |_| false).unwrap().ways;
+        let ways = |bytes| NeighbourPlan::here(&schema, fit.options(), Some(bytes), |_| false).unwrap().ways;
         assert_eq!((ways(800_000_000), ways(1_000_000)), (Neighbours::Auto, Neighbours::Off));
         let requested = Daimc::new(10).neighbours(Neighbours::Refine);
-        let plan = Plan::new(&schema, requested.options());
+        let plan = NeighbourPlan::new(&schema, requested.options());
         let error = plan.within(Some(50_000_000), &schema, requested.options()).unwrap_err().to_string();
         assert!(error.contains("neighbours = refine") && error.contains("available 50 MB"), "{error}");
     }
@@ -201,7 +202,8 @@ mod tests {
     #[test]
     fn an_accelerator_affords_more_where_it_compares_every_pair_sooner() {
         let fit = Daimc::new(10);
-        let ways = |schema: &Schema, found: bool| Plan::where_found(schema, fit.options(), |_| found).ways;
+        let ways =
+            |schema: &Schema, found: bool| NeighbourPlan::where_found(schema, fit.options(), |_| found).ways;
         let narrow = schema(1_000_000, 50);
         assert_eq!((ways(&narrow, false), ways(&narrow, true)), (Neighbours::Off, Neighbours::Refine));
         let saved = |schema: &Schema| Shape::from(schema.view(0)).saved();

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::Daimc;
-use super::chance::{Sampled, if_it_can_be_had};
+use super::chance::{Sampled, if_available};
 use crate::place::Place;
 use daimc_core::metrics::matching;
 use daimc_core::scan::Scan;
@@ -35,7 +35,7 @@ impl Daimc {
             fitted();
             share
         });
-        let Some(shares) = if_it_can_be_had(shares.collect::<Result<Vec<_>>>())? else { return Ok(None) };
+        let Some(shares) = if_available(shares.collect::<Result<Vec<_>>>())? else { return Ok(None) };
         let shares: Vec<f64> = shares.into_iter().flatten().collect();
         Ok((!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64))
     }

@@ -133,9 +133,13 @@ impl<'f> Runs<'f> {
                 ended => ended?,
             };
             let mut clock = Clock::new();
-            let (_, lens, centres) =
+            let (_, scaled_view, centres) =
                 place::cluster_columns(&fork.table(TableId::Latent, &Stop::new())?, &own)?;
-            fork.run(Assign { table: TableId::Latent, lens: lens.parts(), centres: centres.clone() })?;
+            fork.run(Assign {
+                table: TableId::Latent,
+                scaled_view: scaled_view.parts(),
+                centres: centres.clone(),
+            })?;
             fork.run(Keep { run: index(run) })?;
             let leaders = Leaders::of(descent.alignments(), &centres);
             course.timings.assign += clock.lap();
@@ -178,8 +182,9 @@ impl Daimc {
         let Options { latent, restarts, initialisation, .. } = self.options;
         let prepared = rows.table(TableId::Prepared, rows.stop())?;
         let Some(v) = &self.start else {
-            let lenses = rows.lenses()?;
-            let votes = Votes::gather(initialisation, prepared.rows(), &lenses, latent, restarts, seed)?;
+            let scaled_views = rows.scaled_views()?;
+            let votes =
+                Votes::gather(initialisation, prepared.rows(), &scaled_views, latent, restarts, seed)?;
             return Ok((rows.run(Begin(votes.clone()))?, votes.into_bases()));
         };
         let instances = prepared.instances();

@@ -10,7 +10,7 @@ use super::Daimc;
 use super::run::{Clock, Runs};
 use crate::backend::{Backend, Local};
 use crate::options::{Options, Penalty, ViewWeights};
-use daimc_core::lens::Lens;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::sweep::Sweep;
 use daimc_core::{Matrix, Result, Scaling, kmeans};
@@ -66,10 +66,11 @@ impl Daimc {
         scalings: &[Scaling],
     ) -> Result<(Arc<Sweep<'s>>, Matrix)> {
         let (options, stop) = (&self.options, part.stop().clone());
-        let lens =
-            |(view, scaling): (usize, &Scaling)| Lens::fit(part, view, scaling.clone(), options.equal_weight);
-        let lenses = scalings.iter().enumerate().map(lens).collect::<Result<Vec<_>>>()?;
-        let rows = Local::scaled(Arc::new(Sweep::new(part.clone(), lenses, options.latent)));
+        let scaled_view = |(view, scaling): (usize, &Scaling)| {
+            ScaledView::fit(part, view, scaling.clone(), options.equal_weight)
+        };
+        let scaled_views = scalings.iter().enumerate().map(scaled_view).collect::<Result<Vec<_>>>()?;
+        let rows = Local::scaled(Arc::new(Sweep::new(part.clone(), scaled_views, options.latent)));
         let mut quiet = |_: &super::Iteration| ControlFlow::Continue(());
         Runs::new(self, &stop, &mut quiet, Clock::new().start).once(&rows, options, 1)?;
         stop.check()?;

@@ -17,11 +17,11 @@ pub(super) fn nearest(
 ) -> Result<Vec<Nearest>> {
     let search = Search { count: NEIGHBOURS, seed: options.seed, thorough };
     let mut given = given.into_iter();
-    let find = |(view, lens)| match given.next().flatten() {
+    let find = |(view, scaled_view)| match given.next().flatten() {
         Some(found) => Ok(found),
-        None => neighbours::nearest(&sweep.scan, view, lens, search, &searching(sweep, view, watch)),
+        None => neighbours::nearest(&sweep.scan, view, scaled_view, search, &searching(sweep, view, watch)),
     };
-    sweep.lenses.iter().enumerate().map(find).collect()
+    sweep.scaled_views.iter().enumerate().map(find).collect()
 }
 
 /// The same, found by an accelerator; `None` for views that it does not support and views that `looks` excludes.
@@ -33,14 +33,14 @@ pub(super) fn accelerated(
     watch: &Watch,
 ) -> Result<Vec<Option<Nearest>>> {
     let search = Search { count: NEIGHBOURS, seed, thorough: true };
-    let find = |(view, lens)| {
+    let find = |(view, scaled_view)| {
         if !looks(view) {
             return Ok(None);
         }
         let watch = searching(sweep, view, watch);
-        neighbours::by_accelerator(resident, &sweep.scan, view, lens, search, &watch)
+        neighbours::by_accelerator(resident, &sweep.scan, view, scaled_view, search, &watch)
     };
-    sweep.lenses.iter().enumerate().map(find).collect()
+    sweep.scaled_views.iter().enumerate().map(find).collect()
 }
 
 fn searching(sweep: &Sweep<'_>, view: usize, watch: &Watch) -> Watch {

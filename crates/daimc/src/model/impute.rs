@@ -15,8 +15,8 @@ mod trial;
 
 use super::{Model, Place, ViewModel};
 use daimc_core::kernel::Scalar;
-use daimc_core::lens::{Lens, Scratch};
 use daimc_core::matrix::dot;
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::{Piece, Scan, off_the_pool};
 use daimc_core::source::{Block, Buffer, Csr, Rows, Source};
@@ -159,12 +159,13 @@ impl Model {
         if rows + cells > 0 {
             let labels =
                 Place::new(latent.clone(), &self.latent_scaling, &self.centres, &Stop::default())?.labels;
-            let lenses = Lenses::new(self, &scan, 2)?;
+            let scaled_views = Lenses::new(self, &scan, 2)?;
             let seed = self.options.seed;
             let chosen = some_shown(schema, source.instances(), MOST_DONORS, seed, |_| true);
-            let mut buffers = vec![vec![Buffer::default(); source.views()]; lenses.0.len()];
-            let metrics = lenses.0.iter().zip(&mut buffers);
-            let metrics = metrics.map(|(lenses, buffers)| Metric::new(&scan, lenses, &chosen, buffers));
+            let mut buffers = vec![vec![Buffer::default(); source.views()]; scaled_views.0.len()];
+            let metrics = scaled_views.0.iter().zip(&mut buffers);
+            let metrics =
+                metrics.map(|(scaled_views, buffers)| Metric::new(&scan, scaled_views, &chosen, buffers));
             let metrics = metrics.collect::<Result<Vec<_>>>()?;
             let mut buffer = Buffer::default();
             let block = raw.pick(view, &chosen, &mut buffer)?;
@@ -190,7 +191,7 @@ impl Model {
                 out.values.values_mut().chunks_mut(scan.blocks().size() * d),
                 Vec::new,
                 |piece, values, gaps| {
-                    *gaps = filler.block(&piece, &lenses, &recipes, latent, &labels, values);
+                    *gaps = filler.block(&piece, &scaled_views, &recipes, latent, &labels, values);
                     Ok(())
                 },
                 |_, gaps| out.gaps.append(gaps),
@@ -215,21 +216,21 @@ impl Model {
 
 /// The views of a source in the scalings of a model and, if these scale rows to length 1, without that: the level of a row is not
 /// informative about its cluster, but about its values.
-struct Lenses(Vec<Vec<Lens>>);
+struct Lenses(Vec<Vec<ScaledView>>);
 
 impl Lenses {
     /// One or both.
     fn new(model: &Model, scan: &Scan<'_>, most: usize) -> Result<Self> {
-        let (places, lenses) = model.lenses(scan)?;
+        let (places, scaled_views) = model.scaled_views(scan)?;
         let scalings = || places.iter().map(|&place| &model.views[place].scaling);
-        let mut all = vec![lenses];
+        let mut all = vec![scaled_views];
         if most > 1 && scalings().any(Scaling::unit_rows) {
-            let lens = |(view, scaling): (usize, &Scaling)| {
+            let scaled_view = |(view, scaling): (usize, &Scaling)| {
                 let scale = if scaling.unit_rows() { Scale::None } else { scaling.scale };
-                Lens::new(scan, view, Scaling { scale, weight: 1.0, length: 1.0, ..scaling.clone() })
+                ScaledView::new(scan, view, Scaling { scale, weight: 1.0, length: 1.0, ..scaling.clone() })
             };
             // Rows that were scaled to length 1 may be too long without that.
-            all.extend(scalings().enumerate().map(lens).collect::<Result<Vec<_>>>());
+            all.extend(scalings().enumerate().map(scaled_view).collect::<Result<Vec<_>>>());
         }
         Ok(Self(all))
     }
@@ -253,14 +254,15 @@ impl Filler<'_> {
         &self,
         (metric, own_weights): (usize, &[f64]),
         blocks: &[Block<'_>],
-        lenses: &[Lens],
+        scaled_views: &[ScaledView],
         queries: &[Query],
         scratch: &mut Scratch,
     ) -> Vec<Vec<Near>> {
-        let weights =
-            |own: &f64| (0..lenses.len()).map(|view| if view == self.view { *own } else { 1.0 }).collect();
+        let weights = |own: &f64| {
+            (0..scaled_views.len()).map(|view| if view == self.view { *own } else { 1.0 }).collect()
+        };
         let weights: Vec<Vec<f64>> = own_weights.iter().map(weights).collect();
-        self.metrics[metric].nearest(blocks, lenses, queries, &weights, scratch)
+        self.metrics[metric].nearest(blocks, scaled_views, queries, &weights, scratch)
     }
 
     /// The mean of the nearest donors, in all or some features.
@@ -311,7 +313,7 @@ impl Filler<'_> {
     fn block(
         &self,
         piece: &Piece<'_>,
-        lenses: &Lenses,
+        scaled_views: &Lenses,
         recipes: &[Option<Recipe>; 2],
         latent: &Matrix,
         labels: &[usize],
@@ -332,14 +334,14 @@ impl Filler<'_> {
                 let queries: Vec<Query> = tile.iter().map(query).collect();
                 let near = recipe.map(|recipe| {
                     let how = (recipe.metric, &[recipe.own_weight][..]);
-                    let lenses = &lenses.0[recipe.metric];
-                    self.nearest(how, piece.blocks, lenses, &queries, &mut scratch).swap_remove(0)
+                    let scaled_views = &scaled_views.0[recipe.metric];
+                    self.nearest(how, piece.blocks, scaled_views, &queries, &mut scratch).swap_remove(0)
                 });
                 for (at, (&i, query)) in tile.iter().zip(&queries).enumerate() {
                     let some = row(i).map(|_| holes(i));
                     let factor = match some {
                         None => self.row_factor(),
-                        Some(_) => lenses.0[0][self.view].full_factor(i),
+                        Some(_) => scaled_views.0[0][self.view].full_factor(i),
                     };
                     if let (Some(recipe), Some(near)) = (recipe, &near) {
                         self.mean(recipe, &near[at], some, &mut mean);

@@ -1,10 +1,10 @@
 //! The error of the reconstruction of the data by the model.
 
 use super::Model;
-use daimc_core::lens::{Lens, Scratch};
 use daimc_core::linalg::transposed_product;
 use daimc_core::matrix::dot;
 use daimc_core::prepared::Prepared;
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scan::{Scan, off_the_pool};
 use daimc_core::source::Source;
 use daimc_core::text::{list, plain};
@@ -42,8 +42,8 @@ impl Model {
         off_the_pool(source, || {
             let prepared = Prepared::one(source, number, &own.preparation)?;
             let scan = Scan::new(&prepared, &Stop::default());
-            let lens = Lens::new(&scan, number, own.scaling.clone())?;
-            Misfit::of(&scan, number, &lens, &own.basis, latent)
+            let scaled_view = ScaledView::new(&scan, number, own.scaling.clone())?;
+            Misfit::of(&scan, number, &scaled_view, &own.basis, latent)
         })
     }
 }
@@ -53,12 +53,12 @@ impl Misfit {
     pub(crate) fn of(
         scan: &Scan<'_>,
         view: usize,
-        lens: &Lens,
+        scaled_view: &ScaledView,
         basis: &Matrix,
         latent: &Matrix,
     ) -> Result<Self> {
         let gram = transposed_product(basis, basis);
-        let operand = lens.operand(basis);
+        let operand = scaled_view.operand(basis);
         let mut total = Self::default();
         scan.pass_view(
             view,
@@ -71,16 +71,17 @@ impl Misfit {
                 part.square.resize(count, 0.0);
                 let block = &piece.blocks[0];
                 for rows in piece.shown().chunks(TILE) {
-                    lens.project_each(block, rows, &operand, scratch, |i, products| {
+                    scaled_view.project_each(block, rows, &operand, scratch, |i, products| {
                         let v = latent.row(rows[i].0);
-                        let square = lens.square(block, rows[i]);
+                        let square = scaled_view.square(block, rows[i]);
                         // ‖x − Uv‖² = ‖x‖² − 2 (Uᵀx)ᵀv + vᵀ(UᵀU)v
                         let made: f64 = gram.iter_rows().zip(v).map(|(row, v_k)| v_k * dot(row, v)).sum();
                         let filled = square - 2.0 * dot(products, v) + made;
                         let own = rows[i].0 - start;
-                        part.square[own] = lens.observed_square(block, rows[i]);
+                        part.square[own] = scaled_view.observed_square(block, rows[i]);
                         // Rounding may make it negative.
-                        part.error[own] = (filled - lens.hole_error(block, rows[i], basis, v)).max(0.0);
+                        part.error[own] =
+                            (filled - scaled_view.hole_error(block, rows[i], basis, v)).max(0.0);
                     });
                 }
                 Ok(())

@@ -23,9 +23,9 @@ use crate::partition::TableId;
 use crate::partition::latent::{Begin, Rescale};
 use crate::place::Place;
 use crate::retained::{Cells, Members, Retained};
-use daimc_core::lens::Lens;
 use daimc_core::matrix::dot;
 use daimc_core::metrics::best_assignment;
+use daimc_core::scaled_view::ScaledView;
 use daimc_core::scaling::{Scale, Scaling};
 use daimc_core::scan::Scan;
 use daimc_core::statistics::Totals;
@@ -131,7 +131,7 @@ fn cluster(sweep: &Arc<Sweep<'_>>, options: &Options) -> Result<Place> {
     let Options { initialisation, restarts, seed, .. } = options;
     let votes = {
         let prepared = rows.table(TableId::Prepared, &stop)?;
-        Votes::gather(initialisation, prepared.rows(), &rows.lenses()?, latent, restarts, seed)?
+        Votes::gather(initialisation, prepared.rows(), &rows.scaled_views()?, latent, restarts, seed)?
     };
     let statistics = rows.run(Begin(votes.clone()))?;
     let mut descent = Descent::new(&options, squares(&rows)?, votes.into_bases(), statistics)?;
@@ -175,9 +175,9 @@ pub(super) fn revisit(
     let (rows, cell_places) = cells.rows(&names)?;
     let scan = Scan::new(&rows, &stop);
     // The rows are scaled already.
-    let lens = |view| Lens::new(&scan, view, Scaling::fit(&scan, view, Scale::None)?);
-    let lenses = (0..cell_places.len()).map(lens).collect::<Result<_>>()?;
-    let sweep = Arc::new(Sweep::new(scan, lenses, options.latent));
+    let scaled_view = |view| ScaledView::new(&scan, view, Scaling::fit(&scan, view, Scale::None)?);
+    let scaled_views = (0..cell_places.len()).map(scaled_view).collect::<Result<_>>()?;
+    let sweep = Arc::new(Sweep::new(scan, scaled_views, options.latent));
     let known = placed(&sweep, model, &cell_places, &stop)?.labels;
     let clusters = numbered(cluster(&sweep, &options)?.labels, &known, &cells.members, options.clusters);
 

@@ -11,7 +11,7 @@ use crate::missingness::Lacking;
 use daimc_core::forest::Forest;
 use daimc_core::index::index;
 use daimc_core::kmeans::{self, Members};
-use daimc_core::lens::{Lens, Parts};
+use daimc_core::scaled_view::{Parts, ScaledView};
 use daimc_core::table::{Partial, unsuitable};
 use daimc_core::{Matrix, Result};
 
@@ -47,7 +47,7 @@ impl Partial for Sizes {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Assign {
     pub table: TableId,
-    pub lens: Parts,
+    pub scaled_view: Parts,
     /// One in each column.
     pub centres: Matrix,
 }
@@ -62,8 +62,9 @@ impl Reduction for Assign {
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<Sizes> {
         let rows = partition.table(self.table)?;
-        let lens = Lens::placed(&rows, 0, &self.lens)?;
-        let kmeans::Assignment { labels, confidence } = kmeans::assign(&rows, 0, &lens, &self.centres)?;
+        let scaled_view = ScaledView::placed(&rows, 0, &self.scaled_view)?;
+        let kmeans::Assignment { labels, confidence } =
+            kmeans::assign(&rows, 0, &scaled_view, &self.centres)?;
         let labels: Vec<usize> = labels.par_iter().map(|&label| label as usize).collect();
         let sizes = Sizes::of(&labels, self.centres.columns(), partition.blocks().first());
         partition.found = Some(Found { labels, confidence });
@@ -138,7 +139,7 @@ impl Reduction for SumClusters {
 /// Sums of the scaled rows of V over the instances of each of this many clusters, for their means.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SumMembers {
-    pub lens: Parts,
+    pub scaled_view: Parts,
     pub clusters: usize,
 }
 
@@ -148,8 +149,8 @@ impl Reduction for SumMembers {
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<Self::Partial> {
         let rows = partition.table(TableId::Latent)?;
-        let lens = Lens::placed(&rows, 0, &self.lens)?;
-        kmeans::members(&rows, &lens, partition.labels(self.clusters)?, self.clusters)
+        let scaled_view = ScaledView::placed(&rows, 0, &self.scaled_view)?;
+        kmeans::members(&rows, &scaled_view, partition.labels(self.clusters)?, self.clusters)
     }
 }
 

@@ -80,7 +80,7 @@ impl Reduction for Sweep {
         match self.step {
             VStep::Update { .. } => Effect::Changes,
             // V is solved from zero.
-            VStep::Settle { .. } => Effect::Begins,
+            VStep::Solve { .. } => Effect::Begins,
         }
     }
 
@@ -96,8 +96,8 @@ impl Reduction for Sweep {
             Latent::Shard(shard) => shard,
             Latent::Host(v) => sweep.shard_with(owned(v), &stop)?,
             // A partition that replaces a lost one has no V, and the optimum does not depend on the previous one.
-            Latent::None if matches!(step, VStep::Settle { .. }) => {
-                step = VStep::Settle { after: None };
+            Latent::None if matches!(step, VStep::Solve { .. }) => {
+                step = VStep::Solve { after: None };
                 sweep.shard_with(Matrix::zeros(sweep.scan.instances(), sweep.latent()), &stop)?
             }
             Latent::None => return Err(unsuitable("there is no V yet")),

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Partition, Reduction, clusters, latent, rows, runs};
 use daimc_core::table::{Partial, unsuitable};
-use daimc_core::{Result, kmeans, lens, scale};
+use daimc_core::{Result, kmeans, scale, scaled_view};
 
 /// A reduction with its name: how a partition answers it, and how two answers are merged.
 pub(crate) struct Entry {
@@ -45,7 +45,7 @@ const REDUCTIONS: &[Entry] = &[
     Entry::of::<rows::Pick>(),
     Entry::of::<rows::Read>(),
     Entry::of::<rows::Over<scale::SumColumns<'static>>>(),
-    Entry::of::<rows::Over<lens::RowNorms<'static>>>(),
+    Entry::of::<rows::Over<scaled_view::RowNorms<'static>>>(),
     Entry::of::<rows::Over<kmeans::LloydStep<'static>>>(),
     Entry::of::<rows::Over<kmeans::SumLatent>>(),
     Entry::of::<rows::Over<kmeans::LeadingColumns<'static>>>(),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, Latent, Partition, Reduction, TableId};
 use daimc_core::blocks::Blocks;
 use daimc_core::index::index;
-use daimc_core::lens::{Lens, Parts};
 use daimc_core::prepared::{Preparation, Prepared};
+use daimc_core::scaled_view::{Parts, ScaledView};
 use daimc_core::schema::{Layout, Presence};
 use daimc_core::source::Buffer;
 use daimc_core::sweep::Sweep;
@@ -94,7 +94,7 @@ impl Reduction for Prepare {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ScaleViews {
     pub latent: usize,
-    pub lenses: Vec<Parts>,
+    pub scaled_views: Vec<Parts>,
 }
 
 impl Reduction for ScaleViews {
@@ -111,12 +111,12 @@ impl Reduction for ScaleViews {
 
     fn local(&self, partition: &mut Partition<'_>) -> Result<()> {
         let scan = partition.table(TableId::Prepared)?;
-        if self.lenses.len() != scan.schema().len() {
+        if self.scaled_views.len() != scan.schema().len() {
             return Err(unsuitable("the scalings belong to other views"));
         }
-        let lens = |(view, parts): (usize, &Parts)| Lens::placed(&scan, view, parts);
-        let lenses = self.lenses.iter().enumerate().map(lens).collect::<Result<_>>()?;
-        partition.set_sweep(Arc::new(Sweep::new(scan, lenses, self.latent)));
+        let scaled_view = |(view, parts): (usize, &Parts)| ScaledView::placed(&scan, view, parts);
+        let scaled_views = self.scaled_views.iter().enumerate().map(scaled_view).collect::<Result<_>>()?;
+        partition.set_sweep(Arc::new(Sweep::new(scan, scaled_views, self.latent)));
         Ok(())
     }
 }
@@ -253,9 +253,13 @@ impl Reduction for Read {
             }
             Some(directions) => {
                 let sweep = partition.sweep()?;
-                let lens = sweep.lenses.get(self.view).filter(|lens| lens.features() == directions.rows());
-                let lens = lens.ok_or_else(|| unsuitable("the directions belong to no view"))?;
-                neighbours::along((&sweep.scan, self.view, lens), own, directions)?
+                let scaled_view = sweep
+                    .scaled_views
+                    .get(self.view)
+                    .filter(|scaled_view| scaled_view.features() == directions.rows());
+                let scaled_view =
+                    scaled_view.ok_or_else(|| unsuitable("the directions belong to no view"))?;
+                neighbours::along((&sweep.scan, self.view, scaled_view), own, directions)?
             }
         };
         Ok(vec![(first, found)])

@@ -230,7 +230,7 @@ impl Case {
             assert!((found.alignment - aligned).abs() < tolerance * (1.0 + aligned), "alignment, {case}");
             literal.take(&descent, &shard);
         }
-        let statistics = shard.sweep(descent.factors(), VStep::Settle { after: None }, &stop).unwrap();
+        let statistics = shard.sweep(descent.factors(), VStep::Solve { after: None }, &stop).unwrap();
         let objective = descent.finish(statistics).unwrap();
         literal.take(&descent, &shard);
         let loss = literal.loss();

@@ -179,7 +179,7 @@ fn descend(shard: &mut dyn Shard, squares: &[f64], v: &Matrix) -> (Vec<u64>, Vec
         assert_eq!(Statistics::from_bytes(&statistics.to_bytes()).unwrap(), statistics);
         descent.absorb(statistics).unwrap();
     }
-    let last = shard.sweep(descent.factors(), VStep::Settle { after: Some(2) }, &stop).unwrap();
+    let last = shard.sweep(descent.factors(), VStep::Solve { after: Some(2) }, &stop).unwrap();
     let objective = descent.absorb(last).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
     let bases = descent.factors().bases.iter().flat_map(|basis| bits(basis.values())).collect();

@@ -87,15 +87,15 @@ impl<'a> Resident<'a> for Mirrored<'a> {
         if !self.searches {
             return Ok(None);
         }
-        let lens = &self.sweep.lenses[view];
-        let found = nearest_in(&self.sweep.scan, view, lens, count, 0)?;
+        let scaled_view = &self.sweep.scaled_views[view];
+        let found = nearest_in(&self.sweep.scan, view, scaled_view, count, 0)?;
         let mut near = NearestOthers::none(found.instances(), count);
         for i in 0..found.instances() {
             for (at, (other, square)) in found.of(i).enumerate() {
                 let other = if self.lies { (i + at + 1) % found.instances() } else { other };
                 near.others[i * count + at] = daimc_core::index::index(other);
                 near.squares[i * count + at] =
-                    (square * lens.sum_squares * if self.lies { 9.0 } else { 1.0 }) as f32;
+                    (square * scaled_view.sum_squares * if self.lies { 9.0 } else { 1.0 }) as f32;
             }
         }
         Ok(Some(near))

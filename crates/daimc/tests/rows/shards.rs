@@ -57,7 +57,7 @@ fn descend(shard: &mut dyn Shard, squares: &[f64], v: &Matrix) -> (Vec<u64>, Vec
         let statistics = shard.sweep(factors, update(), &stop).unwrap();
         descent.absorb(statistics).unwrap();
     }
-    let last = shard.sweep(descent.factors(), VStep::Settle { after: None }, &stop).unwrap();
+    let last = shard.sweep(descent.factors(), VStep::Solve { after: None }, &stop).unwrap();
     descent.finish(last).unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
     let bases = descent.factors().bases.iter().flat_map(|basis| bits(basis.values())).collect();

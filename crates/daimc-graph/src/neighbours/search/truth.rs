@@ -20,27 +20,27 @@ pub(super) struct Truth {
 impl Truth {
     /// Computes them in one pass over the rows.
     pub fn of(space: &Space<'_>, seed: u64) -> Result<Self> {
-        let Space { scan, view, lens, present, count } = space;
+        let Space { scan, view, scaled_view, present, count } = space;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(u64::MAX / 11);
         let mut asked: Vec<u32> = (0..ASKED).map(|_| present[rng.random_range(0..present.len())]).collect();
         asked.sort_unstable();
         asked.dedup();
         let mut buffer = Buffer::default();
-        let points = Points::new(scan, *view, lens, &asked, &mut buffer)?;
+        let points = Points::new(scan, *view, scaled_view, &asked, &mut buffer)?;
         let own: Vec<Vec<f64>> = (0..asked.len()).map(|i| points.values(i)).collect();
-        let rows = Matrix::from_fn(lens.features(), asked.len(), |f, q| own[q][f]);
+        let rows = Matrix::from_fn(scaled_view.features(), asked.len(), |f, q| own[q][f]);
         let none = || Lists::empty(asked.len(), *count);
         let mut nearest = none();
         scan.pass_view(
             *view,
             || (none(), Scratch::default()),
             |piece, (own, scratch)| {
-                let points = Points::in_block(lens, piece.blocks[0], piece.shown());
+                let points = Points::in_block(scaled_view, piece.blocks[0], piece.shown());
                 points.distances(0..points.rows.len(), &rows, scratch, |i, squares| {
                     let other = index(points.rows[i].0);
                     for (q, square) in squares.iter().enumerate().filter(|(q, _)| asked[*q] != other) {
-                        own.offer(q, other, (square * unit(lens)) as f32);
+                        own.offer(q, other, (square * unit(scaled_view)) as f32);
                     }
                 });
                 Ok(())
@@ -58,12 +58,12 @@ impl Truth {
         others.sort_unstable();
         others.dedup();
         let mut buffer = Buffer::default();
-        let points = Points::new(scan, *view, lens, &others, &mut buffer)?;
+        let points = Points::new(scan, *view, scaled_view, &others, &mut buffer)?;
         let mut exact = none();
         for (q, own) in own.iter().enumerate() {
             for (other, _) in nearest.of(q) {
                 let other_row = points.values(others.partition_point(|&before| before < other));
-                exact.offer(q, other, (square(own, &other_row) * unit(lens)) as f32);
+                exact.offer(q, other, (square(own, &other_row) * unit(scaled_view)) as f32);
             }
         }
         Ok(Self { asked, nearest: exact })

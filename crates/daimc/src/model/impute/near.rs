@@ -10,7 +10,7 @@
 //! common view are not neighbours.
 
 use daimc_core::kmeans::Points;
-use daimc_core::lens::{Lens, Scratch};
+use daimc_core::scaled_view::{ScaledView, Scratch};
 use daimc_core::scan::Scan;
 use daimc_core::source::{Block, Buffer};
 use daimc_core::{Matrix, Result};
@@ -36,7 +36,7 @@ struct Shown<'a> {
     unit: Option<f64>,
 }
 
-/// A query instance: its position in the block, the instance as its lens identifies it, and as a donor.
+/// A query instance: its position in the block, the instance as its scaled view identifies it, and as a donor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query {
     pub place: usize,
@@ -45,20 +45,20 @@ pub(super) struct Query {
 }
 
 impl<'a> Metric<'a> {
-    /// For these instances, in each view of the source, with a lens and a buffer for each view.
+    /// For these instances, in each view of the source, with a scaled view and a buffer for each view.
     pub fn new(
         scan: &'a Scan<'_>,
-        lenses: &'a [Lens],
+        scaled_views: &'a [ScaledView],
         donors: &[u32],
         buffers: &'a mut [Buffer],
     ) -> Result<Self> {
-        let mut views = Vec::with_capacity(lenses.len());
-        for (view, (lens, buffer)) in lenses.iter().zip(buffers).enumerate() {
+        let mut views = Vec::with_capacity(scaled_views.len());
+        for (view, (scaled_view, buffer)) in scaled_views.iter().zip(buffers).enumerate() {
             let schema = scan.schema().view(view);
             let places: Vec<usize> =
                 (0..donors.len()).filter(|&j| schema.shows(donors[j] as usize)).collect();
             let instances: Vec<u32> = places.iter().map(|&j| donors[j]).collect();
-            let points = Points::new(scan, view, lens, &instances, buffer)?;
+            let points = Points::new(scan, view, scaled_view, &instances, buffer)?;
             views.push(Shown { unit: unit(&points), points, donors: places });
         }
         Ok(Self { donors: donors.len(), views })
@@ -70,14 +70,14 @@ impl<'a> Metric<'a> {
     pub fn nearest(
         &self,
         blocks: &[Block<'_>],
-        lenses: &[Lens],
+        scaled_views: &[ScaledView],
         queries: &[Query],
         weights: &[Vec<f64>],
         scratch: &mut Scratch,
     ) -> Vec<Vec<Near>> {
         let mut all = vec![Sums::new(self.donors, queries.len()); weights.len()];
         for (view, shown) in self.views.iter().enumerate() {
-            let (block, lens) = (&blocks[view], &lenses[view]);
+            let (block, scaled_view) = (&blocks[view], &scaled_views[view]);
             let counts = weights.iter().any(|weights| weights[view] > 0.0);
             let Some(unit) = shown.unit.filter(|_| counts) else { continue };
             let row =
@@ -87,8 +87,8 @@ impl<'a> Metric<'a> {
             if here.is_empty() {
                 continue;
             }
-            let rows: Vec<Vec<f64>> = at.iter().map(|&at| lens.values(block, at)).collect();
-            let rows = Matrix::from_fn(lens.features(), rows.len(), |f, q| rows[q][f]);
+            let rows: Vec<Vec<f64>> = at.iter().map(|&at| scaled_view.values(block, at)).collect();
+            let rows = Matrix::from_fn(scaled_view.features(), rows.len(), |f, q| rows[q][f]);
             let own = || weights.iter().map(|weights| weights[view]);
             for (sums, weight) in all.iter_mut().zip(own()) {
                 here.iter().for_each(|&q| sums.totals[q] += weight);

@@ -11,7 +11,7 @@ use super::near::{Near, Query, TILE};
 use super::{Accuracy, Filler, Lenses, Mean, Shares, write_row};
 use crate::place::Place;
 use daimc_core::index::index;
-use daimc_core::lens::Scratch;
+use daimc_core::scaled_view::Scratch;
 use daimc_core::scan::Scan;
 use daimc_core::source::{Block, Buffer, Source};
 use daimc_core::subset::Subset;
@@ -88,10 +88,16 @@ pub(super) fn choose(
     let mut try_out = |rest: &Subset<'_>, cells: Option<&[Vec<u32>]>| {
         let prepared = filler.model.prepare(rest)?;
         let scan = Scan::new(&prepared, &stop);
-        let lenses = Lenses::new(filler.model, &scan, filler.metrics.len())?;
+        let scaled_views = Lenses::new(filler.model, &scan, filler.metrics.len())?;
         let (some, place) = (Scan::new(&some, &stop), filler.model.place(rest)?);
-        let hidden =
-            Hidden { some: &some, rest: &scan, lenses: &lenses, place: &place, chosen: &chosen, cells };
+        let hidden = Hidden {
+            some: &some,
+            rest: &scan,
+            scaled_views: &scaled_views,
+            place: &place,
+            chosen: &chosen,
+            cells,
+        };
         let starts: Vec<usize> = (0..chosen.len()).step_by(TILE).collect();
         let tiles = starts.into_par_iter().map(|start| hidden.tile(filler, start, &recipes));
         for tile in tiles.collect::<Result<Vec<_>>>()? {
@@ -219,7 +225,7 @@ struct Hidden<'h> {
     /// The instances with and without the hidden values.
     some: &'h Scan<'h>,
     rest: &'h Scan<'h>,
-    lenses: &'h Lenses,
+    scaled_views: &'h Lenses,
     place: &'h Place,
     chosen: &'h [u32],
     /// The hidden features of each instance, if cells are hidden.
@@ -249,12 +255,12 @@ impl Hidden<'_> {
         let (mut mean, mut scratch) = (Mean::new(filler.own.basis.rows()), Scratch::default());
         let own_weights = own_weights(self.cells.is_some());
         let near: Vec<Vec<Vec<Near>>> = self
-            .lenses
+            .scaled_views
             .0
             .iter()
             .enumerate()
-            .map(|(metric, lenses)| {
-                filler.nearest((metric, own_weights), &blocks, lenses, &queries, &mut scratch)
+            .map(|(metric, scaled_views)| {
+                filler.nearest((metric, own_weights), &blocks, scaled_views, &queries, &mut scratch)
             })
             .collect();
         let mut tried = vec![[Tried::default(); 2]; recipes.len()];
@@ -287,7 +293,7 @@ impl Hidden<'_> {
         let some = self.cells.map(|cells| &cells[i][..]);
         let factor = match some {
             None => filler.row_factor(),
-            Some(_) => self.lenses.0[0][filler.view].full_factor(i),
+            Some(_) => self.scaled_views.0[0][filler.view].full_factor(i),
         };
         let v = self.place.latent.row(i);
         let leverage = filler.leverage.of(v);

@@ -14,12 +14,12 @@
 //!
 //! Rows that are far from the origin and close together (values with an offset) would lose their differences in every
 //! product. Such a view has a *centre* μ, a point among its scaled rows: dense rows are multiplied as `x' − μ`, the
-//! contribution of μ is added in double precision, and distances are measured from it, see `Lens::targets`. A sparse
+//! contribution of μ is added in double precision, and distances are measured from it, see `ScaledView::targets`. A sparse
 //! row minus μ is not sparse: its products are those of `x'`, but with vectors from which μ is subtracted, which leaves
 //! an error proportional to the offset instead of to its square.
 
 mod distances;
-mod elsewhere;
+mod folded;
 mod holes;
 mod lanes;
 mod norms;
@@ -47,7 +47,7 @@ pub use queries::{MOST as MOST_QUERIES, Queries};
 
 /// The scaled rows of one view.
 #[derive(Debug)]
-pub struct Lens {
+pub struct ScaledView {
     /// The scaling.
     pub scaling: Scaling,
     layout: Layout,
@@ -83,27 +83,27 @@ fn longest<T: Scalar>() -> f64 {
     if T::EPSILON > 1e-10 { 1e15 } else { 1e100 }
 }
 
-impl Lens {
+impl ScaledView {
     /// Measures a view of the source with the scaling `scaling`. `equal_weight` sets the weight of the view so that its
     /// mean squared row length is 1; rows with missing cells count by their observed fraction, as missing rows do not
     /// count at all.
     pub fn fit(table: &impl Table, view: usize, scaling: Scaling, equal_weight: bool) -> Result<Self> {
         // A weight that is not set yet may bring rows of any length into range.
-        let (mut lens, norms) = Self::look(table, view, scaling, equal_weight)?;
+        let (mut scaled_view, norms) = Self::look(table, view, scaling, equal_weight)?;
         let (count, sum) = norms.lengths;
         if count > 0.0 && (sum / count).is_finite() {
-            lens.scaling.length = sum / count;
+            scaled_view.scaling.length = sum / count;
         }
         if equal_weight {
             // A view of zeros keeps its weight.
             if let Some(weight) = norms.squares.weight_for(norms.shown) {
-                lens.scaling.weight *= weight;
-                lens.factors.iter_mut().for_each(|factor| *factor *= weight);
-                lens.centre.iter_mut().for_each(|value| *value *= weight);
-                lens.sum_squares = norms.squares.value(weight);
+                scaled_view.scaling.weight *= weight;
+                scaled_view.factors.iter_mut().for_each(|factor| *factor *= weight);
+                scaled_view.centre.iter_mut().for_each(|value| *value *= weight);
+                scaled_view.sum_squares = norms.squares.value(weight);
             }
         }
-        Ok(lens)
+        Ok(scaled_view)
     }
 
     /// Multiplies the share of the view in the loss by its importance.
@@ -118,10 +118,10 @@ impl Lens {
 
     /// Measures a view of the source with a complete scaling, such as that of a model.
     pub fn new(table: &impl Table, view: usize, scaling: Scaling) -> Result<Self> {
-        Self::look(table, view, scaling, false).map(|(lens, _)| lens)
+        Self::look(table, view, scaling, false).map(|(scaled_view, _)| scaled_view)
     }
 
-    /// A lens before any row is read.
+    /// A scaled view before any row is read.
     fn blank(scaling: Scaling, layout: Layout, features: usize) -> Self {
         Self {
             square_of_zero: square_of_zero(&scaling),
@@ -139,7 +139,7 @@ impl Lens {
 
     fn look(table: &impl Table, view: usize, scaling: Scaling, any_length: bool) -> Result<(Self, Norms)> {
         let (features, layout) = (table.schema().view(view).features(), table.layout(view));
-        let mut lens = Self::blank(scaling, layout, features);
+        let mut scaled_view = Self::blank(scaling, layout, features);
         let scaled = match layout {
             _ if any_length => f64::MAX.sqrt(),
             Layout::DenseF32 | Layout::SparseF32 => longest::<f32>(),
@@ -151,8 +151,8 @@ impl Lens {
             Layout::SparseF32 => longest::<f32>(),
             Layout::SparseF64 => longest::<f64>(),
         };
-        lens.centre = lens.pilot(table, view)?;
-        let (factors, norms) = lens.norms(table, view, Limits { scaled, stored })?;
+        scaled_view.centre = scaled_view.pilot(table, view)?;
+        let (factors, norms) = scaled_view.norms(table, view, Limits { scaled, stored })?;
         if let Some(row) = norms.refused(any_length) {
             return Err(not_finite(table.rows(), view, row)?.unwrap_or_else(|| Error::TooLarge {
                 view: table.schema().view_name(view).into(),
@@ -160,19 +160,19 @@ impl Lens {
                 id: table.schema().ids().get(row),
             }));
         }
-        lens.factors = factors;
-        lens.sum_squares = norms.squares.value(1.0);
-        lens.bytes = norms.bytes;
-        lens.lacks_cells = norms.lacks_cells;
+        scaled_view.factors = factors;
+        scaled_view.sum_squares = norms.squares.value(1.0);
+        scaled_view.bytes = norms.bytes;
+        scaled_view.lacks_cells = norms.lacks_cells;
         let (far, offset, extreme) = match layout {
-            Layout::DenseF32 | Layout::SparseF32 => lens.traps::<f32>(&norms),
-            Layout::DenseF64 | Layout::SparseF64 => lens.traps::<f64>(&norms),
+            Layout::DenseF32 | Layout::SparseF32 => scaled_view.traps::<f32>(&norms),
+            Layout::DenseF64 | Layout::SparseF64 => scaled_view.traps::<f64>(&norms),
         };
         let dense = layout.is_dense();
         if far && !dense {
             return Err(Error::Scaling {
                 view: table.schema().view_name(view).into(),
-                scale: lens.scaling.scale.to_string(),
+                scale: scaled_view.scaling.scale.to_string(),
                 reason:
                     "the shift of a feature is so much larger than its spread that the view would have to be \
                          made dense; give it as a dense view, or use unit or tf-idf"
@@ -180,10 +180,10 @@ impl Lens {
             });
         }
         if !offset {
-            lens.centre = Vec::new();
+            scaled_view.centre = Vec::new();
         }
-        lens.by_row = dense && (far || offset || extreme);
-        Ok((lens, norms))
+        scaled_view.by_row = dense && (far || offset || extreme);
+        Ok((scaled_view, norms))
     }
 
     /// Conditions that cost precision: a shift that is far larger than the spread, an offset of the scaled rows,
@@ -269,7 +269,7 @@ impl Lens {
         (stored, (self.square_of_zero + changes.sum::<f64>()).max(0.0).sqrt())
     }
 
-    /// Adds `weight · x'_i` to `target`, without the shift: see [`Lens::finish_row`].
+    /// Adds `weight · x'_i` to `target`, without the shift: see [`ScaledView::finish_row`].
     pub fn add_row(
         &self,
         block: &Block<'_>,
@@ -308,7 +308,8 @@ impl Lens {
 
     /// `‖x'‖²` of an instance, from its stored values, with the fill values of missing cells.
     pub fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
-        (Arch::new().dispatch(ScaledLength { lens: self, block, row }) * self.full_factor(instance)).powi(2)
+        (Arch::new().dispatch(ScaledLength { scaled_view: self, block, row }) * self.full_factor(instance))
+            .powi(2)
     }
 
     /// The number of features.
@@ -319,7 +320,7 @@ impl Lens {
 
 /// `‖(x − m) ∘ c‖` of a row.
 struct ScaledLength<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     block: &'a Block<'a>,
     row: usize,
 }
@@ -329,7 +330,7 @@ impl WithSimd for ScaledLength<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> f64 {
-        self.lens.lengths(self.block, self.row).1
+        self.scaled_view.lengths(self.block, self.row).1
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of a view as query vectors for products with its other rows.
 
 use super::products::Typed;
-use super::{Lens, Operand, scaled};
+use super::{Operand, ScaledView, scaled};
 use crate::kernel::{Scalar, sparse};
 use crate::source::{Block, Csr, Rows};
 use crate::{Layout, Matrix};
@@ -13,7 +13,7 @@ const BYTES: usize = 16 << 20;
 /// Some rows, in the layout for products with all others. Rows of a sparse view are written into a reused layout, and
 /// only where they store something: most features of a wide view are in none of them.
 pub struct Queries<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     count: usize,
     operand: Option<Operand>,
     /// Features that are not zero in the layout.
@@ -24,15 +24,15 @@ pub struct Queries<'a> {
 
 impl<'a> Queries<'a> {
     /// Queries in the scaled rows of a view.
-    pub fn new(lens: &'a Lens) -> Self {
+    pub fn new(scaled_view: &'a ScaledView) -> Self {
         // The bytes of a feature for eight vectors.
-        let eight = match lens.layout {
-            Layout::SparseF32 if lens.stays_sparse() => 32 * lens.features,
-            Layout::SparseF64 if lens.stays_sparse() => 64 * lens.features,
+        let eight = match scaled_view.layout {
+            Layout::SparseF32 if scaled_view.stays_sparse() => 32 * scaled_view.features,
+            Layout::SparseF64 if scaled_view.stays_sparse() => 64 * scaled_view.features,
             _ => 0,
         };
         let count = BYTES.checked_div(eight).map_or(MOST, |eights| (8 * eights).clamp(8, MOST));
-        Self { lens, count, operand: None, touched: Vec::new(), along: Vec::new() }
+        Self { scaled_view, count, operand: None, touched: Vec::new(), along: Vec::new() }
     }
 
     /// The number of rows per batch.
@@ -43,23 +43,24 @@ impl<'a> Queries<'a> {
     /// Sets the query rows, at most [`Queries::count`]: returns the operand for products with `x' − μ` of each, and
     /// `μᵀ(x' − μ)`. Products beyond their number are zero.
     pub fn take(&mut self, block: &Block<'_>, rows: &[(usize, usize)]) -> (&Operand, &[f64]) {
-        let lens = self.lens;
+        let scaled_view = self.scaled_view;
         self.along.clear();
         let operand = match block.rows {
-            Rows::SparseF32(csr) if lens.stays_sparse() => {
+            Rows::SparseF32(csr) if scaled_view.stays_sparse() => {
                 self.along.resize(rows.len(), 0.0);
-                fill((lens, self.count), csr, rows, &mut self.operand, &mut self.touched)
+                fill((scaled_view, self.count), csr, rows, &mut self.operand, &mut self.touched)
             }
-            Rows::SparseF64(csr) if lens.stays_sparse() => {
+            Rows::SparseF64(csr) if scaled_view.stays_sparse() => {
                 self.along.resize(rows.len(), 0.0);
-                fill((lens, self.count), csr, rows, &mut self.operand, &mut self.touched)
+                fill((scaled_view, self.count), csr, rows, &mut self.operand, &mut self.touched)
             }
             _ => {
-                let values: Vec<Vec<f64>> = rows.iter().map(|&at| lens.values(block, at)).collect();
-                let centre = |f: usize| lens.centre.get(f).copied().unwrap_or(0.0);
-                let vectors = Matrix::from_fn(lens.features, rows.len(), |f, q| values[q][f] - centre(f));
-                self.along = lens.along_centre(&vectors);
-                self.operand.insert(lens.operand(&vectors))
+                let values: Vec<Vec<f64>> = rows.iter().map(|&at| scaled_view.values(block, at)).collect();
+                let centre = |f: usize| scaled_view.centre.get(f).copied().unwrap_or(0.0);
+                let vectors =
+                    Matrix::from_fn(scaled_view.features, rows.len(), |f, q| values[q][f] - centre(f));
+                self.along = scaled_view.along_centre(&vectors);
+                self.operand.insert(scaled_view.operand(&vectors))
             }
         };
         (operand, &self.along)
@@ -68,7 +69,7 @@ impl<'a> Queries<'a> {
 
 /// Writes the rows of a sparse view into the layout, which is zero except for the features in `touched`.
 fn fill<'o, T: Scalar>(
-    (lens, count): (&Lens, usize),
+    (scaled_view, count): (&ScaledView, usize),
     csr: Csr<'_, T>,
     rows: &[(usize, usize)],
     operand: &'o mut Option<Operand>,
@@ -77,16 +78,17 @@ fn fill<'o, T: Scalar>(
 where
     Typed: AsLayout<T>,
 {
-    let operand = operand.get_or_insert_with(|| lens.operand(&Matrix::zeros(lens.features, count)));
+    let operand =
+        operand.get_or_insert_with(|| scaled_view.operand(&Matrix::zeros(scaled_view.features, count)));
     let width = sparse::padded::<T>(count);
     let layout = operand.values.layout();
     for feature in touched.drain(..) {
         layout[feature as usize * width..(feature as usize + 1) * width].fill(T::default());
     }
-    let factor = &lens.scaling.factor;
+    let factor = &scaled_view.scaling.factor;
     for (q, &(instance, row)) in rows.iter().enumerate() {
         let (columns, values) = csr.row(row);
-        let whole = lens.full_factor(instance);
+        let whole = scaled_view.full_factor(instance);
         for (&feature, value) in columns.iter().zip(values) {
             let c = factor.get(feature as usize).copied().unwrap_or(1.0);
             let own = scaled(whole * value.to_f64(), 0.0, c);
@@ -120,7 +122,7 @@ impl AsLayout<f64> for Typed {
     }
 }
 
-impl Lens {
+impl ScaledView {
     /// Whether a scaled row of a sparse view is zero where it stores nothing.
     fn stays_sparse(&self) -> bool {
         self.scaling.shift.is_empty() && self.centre.is_empty()

@@ -7,7 +7,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Lens, Operand, length_of, scaled};
+use super::{Operand, ScaledView, length_of, scaled};
 use crate::Matrix;
 use crate::kernel::Scalar;
 use crate::linalg::column_squares;
@@ -32,7 +32,7 @@ impl Targets {
     }
 }
 
-impl Lens {
+impl ScaledView {
     /// Prepares vectors, the columns of a d × K matrix, for distances.
     pub(crate) fn targets(&self, vectors: &Matrix) -> Targets {
         if self.centre.is_empty() {
@@ -59,7 +59,7 @@ impl Lens {
     pub(crate) fn measure(&self) -> FromCentre<'_> {
         let shift = self.scaling.shift.iter().zip(&self.scaling.factor);
         FromCentre {
-            lens: self,
+            scaled_view: self,
             square: dot(&self.centre, &self.centre),
             zero: shift.zip(&self.centre).map(|((m, c), centre)| scaled(0.0, *m, *c) * centre).sum(),
         }
@@ -86,7 +86,7 @@ impl WithSimd for Measured<'_> {
 
 /// Distances of rows from the centre.
 pub(crate) struct FromCentre<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     /// `‖μ‖²`.
     square: f64,
     /// `(−m ∘ c)ᵀμ`: the product of a row of zeros with μ.
@@ -102,11 +102,11 @@ impl FromCentre<'_> {
 
     #[inline(always)]
     fn square(&self, block: &Block<'_>, (instance, row): (usize, usize)) -> f64 {
-        let factor = self.lens.full_factor(instance);
-        if self.lens.centre.is_empty() {
-            return (self.lens.lengths(block, row).1 * factor).powi(2);
+        let factor = self.scaled_view.full_factor(instance);
+        if self.scaled_view.centre.is_empty() {
+            return (self.scaled_view.lengths(block, row).1 * factor).powi(2);
         }
-        let length = || self.lens.square(block, (instance, row)).sqrt();
+        let length = || self.scaled_view.square(block, (instance, row)).sqrt();
         self.length(block, row, factor, length).powi(2)
     }
 
@@ -119,7 +119,7 @@ impl FromCentre<'_> {
         factor: f64,
         length: impl FnOnce() -> f64,
     ) -> f64 {
-        let d = self.lens.features;
+        let d = self.scaled_view.features;
         match block.rows {
             Rows::DenseF32(x) => self.dense(&x[row * d..(row + 1) * d], factor),
             Rows::DenseF64(x) => self.dense(&x[row * d..(row + 1) * d], factor),
@@ -130,7 +130,7 @@ impl FromCentre<'_> {
 
     #[inline(always)]
     fn dense<T: Scalar>(&self, row: &[T], whole: f64) -> f64 {
-        let Lens { scaling, centre, .. } = self.lens;
+        let ScaledView { scaling, centre, .. } = self.scaled_view;
         let (shift, factor) = (&scaling.shift, &scaling.factor);
         match (shift.is_empty(), factor.is_empty()) {
             (_, true) => length_of(row, [centre], |_, x, [own]| x * whole - own),
@@ -144,7 +144,7 @@ impl FromCentre<'_> {
 
     /// From the stored values only, in double precision.
     fn sparse<T: Scalar>(&self, csr: Csr<'_, T>, row: usize, whole: f64, length: f64) -> f64 {
-        let Lens { scaling, centre, .. } = self.lens;
+        let ScaledView { scaling, centre, .. } = self.scaled_view;
         let (columns, values) = csr.row(row);
         let along = columns.iter().zip(values).map(|(&f, value)| {
             let f = f as usize;

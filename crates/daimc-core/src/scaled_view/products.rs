@@ -2,15 +2,15 @@
 
 use super::holes::HoleSums;
 use super::lanes::{Members, Right, Weights};
-use super::{Lens, scaled};
+use super::{ScaledView, scaled};
 use crate::kernel::aligned::Aligned;
 use crate::kernel::{LANES, Scalar, dense, sparse};
 use crate::scaling::Scaling;
 use crate::source::{Block, Csr, Rows};
 use crate::{Layout, Matrix};
 
-impl Lens {
-    /// Prepares K vectors, the columns of `vectors` (d × K), for `Lens::project`.
+impl ScaledView {
+    /// Prepares K vectors, the columns of `vectors` (d × K), for `ScaledView::project`.
     pub fn operand(&self, vectors: &Matrix) -> Operand {
         let Scaling { shift, factor, .. } = &self.scaling;
         let fold = !self.by_row;
@@ -42,7 +42,7 @@ impl Lens {
         Operand { latent, by_feature, values, offset }
     }
 
-    /// Sums for [`Lens::gather`], all zero.
+    /// Sums for [`ScaledView::gather`], all zero.
     pub(crate) fn sums(&self, latent: usize) -> CrossSums {
         let d = self.features;
         let (values, touched) = match self.layout {
@@ -420,14 +420,14 @@ enum Order {
 }
 
 impl Total {
-    pub fn new(lens: &Lens, latent: usize) -> Self {
-        let features = lens.features;
-        let (order, length) = match lens.layout {
+    pub fn new(scaled_view: &ScaledView, latent: usize) -> Self {
+        let features = scaled_view.features;
+        let (order, length) = match scaled_view.layout {
             Layout::DenseF32 => (Order::ChunksF32, dense::padded::<f32>(features)),
             Layout::DenseF64 => (Order::ChunksF64, dense::padded::<f64>(features)),
             Layout::SparseF32 | Layout::SparseF64 => (Order::ByFeature, features),
         };
-        let holes = lens.hole_sums(latent);
+        let holes = scaled_view.hole_sums(latent);
         Self { values: vec![0.0; length * latent], weights: vec![0.0; latent], order, holes }
     }
 
@@ -444,15 +444,15 @@ impl Total {
     }
 
     /// `Σ x' vᵀ`, d × K, and the contribution of missing cells to `Σ ‖x'‖²`.
-    pub fn finish(self, lens: &Lens) -> (Matrix, f64) {
-        let (d, latent) = (lens.features, self.weights.len());
+    pub fn finish(self, scaled_view: &ScaledView) -> (Matrix, f64) {
+        let (d, latent) = (scaled_view.features, self.weights.len());
         let at = |f: usize, k: usize| match self.order {
             Order::ChunksF32 => k * dense::padded::<f32>(d) + dense::position::<f32>(d, f),
             Order::ChunksF64 => k * dense::padded::<f64>(d) + dense::position::<f64>(d, f),
             Order::ByFeature => f * latent + k,
         };
         let mut cross = Matrix::from_fn(d, latent, |f, k| self.values[at(f, k)]);
-        lens.unfold(&mut cross, &self.weights);
+        scaled_view.unfold(&mut cross, &self.weights);
         self.holes.add_to(&mut cross);
         (cross, self.holes.square)
     }

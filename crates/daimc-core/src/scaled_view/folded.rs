@@ -2,12 +2,12 @@
 //!
 //! The scaling is folded into the bases before the products and removed from the sums after them.
 
-use super::{Lens, scaled};
+use super::{ScaledView, scaled};
 use crate::scaling::Scaling;
 use crate::source::{Block, Rows};
 use crate::{Layout, Matrix};
 
-impl Lens {
+impl ScaledView {
     /// The layout of the rows.
     pub fn layout(&self) -> Layout {
         self.layout

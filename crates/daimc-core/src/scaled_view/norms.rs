@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use super::holes::Extent;
-use super::{FromCentre, Lens, power_near, reciprocal};
+use super::{FromCentre, ScaledView, power_near, reciprocal};
 use crate::forest::{Forest, Merge};
 use crate::scaling::Scaling;
 use crate::scan::{Piece, Scan};
@@ -35,7 +35,7 @@ pub struct Norms {
     pub lengths: (f64, f64),
 }
 
-/// The properties of a [`Lens`] that follow from the rows of its view but do not grow with the instances.
+/// The properties of a [`ScaledView`] that follow from the rows of its view but do not grow with the instances.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
     scaling: Scaling,
@@ -45,13 +45,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// A lens without rows.
-    fn of(&self, layout: Layout, features: usize) -> Lens {
-        Lens {
+    /// A scaled view without rows.
+    fn of(&self, layout: Layout, features: usize) -> ScaledView {
+        ScaledView {
             by_row: self.by_row,
             centre: self.centre.clone(),
             lacks_cells: self.lacks_cells,
-            ..Lens::blank(self.scaling.clone(), layout, features)
+            ..ScaledView::blank(self.scaling.clone(), layout, features)
         }
     }
 }
@@ -157,7 +157,7 @@ impl Squares {
 /// Computes the norms of the rows of a block, the first of which is instance `start`, compiled as a whole for the
 /// vector instructions of the CPU.
 struct Look<'a> {
-    lens: &'a Lens,
+    scaled_view: &'a ScaledView,
     piece: &'a Piece<'a>,
     start: usize,
     measure: &'a FromCentre<'a>,
@@ -171,16 +171,16 @@ impl WithSimd for Look<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { lens, piece, start, measure, limits, norms, factors } = self;
-        let (block, unit_rows) = (&piece.blocks[0], lens.scaling.unit_rows());
+        let Self { scaled_view, piece, start, measure, limits, norms, factors } = self;
+        let (block, unit_rows) = (&piece.blocks[0], scaled_view.scaling.unit_rows());
         for i in 0..piece.instances.len() {
             let Some(row) = block.index.row(i) else {
                 factors.push(0.0);
                 continue;
             };
-            let (stored, scaled) = lens.lengths(block, row);
-            let Extent { observed, whole, share } = lens.extent(block, row, scaled);
-            let factor = lens.own_factor(whole);
+            let (stored, scaled) = scaled_view.lengths(block, row);
+            let Extent { observed, whole, share } = scaled_view.extent(block, row, scaled);
+            let factor = scaled_view.own_factor(whole);
             let length = observed * factor;
             if stored > limits.stored || !length.is_finite() {
                 norms.refused.get_or_insert(start + i);
@@ -200,7 +200,7 @@ impl WithSimd for Look<'_> {
             norms.shown += share;
             norms.lacks_cells |= !block.holes.row(row).is_empty();
             norms.from_centre.add(measure.length(block, row, factor, || length));
-            norms.bytes += block.rows.bytes(row, lens.features);
+            norms.bytes += block.rows.bytes(row, scaled_view.features);
             norms.largest = norms.largest.max(stored);
             if stored > 0.0 {
                 norms.smallest = norms.smallest.min(stored);
@@ -211,7 +211,7 @@ impl WithSimd for Look<'_> {
 
 /// Norms of the rows of a view. The state is `f` of each row.
 pub struct RowNorms<'l> {
-    lens: &'l Lens,
+    scaled_view: &'l ScaledView,
     view: usize,
     limits: Limits,
 }
@@ -233,25 +233,30 @@ impl RowReduction for RowNorms<'_> {
 
     fn local(&self, rows: &Scan<'_>, factors: &mut Vec<f64>) -> Result<Self::Partial> {
         let norms;
-        (*factors, norms) = self.lens.norms_of(rows, self.view, self.limits)?;
+        (*factors, norms) = self.scaled_view.norms_of(rows, self.view, self.limits)?;
         Ok(norms)
     }
 
     fn request(&self) -> RowNormsRequest {
-        let Self { lens, view, limits } = *self;
-        RowNormsRequest { view, scaling: lens.scaling.clone(), pilot: lens.centre.clone(), limits }
+        let Self { scaled_view, view, limits } = *self;
+        RowNormsRequest {
+            view,
+            scaling: scaled_view.scaling.clone(),
+            pilot: scaled_view.centre.clone(),
+            limits,
+        }
     }
 
     fn answer(request: &RowNormsRequest, rows: &Scan<'_>, factors: &mut Vec<f64>) -> Result<Self::Partial> {
         let RowNormsRequest { view, scaling, pilot, limits } = request;
         let parts =
             Parts { scaling: scaling.clone(), by_row: false, centre: pilot.clone(), lacks_cells: false };
-        let lens = parts.of(rows.layout(*view), rows.schema().view(*view).features());
-        RowNorms { lens: &lens, view: *view, limits: *limits }.local(rows, factors)
+        let scaled_view = parts.of(rows.layout(*view), rows.schema().view(*view).features());
+        RowNorms { scaled_view: &scaled_view, view: *view, limits: *limits }.local(rows, factors)
     }
 }
 
-impl Lens {
+impl ScaledView {
     /// The mean of some scaled rows: those of the first block in which the view has any. Comparison with all rows
     /// decides whether it becomes the centre; any point among them will do.
     pub(super) fn pilot(&self, table: &impl Table, view: usize) -> Result<Vec<f64>> {
@@ -285,7 +290,7 @@ impl Lens {
     /// One pass over the view: `f` of each instance of a scan, if rows are scaled to length 1, and the norms of all rows.
     pub(super) fn norms(&self, table: &impl Table, view: usize, limits: Limits) -> Result<(Vec<f64>, Norms)> {
         let mut factors = Vec::new();
-        let norms = table.reduce(&RowNorms { lens: self, view, limits }, &mut factors)?;
+        let norms = table.reduce(&RowNorms { scaled_view: self, view, limits }, &mut factors)?;
         let blocks = table.rows().blocks();
         // The scan of a partition contains the rows of the partition only.
         let all = blocks.instances() == blocks.total();
@@ -305,7 +310,7 @@ impl Lens {
                 *norms = Norms::new();
                 let start = first + piece.instances.start;
                 Arch::new().dispatch(Look {
-                    lens: self,
+                    scaled_view: self,
                     piece: &piece,
                     start,
                     measure: &measure,
@@ -333,7 +338,7 @@ impl Lens {
         self.own_factor(self.extent(block, row, self.lengths(block, row).1).whole)
     }
 
-    /// The lens of some rows of the view, which are numbered in order. Their factors are computed from the rows, so
+    /// The scaled view of some rows of the view, which are numbered in order. Their factors are computed from the rows, so
     /// that those of all rows need not be known.
     #[must_use]
     pub fn of_rows(&self, block: &Block<'_>, count: usize) -> Self {
@@ -343,17 +348,17 @@ impl Lens {
         Self { factors, ..self.parts().of(self.layout, self.features) }
     }
 
-    /// The lens of the rows of a partition, with the properties of the whole view.
+    /// The scaled view of the rows of a partition, with the properties of the whole view.
     pub fn placed(scan: &Scan<'_>, view: usize, parts: &Parts) -> Result<Self> {
-        let mut lens = parts.of(scan.layout(view), scan.schema().view(view).features());
+        let mut scaled_view = parts.of(scan.layout(view), scan.schema().view(view).features());
         let (mut factors, mut bytes) = (Vec::new(), 0);
         scan.pass_view(
             view,
             || (Vec::new(), 0),
             |Piece { instances, blocks }, (factors, bytes)| {
                 for row in (0..instances.len()).map(|i| blocks[0].index.row(i)) {
-                    factors.push(row.map_or(0.0, |row| lens.factor_of(&blocks[0], row)));
-                    *bytes += row.map_or(0, |row| blocks[0].rows.bytes(row, lens.features));
+                    factors.push(row.map_or(0.0, |row| scaled_view.factor_of(&blocks[0], row)));
+                    *bytes += row.map_or(0, |row| blocks[0].rows.bytes(row, scaled_view.features));
                 }
                 Ok(())
             },
@@ -362,11 +367,11 @@ impl Lens {
                 bytes += std::mem::take(size);
             },
         )?;
-        if lens.scaling.unit_rows() {
-            lens.factors = factors;
+        if scaled_view.scaling.unit_rows() {
+            scaled_view.factors = factors;
         }
-        lens.bytes = bytes;
-        Ok(lens)
+        scaled_view.bytes = bytes;
+        Ok(scaled_view)
     }
 
     /// The properties of the view.

@@ -10,7 +10,7 @@
 //! where `e_f` is the mean square of feature f. Cells then count as those of complete rows do, and a row that has lost
 //! nearly all cells counts in proportion to the observed part.
 
-use super::{Lens, length_of, scaled};
+use super::{ScaledView, length_of, scaled};
 use crate::Matrix;
 use crate::kernel::{LANES, Scalar};
 use crate::matrix::dot;
@@ -26,7 +26,7 @@ pub(super) struct Extent {
     pub share: f64,
 }
 
-impl Lens {
+impl ScaledView {
     /// The missing features of a row, except those that the scaling drops: these are always zero.
     #[inline(always)]
     pub fn holes<'b>(&'b self, block: &Block<'b>, row: usize) -> impl Iterator<Item = usize> + Clone + 'b {
