@@ -178,7 +178,7 @@ impl<'a> Load<'a> {
 
     /// The scaling of a view.
     pub fn view(&self, view: usize) -> Scaled {
-        Scaled { scaled_views: self.scaled_views.clone(), view, first: self.range.start }
+        Scaled { views: self.scaled_views.clone(), view, first: self.range.start }
     }
 
     /// The views of each presence pattern.
@@ -227,7 +227,7 @@ impl<'a> Load<'a> {
 ///
 /// except where that would lose precision: such rows must be [stored scaled](Self::store), and f is 1.
 pub struct Scaled {
-    scaled_views: Arc<[ScaledView]>,
+    views: Arc<[ScaledView]>,
     view: usize,
     /// The instance with number 0.
     first: usize,
@@ -235,7 +235,7 @@ pub struct Scaled {
 
 impl Scaled {
     fn scaled_view(&self) -> &ScaledView {
-        &self.scaled_views[self.view]
+        &self.views[self.view]
     }
 
     /// The number of features.

@@ -156,10 +156,8 @@ fn factors_and_statistics_of_other_views_are_refused() {
     let options = |clusters: usize| Daimc::new(clusters).options().clone();
     let v = Matrix::from_fn(1000, LATENT, |i, k| data.v[(i, k)]);
     let factors = |rows: [usize; 2], latent: usize, scale: usize| {
-        let mut factors = Factors::default();
-        factors.bases = rows.map(|rows| Matrix::from_fn(rows, latent, |i, k| ((i + k) % 4) as f64)).into();
-        factors.scale = vec![1.0; scale];
-        factors
+        let bases = rows.map(|rows| Matrix::from_fn(rows, latent, |i, k| ((i + k) % 4) as f64)).into();
+        Factors { bases, scale: vec![1.0; scale] }
     };
     // A sweep needs a start.
     let early = shard.sweep(&factors([11, 30], LATENT, LATENT), update(), &stop);
@@ -204,10 +202,11 @@ fn a_sweep_that_is_stopped_leaves_v_scaled() {
     let mut shard = Cpu::new(&views, &scalings, LATENT).unwrap();
     let stop = Stop::new();
     shard.start(data.v.clone(), &stop).unwrap();
-    let mut factors = Factors::default();
-    factors.bases = vec![Matrix::from_fn(11, LATENT, |i, k| ((i * k) % 3) as f64); 1];
-    factors.bases.push(Matrix::from_fn(30, LATENT, |i, k| ((i + k) % 4) as f64));
-    factors.scale = vec![2.0; LATENT];
+    let bases = vec![
+        Matrix::from_fn(11, LATENT, |i, k| ((i * k) % 3) as f64),
+        Matrix::from_fn(30, LATENT, |i, k| ((i + k) % 4) as f64),
+    ];
+    let factors = Factors { bases, scale: vec![2.0; LATENT] };
     stop.set();
     assert!(matches!(shard.sweep(&factors, update(), &stop), Err(Error::Interrupted)));
     let expected: Vec<f64> = data.v.values().iter().map(|value| 2.0 * value).collect();
