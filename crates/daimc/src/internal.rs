@@ -22,17 +22,6 @@ pub use crate::linalg::{
 pub use crate::machine::memory;
 pub use crate::matrix::dot;
 
-/// The fitted scaling of a view, and the preparation of its rows.
-///
-/// # Errors
-/// When the rows cannot be read or the scaling cannot be applied.
-pub fn scaling(source: &dyn Source, view: usize, scale: Scale) -> Result<(Scaling, Preparation)> {
-    off_the_pool(source, || {
-        let observed = Scaling::observe(&Scan::new(source, &Stop::default()), view, scale, None)?;
-        Ok((observed.scalings.likely().clone(), observed.preparation))
-    })
-}
-
 /// All rows of a view, prepared: borrowed if they are in memory and need no preparation, otherwise copied.
 pub struct ViewRows<'a> {
     source: &'a dyn Source,

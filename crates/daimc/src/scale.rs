@@ -6,9 +6,9 @@ mod tails;
 pub(crate) use crate::scaling::{Scale, Scaling};
 
 use crate::prepared::{MissingCells, Preparation, Prepared, negative};
-use crate::scan::{Scan, Shared};
+use crate::scan::{Scan, Shared, off_the_pool};
 use crate::table::Table;
-use crate::{Error, Result};
+use crate::{Error, Result, Source, Stop};
 use columns::Columns;
 pub(crate) use columns::SumColumns;
 use tails::Tails;
@@ -82,6 +82,31 @@ const ASKED: &str = "asked for";
 const SPARSE: f64 = 0.2;
 
 impl Scaling {
+    /// The scaling that a fit with this [`Scale`] gives a view, and the preparation of its rows, for a
+    /// [`Shard`](crate::Shard) or another method of clustering. Its weight and length are 1: a fit sets those of all its
+    /// views in another pass. For [`Scale::Auto`] it is the likelier of the two candidates that a fit compares.
+    ///
+    /// ```
+    /// use daimc::{Scale, Scaling, View, Views};
+    ///
+    /// let views = Views::new(vec![View::dense("a", 2, vec![0.0, 3.0, 2.0, 5.0, 4.0, 4.0])?])?;
+    /// let (scaling, _) = Scaling::of_view(&views, 0, Scale::MinMax)?;
+    /// assert_eq!((scaling.shift, scaling.factor), (vec![0.0, 3.0], vec![0.25, 0.5]));
+    /// # Ok::<(), daimc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the rows cannot be read or the scaling cannot be applied.
+    ///
+    /// # Panics
+    /// When there is no such view.
+    pub fn of_view(source: &dyn Source, view: usize, scale: Scale) -> Result<(Self, Preparation)> {
+        off_the_pool(source, || {
+            let observed = Self::observe(&Scan::new(source, &Stop::default()), view, scale, None)?;
+            Ok((observed.scalings.likely().clone(), observed.preparation))
+        })
+    }
+
     /// Fits `scale` to complete rows, such as those of V; for [`Scale::Auto`] the likelier candidate. The weight is still 1.
     pub(crate) fn fit(table: &impl Table, view: usize, scale: Scale) -> Result<Self> {
         if matches!(scale, Scale::None | Scale::Unit) {

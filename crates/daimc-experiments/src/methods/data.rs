@@ -20,7 +20,7 @@ pub(crate) struct Scaled<'a> {
 
 impl<'a> Scaled<'a> {
     pub fn new(source: &'a dyn Source, view: usize, scale: Scale) -> Result<Self> {
-        let (scaling, preparation) = internal::scaling(source, view, scale)?;
+        let (scaling, preparation) = Scaling::of_view(source, view, scale)?;
         Ok(Self { source, view, scaling, own: ViewRows::new(source, view, &preparation)? })
     }
 

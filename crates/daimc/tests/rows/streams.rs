@@ -227,6 +227,13 @@ fn a_default_fit_reads_the_data_five_times_besides_its_iterations() {
             );
             assert!(passes > fitted.iterations());
         }
+        disk.random = false;
+        let fitted = fit.fit(&disk).unwrap();
+        assert!(
+            fitted.passes <= fitted.iterations() + 8,
+            "{scale}: {} passes without random access",
+            fitted.passes
+        );
     }
 }
 
@@ -237,6 +244,7 @@ fn neighbours_of_rows_on_disk_are_found_by_descent() {
         let daimc = Daimc::new(4).neighbours(used);
         let (found, expected) = (daimc.fit(&disk).unwrap(), daimc.fit(&views).unwrap());
         assert_eq!(found.neighbours.used, used, "{}", found.neighbours.reason);
+        assert!(found.passes > off(4).fit(&disk).unwrap().passes, "the search reads rows");
         let (told, all) = (&found.neighbours.recall, &expected.neighbours.recall);
         assert!(told.len() == disk.schema().len() && told.iter().all(|share| *share > 0.9), "{told:?}");
         assert!(all.is_empty(), "every pair of rows in memory is compared");
