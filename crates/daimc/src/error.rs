@@ -118,13 +118,6 @@ pub enum Error {
         id: String,
     },
 
-    /// A choice of the number of clusters was stopped before it had a result.
-    #[error("stopped after {done} resample(s): at least two are needed for a recommendation")]
-    Cancelled {
-        /// Number of finished resamples.
-        done: usize,
-    },
-
     /// Work was stopped by a [`Stop`](crate::Stop) before it had a result.
     #[error("the fit was interrupted")]
     Interrupted,
@@ -372,7 +365,7 @@ impl Error {
             | Self::NoConvergence { .. }
             | Self::Io { .. }
             | Self::Read { .. } => ErrorKind::Failed,
-            Self::Cancelled { .. } | Self::Interrupted => ErrorKind::Interrupted,
+            Self::Interrupted => ErrorKind::Interrupted,
         }
     }
 }
@@ -394,7 +387,7 @@ mod tests {
         assert_eq!(kind(Daimc::new(2).alpha(-1.0)), ErrorKind::Usage);
         let fitted = Daimc::new(2).fit(&views).unwrap();
         assert_eq!(fitted.model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
-        assert_eq!(Error::Cancelled { done: 1 }.kind(), ErrorKind::Interrupted);
+        assert_eq!(Error::Interrupted.kind(), ErrorKind::Interrupted);
         assert_eq!(Error::Threads { threads: 9, reason: "no".into() }.kind(), ErrorKind::Failed);
     }
 

@@ -301,7 +301,7 @@ impl Daimc {
     }
 
     /// A switch that ends the fit at any point, also from another thread. The result is the state at that point, even within an
-    /// iteration, with [`Outcome::Cancelled`](crate::Outcome::Cancelled). Before the end of the first iteration the fit returns
+    /// iteration, with [`Outcome::Interrupted`](crate::Outcome::Interrupted). Before the end of the first iteration the fit returns
     /// [`Error::Interrupted`](crate::Error::Interrupted).
     #[must_use]
     pub fn stop(mut self, stop: &Stop) -> Self {

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// let own = stop.clone();
 /// // From another thread, a signal handler, or as here from a callback.
 /// let model = Daimc::new(3).stop(&stop).fit_with(&views, move |_| { own.set(); std::ops::ControlFlow::Continue(()) })?;
-/// assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 1));
+/// assert_eq!((model.outcome, model.iterations()), (Outcome::Interrupted, 1));
 /// # Ok::<(), daimc::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -261,7 +261,7 @@ fn a_model_from_disk_is_watched_and_cancelled_like_any_other() {
         if iteration.number == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let fitted = daimc.fit_with(&disk, stop).unwrap();
-    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 3));
+    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Interrupted, 3));
     assert_same(&fitted, &daimc.fit_with(&views, stop).unwrap());
     // Only that fit was stopped.
     assert_eq!(daimc.max_iterations(2).fit(&disk).unwrap().outcome, Outcome::IterationLimit);
@@ -385,7 +385,7 @@ fn a_stop_at_any_read_keeps_the_iterations_that_were_made() {
             Err(error) => assert!(matches!(error, Error::Interrupted) && kept == 0, "read {at}: {error}"),
             Ok(fitted) => {
                 kept += 1;
-                assert_eq!(fitted.outcome, Outcome::Cancelled, "read {at}");
+                assert_eq!(fitted.outcome, Outcome::Interrupted, "read {at}");
                 let made = fitted.iterations();
                 assert!((1..=4).contains(&made));
                 assert_eq!(fitted.history, whole.history[..made], "read {at}");
