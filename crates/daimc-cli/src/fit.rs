@@ -146,7 +146,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 /// Fails if the fit was interrupted; its results so far have been written.
 pub fn done(fitted: &Fit, output: &Path) -> Result<()> {
-    if fitted.outcome != Outcome::Cancelled {
+    if fitted.outcome != Outcome::Interrupted {
         return Ok(());
     }
     let output = output.display();

@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let latent = model.transform(views)?;
     let mut summaries = Vec::new();
     for (own, file) in model.views.iter().zip(&files) {
-        let imputed = model.imputed(views, &own.name, &latent)?;
+        let imputed = model.impute(views, &own.name, &latent)?;
         let given = views.schema().views().find(|view| view.name() == own.name);
         let single = given.is_some_and(|view| matches!(view.layout(), Layout::DenseF32 | Layout::SparseF32));
         let values = &imputed.values;

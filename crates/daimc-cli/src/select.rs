@@ -145,7 +145,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             writeln!(out, "Plots are in {}.", output.join("select.html").display())?;
         }
     }
-    if selection.cancelled {
+    if selection.interrupted {
         let (made, asked) = (selection.resamples, arguments.resamples);
         return Err(Failure::Failed(format!(
             "interrupted; the recommendation is based on {made} of {asked} resamples"

@@ -77,7 +77,7 @@ impl Summary {
             iterations: fitted.iterations(),
             passes: fitted.passes,
             converged: fitted.outcome.is_at_rest(),
-            interrupted: fitted.outcome == Outcome::Cancelled,
+            interrupted: fitted.outcome == Outcome::Interrupted,
             objective: fitted.objective.total,
             timings: json!({
                 "read": read, "prepare": timings.prepare, "initialise": timings.initialise,

@@ -118,13 +118,6 @@ pub enum Error {
         id: String,
     },
 
-    /// A choice of the number of clusters was stopped before it had a result.
-    #[error("stopped after {done} resample(s): at least two are needed for a recommendation")]
-    Cancelled {
-        /// Number of finished resamples.
-        done: usize,
-    },
-
     /// Work was stopped by a [`Stop`](crate::Stop) before it had a result.
     #[error("the fit was interrupted")]
     Interrupted,
@@ -372,7 +365,7 @@ impl Error {
             | Self::NoConvergence { .. }
             | Self::Io { .. }
             | Self::Read { .. } => ErrorKind::Failed,
-            Self::Cancelled { .. } | Self::Interrupted => ErrorKind::Interrupted,
+            Self::Interrupted => ErrorKind::Interrupted,
         }
     }
 }

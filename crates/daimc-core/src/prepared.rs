@@ -187,7 +187,7 @@ fn copy(
         let range = start..(start + COPIED).min(instances);
         let mut scratch = Buffer::default();
         let block = memory.block(view, range.clone(), &mut scratch);
-        range.clone().for_each(|i| rows.push(&block, i - start, d));
+        range.clone().for_each(|i| rows.push_from(&block, i - start, d));
     }
     if let Err(Negative { row, feature, value }) = preparation.apply(schema.layout(), &mut rows) {
         let instance = rows.index.iter().position(|own| *own == index(row)).unwrap_or(row);

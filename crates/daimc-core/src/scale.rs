@@ -84,8 +84,8 @@ const SPARSE: f64 = 0.2;
 
 impl Scaling {
     /// The scaling that a fit with this [`Scale`] gives a view, and the preparation of its rows, for a
-    /// [`Shard`](crate::Shard) or another method of clustering. Its weight is 1: a fit sets the weights of its views by
-    /// comparing them. For [`Scale::Auto`] it is the likelier of the two candidates that a fit compares.
+    /// [`Shard`](crate::Shard) or another method of clustering. Its weight and length are 1: a fit sets those of all its
+    /// views in another pass. For [`Scale::Auto`] it is the likelier of the two candidates that a fit compares.
     ///
     /// ```
     /// use daimc_core::{Scale, Scaling, View, Views};

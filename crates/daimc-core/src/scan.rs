@@ -285,7 +285,7 @@ impl<'a> Scan<'a> {
                 let own = instances[from..].iter().map(|&i| i as usize).take_while(|&i| i < end);
                 for i in own {
                     for ((kept, block), &features) in kept.iter_mut().zip(piece.blocks).zip(&features) {
-                        kept.push(block, i - start, features);
+                        kept.push_from(block, i - start, features);
                     }
                 }
                 Ok(())

@@ -10,7 +10,7 @@ pub use crate::index::{Index, MISSING};
 pub use crate::kernel::Csr;
 use crate::kernel::Scalar;
 use crate::{Layout, Schema};
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Row};
 pub(crate) use holes::HoleRows;
 pub use holes::Holes;
 
@@ -47,8 +47,7 @@ pub trait Source: Sync {
         None
     }
 
-    /// The rows in place, if they are in memory.
-    #[doc(hidden)]
+    /// The rows in place, if they are in memory. They are then borrowed, and [`read`](Self::read) is not called.
     fn memory(&self) -> Option<&dyn Memory> {
         None
     }
@@ -162,13 +161,67 @@ pub trait RowStore: Send + Sync {
     }
 }
 
-/// Rows in memory, which any thread can borrow.
-#[doc(hidden)]
+/// Rows in memory, which are borrowed instead of read. [`Views`](crate::Views) implements it.
+///
+/// [`Source::memory`] returns it. A pass then calls [`block`](Self::block) on each of the computing threads, for a block
+/// of a few thousand instances at a time and in any order; [`pick`](Self::pick) is called for samples. Both must return
+/// at once, and return the rows that [`Source::read`] would return: they cannot fail, and the rows are not compared with
+/// the schema. Without missing instances and cells, an implementation borrows all rows and numbers them:
+///
+/// ```
+/// use std::ops::Range;
+///
+/// use daimc_core::source::{Block, Buffer, Holes, Index, Memory, ReadError, Rows, Source};
+/// use daimc_core::{Ids, Layout, Scale, Scaling, Schema, View, ViewSchema, Views};
+///
+/// struct Image {
+///     pixels: Vec<f32>,
+///     schema: Schema,
+/// }
+///
+/// impl Source for Image {
+///     fn schema(&self) -> &Schema {
+///         &self.schema
+///     }
+///
+///     fn read(&self, _: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {
+///         buffer.clear();
+///         buffer.f32.extend_from_slice(&self.pixels[3 * instances.start..3 * instances.end]);
+///         Ok(())
+///     }
+///
+///     fn memory(&self) -> Option<&dyn Memory> {
+///         Some(self)
+///     }
+/// }
+///
+/// impl Memory for Image {
+///     fn block<'b>(&'b self, _: usize, instances: Range<usize>, _: &'b mut Buffer) -> Block<'b> {
+///         let index = Index::From(instances.start);
+///         Block { rows: Rows::DenseF32(&self.pixels), index, holes: Holes::default() }
+///     }
+///
+///     fn pick<'b>(&'b self, _: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b> {
+///         buffer.index.clear();
+///         buffer.index.extend_from_slice(instances);
+///         Block { rows: Rows::DenseF32(&self.pixels), index: Index::Rows(&buffer.index), holes: Holes::default() }
+///     }
+/// }
+///
+/// let pixels: Vec<f32> = (0..300).map(|i| (i % 2) as f32 + (i * 7919 % 13) as f32 / 40.0).collect();
+/// let view = ViewSchema::new("colours", 3, Layout::DenseF32).holes(0);
+/// let image = Image { pixels: pixels.clone(), schema: Schema::new(Ids::Numbers(100), vec![view])? };
+/// let views = Views::new(vec![View::dense("colours", 3, pixels)?])?;
+/// let scaling = |source: &dyn Source| Ok::<_, daimc_core::Error>(Scaling::of_view(source, 0, Scale::MinMax)?.0);
+/// assert_eq!(scaling(&image)?, scaling(&views)?);
+/// # Ok::<(), daimc_core::Error>(())
+/// ```
 pub trait Memory: Sync {
-    /// The rows of a range of instances. The buffer is scratch memory for rows that have to be gathered.
+    /// Borrows the rows of a range of instances. Rows that are not stored in the layout of the view can be gathered in
+    /// the buffer, which contains those of an earlier call.
     fn block<'b>(&'b self, view: usize, instances: Range<usize>, buffer: &'b mut Buffer) -> Block<'b>;
 
-    /// The rows of the given instances, in increasing order.
+    /// Borrows the rows of the given instances, in increasing order. The buffer can hold their index.
     fn pick<'b>(&'b self, view: usize, instances: &[u32], buffer: &'b mut Buffer) -> Block<'b>;
 }
 

@@ -279,7 +279,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Imputed<'py>> {
         let (data, latent) = (Data::borrow(&parts, joined)?, matrix(&latent)?);
-        let filled = on_threads(py, threads, || self.0.model.imputed(&data.views()?.0, view, &latent))?;
+        let filled = on_threads(py, threads, || self.0.model.impute(&data.views()?.0, view, &latent))?;
         let error = |accuracy: Option<Accuracy>| accuracy.map(|accuracy| accuracy.error);
         let (rows, cells) = (error(filled.rows_accuracy), error(filled.cells_accuracy));
         Ok((array(py, filled.values)?, rows, cells))

@@ -144,7 +144,7 @@ fn headline(figures: &Figures) -> String {
         Outcome::Converged => "converged",
         Outcome::Settled => "limit reached, clusters stable",
         Outcome::IterationLimit => "limit reached before convergence",
-        Outcome::Cancelled => "interrupted",
+        Outcome::Interrupted => "interrupted",
         _ => "ended",
     };
     let mut cards = vec![

@@ -73,7 +73,7 @@ pub(crate) fn restarted<'a>(
     sizes: Vec<usize>,
 ) -> Result<Descent> {
     let statistics = rows.run(Restart { sizes })?;
-    let mut descent = settled(&mut AllRows(rows), options, squares(rows)?, statistics, rows.stop())?;
+    let mut descent = iterated(&mut AllRows(rows), options, squares(rows)?, statistics, rows.stop())?;
     rows.run(Rescale(descent.take_scale()))?;
     Ok(descent)
 }
@@ -100,12 +100,12 @@ fn clusters(
     Ok((scaled_view, candidates.swap_remove(best)))
 }
 
-/// One iteration on a sample, as in [`settled`].
+/// One iteration on a sample, as in [`iterated`].
 fn from_clusters(sweep: &Arc<Sweep<'_>>, options: &Options, v: Matrix) -> Result<Matrix> {
     let stop = sweep.scan.stop();
     let mut shard = Cpu::of(sweep.clone());
     let statistics = shard.start(v, stop)?;
-    let mut descent = settled(&mut shard, options, sweep.sums_of_squares(), statistics, stop)?;
+    let mut descent = iterated(&mut shard, options, sweep.sums_of_squares(), statistics, stop)?;
     let mut v = shard.into_latent();
     descent.apply_scale(&mut v);
     Ok(v)
@@ -113,7 +113,7 @@ fn from_clusters(sweep: &Arc<Sweep<'_>>, options: &Options, v: Matrix) -> Result
 
 /// One iteration from the statistics of a V that stands for clusters, after which V is optimal for the resulting bases. The
 /// caller has to apply the scale.
-fn settled(
+fn iterated(
     shard: &mut dyn Shard,
     options: &Options,
     squares: Vec<f64>,
@@ -128,14 +128,14 @@ fn settled(
     } else {
         let statistics = shard.sweep(descent.solve()?, VStep::Update { solver, passes }, stop)?;
         descent.absorb(statistics)?;
-        settle(shard, &mut descent, stop)?;
+        solve_to_optimality(shard, &mut descent, stop)?;
     }
     Ok(descent)
 }
 
 /// Makes V optimal for the bases, starting from zero, as for new instances: where the optimum is not unique, both get the same
 /// one.
-pub(crate) fn settle(shard: &mut dyn Shard, descent: &mut Descent, stop: &Stop) -> Result<()> {
+pub(crate) fn solve_to_optimality(shard: &mut dyn Shard, descent: &mut Descent, stop: &Stop) -> Result<()> {
     let statistics = shard.sweep(descent.factors(), VStep::Solve { after: None }, stop)?;
     descent.finish(statistics).map(|_| ())
 }

@@ -32,7 +32,8 @@ pub enum Outcome {
     /// The iteration limit was reached while the clusters still changed, or after too few iterations to judge.
     IterationLimit,
     /// The callback or [`Daimc::stop`](crate::Daimc::stop) ended the fit; the model is that of the last iteration.
-    Cancelled,
+    #[serde(alias = "cancelled")]
+    Interrupted,
 }
 
 impl Outcome {
@@ -178,7 +179,7 @@ impl Descent {
             let objective = match shard.sweep(self.solve()?, VStep::Update { solver, passes }, stop) {
                 Err(Error::Interrupted) if number > 1 => {
                     self.factors.scale.fill(1.0);
-                    return Ok((history, Outcome::Cancelled));
+                    return Ok((history, Outcome::Interrupted));
                 }
                 statistics => self.absorb(statistics?)?,
             };
@@ -187,7 +188,7 @@ impl Descent {
                 .map(|last| (last.total - objective.total).abs() / last.total.max(f64::MIN_POSITIVE));
             history.push(objective);
             if each(number, objective, change).is_break() {
-                return Ok((history, Outcome::Cancelled));
+                return Ok((history, Outcome::Interrupted));
             }
             if change.is_some_and(|change| change <= tolerance) {
                 return Ok((history, Outcome::Converged));

@@ -310,7 +310,7 @@ impl Daimc {
     }
 
     /// A switch that ends the fit at any point, also from another thread. The result is the state at that point, even within an
-    /// iteration, with [`Outcome::Cancelled`](crate::Outcome::Cancelled). Before the end of the first iteration the fit returns
+    /// iteration, with [`Outcome::Interrupted`](crate::Outcome::Interrupted). Before the end of the first iteration the fit returns
     /// [`Error::Interrupted`](daimc_core::Error::Interrupted).
     ///
     /// ```
@@ -322,7 +322,7 @@ impl Daimc {
     /// let own = stop.clone();
     /// // From another thread, a signal handler, or as here from a callback.
     /// let model = Daimc::new(3).stop(&stop).fit_with(&views, move |_| { own.set(); std::ops::ControlFlow::Continue(()) })?;
-    /// assert_eq!((model.outcome, model.iterations()), (Outcome::Cancelled, 1));
+    /// assert_eq!((model.outcome, model.iterations()), (Outcome::Interrupted, 1));
     /// # Ok::<(), daimc::Error>(())
     /// ```
     #[must_use]

@@ -139,15 +139,17 @@ pub struct Options {
     pub tolerance: f64,
     /// Starts of each k-means with up to 20 clusters; with more clusters their number falls in proportion.
     pub restarts: usize,
-    /// Scaling of V before its rows are clustered.
-    pub latent_scale: Scale,
-    /// Whether V is made optimal for the bases after the iterations, as [`Model::transform`] does for new instances.
+    /// Scaling of V before its rows are clustered. The preset sets it.
+    pub(crate) latent_scale: Scale,
+    /// Whether V is made optimal for the bases after the iterations, as [`Model::transform`] does for new instances. The preset
+    /// sets it.
     ///
     /// [`Model::transform`]: crate::Model::transform
-    pub settle: bool,
+    #[serde(rename = "settle")]
+    pub(crate) solve_to_optimality: bool,
     /// Whether one more iteration starts from the clusters found: bases start as the means of the clusters in each view. Only if
-    /// the number of clusters is the number of columns of V.
-    pub consolidate: bool,
+    /// the number of clusters is the number of columns of V. The preset sets it.
+    pub(crate) consolidate: bool,
     /// Runs from different starts that are combined into one clustering.
     #[serde(default = "one")]
     pub runs: usize,
@@ -206,7 +208,7 @@ impl Options {
             tolerance: 1e-4,
             restarts: 10,
             latent_scale: if paper { Scale::None } else { Scale::Unit },
-            settle: !paper,
+            solve_to_optimality: !paper,
             consolidate: !paper,
             runs: 1,
             neighbours: if paper { Neighbours::Off } else { Neighbours::Auto },

@@ -74,7 +74,7 @@ pub struct Selection {
     /// The number of resamples; fewer than requested if it was stopped.
     pub resamples: usize,
     /// Whether it was stopped before the last resample.
-    pub cancelled: bool,
+    pub interrupted: bool,
 }
 
 /// The results for one number of clusters.
@@ -164,7 +164,7 @@ impl Select {
     /// recommendation uses the finished resamples.
     ///
     /// # Errors
-    /// As [`Select::run`], and [`Error::Cancelled`] with fewer than two finished resamples.
+    /// As [`Select::run`], and [`Error::Interrupted`] with fewer than two finished resamples.
     pub fn run_with(
         &self,
         source: &dyn Source,
@@ -244,7 +244,7 @@ impl Select {
             }
         }
         if finished.len() < 2 {
-            return Err(Error::Cancelled { done: finished.len() });
+            return Err(Error::Interrupted);
         }
         let of_clusters = |k: usize| -> Result<Records> {
             let samples: Vec<&Sample> = finished.iter().map(|resample| &resample[k]).collect();
@@ -262,7 +262,7 @@ impl Select {
         let records: Vec<Records> =
             (0..self.clusters.len()).into_par_iter().map(of_clusters).collect::<Result<_>>()?;
         let mut selection = rule::recommend(&records, seed);
-        selection.cancelled = finished.len() < self.resamples;
+        selection.interrupted = finished.len() < self.resamples;
         let best = self.fit.clone().clusters(selection.recommended).seed(seed);
         Ok(rule::beside_chance(selection, best.chance(&scan)?))
     }

@@ -4,14 +4,66 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Block, Csr, HoleRows, Index, MISSING, Rows};
-use crate::Layout;
+use super::{Block, Csr, HoleRows, Index, MISSING, ReadError, Rows};
 use crate::index::index;
 use crate::kernel::Scalar;
 use crate::schema::ViewOf;
+use crate::{Layout, ViewSchema};
 
-/// Rows that a [`Source`](super::Source) has read. The arrays are reused between reads: a source overwrites those that
-/// the layout of the view needs.
+/// The row of an instance in a view, for [`Buffer::push`]. Slices and arrays of values convert to it, pairs of columns
+/// and values, and options of these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Row<'a> {
+    /// The instance is missing in the view.
+    Missing,
+    /// All values, in single precision; NaN marks a missing cell.
+    DenseF32(&'a [f32]),
+    /// All values, in double precision; NaN marks a missing cell.
+    DenseF64(&'a [f64]),
+    /// The columns, in increasing order, and their values in single precision.
+    SparseF32(&'a [u32], &'a [f32]),
+    /// The columns, in increasing order, and their values in double precision.
+    SparseF64(&'a [u32], &'a [f64]),
+}
+
+impl<R: Into<Self>> From<Option<R>> for Row<'_> {
+    fn from(row: Option<R>) -> Self {
+        row.map_or(Self::Missing, R::into)
+    }
+}
+
+macro_rules! rows {
+    ($($type:ty => $dense:ident, $sparse:ident);*) => {$(
+        impl<'a> From<&'a [$type]> for Row<'a> {
+            fn from(values: &'a [$type]) -> Self {
+                Self::$dense(values)
+            }
+        }
+
+        impl<'a, const N: usize> From<&'a [$type; N]> for Row<'a> {
+            fn from(values: &'a [$type; N]) -> Self {
+                Self::$dense(values)
+            }
+        }
+
+        impl<'a> From<(&'a [u32], &'a [$type])> for Row<'a> {
+            fn from((columns, values): (&'a [u32], &'a [$type])) -> Self {
+                Self::$sparse(columns, values)
+            }
+        }
+
+        impl<'a, const N: usize> From<(&'a [u32; N], &'a [$type; N])> for Row<'a> {
+            fn from((columns, values): (&'a [u32; N], &'a [$type; N])) -> Self {
+                Self::$sparse(columns, values)
+            }
+        }
+    )*};
+}
+rows!(f32 => DenseF32, SparseF32; f64 => DenseF64, SparseF64);
+
+/// Rows that a [`Source`](super::Source) has read. A source [clears](Self::clear) it and [pushes](Self::push) one row
+/// per instance. A source that has whole blocks of rows in the layout of the view overwrites the arrays instead, which
+/// are reused between reads.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Buffer {
     /// Values in single precision: all values of dense rows, one row after another, or the stored values of sparse rows.
@@ -49,7 +101,7 @@ impl Buffer {
         }
     }
 
-    /// Clears the rows and keeps the capacity.
+    /// Removes all rows and keeps the capacity.
     pub fn clear(&mut self) {
         let Self { f32, f64, offsets, columns, index, bytes, holes } = self;
         f32.clear();
@@ -61,38 +113,86 @@ impl Buffer {
         holes.clear();
     }
 
-    /// Copies the rows of the first `instances` instances of a block.
-    pub fn copy(&mut self, block: &Block<'_>, instances: usize, features: usize) {
-        self.clear();
-        (0..instances).for_each(|i| self.push(block, i, features));
+    /// Appends the row of the next instance, in the layout of the view, to a buffer that was [cleared](Self::clear)
+    /// before the first one.
+    ///
+    /// ```
+    /// use daimc_core::source::{Buffer, Row};
+    /// use daimc_core::{Layout, ViewSchema};
+    ///
+    /// let view = ViewSchema::new("age and height", 2, Layout::DenseF64);
+    /// let mut buffer = Buffer::default();
+    /// buffer.push(&view, &[47.0, 1.8])?;
+    /// buffer.push(&view, Row::Missing)?;
+    /// assert!(buffer.push(&view, &[47.0]).is_err());
+    ///
+    /// let words = ViewSchema::new("words", 5000, Layout::SparseF32);
+    /// buffer.clear();
+    /// buffer.push(&words, (&[17, 4031], &[2.0_f32, 1.0]))?;
+    /// # Ok::<(), daimc_core::source::ReadError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the row has another layout or another number of values than the view, or sparse columns that are not in
+    /// increasing order and below the number of features.
+    pub fn push<'r>(&mut self, view: &ViewSchema, row: impl Into<Row<'r>>) -> Result<(), ReadError> {
+        let row = row.into();
+        let fault = match (row, view.layout()) {
+            (Row::Missing, _) => None,
+            (Row::DenseF32(x), Layout::DenseF32) => wrong_length(x.len(), view.features()),
+            (Row::DenseF64(x), Layout::DenseF64) => wrong_length(x.len(), view.features()),
+            (Row::SparseF32(columns, x), Layout::SparseF32) => {
+                wrong_columns(columns, x.len(), view.features())
+            }
+            (Row::SparseF64(columns, x), Layout::SparseF64) => {
+                wrong_columns(columns, x.len(), view.features())
+            }
+            (_, layout) => Some(format!("is not {layout:?}, the layout of the view")),
+        };
+        if let Some(fault) = fault {
+            return Err(format!("row {} of those that were read {fault}", self.index.len()).into());
+        }
+        self.append_row(row);
+        Ok(())
     }
 
-    /// Appends the row of the i-th instance of a block.
-    pub fn push(&mut self, block: &Block<'_>, i: usize, features: usize) {
+    fn append_row(&mut self, row: Row<'_>) {
         if self.offsets.is_empty() {
             self.offsets.push(0);
         }
-        let Some(row) = block.index.row(i) else {
-            self.index.push(MISSING);
-            return;
-        };
-        match &block.rows {
-            Rows::DenseF32(x) => self.f32.extend_from_slice(&x[row * features..(row + 1) * features]),
-            Rows::DenseF64(x) => self.f64.extend_from_slice(&x[row * features..(row + 1) * features]),
-            Rows::SparseF32(csr) => {
-                let (columns, values) = csr.row(row);
+        match row {
+            Row::Missing => return self.index.push(MISSING),
+            Row::DenseF32(x) => self.f32.extend_from_slice(x),
+            Row::DenseF64(x) => self.f64.extend_from_slice(x),
+            Row::SparseF32(columns, x) => {
                 self.columns.extend_from_slice(columns);
-                self.f32.extend_from_slice(values);
+                self.f32.extend_from_slice(x);
             }
-            Rows::SparseF64(csr) => {
-                let (columns, values) = csr.row(row);
+            Row::SparseF64(columns, x) => {
                 self.columns.extend_from_slice(columns);
-                self.f64.extend_from_slice(values);
+                self.f64.extend_from_slice(x);
             }
         }
-        self.holes.push(block.holes.row(row));
         self.offsets.push(self.columns.len());
         self.index.push(index(self.offsets.len() - 2));
+    }
+
+    /// Copies the rows of the first `instances` instances of a block.
+    pub fn copy(&mut self, block: &Block<'_>, instances: usize, features: usize) {
+        self.clear();
+        (0..instances).for_each(|i| self.push_from(block, i, features));
+    }
+
+    /// Appends the row of the i-th instance of a block.
+    pub(crate) fn push_from(&mut self, block: &Block<'_>, i: usize, features: usize) {
+        let Some(row) = block.index.row(i) else { return self.append_row(Row::Missing) };
+        self.append_row(match &block.rows {
+            Rows::DenseF32(x) => Row::DenseF32(&x[row * features..(row + 1) * features]),
+            Rows::DenseF64(x) => Row::DenseF64(&x[row * features..(row + 1) * features]),
+            Rows::SparseF32(csr) => csr.row(row).into(),
+            Rows::SparseF64(csr) => csr.row(row).into(),
+        });
+        self.holes.push(block.holes.row(row));
     }
 
     /// Appends the pushed rows of another buffer, and clears it.
@@ -165,6 +265,19 @@ impl Buffer {
         }
         Ok(())
     }
+}
+
+fn wrong_length(found: usize, features: usize) -> Option<String> {
+    (found != features).then(|| format!("has {found} values instead of {features}"))
+}
+
+fn wrong_columns(columns: &[u32], values: usize, features: usize) -> Option<String> {
+    if columns.len() != values {
+        return Some(format!("has {} columns but {values} values", columns.len()));
+    }
+    let ordered = columns.windows(2).all(|pair| pair[0] < pair[1]);
+    let fits = columns.last().is_none_or(|&last| (last as usize) < features);
+    (!ordered || !fits).then(|| format!("has columns that are not in increasing order below {features}"))
 }
 
 fn is_whole<T: Scalar>(csr: Csr<'_, T>, row: usize, features: usize) -> bool {

@@ -144,6 +144,78 @@ impl<'a> View<'a> {
         Self::new(name, rows, features, data)
     }
 
+    /// A dense view of the rows of an iterator, such as the records of a collection or the result of a query, each with
+    /// the ID of its instance. [`Views::join`](super::Views::join) combines views with different instances. NaN marks a
+    /// missing cell.
+    ///
+    /// ```
+    /// use daimc_core::{View, Views};
+    ///
+    /// struct Visit { patient: u32, pulse: f32, weight: Option<f32> }
+    ///
+    /// let visits = [Visit { patient: 17, pulse: 61.0, weight: None }, Visit { patient: 4, pulse: 70.0, weight: Some(80.0) }];
+    /// let row = |visit: &Visit| (visit.patient, [visit.pulse, visit.weight.unwrap_or(f32::NAN)]);
+    /// let visits = View::from_rows("visits", 2, visits.iter().map(row))?;
+    /// let genes = View::from_rows("genes", 3, [(4, vec![0.1, 2.0, 0.3]), (9, vec![0.2, 1.0, 0.0])])?;
+    /// let (views, account) = Views::join(vec![visits, genes])?;
+    /// assert_eq!((views.instances(), account.in_every_view), (3, 1));
+    /// # Ok::<(), daimc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are no features or a row has another number of values.
+    pub fn from_rows<I: ToString, R: AsRef<[T]>, T: Scalar>(
+        name: impl Into<String>,
+        features: usize,
+        rows: impl IntoIterator<Item = (I, R)>,
+    ) -> Result<Self>
+    where
+        Vec<T>: Values<'a>,
+    {
+        let (name, mut ids, mut values) = (name.into(), Vec::new(), Vec::new());
+        for (id, row) in rows {
+            let found = row.as_ref().len();
+            if found != features {
+                let what = "values in a row";
+                return Err(Error::Shape { view: name, what, expected: features, found });
+            }
+            ids.push(id.to_string());
+            values.extend_from_slice(row.as_ref());
+        }
+        Self::dense(name, features, values)?.ids(ids)
+    }
+
+    /// As [`View::from_rows`], for sparse rows: the columns and values that are not zero, columns in increasing order.
+    ///
+    /// ```
+    /// let words = [("a", vec![(17, 2.0), (4031, 1.0)]), ("b", vec![])];
+    /// let view = daimc_core::View::from_sparse_rows("words", 5000, words)?;
+    /// assert_eq!((view.rows(), view.features()), (2, 5000));
+    /// # Ok::<(), daimc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When columns are not in increasing order and below `features`.
+    pub fn from_sparse_rows<I: ToString, R: IntoIterator<Item = (u32, T)>, T: Scalar>(
+        name: impl Into<String>,
+        features: usize,
+        rows: impl IntoIterator<Item = (I, R)>,
+    ) -> Result<Self>
+    where
+        Vec<T>: Values<'a>,
+    {
+        let (mut ids, mut offsets, mut columns, mut values) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+        for (id, row) in rows {
+            ids.push(id.to_string());
+            for (column, value) in row {
+                columns.push(column);
+                values.push(value);
+            }
+            offsets.push(columns.len());
+        }
+        Self::sparse(name, features, offsets, columns, values)?.ids(ids)
+    }
+
     /// A sparse view in compressed rows (CSR): the entries of row i are at `offsets[i]..offsets[i + 1]` of `columns`
     /// and `values`, columns in increasing order.
     ///

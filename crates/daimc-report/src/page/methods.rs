@@ -70,7 +70,7 @@ fn paragraph(figures: &Figures, fit: &Fit) -> String {
     let end = match summary.outcome {
         Outcome::Converged => "converged",
         Outcome::Settled => "reached the limit with stable clusters",
-        Outcome::Cancelled => "was stopped",
+        Outcome::Interrupted => "was stopped",
         _ => "reached the limit",
     };
     put!(

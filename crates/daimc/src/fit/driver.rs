@@ -177,7 +177,7 @@ impl Daimc {
         let map = fit.lay_out(&rows, graph, &stop)?;
         timings.map += clock.lap();
 
-        let cancelled = stop.is_set();
+        let interrupted = stop.is_set();
         let (passes, objective) = (rows.passes(), descent.objective());
         let retained = Retained::new(&descent, squares(&rows)?, &schema);
         let (bases, alignments) = descent.into_parts();
@@ -200,10 +200,13 @@ impl Daimc {
         };
         timings.assign += clock.lap();
 
-        let significance =
-            if result { fit.assess_clusters(&rows, &mut model, others.as_deref(), cancelled)? } else { None };
-        if cancelled || stop.is_set() {
-            outcome = Outcome::Cancelled;
+        let significance = if result {
+            fit.assess_clusters(&rows, &mut model, others.as_deref(), interrupted)?
+        } else {
+            None
+        };
+        if interrupted || stop.is_set() {
+            outcome = Outcome::Interrupted;
         }
         rows.run(Finish { reproducibility: model.reproducibility })?;
         let missingness = if result { missingness(&rows, &schema, options)? } else { Missingness::default() };
@@ -244,11 +247,11 @@ impl Daimc {
         rows: &impl Backend<'a>,
         model: &mut Model,
         others: Option<&[Scaling]>,
-        cancelled: bool,
+        interrupted: bool,
     ) -> Result<Option<Significance>> {
         let stop = rows.stop();
         let prepared = rows.table(TableId::Prepared, stop)?;
-        if !cancelled {
+        if !interrupted {
             let v = rows.table(TableId::Latent, stop)?;
             let latent = |some: &[u32]| rows_of(&v, some);
             chance::if_available(novelty::observe(prepared.rows(), model, latent))?;

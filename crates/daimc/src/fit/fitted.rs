@@ -52,9 +52,8 @@ pub struct Fit {
     pub runs: Vec<Run>,
     /// The objective of this U, V and B.
     pub objective: Objective,
-    /// The objective after each iteration until the fit converged; see [`Options::consolidate`] for what follows.
-    ///
-    /// [`Options::consolidate`]: crate::Options::consolidate
+    /// The objective after each iteration until the fit converged. With the default preset, one more iteration
+    /// follows, from the clusters found.
     pub history: Vec<Objective>,
     /// Why the fit ended.
     pub outcome: Outcome,

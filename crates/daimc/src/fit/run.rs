@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{Daimc, Iteration, Run, Timings};
 use crate::backend::{AllRows, Backend};
 use crate::combine;
-use crate::consolidate::{self, attempt, settle};
+use crate::consolidate::{self, attempt, solve_to_optimality};
 use crate::descent::{Descent, Outcome};
 use crate::initialise::Votes;
 use crate::leaders::Leaders;
@@ -93,10 +93,10 @@ impl<'f> Runs<'f> {
         if !self.stop.is_set() {
             let refined = if options.consolidate && options.latent == options.clusters {
                 attempt(rows, || consolidate::consolidate(rows, options, &self.fit.watch))?
-            } else if options.settle {
+            } else if options.solve_to_optimality {
                 attempt(rows, || {
                     let mut descent = descent.clone();
-                    settle(&mut AllRows(rows), &mut descent, self.stop).map(|()| descent)
+                    solve_to_optimality(&mut AllRows(rows), &mut descent, self.stop).map(|()| descent)
                 })?
             } else {
                 None
@@ -104,7 +104,7 @@ impl<'f> Runs<'f> {
             descent = refined.unwrap_or(descent);
         }
         if self.stop.is_set() {
-            outcome = Outcome::Cancelled;
+            outcome = Outcome::Interrupted;
         }
         timings.assign = clock.lap();
         Ok((descent, Course { seed: options.seed, history, outcome, timings }))

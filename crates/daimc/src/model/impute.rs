@@ -100,22 +100,6 @@ pub struct Shares {
 const FEWEST_DONORS: usize = 8;
 
 impl Model {
-    /// The rows of a view, one for each instance, with missing values filled in; see [`Model::imputed`].
-    ///
-    /// # Errors
-    /// As [`Model::imputed`].
-    pub fn impute(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Matrix> {
-        Ok(self.imputed(source, view, latent)?.values)
-    }
-
-    /// Every view of the model with missing values filled in; see [`Model::imputed`].
-    ///
-    /// # Errors
-    /// As [`Model::imputed`].
-    pub fn imputation(&self, source: &dyn Source, latent: &Matrix) -> Result<Vec<Imputed>> {
-        self.views.iter().map(|view| self.imputed(source, &view.name, latent)).collect()
-    }
-
     /// The rows of a view, one for each instance, with missing values filled in, given their rows of V, and the accuracy of
     /// imputation.
     ///
@@ -128,7 +112,7 @@ impl Model {
     /// # Errors
     /// When the number of rows of V differs from the number of instances, when a view is unknown or its features differ from
     /// those of the model, and when rows cannot be read.
-    pub fn imputed(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Imputed> {
+    pub fn impute(&self, source: &dyn Source, view: &str, latent: &Matrix) -> Result<Imputed> {
         let own = self.view(view)?;
         let values = self.reconstruct(view, latent)?;
         let gaps = (0..latent.rows()).map(|instance| Gap { instance, features: None }).collect();

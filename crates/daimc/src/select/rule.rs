@@ -108,7 +108,7 @@ pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
         significance: None,
         reason,
         resamples,
-        cancelled: false,
+        interrupted: false,
         candidates,
     }
 }

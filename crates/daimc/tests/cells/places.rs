@@ -88,7 +88,7 @@ fn missing_cells_are_filled_in_by_the_model() {
     for scale in [Scale::Auto, Scale::None, Scale::MinMax] {
         let fit = Daimc::new(3).scale(scale).neighbours(Neighbours::Off).fit(&views).unwrap();
         assert!(metrics::accuracy(&truth, &fit.labels).unwrap() > 0.99);
-        let made = fit.model.impute(&views, "view 0", &fit.latent).unwrap();
+        let made = fit.model.impute(&views, "view 0", &fit.latent).unwrap().values;
         let (mut error, mut spread) = (0.0, 0.0);
         for (at, x) in known.iter().enumerate() {
             let (i, f) = (at / 10, at % 10);

@@ -284,7 +284,7 @@ fn a_fit_on_another_machine_can_be_stopped() {
         std::ops::ControlFlow::Continue(())
     };
     let fitted = fit.fit_with(&views(900), each).unwrap();
-    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 3));
+    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Interrupted, 3));
 }
 
 #[test]

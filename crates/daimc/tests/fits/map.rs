@@ -112,5 +112,5 @@ fn the_map_reports_progress_and_can_be_stopped() {
     });
     let fit = fit.fit(&views).unwrap();
     assert_eq!(reported.lock().unwrap().iter().filter(|stage| **stage == Stage::Map).count(), 1);
-    assert_eq!((fit.map, fit.outcome), (None, daimc::Outcome::Cancelled));
+    assert_eq!((fit.map, fit.outcome), (None, daimc::Outcome::Interrupted));
 }

@@ -6,8 +6,8 @@ use daimc::estimate::Effort;
 use daimc::metrics::accuracy;
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Fit, Neighbours, Outcome, Penalty, Preset, Scale, Source, Stage, Stop, View, ViewWeights, Views,
-    simulate,
+    Daimc, Fit, Neighbours, Options, Outcome, Penalty, Preset, Scale, Source, Stage, Stop, View, ViewWeights,
+    Views, simulate,
 };
 
 use crate::common::digit;
@@ -149,7 +149,7 @@ fn a_fit_stopped_during_neighbourhoods_equals_one_without_them() {
             }
             let (fitted, reported) = stopped_at(fit.clone().neighbours(used), &views, stage);
             assert_eq!(reported, stages[..=at], "{used}");
-            assert_eq!(fitted.outcome, Outcome::Cancelled);
+            assert_eq!(fitted.outcome, Outcome::Interrupted);
             assert_eq!(fitted.neighbours.used, Neighbours::Off);
             assert_eq!(fitted.neighbours.reason, "the fit was interrupted");
             assert_eq!(found(&fitted), found(&alone), "{used}, {stage}");
@@ -211,9 +211,10 @@ fn a_fit_that_is_stopped_after_its_iterations_keeps_what_they_found() {
         let (views, _) = incomplete(900, clusters, 1.0);
         let fit = Daimc::new(clusters).scale(Scale::Unit).neighbours(Neighbours::Off);
         let (fitted, reported) = stopped_at(fit.clone(), &views, &Stage::Consolidate);
-        assert_eq!((reported, fitted.outcome), (vec![Stage::Consolidate], Outcome::Cancelled));
-        let mut options = fit.options().clone();
-        (options.consolidate, options.settle) = (false, false);
+        assert_eq!((reported, fitted.outcome), (vec![Stage::Consolidate], Outcome::Interrupted));
+        let mut options = serde_json::to_value(fit.options()).unwrap();
+        (options["consolidate"], options["settle"]) = (false.into(), false.into());
+        let options: Options = serde_json::from_value(options).unwrap();
         let iterated = Daimc::from(options).fit(&views).unwrap();
         assert_eq!(found(&fitted), found(&iterated));
         assert_eq!(fitted.history, iterated.history);
@@ -231,7 +232,7 @@ fn several_runs_are_stopped_too() {
         std::ops::ControlFlow::Continue(())
     };
     let fitted = Daimc::new(3).runs(4).stop(&stop).threads(1).fit_with(&views, set).unwrap();
-    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 1));
+    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Interrupted, 1));
     // The switch is still set: another fit does not begin.
     let none = Daimc::new(3).runs(4).stop(&stop).fit(&views).unwrap_err();
     assert!(matches!(none, daimc::Error::Interrupted), "{none}");

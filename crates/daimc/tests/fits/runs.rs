@@ -78,7 +78,7 @@ fn a_cancelled_fit_combines_the_runs_so_far() {
         if iteration.run == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let fitted = Daimc::new(5).runs(9).fit_with(&views, each).unwrap();
-    assert_eq!(fitted.outcome, Outcome::Cancelled);
+    assert_eq!(fitted.outcome, Outcome::Interrupted);
     assert!(metrics::accuracy(&truth, &fitted.labels).unwrap() > 0.9);
 }
 

@@ -94,7 +94,7 @@ fn the_selection_gives_its_reason() {
     assert!(three.stability.value > 0.9 && three.explained.unwrap().value > 0.2, "{three:?}");
     assert!(found.candidates.iter().all(|own| own.score.error >= 0.0 && own.stability.value <= 1.0));
     assert!(found.reason.contains("3 clusters") && found.reason.contains("% of the variance"), "{found:?}");
-    assert!(!found.cancelled && found.resamples == 4);
+    assert!(!found.interrupted && found.resamples == 4);
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn a_stopped_selection_uses_what_is_finished() {
         if step.done > 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let found = found.unwrap();
-    assert!(found.cancelled && found.resamples < 9 && last < 27, "{found:?}");
+    assert!(found.interrupted && found.resamples < 9 && last < 27, "{found:?}");
     let error = select.run_with(&views, |_| ControlFlow::Break(())).unwrap_err();
-    assert!(matches!(error, Error::Cancelled { done: 0 }), "{error}");
+    assert!(matches!(error, Error::Interrupted), "{error}");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_selection_stops_in_the_middle_of_a_fit() {
         stop.set();
         work.join().unwrap()
     });
-    assert!(matches!(error, Error::Cancelled { done: 0 }), "{error}");
+    assert!(matches!(error, Error::Interrupted), "{error}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn fits_that_are_cut_short_do_not_count() {
         ControlFlow::Continue(())
     });
     let found = found.unwrap();
-    assert!(found.cancelled && (2..9).contains(&found.resamples), "{found:?}");
+    assert!(found.interrupted && (2..9).contains(&found.resamples), "{found:?}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Data {
     }
 
     fn imputed(&self, fit: &Fit, view: usize) -> Imputed {
-        fit.model.imputed(&self.views(), &format!("view {view}"), &fit.latent).unwrap()
+        fit.model.impute(&self.views(), &format!("view {view}"), &fit.latent).unwrap()
     }
 
     fn row(&self, view: usize, i: usize) -> &[f64] {
@@ -202,7 +202,7 @@ fn threads_make_no_difference() {
     let fit = data.fit(Scale::Auto);
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| fit.model.imputation(&data.views(), &fit.latent).unwrap())
+        pool.install(|| (0..3).map(|view| data.imputed(&fit, view)).collect::<Vec<_>>())
     };
     let (one, three) = (on(1), on(3));
     assert_eq!(one, three);
@@ -248,13 +248,13 @@ fn without_others_the_model_alone_fills_in() {
     let fit = data.fit(Scale::Auto);
     let one = Views::new(vec![View::dense("view 0", 5, data.whole[0][..15].to_vec()).unwrap()]).unwrap();
     let latent = fit.model.transform(&one).unwrap();
-    let found = fit.model.imputed(&one, "view 1", &latent).unwrap();
+    let found = fit.model.impute(&one, "view 1", &latent).unwrap();
     assert_eq!(found.values, fit.model.reconstruct("view 1", &latent).unwrap());
     assert_eq!((found.rows(), found.cells(), found.rows_accuracy), (3, 0, None));
-    assert!(fit.model.imputed(&one, "view 2", &latent).is_err());
-    assert!(fit.model.imputed(&one, "view 1", &Matrix::zeros(3, 1)).is_err());
+    assert!(fit.model.impute(&one, "view 2", &latent).is_err());
+    assert!(fit.model.impute(&one, "view 1", &Matrix::zeros(3, 1)).is_err());
     // The given view has no missing values.
-    assert_eq!(fit.model.impute(&one, "view 0", &latent).unwrap().values(), &data.whole[0][..15]);
+    assert_eq!(fit.model.impute(&one, "view 0", &latent).unwrap().values.values(), &data.whole[0][..15]);
 }
 
 #[test]
@@ -266,6 +266,6 @@ fn instances_that_share_no_view_with_a_donor_are_filled_in() {
         ((0..100).map(|i| i < 50).collect::<Vec<_>>(), (0..100).map(|i| i >= 50).collect::<Vec<_>>());
     let apart = Data { present: vec![a, b], ..data };
     let latent = fit.model.transform(&apart.views()).unwrap();
-    let found = fit.model.imputed(&apart.views(), "view 1", &latent).unwrap();
+    let found = fit.model.impute(&apart.views(), "view 1", &latent).unwrap();
     assert!(found.values.values().iter().all(|x| x.is_finite()) && found.rows_accuracy.is_none());
 }

@@ -187,6 +187,6 @@ fn the_kind_says_whether_the_data_are_at_fault() {
     assert_eq!(kind(Daimc::new(2).alpha(-1.0)), ErrorKind::Usage);
     let fitted = Daimc::new(2).fit(&views).unwrap();
     assert_eq!(fitted.model.contributions_of(&views, &[0, 1, 2, 0]).unwrap_err().kind(), ErrorKind::Data);
-    assert_eq!(Error::Cancelled { done: 1 }.kind(), ErrorKind::Interrupted);
+    assert_eq!(Error::Interrupted.kind(), ErrorKind::Interrupted);
     assert_eq!(Error::Threads { threads: 9, reason: "no".into() }.kind(), ErrorKind::Failed);
 }

@@ -1,7 +1,13 @@
 //! The source, layout and order of rows and the number of threads do not change a model, in most cases not by one bit.
 
+use std::ops::Range;
+
+use daimc::source::{Buffer, RandomAccess, ReadError, Row, Rows, Source};
 use daimc::synthetic::Synthetic;
-use daimc::{Daimc, Error, Matrix, Preset, Scale, Solver, View, Views, metrics, simulate};
+use daimc::{
+    Daimc, Error, Layout, Matrix, Neighbours, Preset, Scale, Schema, Solver, View, ViewSchema, Views,
+    metrics, simulate,
+};
 
 use crate::made::*;
 
@@ -430,4 +436,95 @@ fn strides_that_reach_too_far_are_refused() {
     values[4 + 2] = f64::INFINITY;
     let views = Views::new(vec![View::strided("a", [4, 3], [1, 4], values).unwrap()]);
     assert!(matches!(views, Err(Error::NotFinite { row: 2, column: 1, .. })));
+}
+
+// Rows one by one.
+
+/// Views whose rows are read one instance at a time.
+struct Pushed<'a>(&'a Views<'a>);
+
+impl Source for Pushed<'_> {
+    fn schema(&self) -> &Schema {
+        self.0.schema()
+    }
+
+    fn read(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {
+        let schema = self.schema().view(view);
+        let (d, mut scratch) = (schema.features(), Buffer::default());
+        let block = self.0.block(view, instances.clone(), &mut scratch)?;
+        buffer.clear();
+        for i in 0..instances.len() {
+            let row = block.index.row(i);
+            match block.rows {
+                Rows::DenseF32(x) => buffer.push(&schema, row.map(|row| &x[row * d..][..d]))?,
+                Rows::DenseF64(x) => buffer.push(&schema, row.map(|row| &x[row * d..][..d]))?,
+                Rows::SparseF32(csr) => buffer.push(&schema, row.map(|row| csr.row(row)))?,
+                Rows::SparseF64(csr) => buffer.push(&schema, row.map(|row| csr.row(row)))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn rows_that_are_pushed_one_by_one_give_the_model_of_the_same_rows_in_memory() {
+    for missing in [false, true] {
+        for (name, views) in layouts(300, missing) {
+            let fit = Daimc::new(4).neighbours(Neighbours::Off).max_iterations(10).restarts(4);
+            let pushed = fit.fit(&Pushed(&views)).unwrap();
+            assert!(pushed.latent.values().iter().any(|value| *value > 0.0), "{name}");
+            assert_same(&pushed, &fit.fit(&views).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_row_that_does_not_belong_to_its_view_is_refused() {
+    let dense = ViewSchema::new("dense", 2, Layout::DenseF64);
+    let sparse = ViewSchema::new("sparse", 2, Layout::SparseF32);
+    let mut buffer = Buffer::default();
+    buffer.push(&dense, Row::Missing).unwrap();
+    for (view, row, fault) in [
+        (&dense, Row::DenseF64(&[1.0]), "has 1 values instead of 2"),
+        (&dense, Row::DenseF32(&[1.0, 2.0]), "is not DenseF64, the layout of the view"),
+        (&dense, Row::SparseF64(&[0], &[1.0]), "is not DenseF64, the layout of the view"),
+        (&sparse, Row::SparseF32(&[0, 1], &[1.0]), "has 2 columns but 1 values"),
+        (&sparse, Row::SparseF32(&[2], &[1.0]), "has columns that are not in increasing order below 2"),
+        (
+            &sparse,
+            Row::SparseF32(&[1, 0], &[1.0, 1.0]),
+            "has columns that are not in increasing order below 2",
+        ),
+    ] {
+        let message = buffer.push(view, row).unwrap_err().to_string();
+        assert_eq!(message, format!("row 1 of those that were read {fault}"));
+    }
+    assert_eq!((buffer.index.len(), buffer.f64.len(), buffer.columns.len()), (1, 0, 0), "none was added");
+}
+
+#[test]
+fn views_of_iterators_are_those_of_arrays() {
+    let truth = Synthetic::new(300, 4).seed(3).truth();
+    let (a, b) = (around(&truth, 9, 0.9, 1), mostly_zero(&truth, 25, false, 3));
+    let ids = |shift: usize| (0..300).map(|i| (i + shift).to_string()).collect::<Vec<_>>();
+    let arrays = [View::dense("a", 9, &a).unwrap().ids(ids(0)), sparse("b", 25, &b).ids(ids(40))];
+    let (arrays, account) = Views::join(arrays.map(Result::unwrap).into()).unwrap();
+    let entries = |row: &[f64]| (0..).zip(row.to_vec()).filter(|(_, x)| *x != 0.0).collect::<Vec<_>>();
+    let iterators = vec![
+        View::from_rows("a", 9, (0_u64..).zip(a.chunks(9))).unwrap(),
+        View::from_sparse_rows("b", 25, (40_u16..).zip(b.chunks(25).map(entries))).unwrap(),
+    ];
+    let (iterators, same) = Views::join(iterators).unwrap();
+    assert_eq!((iterators.ids(), &same), (arrays.ids(), &account));
+    assert_same(&Daimc::new(4).fit(&iterators).unwrap(), &Daimc::new(4).fit(&arrays).unwrap());
+
+    let message = View::from_rows("a", 2, [("x", vec![1.0, 2.0]), ("y", vec![1.0])]).unwrap_err().to_string();
+    assert_eq!(message, "view 'a': values in a row: expected 2, found 1");
+    assert!(matches!(View::from_rows("a", 0, [("x", [0.0; 0])]), Err(Error::NoFeatures { .. })));
+    let unordered = View::from_sparse_rows("a", 2, [("x", [(1, 1.0), (0, 1.0)])]);
+    assert!(matches!(unordered, Err(Error::Sparse { row: 0, .. })));
 }

@@ -227,6 +227,13 @@ fn a_default_fit_reads_the_data_five_times_besides_its_iterations() {
             );
             assert!(passes > fitted.iterations());
         }
+        disk.random = false;
+        let fitted = fit.fit(&disk).unwrap();
+        assert!(
+            fitted.passes <= fitted.iterations() + 8,
+            "{scale}: {} passes without random access",
+            fitted.passes
+        );
     }
 }
 
@@ -237,6 +244,7 @@ fn neighbours_of_rows_on_disk_are_found_by_descent() {
         let daimc = Daimc::new(4).neighbours(used);
         let (found, expected) = (daimc.fit(&disk).unwrap(), daimc.fit(&views).unwrap());
         assert_eq!(found.neighbours.used, used, "{}", found.neighbours.reason);
+        assert!(found.passes > off(4).fit(&disk).unwrap().passes, "the search reads rows");
         let (told, all) = (&found.neighbours.recall, &expected.neighbours.recall);
         assert!(told.len() == disk.schema().len() && told.iter().all(|share| *share > 0.9), "{told:?}");
         assert!(all.is_empty(), "every pair of rows in memory is compared");
@@ -253,7 +261,7 @@ fn a_model_from_disk_is_watched_and_cancelled_like_any_other() {
         if iteration.number == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let fitted = daimc.fit_with(&disk, stop).unwrap();
-    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Cancelled, 3));
+    assert_eq!((fitted.outcome, fitted.iterations()), (Outcome::Interrupted, 3));
     assert_same(&fitted, &daimc.fit_with(&views, stop).unwrap());
     // Only that fit was stopped.
     assert_eq!(daimc.max_iterations(2).fit(&disk).unwrap().outcome, Outcome::IterationLimit);
@@ -377,7 +385,7 @@ fn a_stop_at_any_read_keeps_the_iterations_that_were_made() {
             Err(error) => assert!(matches!(error, Error::Interrupted) && kept == 0, "read {at}: {error}"),
             Ok(fitted) => {
                 kept += 1;
-                assert_eq!(fitted.outcome, Outcome::Cancelled, "read {at}");
+                assert_eq!(fitted.outcome, Outcome::Interrupted, "read {at}");
                 let made = fitted.iterations();
                 assert!((1..=4).contains(&made));
                 assert_eq!(fitted.history, whole.history[..made], "read {at}");

@@ -37,7 +37,7 @@ fn a_fit_that_is_cancelled_gives_the_model_so_far() {
                 if iteration.number == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             let fitted = fitted.unwrap();
-            assert_eq!(fitted.outcome, Outcome::Cancelled);
+            assert_eq!(fitted.outcome, Outcome::Interrupted);
             assert_eq!((fitted.iterations(), fitted.history.len()), (stop, stop));
             assert_eq!(fitted.labels.len(), 150);
             assert_eq!(fitted.model.predict(&views).unwrap().len(), 150);
@@ -55,7 +55,9 @@ fn a_cancelled_model_is_the_same_from_a_file() {
     let views = incomplete(&easy(80), 2);
     let fitted = Daimc::new(4).fit_with(&views, |_| ControlFlow::Break(())).unwrap();
     let loaded = Fit::from_bytes(&fitted.to_bytes().unwrap()).unwrap();
-    assert_eq!((loaded.outcome, loaded.iterations()), (Outcome::Cancelled, 1));
+    assert_eq!((loaded.outcome, loaded.iterations()), (Outcome::Interrupted, 1));
+    let earlier: Outcome = serde_json::from_str("\"cancelled\"").unwrap();
+    assert_eq!(earlier, Outcome::Interrupted, "files of earlier versions can be read");
 }
 
 #[test]

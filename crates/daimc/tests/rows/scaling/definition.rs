@@ -156,3 +156,25 @@ fn sparse_features_far_from_zero_are_refused() {
         assert!(Daimc::new(3).scale(scale).fit(&Views::new(vec![rows.sparse_f32("far")]).unwrap()).is_ok());
     }
 }
+
+#[test]
+fn the_scaling_of_a_view_is_that_of_a_fit() {
+    let truth = truth(200);
+    let [a, b] = data(&truth);
+    for scale in APPLIED {
+        let views = || vec![a.dense("a"), b.sparse("b")];
+        let fitted = fit(&given(&truth, scale, false), views()).model;
+        let views = Views::new(views()).unwrap();
+        for (number, view) in fitted.views.iter().enumerate() {
+            let (scaling, preparation) = Scaling::of_view(&views, number, scale).unwrap();
+            let Scaling { shift, factor, squares, .. } = &view.scaling;
+            assert_eq!(
+                (&scaling.shift, &scaling.factor, &scaling.squares),
+                (shift, factor, squares),
+                "{scale}"
+            );
+            assert_eq!((scaling.scale, preparation), (scale, view.preparation.clone()));
+            assert_eq!((scaling.weight, scaling.length), (1.0, 1.0));
+        }
+    }
+}

@@ -64,7 +64,7 @@ fn a_fit_takes_logarithms_as_if_they_had_been_taken_before() {
             let (raw, logs) = (new(&raw), new(&raw.each(f64::ln_1p)));
             let v = own.model.transform(&raw).unwrap();
             assert!(difference(&v, &taken.model.transform(&logs).unwrap()) < 1e-9);
-            let imputed = own.model.impute(&raw, "a", &v).unwrap();
+            let imputed = own.model.impute(&raw, "a", &v).unwrap().values;
             assert!(imputed.values().iter().all(|x| *x >= 0.0 && x.is_finite()));
             let (made, expected) = (own.model.reconstruct("a", &v), taken.model.reconstruct("a", &v));
             for (x, log) in made.unwrap().values().iter().zip(expected.unwrap().values()) {
@@ -81,7 +81,7 @@ fn what_is_there_is_imputed_as_it_is() {
     let views =
         Views::new(vec![rows.dense_f32("a"), Rows::around(&truth, 5, 9, |_, x| x).dense("b")]).unwrap();
     let fit = Daimc::new(3).scale(Scale::Log).scale_view("b", Scale::Unit).fit(&views).unwrap();
-    let imputed = fit.model.impute(&views, "a", &fit.latent).unwrap();
+    let imputed = fit.model.impute(&views, "a", &fit.latent).unwrap().values;
     for i in (0..60).filter(|&i| rows.present[i]) {
         assert_eq!(imputed.row(i), rows.row(i));
     }
