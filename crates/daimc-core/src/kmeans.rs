@@ -409,8 +409,8 @@ mod tests {
 
     /// `restarts` starts that are never stopped.
     fn k_means(clusters: usize, restarts: usize, seed: u64) -> KMeans<'static> {
-        static NOBODY: std::sync::LazyLock<Stop> = std::sync::LazyLock::new(Stop::new);
-        KMeans { clusters, restarts, seed, first: None, stop: &NOBODY }
+        static NEVER: std::sync::LazyLock<Stop> = std::sync::LazyLock::new(Stop::new);
+        KMeans { clusters, restarts, seed, first: None, stop: &NEVER }
     }
 
     const N: usize = 500;

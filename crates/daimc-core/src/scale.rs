@@ -77,7 +77,7 @@ enum Choice {
 }
 
 /// The reason for a scaling that the user has named.
-const ASKED: &str = "asked for";
+const REQUESTED: &str = "requested";
 
 /// Counts are sparse if at most this share of the entries is not zero.
 const SPARSE: f64 = 0.2;
@@ -111,7 +111,7 @@ impl Scaling {
     /// Fits `scale` to complete rows, such as those of V; for [`Scale::Auto`] the likelier candidate. The weight is still 1.
     pub fn fit(table: &impl Table, view: usize, scale: Scale) -> Result<Self> {
         if matches!(scale, Scale::None | Scale::Unit) {
-            return Ok(Self::plain(scale, ASKED.into()));
+            return Ok(Self::plain(scale, REQUESTED.into()));
         }
         let columns = Columns::gather(table, view, false)?;
         let fitted = Self::alternatives(table.rows(), view, scale, &columns, None)?;
@@ -128,7 +128,7 @@ impl Scaling {
             && known.missing_cells() == Some(0)
             && (scale == Scale::None || scale == Scale::Unit && !known.layout().is_dense());
         if skip {
-            let scalings = Alternatives::one(Self::plain(scale, ASKED.into()));
+            let scalings = Alternatives::one(Self::plain(scale, REQUESTED.into()));
             let missing = MissingCells::new(known.present(), 0, &[]);
             return Ok(Observed {
                 scalings,
@@ -177,7 +177,7 @@ impl Scaling {
         let of = |scale, reason| Self::of_columns(scale, reason, columns, schema.name(), dense);
         let chosen = match scale {
             Scale::Auto => choose(columns, dense, tails.is_some()),
-            asked => Choice::One(asked, ASKED.to_string()),
+            requested => Choice::One(requested, REQUESTED.to_string()),
         };
         match chosen {
             Choice::One(scale, reason) => Ok(Alternatives::one(of(scale, reason)?)),

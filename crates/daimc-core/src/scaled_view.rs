@@ -379,26 +379,26 @@ pub fn scaled(x: f64, m: f64, c: f64) -> f64 {
 }
 
 /// `√Σ term²` over the values of a row, also if the squares overflow or underflow. A term is a function of the index of
-/// the value, the value, and the values at the same index of each of `beside`.
+/// the value, the value, and the values at the same index of each of `others`.
 #[inline(always)]
 fn length_of<T: Scalar, const M: usize>(
     row: &[T],
-    beside: [&[f64]; M],
+    others: [&[f64]; M],
     term: impl Fn(usize, f64, [f64; M]) -> f64,
 ) -> f64 {
-    let [square] = sums_of(row, beside, |i, x, beside| [term(i, x, beside).powi(2)]);
-    length_from(square, row, beside, term)
+    let [square] = sums_of(row, others, |i, x, others| [term(i, x, others).powi(2)]);
+    length_from(square, row, others, term)
 }
 
 /// The length of a stored row, and that of its terms, from one pass over the row.
 #[inline(always)]
 fn both_lengths<T: Scalar, const M: usize>(
     row: &[T],
-    beside: [&[f64]; M],
+    others: [&[f64]; M],
     term: impl Fn(usize, f64, [f64; M]) -> f64,
 ) -> (f64, f64) {
-    let [stored, scaled] = sums_of(row, beside, |i, x, beside| [x.powi(2), term(i, x, beside).powi(2)]);
-    (length_from(stored, row, [], |_, x, []| x), length_from(scaled, row, beside, term))
+    let [stored, scaled] = sums_of(row, others, |i, x, others| [x.powi(2), term(i, x, others).powi(2)]);
+    (length_from(stored, row, [], |_, x, []| x), length_from(scaled, row, others, term))
 }
 
 /// `√Σ term²`, given the sum of the squares as computed without precautions.
@@ -406,13 +406,13 @@ fn both_lengths<T: Scalar, const M: usize>(
 fn length_from<T: Scalar, const M: usize>(
     square: f64,
     row: &[T],
-    beside: [&[f64]; M],
+    others: [&[f64]; M],
     term: impl Fn(usize, f64, [f64; M]) -> f64,
 ) -> f64 {
     if square.is_nan() || square.is_finite() && square > 1e-280 {
         return square.sqrt();
     }
-    let term = |i: usize, x: f64| term(i, x, from_fn(|m| beside[m][i]));
+    let term = |i: usize, x: f64| term(i, x, from_fn(|m| others[m][i]));
     let terms = row.iter().enumerate().map(|(i, value)| term(i, value.to_f64()));
     let largest = terms.map(f64::abs).fold(0.0, f64::max);
     if largest == 0.0 || !largest.is_finite() {
@@ -433,24 +433,24 @@ pub(crate) fn power_near(value: f64) -> f64 {
 #[inline(always)]
 fn sums_of<T: Scalar, const M: usize, const N: usize>(
     row: &[T],
-    beside: [&[f64]; M],
+    others: [&[f64]; M],
     terms: impl Fn(usize, f64, [f64; M]) -> [f64; N],
 ) -> [f64; N] {
     let (chunks, rest) = row.as_chunks::<8>();
     let start = 8 * chunks.len();
     // The same length as the row, which lets the compiler omit bounds checks.
-    let whole: [&[[f64; 8]]; M] = from_fn(|m| &beside[m].as_chunks::<8>().0[..chunks.len()]);
+    let whole: [&[[f64; 8]]; M] = from_fn(|m| &others[m].as_chunks::<8>().0[..chunks.len()]);
     let mut sums = [[0.0; 8]; N];
     for (i, chunk) in chunks.iter().enumerate() {
-        let beside: [[f64; 8]; M] = from_fn(|m| whole[m][i]);
+        let others: [[f64; 8]; M] = from_fn(|m| whole[m][i]);
         for lane in 0..8 {
-            let terms = terms(8 * i + lane, chunk[lane].to_f64(), from_fn(|m| beside[m][lane]));
+            let terms = terms(8 * i + lane, chunk[lane].to_f64(), from_fn(|m| others[m][lane]));
             (0..N).for_each(|n| sums[n][lane] += terms[n]);
         }
     }
     let mut ends = [0.0; N];
     for (i, value) in (start..).zip(rest) {
-        let terms = terms(i, value.to_f64(), from_fn(|m| beside[m][i]));
+        let terms = terms(i, value.to_f64(), from_fn(|m| others[m][i]));
         (0..N).for_each(|n| ends[n] += terms[n]);
     }
     from_fn(|n| sums[n].iter().sum::<f64>() + ends[n])

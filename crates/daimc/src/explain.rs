@@ -262,7 +262,7 @@ struct BlockEvidence {
     contributions: Contributions,
     residuals: Vec<Vec<Residual>>,
     moments: Vec<Moments>,
-    room: BlockScratch,
+    scratch_rows: BlockScratch,
 }
 
 /// Scratch memory for the products of a block.
@@ -294,7 +294,7 @@ impl<'a> Prototypes<'a> {
                 squares.iter_mut().zip(row).for_each(|(square, p)| *square += p * p);
             }
             let operand = match latent {
-                Some(_) => scaled_view.operand(&beside(&prototypes, basis)),
+                Some(_) => scaled_view.operand(&side_by_side(&prototypes, basis)),
                 None => scaled_view.operand(&prototypes),
             };
             let gram = latent.map(|_| transposed_product(basis, basis));
@@ -322,7 +322,7 @@ impl<'a> Prototypes<'a> {
             contributions: Contributions { views, evidence: Vec::new(), rivals: Vec::new() },
             residuals: residuals(),
             moments: moments(),
-            room: BlockScratch::default(),
+            scratch_rows: BlockScratch::default(),
         };
         scan.pass(
             0..self.views.len(),
@@ -352,13 +352,13 @@ impl<'a> Prototypes<'a> {
         &self,
         piece: &Piece<'_>,
         labels: &[usize],
-        BlockEvidence { contributions: part, residuals, moments, room }: &mut BlockEvidence,
+        BlockEvidence { contributions: part, residuals, moments, scratch_rows }: &mut BlockEvidence,
     ) {
         residuals.iter_mut().for_each(|view| view.fill(Residual::default()));
-        self.multiply(piece, labels, room, (residuals, moments));
+        self.multiply(piece, labels, scratch_rows, (residuals, moments));
         let range = piece.instances.clone();
         let (size, clusters) = (range.len(), self.alive.len());
-        let BlockScratch { products, shown, lacking, .. } = room;
+        let BlockScratch { products, shown, lacking, .. } = scratch_rows;
         part.evidence.clear();
         part.evidence.resize(size * part.views, None);
         part.rivals.clear();
@@ -413,11 +413,11 @@ impl<'a> Prototypes<'a> {
         &self,
         piece: &Piece<'_>,
         labels: &[usize],
-        room: &mut BlockScratch,
+        scratch_rows: &mut BlockScratch,
         (residuals, moments): (&mut [Vec<Residual>], &mut [Moments]),
     ) {
         let (size, clusters) = (piece.instances.len(), self.alive.len());
-        let BlockScratch { products, shown, lacking, made, scratch } = room;
+        let BlockScratch { products, shown, lacking, made, scratch } = scratch_rows;
         lacking.clear();
         shown.clear();
         shown.resize(self.views.len() * size, false);
@@ -465,7 +465,7 @@ fn error(square: f64, products: &[f64], v: &[f64], gram: &Matrix, made: &mut Vec
 }
 
 /// The concatenated columns of two matrices.
-fn beside(a: &Matrix, b: &Matrix) -> Matrix {
+fn side_by_side(a: &Matrix, b: &Matrix) -> Matrix {
     Matrix::from_fn(a.rows(), a.columns() + b.columns(), |i, j| {
         if j < a.columns() { a[(i, j)] } else { b[(i, j - a.columns())] }
     })

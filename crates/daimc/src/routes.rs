@@ -77,7 +77,7 @@ pub(crate) fn agreement(labels: &[usize], clusters: usize, graphs: &[Nearest]) -
     total / graphs.len().max(1) as f64 / (clusters.max(2) as f64).ln()
 }
 
-/// What each score weighs beside the best, which weighs 1.
+/// The weight of each score relative to the best, whose weight is 1.
 pub(crate) fn weights(scores: &[f64]) -> Vec<f64> {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     scores.iter().map(|score| ((score - best) / PRECISION).exp()).collect()
@@ -215,14 +215,14 @@ mod tests {
 
     #[test]
     fn routes_vote_under_one_name_for_a_cluster() {
-        // The same clusters under three names, with one instance that the heaviest alone puts elsewhere.
+        // The same clusters under three names, with one instance that only the heaviest puts into another.
         let routes = [route(&[0, 0, 1, 1, 1, 2]), route(&[2, 2, 0, 0, 1, 1]), route(&[1, 1, 2, 2, 0, 0])];
         let (labels, confidence) = vote(&routes, &[1.0, 0.8, 0.8], 3).unwrap();
         assert_eq!(labels, [0, 0, 1, 1, 2, 2]);
         assert!((confidence[0] - 1.0).abs() < 1e-12 && (confidence[4] - 1.6 / 2.6).abs() < 1e-12);
         // It keeps its way where it weighs more than all others together.
         assert_eq!(vote(&routes, &[1.0, 0.3, 0.3], 3).unwrap().0, [0, 0, 1, 1, 1, 2]);
-        // A cluster that nobody is in, and one route alone.
+        // An empty cluster, and a single route.
         assert_eq!(vote(&routes[..1], &[1.0], 4).unwrap().0, routes[0].labels);
         assert!(vote(&[], &[], 3).is_err());
     }

@@ -127,7 +127,7 @@ fn barcodes_are_joined_and_patients_without_a_class_are_not_scored() {
     }
     assert!(folder.text("out/table.md").contains("| brca | 24 | 22 | 2 | 3, 3, 3 |"));
     // Missing files and classes of unknown instances are errors.
-    folder.file("data/omics/brca/truth.tsv", "id\tcluster\nsomebody\t1\n");
+    folder.file("data/omics/brca/truth.tsv", "id\tcluster\nunknown\t1\n");
     let message = folder.bad(3, &format!("{command} -o other"));
     assert!(message.contains("there are 24 instances but 0 classes"), "{message}");
     std::fs::remove_file(folder.path("data/omics/brca/mirna.tsv.gz")).unwrap();

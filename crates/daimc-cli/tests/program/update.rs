@@ -86,8 +86,8 @@ fn invalid_updates_are_errors() {
     assert!(message.contains("feature 'z' is missing"), "{message}");
     // An additional feature is ignored, as in `predict`.
     folder.good("update out --view a=wide.tsv -o wide -q");
-    folder.file("nobody.tsv", "id\tx\ty\tz\nn1\t\t\t\n");
-    let message = bad(3, "out --view a=nobody.tsv -o next");
+    folder.file("empty.tsv", "id\tx\ty\tz\nn1\t\t\t\n");
+    let message = bad(3, "out --view a=empty.tsv -o next");
     assert!(message.contains("no instance") || message.contains("no row"), "{message}");
     let message = bad(2, "out --view a=new-a.tsv --add-view a -o next");
     assert!(message.contains("the model already has this view"), "{message}");

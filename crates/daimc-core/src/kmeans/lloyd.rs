@@ -203,9 +203,9 @@ mod tests {
         }
         let start = Matrix::from_fn(scaled_view.features(), clusters, |f, k| points.values(k)[f]);
         let mut scratch = Scratch::default();
-        let nobody = Stop::new();
+        let never = Stop::new();
         let [plain, bounded] =
-            [false, true].map(|bounded| points.lloyd(start.clone(), bounded, &mut scratch, &nobody).unwrap());
+            [false, true].map(|bounded| points.lloyd(start.clone(), bounded, &mut scratch, &never).unwrap());
         let case = format!("{n} points, {clusters} clusters, {scale}, extra {extra:?}");
         assert_eq!(bounded.labels, plain.labels, "{case}");
         assert_eq!(bounded.extra_label, plain.extra_label, "{case}");

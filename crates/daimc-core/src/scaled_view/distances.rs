@@ -136,8 +136,8 @@ impl FromCentre<'_> {
             (_, true) => length_of(row, [centre], |_, x, [own]| x * whole - own),
             (true, false) => length_of(row, [factor, centre], |_, x, [c, own]| x * c * whole - own),
             (false, false) => {
-                let beside = [shift, factor, centre].map(Vec::as_slice);
-                length_of(row, beside, |_, x, [m, c, own]| scaled(x, m, c) * whole - own)
+                let terms = [shift, factor, centre].map(Vec::as_slice);
+                length_of(row, terms, |_, x, [m, c, own]| scaled(x, m, c) * whole - own)
             }
         }
     }

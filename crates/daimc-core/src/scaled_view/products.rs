@@ -352,7 +352,7 @@ impl Touched {
         Self { seen: vec![false; features], features: Vec::new(), entries: 0 }
     }
 
-    /// Whether a block has so many entries that tracking them costs more than adding all features.
+    /// Whether a block has too many entries: tracking them costs more than adding all features.
     fn all(&self) -> bool {
         self.entries > self.seen.len() / 2
     }

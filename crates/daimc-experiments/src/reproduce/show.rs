@@ -276,7 +276,7 @@ fn convergence(case: &Case<'_>, rows: &[Row], traces: &[Trace]) -> Section {
         title: "Convergence: Digit, 40 % missing, α = 10, β = 0.1".into(),
         notes: vec![
             "A fit that stops after 1, 2, … iterations, and what its clusters are then; a seed goes the same way each \
-             time. J stands beside that of the last iteration; as it is, it is in objective.tsv. The paper: \
+             time. J is relative to that of the last iteration; objective.tsv has its values. The paper: \
              “converged just after 30 iterations”."
                 .into(),
         ],
@@ -320,7 +320,7 @@ fn views(cases: &[Case<'_>], rows: &[Row]) -> Section {
     Section {
         title: "Number of views: Digit, 50 % missing, α = 10, β = 1".into(),
         notes: vec![
-            "Mean ± standard deviation over every choice of so many of the five views and over the seeds. The mask is that \
+            "Mean ± standard deviation over every choice of this number of the five views and over the seeds. The mask is that \
              of the five views. Instances that none of the chosen views shows (half of them where there is one view) \
              are neither clustered nor scored; the paper does not say what became of them, nor which views it took."
                 .into(),

@@ -9,7 +9,7 @@ use crate::neighbours::Graph;
 const STRONGEST: usize = 15;
 
 /// The owner of an instance that is linked with no landmark.
-const NOBODY: u32 = u32::MAX;
+const UNOWNED: u32 = u32::MAX;
 
 /// Some instances of a graph, and the assignment of every other instance to the most strongly linked one.
 pub(super) struct Landmarks<'a> {
@@ -27,11 +27,11 @@ impl<'a> Landmarks<'a> {
     /// Landmarks represent themselves. Each other instance takes the landmark of its most strongly linked neighbour as soon as
     /// that neighbour has one; of equally strong links, the first decides.
     pub fn new(graph: &'a Graph, instances: &[u32]) -> Self {
-        let mut owners = vec![NOBODY; graph.instances()];
+        let mut owners = vec![UNOWNED; graph.instances()];
         (0..).zip(instances).for_each(|(place, &i)| owners[i as usize] = place);
         let waiting = |owners: &[u32]| -> Vec<u32> {
             let all = 0..owners.len();
-            all.filter(|&i| owners[i] == NOBODY && graph.row(i).next().is_some()).map(|i| i as u32).collect()
+            all.filter(|&i| owners[i] == UNOWNED && graph.row(i).next().is_some()).map(|i| i as u32).collect()
         };
         let mut left = waiting(&owners);
         let all = left.is_empty();
@@ -39,8 +39,8 @@ impl<'a> Landmarks<'a> {
             let found: Vec<u32> = left
                 .par_iter()
                 .map(|&i| {
-                    let known = graph.row(i as usize).filter(|(j, _)| owners[*j as usize] != NOBODY);
-                    let strongest = known.fold((NOBODY, f32::MIN), |best, (j, weight)| {
+                    let known = graph.row(i as usize).filter(|(j, _)| owners[*j as usize] != UNOWNED);
+                    let strongest = known.fold((UNOWNED, f32::MIN), |best, (j, weight)| {
                         if weight > best.1 { (owners[j as usize], weight) } else { best }
                     });
                     strongest.0
@@ -48,13 +48,13 @@ impl<'a> Landmarks<'a> {
                 .collect();
             left.iter().zip(&found).for_each(|(&i, &owner)| owners[i as usize] = owner);
             let before = left.len();
-            left.retain(|&i| owners[i as usize] == NOBODY);
+            left.retain(|&i| owners[i as usize] == UNOWNED);
             if left.len() == before {
                 break;
             }
         }
         let mut offsets = vec![0; instances.len() + 1];
-        let owned = || owners.iter().enumerate().filter(|(_, owner)| **owner != NOBODY);
+        let owned = || owners.iter().enumerate().filter(|(_, owner)| **owner != UNOWNED);
         owned().for_each(|(_, &owner)| offsets[owner as usize + 1] += 1);
         (0..instances.len()).for_each(|l| offsets[l + 1] += offsets[l]);
         let mut members = vec![0; offsets[instances.len()]];
@@ -101,7 +101,7 @@ impl<'a> Landmarks<'a> {
         let links = members.iter().flat_map(|&i| self.graph.row(i as usize));
         let mut links: Vec<(u32, f64)> =
             links.map(|(j, weight)| (self.owners[j as usize], f64::from(weight))).collect();
-        links.retain(|link| link.0 != NOBODY && link.0 as usize != landmark);
+        links.retain(|link| link.0 != UNOWNED && link.0 as usize != landmark);
         links.sort_by_key(|link| link.0);
         links.dedup_by(|next, first| {
             let same = next.0 == first.0;
@@ -120,7 +120,7 @@ impl<'a> Landmarks<'a> {
     pub fn place(&self, instances: &[u32], at: &[Point]) -> Vec<Option<Point>> {
         let mean = |i: usize| {
             let mut sum = [0.0; 3];
-            for (j, weight) in self.graph.row(i).filter(|(j, _)| self.owners[*j as usize] != NOBODY) {
+            for (j, weight) in self.graph.row(i).filter(|(j, _)| self.owners[*j as usize] != UNOWNED) {
                 let ([x, y], weight) = (at[self.owners[j as usize] as usize], f64::from(weight));
                 sum = [sum[0] + weight * x, sum[1] + weight * y, sum[2] + weight];
             }

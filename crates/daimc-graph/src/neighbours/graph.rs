@@ -311,7 +311,7 @@ impl Graph {
         };
         let mut rows = if n <= SINGLE {
             normalised.leading::<f64>(count, seed, watch)?
-        } else if let Some(multiplier) = normalised.elsewhere(resident, count)? {
+        } else if let Some(multiplier) = normalised.on_device(resident, count)? {
             let watched = Watched { multiplier, watch };
             eigen::leading_in_place::<f32>(&watched as &dyn Multiplier, n, count, seed)?.1
         } else {
@@ -345,7 +345,7 @@ impl Normalised<'_> {
     }
 
     /// An accelerator that computes products with this matrix.
-    fn elsewhere(
+    fn on_device(
         &self,
         resident: Option<&dyn Resident<'_>>,
         count: usize,

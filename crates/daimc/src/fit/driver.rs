@@ -90,7 +90,7 @@ impl Daimc {
     /// V of all instances and its graph do not fit.
     ///
     /// # Errors
-    /// As [`Daimc::fit`], when this process lacks the memory for neighbourhoods that were asked for by name, and when the executor
+    /// As [`Daimc::fit`], when this process lacks the memory for neighbourhoods that were requested by name, and when the executor
     /// fails.
     pub fn fit_on(
         &self,
@@ -365,7 +365,7 @@ impl Daimc {
             gathered = rows.gather(seed, &watch)?;
         } else {
             gathered = rows.gather(seed, &watch)?;
-            plan = NeighbourPlan::beside(&gathered.sweep, options, self.memory, &watch)?;
+            plan = NeighbourPlan::alongside(&gathered.sweep, options, self.memory, &watch)?;
         }
         let (found, decision) = clusters(&gathered.sweep, plan, options, &gathered.v, &watch)?;
         let Some(Found { mut labels, confidence, directions, graph }) = found else {

@@ -69,7 +69,12 @@ impl NeighbourPlan {
     ///
     /// # Errors
     /// When memory does not suffice for the use that the options name, after a request to stop, and when an accelerator fails.
-    pub fn beside(sweep: &Sweep<'_>, options: &Options, memory: Option<u64>, watch: &Watch) -> Result<Self> {
+    pub fn alongside(
+        sweep: &Sweep<'_>,
+        options: &Options,
+        memory: Option<u64>,
+        watch: &Watch,
+    ) -> Result<Self> {
         let schema = sweep.scan.schema();
         let Some(resident) = sweep.resident() else {
             return Self::here(schema, options, memory, |_| false);

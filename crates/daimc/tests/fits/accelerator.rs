@@ -19,7 +19,7 @@ use daimc_core::sweep::{Cpu, Sweep};
 use daimc_core::{Factors, Layout, Matrix, Result, Scale, Scaling, Solver, Stop, View, Views};
 use daimc_graph::neighbours::nearest_in;
 
-/// How often it was asked for what.
+/// The number of calls of each kind.
 #[derive(Debug, Default)]
 struct Calls {
     holds: AtomicUsize,
@@ -32,29 +32,30 @@ fn count(calls: &AtomicUsize) {
     calls.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The processor behind the seam.
+/// An accelerator that computes on the CPU.
 #[derive(Debug, Default)]
 struct Mirror {
     calls: Arc<Calls>,
-    /// Whether it finds neighbours, and the wrong ones.
+    /// Whether it finds neighbours ...
     searches: bool,
-    lies: bool,
-    /// Whether it has no room for V.
-    roomless: bool,
+    /// ... that are not the nearest.
+    wrong: bool,
+    /// Whether it lacks the memory for V.
+    full: bool,
 }
 
 struct Mirrored<'a> {
     calls: Arc<Calls>,
     searches: bool,
-    lies: bool,
-    roomless: bool,
+    wrong: bool,
+    full: bool,
     sweep: Arc<Sweep<'a>>,
 }
 
 struct Reflection<'a>(Arc<Calls>, Cpu<'a>);
 
 impl Mirror {
-    fn asked(&self) -> [usize; 4] {
+    fn counted(&self) -> [usize; 4] {
         let Calls { holds, shards, sweeps, searches } = &*self.calls;
         [holds, shards, sweeps, searches].map(|calls| calls.load(Ordering::Relaxed))
     }
@@ -67,17 +68,17 @@ impl Accelerator for Mirror {
 
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
         count(&self.calls.holds);
-        let Self { searches, lies, roomless, .. } = *self;
+        let Self { searches, wrong, full, .. } = *self;
         let calls = self.calls.clone();
-        Ok(Arc::new(Mirrored { calls, searches, lies, roomless, sweep: Arc::new(Sweep::over(load)) }))
+        Ok(Arc::new(Mirrored { calls, searches, wrong, full, sweep: Arc::new(Sweep::over(load)) }))
     }
 }
 
 impl<'a> Resident<'a> for Mirrored<'a> {
     fn shard(self: Arc<Self>) -> Result<Box<dyn Shard + 'a>> {
         count(&self.calls.shards);
-        if self.roomless {
-            return Err(refused("mirror", "there is no room for V"));
+        if self.full {
+            return Err(refused("mirror", "not enough memory for V"));
         }
         Ok(Box::new(Reflection(self.calls.clone(), Cpu::of(self.sweep.clone()))))
     }
@@ -92,10 +93,10 @@ impl<'a> Resident<'a> for Mirrored<'a> {
         let mut near = NearestOthers::none(found.instances(), count);
         for i in 0..found.instances() {
             for (at, (other, square)) in found.of(i).enumerate() {
-                let other = if self.lies { (i + at + 1) % found.instances() } else { other };
+                let other = if self.wrong { (i + at + 1) % found.instances() } else { other };
                 near.others[i * count + at] = daimc_core::index::index(other);
                 near.squares[i * count + at] =
-                    (square * scaled_view.sum_squares * if self.lies { 9.0 } else { 1.0 }) as f32;
+                    (square * scaled_view.sum_squares * if self.wrong { 9.0 } else { 1.0 }) as f32;
             }
         }
         Ok(Some(near))
@@ -121,7 +122,7 @@ impl Shard for Reflection<'_> {
     }
 }
 
-/// Takes nothing.
+/// An accelerator without free memory.
 #[derive(Debug)]
 struct Full;
 
@@ -131,7 +132,7 @@ impl Accelerator for Full {
     }
 
     fn hold<'a>(&self, _: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
-        Err(refused("full", "there is no room for the rows"))
+        Err(refused("full", "not enough memory for the rows"))
     }
 }
 
@@ -145,8 +146,8 @@ fn views(n: usize) -> Views<'static> {
     .unwrap()
 }
 
-/// All but what may differ from one machine to another.
-fn told(mut fit: Fit) -> Fit {
+/// A fit without its device, passes and times.
+fn results(mut fit: Fit) -> Fit {
     fit.device = DeviceUsed::default();
     fit.passes = 0;
     fit.timings = daimc::Timings::default();
@@ -154,12 +155,15 @@ fn told(mut fit: Fit) -> Fit {
 }
 
 #[test]
-fn a_fit_on_another_machine_is_the_same_if_its_sums_are() {
+fn a_fit_on_an_accelerator_with_the_same_sums_has_the_same_bits() {
     let views = views(900);
     let plain = Daimc::new(4).assess(false);
     let fits = [
         plain.clone().neighbours(Neighbours::Off),
         plain.clone().neighbours(Neighbours::Off).latent(6),
+        plain.clone().map(true),
+        plain.clone().top_features(15),
+        plain.clone().equal_weight(true),
         plain.clone().neighbours(Neighbours::Off).runs(3),
         plain.clone().neighbours(Neighbours::Off).start(Matrix::from_fn(900, 4, |i, k| ((i + k) % 5) as f64)),
         plain,
@@ -170,23 +174,23 @@ fn a_fit_on_another_machine_is_the_same_if_its_sums_are() {
         let here = fit.fit(&views).unwrap();
         assert_eq!((there.device.name.as_str(), &there.device.reason), ("mirror", &None));
         assert_eq!(here.device, DeviceUsed::default());
-        // Rows that are held are not read for iterations.
+        // Iterations do not read rows that are in device memory.
         assert!(there.passes < here.passes, "{} {}", there.passes, here.passes);
-        assert_eq!(told(there), told(here.clone()));
-        let [holds, shards, sweeps, searches] = mirror.asked();
-        assert!(holds == 1 && shards >= 2 && sweeps > here.iterations(), "{:?}", mirror.asked());
+        assert_eq!(results(there), results(here.clone()));
+        let [holds, shards, sweeps, searches] = mirror.counted();
+        assert!(holds == 1 && shards >= 2 && sweeps > here.iterations(), "{:?}", mirror.counted());
         assert_eq!(searches, if here.model.options.neighbours == Neighbours::Off { 0 } else { 2 });
     }
 }
 
 #[test]
-fn only_the_fit_to_all_rows_leaves_the_processor() {
+fn only_the_fit_to_all_rows_uses_the_accelerator() {
     let views = views(900);
     let fit = Daimc::new(4).penalty(daimc::Penalty::Auto).view_weights(daimc::ViewWeights::Learned);
     let mirror = Arc::new(Mirror::default());
     let there = fit.clone().accelerator(mirror.clone(), Use::Always).fit(&views).unwrap();
-    assert_eq!(mirror.asked()[0], 1);
-    assert_eq!(told(there), told(fit.fit(&views).unwrap()));
+    assert_eq!(mirror.counted()[0], 1);
+    assert_eq!(results(there), results(fit.fit(&views).unwrap()));
 }
 
 #[test]
@@ -196,28 +200,28 @@ fn neighbours_are_those_that_an_accelerator_finds() {
     let fit = Daimc::new(4).assess(false);
     let there = fit.clone().accelerator(mirror.clone(), Use::Always).fit(&views).unwrap();
     let here = fit.fit(&views).unwrap();
-    assert_eq!(mirror.asked()[3], 2);
+    assert_eq!(mirror.counted()[3], 2);
     assert_eq!(there.neighbours.used, Neighbours::Auto);
     assert!(there.neighbours.recall.is_empty());
     assert_eq!(there.labels, here.labels);
 }
 
 #[test]
-fn neighbours_that_are_not_the_nearest_are_looked_for_here() {
+fn neighbours_that_are_not_the_nearest_are_searched_again_on_the_cpu() {
     let views = views(900);
-    let mirror = Arc::new(Mirror { searches: true, lies: true, ..Mirror::default() });
+    let mirror = Arc::new(Mirror { searches: true, wrong: true, ..Mirror::default() });
     let fit = Daimc::new(4).assess(false);
     let there = fit.clone().accelerator(mirror.clone(), Use::Always).fit(&views).unwrap();
-    assert_eq!(mirror.asked()[3], 2);
-    assert_eq!(told(there), told(fit.fit(&views).unwrap()));
+    assert_eq!(mirror.counted()[3], 2);
+    assert_eq!(results(there), results(fit.fit(&views).unwrap()));
 }
 
 #[test]
-fn where_there_is_no_room_for_v_the_processor_takes_over_if_it_may() {
+fn without_memory_for_v_the_cpu_takes_over_unless_the_device_is_required() {
     let views = views(900);
     let model = Daimc::new(4).neighbours(Neighbours::Off).assess(false).fit(&views).unwrap().model;
     let scalings: Vec<Scaling> = model.views.into_iter().map(|view| view.scaling).collect();
-    let mirror = Mirror { roomless: true, ..Mirror::default() };
+    let mirror = Mirror { full: true, ..Mirror::default() };
     for (when, works) in [(Use::Always, false), (Use::WhereItPays, true)] {
         let mut sweep = Sweep::over(Load::new(&views, &scalings, 4).unwrap());
         sweep.hand_to(&mirror, when).unwrap();
@@ -226,18 +230,18 @@ fn where_there_is_no_room_for_v_the_processor_takes_over_if_it_may() {
 }
 
 #[test]
-fn what_an_accelerator_refuses_is_the_error_or_stays_here() {
+fn a_refusal_is_an_error_unless_the_device_is_optional() {
     let views = views(900);
     let fit = Daimc::new(4).neighbours(Neighbours::Off).assess(false);
     let error = fit.clone().accelerator(Arc::new(Full), Use::Always).fit(&views).unwrap_err();
-    assert_eq!(error.to_string(), "full: there is no room for the rows");
-    // Quick fits are not even tried.
+    assert_eq!(error.to_string(), "full: not enough memory for the rows");
+    // A quick fit does not use the accelerator.
     let mirror = Arc::new(Mirror::default());
     let quick = fit.clone().accelerator(mirror.clone(), Use::WhereItPays).fit(&views).unwrap();
-    assert_eq!((mirror.asked()[0], quick.device.name.as_str()), (0, "cpu"));
+    assert_eq!((mirror.counted()[0], quick.device.name.as_str()), (0, "cpu"));
     assert!(quick.device.reason.as_ref().unwrap().contains("less than 2 seconds"), "{:?}", quick.device);
     let here = fit.fit(&views).unwrap();
-    assert_eq!(told(quick), told(here.clone()));
+    assert_eq!(results(quick), results(here.clone()));
 
     let multiplicative = fit.solver(Solver::Multiplicative).accelerator(mirror, Use::Always);
     let error = multiplicative.fit(&views).unwrap_err().to_string();
@@ -253,19 +257,19 @@ fn long_fits_are_handed_over_unless_that_is_refused() {
     let with = |machine: Arc<dyn Accelerator>| fit.clone().accelerator(machine, Use::WhereItPays).fit(&views);
     let refused = with(Arc::new(Full)).unwrap();
     assert_eq!(refused.device.name, "cpu");
-    assert_eq!(refused.device.reason.as_deref(), Some("full: there is no room for the rows"));
+    assert_eq!(refused.device.reason.as_deref(), Some("full: not enough memory for the rows"));
     let mirror = Arc::new(Mirror::default());
     let again = mirror.clone();
     let there = with(Arc::new(Deferred::new("glass", move || Ok(again.clone())))).unwrap();
-    assert_eq!((mirror.asked()[0], there.device.name.as_str()), (1, "mirror"));
+    assert_eq!((mirror.counted()[0], there.device.name.as_str()), (1, "mirror"));
     let closed = with(Arc::new(Deferred::new("glass", || Err("there is none".into())))).unwrap();
     assert_eq!(closed.device.reason.as_deref(), Some("glass: there is none"));
-    let here = told(fit.fit(&views).unwrap());
-    assert!([refused, there, closed].into_iter().all(|fit| told(fit) == here));
+    let here = results(fit.fit(&views).unwrap());
+    assert!([refused, there, closed].into_iter().all(|fit| results(fit) == here));
 }
 
 #[test]
-fn the_machine_is_told_in_the_file_of_a_fit() {
+fn the_file_of_a_fit_names_the_device() {
     let fit = Daimc::new(4).assess(false).neighbours(Neighbours::Off);
     let there = fit.accelerator(Arc::new(Mirror::default()), Use::Always).fit(&views(300)).unwrap();
     let mut bytes = Vec::new();
@@ -274,7 +278,7 @@ fn the_machine_is_told_in_the_file_of_a_fit() {
 }
 
 #[test]
-fn a_fit_on_another_machine_can_be_stopped() {
+fn a_fit_on_an_accelerator_can_be_stopped() {
     let stop = Stop::new();
     let fit = Daimc::new(4).tolerance(0.0).stop(&stop).accelerator(Arc::new(Mirror::default()), Use::Always);
     let each = |iteration: &daimc::Iteration| {
@@ -288,7 +292,7 @@ fn a_fit_on_another_machine_can_be_stopped() {
 }
 
 #[test]
-fn machines_are_known_by_name() {
+fn devices_have_names() {
     for (name, device) in [
         ("cpu", Device::Cpu),
         ("cuda", Device::Cuda(vec![0])),
@@ -302,24 +306,24 @@ fn machines_are_known_by_name() {
         assert!(wrong.parse::<Device>().unwrap_err().to_string().contains("device"), "{wrong}");
     }
     let fit = Daimc::new(4).neighbours(Neighbours::Off).assess(false);
-    let none = |cards: &[usize]| Err(format!("there is no card {}", cards[0]));
+    let none = |gpus: &[usize]| Err(format!("there is no GPU {}", gpus[0]));
     let error = fit.clone().device(&Device::Cuda(vec![3]), none).unwrap_err();
-    assert_eq!(error.to_string(), "cuda:3: there is no card 3");
-    // A quick fit does not open it.
-    let auto = fit.clone().device(&Device::Auto, |_| panic!("it is not worth it")).unwrap();
+    assert_eq!(error.to_string(), "cuda:3: there is no GPU 3");
+    // A quick fit does not open the GPU.
+    let auto = fit.clone().device(&Device::Auto, |_| panic!("a quick fit does not use it")).unwrap();
     assert_eq!(auto.fit(&views(300)).unwrap().device.name, "cpu");
     let mirror = fit.device(&Device::Cuda(vec![0]), |_| Ok(Arc::new(Mirror::default()))).unwrap();
     assert_eq!(mirror.fit(&views(300)).unwrap().device.name, "mirror");
 }
 
-/// Rows of single precision in the memory of a machine, which is that of the processor: address 0 is the first value.
-struct Lent {
+/// Rows in single precision in device memory, simulated in main memory: address 0 is the first value.
+struct Stored {
     values: Vec<f32>,
     features: usize,
     stride: usize,
 }
 
-impl RowStore for Lent {
+impl RowStore for Stored {
     fn shape(&self) -> (usize, usize) {
         (self.values.len() / self.stride, self.features)
     }
@@ -345,32 +349,32 @@ impl RowStore for Lent {
     }
 }
 
-impl Lent {
+impl Stored {
     fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.stride..][..self.features]
     }
 }
 
-/// Some rows, two values from the end of each to the next.
-fn lent(n: usize, cell: impl Fn(usize, usize) -> f32) -> Arc<Lent> {
+/// Some rows, with two unused values after each.
+fn stored(n: usize, cell: impl Fn(usize, usize) -> f32) -> Arc<Stored> {
     let (features, stride) = (5, 7);
     let value = |(i, f)| if f < features { cell(i, f) } else { f32::NAN };
     let values = (0..n).flat_map(|i| (0..stride).map(move |f| (i, f))).map(value).collect();
-    Arc::new(Lent { values, features, stride })
+    Arc::new(Stored { values, features, stride })
 }
 
 fn cell(i: usize, f: usize) -> f32 {
     (if i % 3 == f % 3 { 3.0 } else { 0.5 }) + ((i * 31 + f * 17) % 11) as f32 / 20.0
 }
 
-/// Looks which rows are told, whether they are those that are read, and hands the rows to the mirror.
+/// Records which views are in device memory, compares these rows with those that are read, and passes the load to a mirror.
 #[derive(Debug)]
 struct Witness {
-    lent: Vec<Arc<Lent>>,
-    told: std::sync::Mutex<Vec<bool>>,
+    stored: Vec<Arc<Stored>>,
+    on_device: std::sync::Mutex<Vec<bool>>,
 }
 
-impl std::fmt::Debug for Lent {
+impl std::fmt::Debug for Stored {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.shape().fmt(out)
     }
@@ -383,18 +387,19 @@ impl Accelerator for Witness {
 
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
         let (n, mut buffer) = (load.instances(), Buffer::default());
-        let mut told = self.told.lock().unwrap();
-        for (view, lent) in self.lent.iter().enumerate() {
-            told.push(load.device_rows(view).is_some());
-            // Of all instances, and of some.
+        let mut on_device = self.on_device.lock().unwrap();
+        for (view, stored) in self.stored.iter().enumerate() {
+            on_device.push(load.device_rows(view).is_some());
+            // All instances, and some.
             for load in [load.some(0..n), load.some(n / 3..n - 5).some(2..n / 2)] {
-                let Some((there, index)) = load.device_rows(view) else { continue };
-                assert_eq!(Some(there), lent.device_rows());
+                let Some((found, index)) = load.device_rows(view) else { continue };
+                assert_eq!(Some(found), stored.device_rows());
                 let block = load.read(view, 0..load.instances(), &mut buffer)?;
                 let Rows::DenseF32(values) = block.rows else { panic!("they are dense") };
                 for i in 0..load.instances() {
-                    let read = block.index.row(i).map(|row| &values[row * lent.features..][..lent.features]);
-                    assert_eq!(index.row(i).map(|row| lent.row(row)), read, "instance {i}");
+                    let read =
+                        block.index.row(i).map(|row| &values[row * stored.features..][..stored.features]);
+                    assert_eq!(index.row(i).map(|row| stored.row(row)), read, "instance {i}");
                     assert_eq!(read.is_some(), load.shows(view, i));
                 }
             }
@@ -403,23 +408,23 @@ impl Accelerator for Witness {
     }
 }
 
-/// Which views of a fit are told to lie elsewhere.
-fn told_of(views: &Views<'_>, lent: &[Arc<Lent>], fit: Daimc) -> Vec<bool> {
-    let witness = Arc::new(Witness { lent: lent.to_vec(), told: std::sync::Mutex::default() });
+/// The views of a fit whose rows an accelerator finds in device memory.
+fn on_device(views: &Views<'_>, stored: &[Arc<Stored>], fit: Daimc) -> Vec<bool> {
+    let witness = Arc::new(Witness { stored: stored.to_vec(), on_device: std::sync::Mutex::default() });
     let fit = fit.neighbours(Neighbours::Off).assess(false).accelerator(witness.clone(), Use::Always);
     assert_eq!(fit.fit(views).unwrap().device.name, "witness");
-    witness.told.lock().unwrap().clone()
+    witness.on_device.lock().unwrap().clone()
 }
 
 #[test]
-fn rows_that_lie_elsewhere_are_told_where_nothing_is_done_to_them() {
+fn rows_in_device_memory_are_used_in_place_unless_they_are_prepared() {
     let n = 300;
-    let whole = lent(n, cell);
-    let holed = lent(n, |i, f| if i % 7 == 0 && f == 2 { f32::NAN } else { cell(i, f) });
-    let emptied = lent(n, |i, f| if i % 7 == 0 { f32::NAN } else { cell(i, f) });
+    let whole = stored(n, cell);
+    let holed = stored(n, |i, f| if i % 7 == 0 && f == 2 { f32::NAN } else { cell(i, f) });
+    let emptied = stored(n, |i, f| if i % 7 == 0 { f32::NAN } else { cell(i, f) });
     let given = [whole, holed, emptied];
     let views = |known: bool| {
-        let view = |(number, rows): (usize, &Arc<Lent>)| {
+        let view = |(number, rows): (usize, &Arc<Stored>)| {
             let view = View::stored(format!("view {number}"), rows.clone() as Arc<dyn RowStore>).unwrap();
             match number {
                 0 if known => view.holes(0),
@@ -431,18 +436,18 @@ fn rows_that_lie_elsewhere_are_told_where_nothing_is_done_to_them() {
         Views::new(given.iter().enumerate().map(view).collect()).unwrap()
     };
     let plain = Daimc::new(3).scale(Scale::MinMax);
-    // Cells that are missing are filled; of rows that lack all of them nobody knew.
-    assert_eq!(told_of(&views(false), &given, plain.clone()), [true, false, false]);
-    // Where it is known that they are left out, those that are there are as they were.
-    assert_eq!(told_of(&views(true), &given, plain.clone()), [true, false, true]);
-    // Scaling is for whoever takes them; logarithms are taken on the way.
-    assert_eq!(told_of(&views(true), &given, Daimc::new(3).scale(Scale::Unit)), [true, false, true]);
+    // Missing cells are filled. Rows without cells are found when the rows are read.
+    assert_eq!(on_device(&views(false), &given, plain.clone()), [true, false, false]);
+    // Rows that are declared missing need no preparation.
+    assert_eq!(on_device(&views(true), &given, plain.clone()), [true, false, true]);
+    // The accelerator scales the rows; logarithms are taken before.
+    assert_eq!(on_device(&views(true), &given, Daimc::new(3).scale(Scale::Unit)), [true, false, true]);
     let logs = plain.clone().scale_view("view 0", Scale::Log);
-    assert_eq!(told_of(&views(true), &given, logs), [false, false, true]);
-    // With more of them hidden.
+    assert_eq!(on_device(&views(true), &given, logs), [false, false, true]);
+    // With more missing instances.
     let hidden: Vec<Vec<bool>> = (0..3).map(|v| (0..n).map(|i| (i + v) % 4 != 0).collect()).collect();
     let all = views(true);
-    assert_eq!(told_of(&all.masked(&hidden).unwrap(), &given, plain), [true, false, true]);
+    assert_eq!(on_device(&all.masked(&hidden).unwrap(), &given, plain), [true, false, true]);
     // A sample is a copy.
     let scan = Scan::new(&all, &Stop::default());
     let mut buffers = vec![Buffer::default(); 3];
@@ -452,22 +457,22 @@ fn rows_that_lie_elsewhere_are_told_where_nothing_is_done_to_them() {
 }
 
 #[test]
-fn rows_that_lie_elsewhere_are_told_by_instance_where_they_are_joined() {
+fn rows_in_device_memory_are_joined_by_id() {
     let n = 300;
-    let (one, other) = (lent(n, cell), lent(n - 20, |i, f| cell(2 * i, f)));
+    let (one, other) = (stored(n, cell), stored(n - 20, |i, f| cell(2 * i, f)));
     let id = |i: usize| format!("instance {i}");
-    // The second view lists others, in another order.
+    // The second view has other instances, in another order.
     let ids = (0..n - 20).rev().map(|i| id(i + 10)).collect();
     let views = vec![
         View::stored("one", one.clone() as Arc<dyn RowStore>).unwrap().ids((0..n).map(id).collect()).unwrap(),
         View::stored("other", other.clone() as Arc<dyn RowStore>).unwrap().ids(ids).unwrap(),
     ];
     let (views, _) = Views::join(views).unwrap();
-    assert_eq!(told_of(&views, &[one, other], Daimc::new(3).scale(Scale::ZScore)), [true, true]);
+    assert_eq!(on_device(&views, &[one, other], Daimc::new(3).scale(Scale::ZScore)), [true, true]);
 }
 
 #[test]
-fn rows_in_memory_lie_nowhere_else() {
+fn rows_in_memory_are_not_in_device_memory() {
     let views = views(300);
     let prepared = daimc_core::Prepared::new(
         &views,
@@ -480,7 +485,7 @@ fn rows_in_memory_lie_nowhere_else() {
 #[test]
 fn rows_are_stored_as_their_terms_say() {
     let n = 200;
-    // Far from the origin and close together: such rows are counted from a centre.
+    // Far from the origin and close together: such rows are stored relative to a centre.
     for (offset, scale) in
         [(0.0, Scale::Unit), (0.0, Scale::MinMaxUnit), (1e6, Scale::None), (1e6, Scale::ZScore)]
     {

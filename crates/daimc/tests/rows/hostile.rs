@@ -223,8 +223,8 @@ fn a_schema_that_makes_no_sense_is_refused() {
     assert!(matches!(schema(vec![view("a", 2), view("a", 3)]), Error::DuplicateView { .. }));
     assert!(matches!(schema(vec![view("a", 0)]), Error::NoFeatures { .. }));
     assert!(matches!(schema(vec![view("a", usize::MAX)]), Error::Shape { .. }));
-    let nobody = view("b", 2).presence(Presence::from_fn(3, |_| false));
-    assert!(matches!(schema(vec![view("a", 2), nobody]), Error::EmptyView { view } if view == "b"));
+    let empty = view("b", 2).presence(Presence::from_fn(3, |_| false));
+    assert!(matches!(schema(vec![view("a", 2), empty]), Error::EmptyView { view } if view == "b"));
     let not_one = |name: &str| view(name, 2).presence(Presence::from_fn(3, |i| i != 1));
     assert!(matches!(schema(vec![not_one("a"), not_one("b")]), Error::SeenInNoView { row: 1, count: 1, .. }));
     let few = view("a", 2).presence(Presence::from_fn(90, |_| true));

@@ -245,8 +245,11 @@ fn neighbours_of_rows_on_disk_are_found_by_descent() {
         let (found, expected) = (daimc.fit(&disk).unwrap(), daimc.fit(&views).unwrap());
         assert_eq!(found.neighbours.used, used, "{}", found.neighbours.reason);
         assert!(found.passes > off(4).fit(&disk).unwrap().passes, "the search reads rows");
-        let (told, all) = (&found.neighbours.recall, &expected.neighbours.recall);
-        assert!(told.len() == disk.schema().len() && told.iter().all(|share| *share > 0.9), "{told:?}");
+        let (estimated, all) = (&found.neighbours.recall, &expected.neighbours.recall);
+        assert!(
+            estimated.len() == disk.schema().len() && estimated.iter().all(|share| *share > 0.9),
+            "{estimated:?}"
+        );
         assert!(all.is_empty(), "every pair of rows in memory is compared");
         let same = daimc::metrics::ari(&expected.labels, &found.labels).unwrap();
         assert!(same > 0.95, "{used}: {same}");

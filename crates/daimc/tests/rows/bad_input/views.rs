@@ -141,10 +141,10 @@ fn a_value_that_is_not_finite_is_named_by_the_row_of_its_own_view() {
 fn rows_of_nan_are_missing_and_a_single_nan_is_a_missing_cell() {
     let nan = f64::NAN;
     let b = || View::dense("b", 1, vec![1.0, 2.0, 3.0]).unwrap();
-    for told in [false, true] {
+    for declared in [false, true] {
         let views = |values: Vec<f64>| {
             let a = View::dense("a", 2, values).unwrap();
-            Views::new(vec![if told { a.missing_where_nan() } else { a }, b()]).unwrap()
+            Views::new(vec![if declared { a.missing_where_nan() } else { a }, b()]).unwrap()
         };
         let whole = views(vec![1.0, 2.0, nan, nan, 3.0, 4.0]);
         assert!(!whole.is_present(0, 1));

@@ -128,7 +128,7 @@ fn the_choice_is_that_of_each_view_and_can_be_overruled() {
     assert!(matches!(scales(&fitted)[0], Scale::Unit | Scale::MinMaxUnit));
     let fitted = fit(&Daimc::new(3).scale_view("b", Scale::Unit), vec![a.dense("a"), b.sparse("b")]);
     assert_eq!(scales(&fitted)[1], Scale::Unit);
-    assert_eq!(fitted.model.views[1].scaling.reason, "asked for");
+    assert_eq!(fitted.model.views[1].scaling.reason, "requested");
     let fitted = fit(
         &Daimc::new(3).scale(Scale::ZScore).scale_view("b", Scale::Auto),
         vec![a.dense("a"), b.sparse("b")],
