@@ -2,7 +2,6 @@
 
 mod algorithm;
 mod common;
-mod cost;
 mod map;
 mod missingness;
 mod neighbours;
