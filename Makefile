@@ -8,7 +8,7 @@ test: browser target/venv/ready
 	cargo test --workspace --all-features
 	$(MAKE) python
 
-# With the ignored tests, which take minutes: studies on many more data, kills at every rename, and the cost model on real fits.
+# With the ignored tests, which take minutes: studies on many more data, and kills at every rename.
 test-all: test
 	cargo test --workspace --all-features -- --ignored
 

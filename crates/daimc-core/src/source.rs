@@ -164,9 +164,10 @@ pub trait RowStore: Send + Sync {
 /// Rows in memory, which are borrowed instead of read. [`Views`](crate::Views) implements it.
 ///
 /// [`Source::memory`] returns it. A pass then calls [`block`](Self::block) on each of the computing threads, for a block
-/// of a few thousand instances at a time and in any order; [`pick`](Self::pick) is called for samples. Both must return
-/// at once, and return the rows that [`Source::read`] would return: they cannot fail, and the rows are not compared with
-/// the schema. Without missing instances and cells, an implementation borrows all rows and numbers them:
+/// of a few thousand instances at a time and in any order; [`pick`](Self::pick) is called for samples. Calls can overlap.
+/// Both methods return the rows that [`Source::read`] returns. They cannot fail, and their rows are not compared with the
+/// schema: a row of the wrong length is a panic or a wrong result. Without missing instances, an implementation returns
+/// all rows and the number of the first:
 ///
 /// ```
 /// use std::ops::Range;

@@ -278,6 +278,7 @@ impl Daimc {
         let given = rows.table(TableId::Given, &stop)?;
         let (schema, instances) = (given.schema().clone(), given.instances());
         self.options.check(instances, (0..schema.len()).map(|view| schema.view_name(view)))?;
+        self.check_start(instances)?;
         self.options.map &= result;
         self.accelerator = self.accelerator.take().filter(|_| result);
         let observed = self.observe(&given)?;
@@ -302,6 +303,21 @@ impl Daimc {
         drop((given, prepared));
         rows.scale(scaled_views, self.options.latent)?;
         Ok((schema, observed, others))
+    }
+
+    /// Fails if the given V, if any, is not one for this number of instances.
+    fn check_start(&self, instances: usize) -> Result<()> {
+        let (Some(v), latent) = (&self.start, self.options.latent) else { return Ok(()) };
+        let bad = |value, reason| Err(Error::Option { option: "start", value, reason });
+        if (v.rows(), v.columns()) != (instances, latent) {
+            let reason = format!("must be {instances} × {latent}, instances × latent");
+            return bad(format!("a {} × {} matrix", v.rows(), v.columns()), reason);
+        }
+        let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
+        match v.values().iter().find(|value| !usable(**value)) {
+            Some(value) => bad(value.to_string(), "every entry must be 0 or from 1e-100 to 1e100".into()),
+            None => Ok(()),
+        }
     }
 
     /// The possible scalings of each view, and its missing cells.

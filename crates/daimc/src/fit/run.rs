@@ -187,19 +187,6 @@ impl Daimc {
                 Votes::gather(initialisation, prepared.rows(), &scaled_views, latent, restarts, seed)?;
             return Ok((rows.run(Begin(votes.clone()))?, votes.into_bases()));
         };
-        let instances = prepared.instances();
-        if (v.rows(), v.columns()) != (instances, latent) {
-            return Err(Error::Option {
-                option: "start",
-                value: format!("a {} × {} matrix", v.rows(), v.columns()),
-                reason: format!("must be {instances} × {latent}, instances × latent"),
-            });
-        }
-        let usable = |value: f64| value == 0.0 || (1e-100..=1e100).contains(&value);
-        if let Some(bad) = v.values().iter().find(|value| !usable(**value)) {
-            let reason = "every entry must be 0 or from 1e-100 to 1e100".into();
-            return Err(Error::Option { option: "start", value: bad.to_string(), reason });
-        }
         Ok((rows.run(Start(v.clone()))?, Bases::Fitted))
     }
 }

@@ -3,7 +3,6 @@
 mod accelerator;
 mod algorithm;
 mod common;
-mod cost;
 mod map;
 mod missingness;
 mod neighbours;
