@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::Args;
-use daimc::estimate::{BANDWIDTH, Cost, Distributed, Estimate, LATENCY, Shape, TASK};
+use daimc::estimate::{Cost, Distributed, Estimate, Shape};
 use daimc::text::{duration, list, plain};
 use daimc::{Neighbours, Source, Views};
 use serde_json::{Value, json};
@@ -144,58 +144,31 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Prints the cost of a fit that is distributed over workers.
-fn print_distributed(
-    out: &mut impl Write,
-    distributed: &Distributed,
-    wanted: usize,
-    clusters: usize,
-) -> Result<()> {
-    let Distributed { workers, threads, instances, sweep, traffic, iteration, .. } = *distributed;
+fn print_distributed(out: &mut impl Write, cost: &Distributed, wanted: usize, clusters: usize) -> Result<()> {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let kilobytes = |bytes: f64| format!("{:.1} kB", bytes / 1e3);
     writeln!(
         out,
-        "\nOn {} of {} each, a fit of {clusters} clusters without neighbourhoods will take {} (rough),\n\
-         {} of memory on a worker and {} in the process that drives it, in addition to that of the processes themselves.",
+        "\nOn {} of {} each, a fit of {clusters} clusters without neighbourhoods and map will compute for {} (rough).\n\
+         A worker with {} instances will take {} of memory, the process that drives the fit {}, and {} more for the results\n\
+         of all instances if it has them. In each iteration a worker receives {} and returns {} at most.",
         counted(wanted, "worker"),
-        counted(threads, "thread"),
-        duration(distributed.seconds),
-        megabytes(distributed.worker_bytes),
-        megabytes(distributed.driver_bytes),
+        counted(cost.threads, "thread"),
+        duration(cost.seconds),
+        cost.instances,
+        megabytes(cost.worker_bytes),
+        megabytes(cost.driver_bytes),
+        megabytes(cost.results_bytes),
+        kilobytes(cost.request),
+        kilobytes(cost.reply),
     )?;
-    if workers < wanted {
-        let rest = wanted - workers;
+    if cost.workers < wanted {
         writeln!(
             out,
             "Rows are distributed in large partitions: {} will have none.",
-            counted(rest, "worker")
+            counted(wanted - cost.workers, "worker")
         )?;
     }
-    writeln!(
-        out,
-        "\nof one iteration ({:.0} are expected)\n\
-         {:>14.3} s   time: {:.3} s sweep, {:.3} s U and B, {:.3} s network\n\
-         {:>14}   instances of a worker, at most\n\
-         {:>14}   read and written in its memory\n\
-         {:>14}   computed by it\n\
-         {:>14}   request to each worker\n\
-         {:>14}   reply of a worker, at most; {} merged\n\
-         {:>14}   through the network in all, at {:.0} GB/s and {:.1} ms for each hop",
-        distributed.iterations,
-        iteration.total(),
-        iteration.sweep,
-        iteration.solve,
-        iteration.network,
-        instances,
-        megabytes(sweep.bytes),
-        format!("{:.1} Mflop", sweep.flops / 1e6),
-        kilobytes(traffic.request),
-        kilobytes(traffic.reply),
-        kilobytes(traffic.merged),
-        kilobytes(traffic.network),
-        BANDWIDTH / 1e9,
-        1e3 * LATENCY,
-    )?;
     Ok(())
 }
 
@@ -225,21 +198,12 @@ fn distributed(loaded: &Loaded, clusters: usize, workers: usize) -> Distributed 
     Distributed::new(loaded.views.instances(), &shapes, clusters, workers, rayon::current_num_threads())
 }
 
-fn distributed_json(distributed: &Distributed) -> Value {
-    let Distributed { workers, threads, instances, sweep, traffic, iteration, .. } = *distributed;
+fn distributed_json(cost: &Distributed) -> Value {
     json!({
-        "workers": workers, "threads": threads, "instances_per_worker": instances,
-        "worker_memory_bytes": distributed.worker_bytes.round(),
-        "driver_memory_bytes": distributed.driver_bytes.round(),
-        "iterations": distributed.iterations, "seconds": distributed.seconds,
-        "iteration": {
-            "seconds": iteration.total(), "sweep_seconds": iteration.sweep, "solve_seconds": iteration.solve,
-            "network_seconds": iteration.network,
-            "worker_bytes": sweep.bytes, "worker_flops": sweep.flops,
-            "request_bytes": traffic.request, "reply_bytes": traffic.reply, "merged_bytes": traffic.merged,
-            "network_bytes": traffic.network,
-        },
-        "assumed": {"bytes_per_second": BANDWIDTH, "seconds_per_hop": LATENCY, "seconds_per_task": TASK},
+        "workers": cost.workers, "threads": cost.threads, "instances_per_worker": cost.instances,
+        "worker_memory_bytes": cost.worker_bytes.round(), "driver_memory_bytes": cost.driver_bytes.round(),
+        "results_memory_bytes": cost.results_bytes.round(),
+        "request_bytes": cost.request, "reply_bytes": cost.reply, "seconds": cost.seconds,
     })
 }
 

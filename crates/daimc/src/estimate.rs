@@ -14,7 +14,7 @@ use daimc_core::kmeans::{FEW, sample_size, starts};
 use daimc_core::{Schema, ViewOf};
 use daimc_graph::neighbours::all_pairs;
 
-pub use distributed::{BANDWIDTH, Distributed, IterationTime, LATENCY, SweepCost, TASK, Traffic};
+pub use distributed::Distributed;
 
 /// The shape of a view.
 #[derive(Clone, Copy, Debug)]
