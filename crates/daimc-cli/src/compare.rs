@@ -13,7 +13,7 @@ use crate::experiments::{Console, ExperimentOptions};
 use crate::failure::Result;
 use crate::paths::utf8;
 use crate::terminal::clean;
-use crate::truth::{Truth, numbers};
+use crate::truth::{Truth, encode};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -93,9 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn dataset(arguments: &Arguments, views: daimc::Views<'static>, truth: &Truth) -> Dataset {
     let known: Vec<&str> = truth.classes.iter().flatten().map(String::as_str).collect();
-    let mut numbers = numbers(&known).into_iter();
+    let mut codes = encode(&known).into_iter();
     let classes: Vec<Option<usize>> =
-        truth.classes.iter().map(|class| class.as_ref().and_then(|_| numbers.next())).collect();
+        truth.classes.iter().map(|class| class.as_ref().and_then(|_| codes.next())).collect();
     let count = classes.iter().flatten().max().map_or(0, |most| most + 1);
     Dataset { views, classes, clusters: arguments.clusters.unwrap_or(count) }
 }

@@ -1,4 +1,4 @@
-//! `daimc evaluate`: metrics of clusters against true classes.
+//! `daimc evaluate`: metrics that compare clusters with true classes.
 
 use std::io::{self, Write};
 
@@ -8,6 +8,7 @@ use daimc::text::quoted;
 use daimc_io::Column;
 
 use crate::failure::{Failure, Result};
+use crate::folder::recover;
 use crate::ids::IdOptions;
 use crate::paths::{read_once, utf8};
 use crate::tables::Format;
@@ -16,12 +17,13 @@ use crate::truth;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The clusters: the folder of a fit, its labels.tsv or .parquet, or any table of IDs and labels; `::COLUMN` names the column
-    /// if there are several
+    /// The clusters: the folder of a fit, its labels.tsv or labels.parquet, or any table of IDs and labels; `::COLUMN` names the
+    /// column of the labels if there are several
     #[arg(value_name = "LABELS[::COLUMN]", value_parser = utf8())]
     labels: String,
 
-    /// The true classes: a table of IDs and classes; `::COLUMN` names the column if there are several, as in `clinical.csv::stage`
+    /// The true classes: a table of IDs and classes; `::COLUMN` names the column of the classes if there are several, as in
+    /// `clinical.csv::stage`
     #[arg(long, value_name = "FILE[::COLUMN]", value_parser = utf8())]
     truth: String,
 
@@ -35,39 +37,40 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { labels, truth, ids, json } = arguments;
-    let (mut found, known): (Column, Column) = (labels.parse()?, truth.parse()?);
-    // The folder of a fit stands for its labels.
-    crate::folder::recover(&found.path)?;
-    let inside = [Format::Tsv, Format::Parquet].map(|format| found.path.join(format.file("labels")));
-    if let Some(inside) = inside.into_iter().find(|inside| inside.is_file()) {
-        found.path = inside;
+    let (mut clusters, truth): (Column, Column) = (labels.parse()?, truth.parse()?);
+    recover(&clusters.path)?;
+    // If the path is the folder of a fit, the labels are one of its files.
+    let candidates = [Format::Tsv, Format::Parquet].map(|format| clusters.path.join(format.file("labels")));
+    if let Some(file) = candidates.into_iter().find(|file| file.is_file()) {
+        clusters.path = file;
     }
-    read_once([found.path.as_path(), known.path.as_path()])?;
-    let (path, truth) = (found.path.display(), known.path.display());
+    read_once([clusters.path.as_path(), truth.path.as_path()])?;
     let matching = ids.matching()?;
-    let labels = daimc_io::read_labels(&found.path, found.column.as_deref(), &matching)?;
-    let classes = daimc_io::read_labels(&known.path, known.column.as_deref(), &matching)?;
-    let both = labels.ids.iter().filter_map(|id| Some((labels.get(id)?, classes.get(id)?)));
-    let (clusters, known): (Vec<&str>, Vec<&str>) = both.unzip();
-    if known.is_empty() {
+    let labels = daimc_io::read_labels(&clusters.path, clusters.column.as_deref(), &matching)?;
+    let classes = daimc_io::read_labels(&truth.path, truth.column.as_deref(), &matching)?;
+    let matched = labels.ids.iter().filter_map(|id| Some((labels.get(id)?, classes.get(id)?)));
+    let (matched_labels, matched_classes): (Vec<&str>, Vec<&str>) = matched.unzip();
+    if matched_classes.is_empty() {
         let near = daimc_io::near(&[labels.ids.clone(), classes.ids.clone()]);
-        let near =
-            near.map_or_else(String::new, |near| format!("; with {near} they have {}", near.shared[0]));
+        let hint = near
+            .map_or_else(String::new, |near| format!("; {near} would match about {} IDs", near.shared[0]));
         return Err(Failure::Data(format!(
-            "{path} and {truth} have no ID in common: {} here, {} there{near}",
+            "{} and {} have no ID in common: their first IDs are {} and {}{hint}",
+            clusters.path.display(),
+            truth.path.display(),
             quoted(&labels.ids[0]),
             quoted(&classes.ids[0])
         )));
     }
-    let left_out = labels.len() - known.len();
-    if left_out > 0 {
-        print_line(format!("{left_out} of {} instances have no class in {truth}", labels.len()));
+    let (all, unmatched) = (labels.len(), labels.len() - matched_classes.len());
+    if unmatched > 0 {
+        print_line(format!("{unmatched} of {all} instances have no class in {}", truth.path.display()));
     }
-    let scores = metrics::scores(&truth::numbers(&known), &truth::numbers(&clusters))?;
+    let scores = metrics::scores(&truth::encode(&matched_classes), &truth::encode(&matched_labels))?;
     let mut out = io::stdout().lock();
     if *json {
         let mut value = truth::to_json(&scores);
-        value["instances"] = known.len().into();
+        value["instances"] = matched_classes.len().into();
         writeln!(out, "{value:#}")?;
     } else {
         write!(out, "{}", truth::to_text(&scores))?;

@@ -1,7 +1,7 @@
 //! Help in three lengths: `-h` has a line for each common option, `--help` explains the common options, `--help-all` explains all
 //! options, grouped under headings.
 //!
-//! A common option is one without a heading.
+//! A common option has no heading; an option under a heading is a rare one.
 
 use std::ffi::OsString;
 
@@ -20,33 +20,34 @@ pub const OUTPUT: &str = "Output";
 
 const HELP_ALL: &str = "help-all";
 
-/// Adds `--help-all` to the commands that have options under a heading. Unless `arguments` contain it, those options are left
-/// out of the help.
+/// Adds `--help-all` to the commands with rare options, and hides these options from their help unless `--help-all` is among
+/// the arguments.
 pub fn for_arguments(program: Command, arguments: impl IntoIterator<Item = OsString>) -> Command {
-    let program = complete(program);
-    if arguments.into_iter().any(|argument| argument == "--help-all") {
+    let program = with_help_all(program);
+    let flag = format!("--{HELP_ALL}");
+    if arguments.into_iter().any(|argument| argument == flag.as_str()) {
         return program;
     }
-    map(program, |command| {
-        let before = command.get_after_help().map_or_else(String::new, |text| format!("{text}\n\n"));
-        let more = format!("{before}More options: daimc {} --{HELP_ALL}", command.get_name());
-        let hide = |argument: Arg| {
+    change_commands(program, |command| {
+        let existing = command.get_after_help().map_or_else(String::new, |text| format!("{text}\n\n"));
+        let after = format!("{existing}More options: daimc {} {flag}", command.get_name());
+        let hide_if_rare = |argument: Arg| {
             let rare = is_rare(&argument);
             argument.hide_short_help(rare).hide_long_help(rare)
         };
-        command.mut_args(hide).after_help(more)
+        command.mut_args(hide_if_rare).after_help(after)
     })
 }
 
-/// Adds `--help-all` and shows all options in the help, as the completions and the manual need it.
-pub fn complete(program: Command) -> Command {
+/// Adds `--help-all` to the commands with rare options and hides none, as for the shell completions and the manual.
+pub fn with_help_all(program: Command) -> Command {
     let help =
         Arg::new(HELP_ALL).long(HELP_ALL).action(ArgAction::HelpLong).help("Print help with all options");
-    map(program, |command| command.arg(help.clone()))
+    change_commands(program, |command| command.arg(help.clone()))
 }
 
-/// Changes the commands that have options under a heading.
-fn map(program: Command, change: impl Fn(Command) -> Command) -> Command {
+/// Changes the commands with rare options.
+fn change_commands(program: Command, change: impl Fn(Command) -> Command) -> Command {
     program.mut_subcommands(
         |command| if command.get_arguments().any(is_rare) { change(command) } else { command },
     )

@@ -16,7 +16,7 @@ pub struct Completions {
 
 pub fn completions(arguments: &Completions, program: Command) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut help::complete(program), "daimc", &mut text);
+    clap_complete::generate(arguments.shell, &mut help::with_help_all(program), "daimc", &mut text);
     Ok(io::stdout().write_all(&text)?)
 }
 
@@ -27,7 +27,7 @@ pub struct Man {
 }
 
 pub fn man(arguments: &Man, program: Command) -> Result<()> {
-    let mut program = help::complete(program);
+    let mut program = help::with_help_all(program);
     program.build();
     let page = match &arguments.command {
         None => program,

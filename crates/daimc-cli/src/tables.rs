@@ -1,4 +1,4 @@
-//! The format of result tables, and the tables column by column for Parquet; `results` writes them as text.
+//! Formats of result tables, and the columns of each table for Parquet. `results` writes the same tables as text.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -24,7 +24,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format for the extension of a file.
+    /// The format that the extension of a file asks for; TSV by default.
     pub fn of(file: Option<&Path>) -> Self {
         let extension = file.and_then(Path::extension);
         if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")) {
@@ -34,7 +34,7 @@ impl Format {
         }
     }
 
-    /// The other format, of an earlier result.
+    /// The other format, in which an earlier result may have written its tables.
     pub fn other(self) -> Self {
         match self {
             Self::Tsv => Self::Parquet,
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// The name of the file of a table.
+    /// The file name of a table.
     pub fn file(self, table: &str) -> String {
         match self {
             Self::Tsv => format!("{table}.tsv"),
@@ -66,7 +66,7 @@ impl Format {
     }
 }
 
-/// A table, column by column.
+/// The columns of a table.
 pub struct Columns<'a> {
     rows: usize,
     columns: Vec<(String, Values<'a>)>,
@@ -82,6 +82,7 @@ impl<'a> Columns<'a> {
         self
     }
 
+    /// Numbers above the 32-bit range are missing.
     fn integer(mut self, title: &str, of: impl Fn(usize) -> Option<usize> + 'a) -> Self {
         let of = move |row: usize| of(row).and_then(|number| i32::try_from(number).ok());
         self.columns.push((title.into(), Values::Integer(Box::new(of))));
@@ -99,12 +100,12 @@ impl<'a> Columns<'a> {
         self
     }
 
-    /// Values of a view, in its precision.
+    /// Values of a view in its precision: 32 bits if `single`, else 64.
     fn values(self, title: &str, single: bool, of: impl Fn(usize) -> Option<f64> + 'a) -> Self {
         if single { self.single(title, of) } else { self.double(title, of) }
     }
 
-    /// IDs as text, including row numbers.
+    /// The IDs as text, also if they are row numbers. `instance` maps a row of the table to its instance.
     fn ids(self, ids: &'a Ids, instance: impl Fn(usize) -> usize + 'a) -> Self {
         self.text("id", move |row| match ids {
             Ids::Numbers(_) => Cow::Owned(instance(row).to_string()),
@@ -131,14 +132,14 @@ pub fn labels<'a>(ids: &'a Ids, labels: &'a [usize], confidence: &'a [f64]) -> C
         .double("confidence", |row| Some(confidence[row]))
 }
 
-/// V: id, then its columns in 32 bits, as in `embedding.npy`.
+/// V: id, then the columns of V in 32 bits, as in `embedding.npy`.
 pub fn embedding<'a>(ids: &'a Ids, latent: &'a Matrix) -> Columns<'a> {
     let table = Columns::new(latent.rows()).ids(ids, |row| row);
     (0..latent.columns())
         .fold(table, |table, k| table.single(&format!("v{}", k + 1), move |row| Some(latent[(row, k)])))
 }
 
-/// Contributions of the views: id, cluster, rival, then a column for each view.
+/// Contributions of the views: id, cluster, rival, then one column per view.
 pub fn contributions<'a>(
     model: &Model,
     ids: &'a Ids,
@@ -154,16 +155,16 @@ pub fn contributions<'a>(
     })
 }
 
-/// Features: view, feature, cluster, weight, stability.
+/// Features: view, feature, cluster, weight, stability. Rows are ordered by view, then cluster, then feature.
 pub fn features(model: &Model) -> Columns<'_> {
     let clusters = model.options.clusters;
-    // There is a row for each feature and cluster, cluster by cluster.
-    let first: Vec<usize> = model
+    // The first row of each view.
+    let first_rows: Vec<usize> = model
         .views
         .iter()
-        .scan(0, |sum, view| {
-            let first = *sum;
-            *sum += clusters * view.basis.rows();
+        .scan(0, |next, view| {
+            let first = *next;
+            *next += clusters * view.basis.rows();
             Some(first)
         })
         .collect();
@@ -172,13 +173,13 @@ pub fn features(model: &Model) -> Columns<'_> {
         .iter()
         .flat_map(|view| (0..clusters).flat_map(|cluster| model.weights(view, cluster)))
         .collect();
-    let place = move |row: usize| {
-        let at = first.partition_point(|&first| first <= row) - 1;
-        let view = &model.views[at];
-        let (cluster, f) = ((row - first[at]) / view.basis.rows(), (row - first[at]) % view.basis.rows());
-        (view, cluster, f)
+    let locate = move |row: usize| {
+        let index = first_rows.partition_point(|&first| first <= row) - 1;
+        let (view, offset) = (&model.views[index], row - first_rows[index]);
+        (view, offset / view.basis.rows(), offset % view.basis.rows())
     };
-    let [of_view, of_feature, of_cluster, of_stability] = std::array::from_fn(|_| place.clone());
+    // Each column owns a copy.
+    let [of_view, of_feature, of_cluster, of_stability] = std::array::from_fn(|_| locate.clone());
     Columns::new(weights.len())
         .text("view", move |row| Cow::Borrowed(&of_view(row).0.name))
         .text("feature", move |row| {
@@ -203,14 +204,15 @@ pub fn table<'a>(ids: &'a Ids, view: &ViewModel, values: &'a Matrix, single: boo
         .fold(table, |table, f| table.values(&feature(view, f), single, move |row| Some(values[(row, f)])))
 }
 
-/// The imputed values: id, feature, value.
+/// The imputed values only: id, feature, value.
 pub fn gaps<'a>(ids: &'a Ids, view: &'a ViewModel, imputed: &'a Imputed, single: bool) -> Columns<'a> {
-    let features = imputed.values.columns();
-    let of_gap = |gap: &'a daimc::Gap| {
-        let all = (0..features).filter(|_| gap.features.is_none());
-        all.chain(gap.features.iter().flatten().map(|&f| f as usize)).map(|f| (gap.instance, f))
-    };
-    let cells: Vec<(usize, usize)> = imputed.gaps.iter().flat_map(of_gap).collect();
+    let mut cells: Vec<(usize, usize)> = Vec::new();
+    for gap in &imputed.gaps {
+        match &gap.features {
+            Some(features) => cells.extend(features.iter().map(|&f| (gap.instance, f as usize))),
+            None => cells.extend((0..imputed.values.columns()).map(|f| (gap.instance, f))),
+        }
+    }
     let cells = Rc::new(cells);
     let [of_id, of_feature, of_value] = std::array::from_fn(|_| Rc::clone(&cells));
     Columns::new(cells.len())
@@ -219,7 +221,7 @@ pub fn gaps<'a>(ids: &'a Ids, view: &'a ViewModel, imputed: &'a Imputed, single:
         .values("value", single, move |row| Some(imputed.values[of_value[row]]))
 }
 
-/// The name of a feature; a feature without a name has its number, as in text.
+/// The name of a feature; without names, `f` and its number, as in the tables that `results` writes.
 fn feature(view: &ViewModel, f: usize) -> String {
     view.feature_names.as_ref().map_or_else(|| format!("f{f}"), |names| names[f].clone())
 }

@@ -26,7 +26,7 @@ pub struct Arguments {
     data: Data,
 
     /// Folder for the results: labels.tsv (the new instances), features.tsv, model.safetensors, summary.json. With --force it may
-    /// be the folder of the model; other files of the fit, which describe other instances, are then removed
+    /// be the folder of the model; its other result files, which describe the earlier instances, are then removed
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
@@ -56,8 +56,8 @@ pub struct Arguments {
     quiet: bool,
 }
 
-/// Maximum number of instances to name in a message.
-const NAMED: usize = 5;
+/// Maximum number of instances that a message names.
+const MAX_NAMED: usize = 5;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { model, data, output, force, memory_factor, add_view, threads, json, quiet } = arguments;
@@ -66,33 +66,35 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let memory_factor = memory_factor.unwrap_or(1.0);
     recover(model)?;
     let path = if model.is_dir() { model.join("model.safetensors") } else { model.clone() };
-    let known = results::fit_or_model(&path)?;
+    let earlier = results::fit_or_model(&path)?;
     let mut folder = Folder::begin(output, *force)?;
+    let inputs = data.paths()?;
     for file in FILES {
-        let inputs = data.paths()?;
         spare_inputs(&output.join(file), inputs.iter().map(PathBuf::as_path))?;
     }
     let loaded = data.load_batch(output, level, |view, table| {
-        let model = &known.model;
+        let model = &earlier.model;
         if model.views.iter().any(|own| own.name == view) {
             return align(view, table, model);
         }
         if add_view.iter().any(|name| name == view) {
             return Ok(table);
         }
-        let has = list(model.views.iter().map(|own| plain(&own.name)));
-        let name = quoted(view);
-        let reason =
-            format!("the model has no view {name}: it has {has}; --add-view {} adds it", plain(view));
-        Err(Failure::Data(format!("{}: {reason}", table.path.display())))
+        let views = list(model.views.iter().map(|own| plain(&own.name)));
+        Err(Failure::Data(format!(
+            "{}: the model has no view {}; its views are {views}; use --add-view {} to add this one",
+            table.path.display(),
+            quoted(view),
+            plain(view)
+        )))
     })?;
     level.info(&loaded.account);
-    loaded.from_disk.iter().for_each(|why| level.info(why));
+    loaded.from_disk.iter().for_each(|reason| level.info(reason));
 
     progress::listen();
     let online = Online::new().memory_factor(memory_factor).stop(progress::request());
     let online = add_view.iter().fold(online, Online::add_view);
-    let update = online.update(&known, &loaded.views)?;
+    let update = online.update(&earlier, &loaded.views)?;
     let mut summary = summary_json(&update, &loaded, &path, memory_factor)?;
     let Fit { ids, labels, confidence, .. } = &update.fit;
     folder.write("labels.tsv", |out| results::labels(out, ids, labels, confidence))?;
@@ -148,13 +150,13 @@ fn summary_json(update: &Update, loaded: &Loaded, model: &Path, memory_factor: f
     }))
 }
 
-/// Prints the drift and the sizes of the clusters.
+/// Prints the drift, the number of new instances of each cluster, and what the update found about them.
 fn print(out: &mut impl Write, update: &Update, output: &Path) -> Result<()> {
     let Update { fit, drift, unexplained, emerging, died, added, .. } = update;
     writeln!(out, "cluster   new instances   moved by")?;
     for (cluster, size) in sizes(update).into_iter().enumerate() {
-        let most = drift.iter().map(|view| view.clusters[cluster]).fold(0.0, f64::max);
-        writeln!(out, "{cluster:>7}   {size:>13}   {:>6.1} %", 100.0 * most)?;
+        let largest = drift.iter().map(|view| view.clusters[cluster]).fold(0.0, f64::max);
+        writeln!(out, "{cluster:>7}   {size:>13}   {:>6.1} %", 100.0 * largest)?;
     }
     writeln!(out)?;
     for view in drift {
@@ -163,25 +165,25 @@ fn print(out: &mut impl Write, update: &Update, output: &Path) -> Result<()> {
     for view in added {
         writeln!(out, "View {} was added.", quoted(view))?;
     }
-    let some = |instances: &[usize]| {
-        let named = names(&fit.ids, &instances[..instances.len().min(NAMED)]);
-        let more = if instances.len() > NAMED { ", …" } else { "" };
+    let first_ids = |instances: &[usize]| {
+        let named = names(&fit.ids, &instances[..instances.len().min(MAX_NAMED)]);
+        let more = if instances.len() > MAX_NAMED { ", …" } else { "" };
         format!("{}{more}", list(named.iter().map(|name| plain(name))))
     };
     if !unexplained.is_empty() {
         let (count, all) = (unexplained.len(), fit.labels.len());
-        writeln!(out, "No cluster explains {count} of {all} new instances: {}.", some(unexplained))?;
+        writeln!(out, "No cluster explains {count} of {all} new instances: {}.", first_ids(unexplained))?;
     }
     for group in emerging {
         let count = group.len();
         writeln!(
             out,
-            "{count} of them are close to each other and might be a new cluster: {}.",
-            some(group)
+            "{count} of these are close to each other and may form a new cluster: {}.",
+            first_ids(group)
         )?;
     }
     for cluster in died {
-        writeln!(out, "Cluster {cluster} has died: hardly an instance of it is remembered.")?;
+        writeln!(out, "Cluster {cluster} has died: the model remembers almost none of its instances.")?;
     }
     writeln!(out, "\nResults are in {}.", output.display())?;
     Ok(())

@@ -77,7 +77,10 @@ fn invalid_updates_are_errors() {
     let message = bad(2, "out --view a=new-a.tsv -o next --memory-factor 0");
     assert!(message.contains("--memory-factor 0: must be above 0"), "{message}");
     let message = bad(3, "out --view c=new-a.tsv -o next");
-    assert!(message.contains("no view 'c': it has a, b; --add-view c adds it"), "{message}");
+    assert!(
+        message.contains("no view 'c'; its views are a, b; use --add-view c to add this one"),
+        "{message}"
+    );
     let message = bad(3, "out --view a=new-b.tsv -o next");
     assert!(message.contains("none of its features is one of view 'a'"), "{message}");
     folder.file("wide.tsv", "id\tx\ty\tz\tw\nn1\t1\t2\t3\t4\n");

@@ -1,4 +1,4 @@
-//! When a fit runs on an accelerator, and on which device it ran.
+//! The choice between an accelerator and the CPU, and the record of the device that ran a fit.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -14,8 +14,8 @@ use crate::Result;
 pub enum Use {
     /// Always. An error of the accelerator is the error of the fit.
     Always,
-    /// If the fit would take long enough on the CPU and the accelerator accepts the rows. Otherwise the fit runs on the
-    /// CPU, and [`DeviceUsed::reason`] says why.
+    /// Only if the time that the fit would take on the CPU justifies the transfer, and the accelerator accepts the rows.
+    /// Otherwise the fit runs on the CPU, and [`DeviceUsed::reason`] says why.
     WhereItPays,
 }
 
@@ -25,7 +25,7 @@ pub enum Use {
 pub struct DeviceUsed {
     /// `cpu`, or the name of the accelerator.
     pub name: String,
-    /// Why the fit ran on the CPU although an accelerator was given.
+    /// The reason why the fit ran on the CPU although it was given an accelerator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -37,23 +37,24 @@ impl Default for DeviceUsed {
 }
 
 impl DeviceUsed {
-    /// The CPU, and the reason if another device was requested.
+    /// The CPU. `reason` says why an accelerator that was given did not run the fit.
     pub fn cpu(reason: Option<String>) -> Self {
         Self { name: "cpu".into(), reason }
     }
 
     /// An accelerator.
-    pub fn accelerator(machine: &dyn Accelerator) -> Self {
-        Self { name: machine.name(), reason: None }
+    pub fn accelerator(accelerator: &dyn Accelerator) -> Self {
+        Self { name: accelerator.name(), reason: None }
     }
 
-    /// Whether no accelerator was given.
+    /// Whether this is the CPU of a fit that was not given an accelerator.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// An accelerator that is opened when a fit first passes rows to it, so that other fits do not wait for the driver.
+/// An accelerator that is opened when a fit first passes rows to it, so that fits which stay on the CPU do not wait for
+/// the driver.
 pub struct Deferred<F> {
     kind: String,
     open: F,
@@ -61,7 +62,8 @@ pub struct Deferred<F> {
 }
 
 impl<F: Fn() -> Result<Arc<dyn Accelerator>, String>> Deferred<F> {
-    /// An accelerator of a kind such as `cuda`. `open` opens it or returns the reason why it cannot, in one sentence.
+    /// An accelerator of a kind such as `cuda`, which is its name until it is open. `open` is called at most once. It
+    /// returns the accelerator, or one sentence that says why it is not available.
     pub fn new(kind: impl Into<String>, open: F) -> Self {
         Self { kind: kind.into(), open, opened: OnceLock::new() }
     }
@@ -82,14 +84,14 @@ where
 {
     fn name(&self) -> String {
         match self.opened.get() {
-            Some(Ok(machine)) => machine.name(),
+            Some(Ok(accelerator)) => accelerator.name(),
             _ => self.kind.clone(),
         }
     }
 
     fn hold<'a>(&self, load: Load<'a>) -> Result<Arc<dyn Resident<'a> + 'a>> {
         match self.opened.get_or_init(&self.open) {
-            Ok(machine) => machine.hold(load),
+            Ok(accelerator) => accelerator.hold(load),
             Err(reason) => Err(refused(&self.kind, reason)),
         }
     }

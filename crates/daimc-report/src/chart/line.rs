@@ -18,22 +18,23 @@ pub struct LineChart {
     lines: Vec<Line>,
 }
 
-/// The title, range and ticks of an axis.
+/// The title, range and ticks of an axis, and whether it is logarithmic.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scale {
     /// The title of the axis.
     pub title: String,
-    /// Its range; by default that of the values.
+    /// The range of the axis; by default that of the values.
     pub range: Option<(f64, f64)>,
     /// Positions and texts of the ticks; by default round numbers.
     pub ticks: Vec<(f64, String)>,
-    /// Whether it is logarithmic if values are positive and span more than a factor of 30.
+    /// Whether the axis is logarithmic if its values are positive and span more than a factor of 30. With a `range` the axis
+    /// is linear.
     pub log: bool,
 }
 
 impl Scale {
-    /// Creates a linear axis over the range of the values, with round ticks.
+    /// Creates a linear axis over the range of the values, with ticks at round numbers.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), range: None, ticks: Vec::new(), log: false }
@@ -53,13 +54,14 @@ impl Scale {
         self
     }
 
-    /// Makes the axis logarithmic if values are positive and span more than a factor of 30.
+    /// Makes the axis logarithmic if its values are positive and span more than a factor of 30, unless it has a range.
     #[must_use]
     pub fn log(mut self) -> Self {
         self.log = true;
         self
     }
 
+    /// The axis of values between two pixels.
     fn axis(&self, values: impl Iterator<Item = f64>, pixels: (f64, f64)) -> Axis {
         match self.range {
             Some(range) => Axis::linear(range, pixels),
@@ -75,6 +77,7 @@ impl Scale {
         }
     }
 
+    /// The ticks, by default about `wanted` round numbers on the axis.
     fn ticks_on(&self, axis: &Axis, wanted: usize) -> Vec<(f64, String)> {
         if self.ticks.is_empty() {
             axis.ticks(wanted).into_iter().map(|value| (value, tick(value))).collect()
@@ -90,11 +93,11 @@ impl Scale {
 pub struct Line {
     /// Its name in the legend; a line without a name is not listed.
     pub name: String,
-    /// The number of its colour and dash pattern.
+    /// An index that selects its colour and dash pattern.
     pub style: usize,
     /// Its points, from left to right.
     pub points: Vec<Point>,
-    /// Whether it is a step function: a value holds until the next point.
+    /// Whether it is a step function, in which a value holds until the next point.
     pub steps: bool,
     /// The positions of censoring marks, short vertical strokes.
     pub censored: Vec<(f64, f64)>,
@@ -162,21 +165,26 @@ impl Line {
         self
     }
 
-    /// The CSS classes of its colour and its dash pattern, which distinguishes lines of similar colours.
+    /// The CSS classes of its colour and its dash pattern. The pattern changes after every five lines, which
+    /// separates similar colours such as 0 and 5, both blue.
     fn class(&self) -> String {
         format!("c{} d{}", self.style % COLOURS, self.style / 5 % 3)
     }
 }
 
-/// The largest number of points that are all marked. On longer lines only the point under the pointer is.
-const MARKED: usize = 30;
-const RIGHT: f64 = 20.0;
-const TOP: f64 = 14.0;
-const BELOW: f64 = 44.0;
-/// The height of a line of the legend and the width of a letter.
-const KEY: f64 = 20.0;
-const LETTER: f64 = 7.0;
-const LETTERS: usize = 40;
+/// The largest number of points of a line that are all visible. On a longer line only highlighted points and the one under the
+/// pointer are.
+const MAX_VISIBLE_POINTS: usize = 30;
+/// The margins of the plot area; the left one depends on the ticks.
+const RIGHT_MARGIN: f64 = 20.0;
+const TOP_MARGIN: f64 = 14.0;
+const BOTTOM_MARGIN: f64 = 44.0;
+/// The height of a row of the legend.
+const LEGEND_ROW: f64 = 20.0;
+/// The approximate width of a letter.
+const LETTER_WIDTH: f64 = 7.0;
+/// The maximum number of letters of a name in the legend.
+const MAX_NAME_LETTERS: usize = 40;
 
 impl LineChart {
     /// Creates a chart whose element has this ID; `label` is its description for screen readers.
@@ -205,28 +213,29 @@ impl LineChart {
     pub fn svg(&self) -> String {
         let Self { id, label, width, height, x, y, lines } = self;
         let points = || lines.iter().flat_map(|line| &line.points);
-        let ends = points().flat_map(|point| {
+        let error_bars = points().flat_map(|point| {
             let error = point.error.unwrap_or(0.0);
             [point.y - error, point.y + error]
         });
         let bands = lines.iter().flat_map(|line| &line.band).flat_map(|&(_, low, high)| [low, high]);
-        // The title is above its axis.
-        let top = if y.title.is_empty() { TOP } else { TOP + 14.0 };
-        let vertical = y.axis(ends.chain(bands), (height - BELOW, top));
-        let written = y.ticks_on(&vertical, 5);
-        let longest = written.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
-        let left = (longest as f64 * LETTER + 14.0).max(40.0);
-        let horizontal = x.axis(points().map(|point| point.x), (left, width - RIGHT));
-        let (legend, below) = self.legend(left);
+        // The title of the y-axis is above it.
+        let top = if y.title.is_empty() { TOP_MARGIN } else { TOP_MARGIN + 14.0 };
+        let y_axis = y.axis(error_bars.chain(bands), (height - BOTTOM_MARGIN, top));
+        let y_ticks = y.ticks_on(&y_axis, 5);
+        let longest = y_ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
+        let left = (longest as f64 * LETTER_WIDTH + 14.0).max(40.0);
+        let right = width - RIGHT_MARGIN;
+        let x_axis = x.axis(points().map(|point| point.x), (left, right));
+        let (legend, legend_height) = self.legend(left);
         let mut out = format!(
             "<svg id=\"{}\" viewBox=\"0 0 {width} {:.0}\" role=\"img\" aria-label=\"{}\"><g class=\"grid\">",
             escape(id),
-            height + below,
+            height + legend_height,
             escape(label)
         );
-        for (value, text) in written {
-            let at = vertical.at(value);
-            put!(out, "<path d=\"M{left:.1} {at:.1}H{:.1}\"/>", width - RIGHT);
+        for (value, text) in y_ticks {
+            let at = y_axis.at(value);
+            put!(out, "<path d=\"M{left:.1} {at:.1}H{right:.1}\"/>");
             put!(
                 out,
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
@@ -235,42 +244,42 @@ impl LineChart {
                 escape(&text)
             );
         }
-        let mut end = f64::NEG_INFINITY;
-        for (value, text) in x.ticks_on(&horizontal, (width / 75.0) as usize) {
-            let (at, half) = (horizontal.at(value), LETTER * text.chars().count() as f64 / 2.0);
-            // A number that would overlap the previous one is omitted.
-            if at - half > end {
-                let y = height - BELOW + 18.0;
+        let mut previous_end = f64::NEG_INFINITY;
+        for (value, text) in x.ticks_on(&x_axis, (width / 75.0) as usize) {
+            let (at, half) = (x_axis.at(value), LETTER_WIDTH * text.chars().count() as f64 / 2.0);
+            // The text of a tick that would overlap the previous one is omitted.
+            if at - half > previous_end {
+                let y = height - BOTTOM_MARGIN + 18.0;
                 put!(out, "<text x=\"{at:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", escape(&text));
-                end = at + half + 4.0;
+                previous_end = at + half + 4.0;
             }
         }
         put!(
             out,
             "</g><text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            f64::midpoint(left, width - RIGHT),
+            f64::midpoint(left, right),
             height - 6.0,
             escape(&x.title)
         );
         if !y.title.is_empty() {
-            let how = if vertical.is_log() { ", logarithmic" } else { "" };
-            put!(out, "<text class=\"axis\" x=\"4\" y=\"12\">{}{how}</text>", escape(&y.title));
+            let suffix = if y_axis.is_log() { ", logarithmic" } else { "" };
+            put!(out, "<text class=\"axis\" x=\"4\" y=\"12\">{}{suffix}</text>", escape(&y.title));
         }
-        lines.iter().for_each(|line| line.draw(&mut out, &horizontal, &vertical));
+        lines.iter().for_each(|line| line.draw(&mut out, &x_axis, &y_axis));
         out + &legend + "</svg>"
     }
 
-    /// The legend, in rows below the axes, and its height.
+    /// The legend, in rows below the plot area, and its height.
     fn legend(&self, left: f64) -> (String, f64) {
         let (mut out, mut x, mut y) = (String::new(), left, self.height + 8.0);
         let mut rows = 0.0;
         for line in self.lines.iter().filter(|line| !line.name.is_empty()) {
-            let name = middle(&line.name, LETTERS);
-            let width = 34.0 + LETTER * name.chars().count() as f64 + 18.0;
+            let name = middle(&line.name, MAX_NAME_LETTERS);
+            let width = 34.0 + LETTER_WIDTH * name.chars().count() as f64 + 18.0;
             if rows == 0.0 {
                 rows = 1.0;
             } else if x + width > self.width - 4.0 {
-                (x, y, rows) = (left, y + KEY, rows + 1.0);
+                (x, y, rows) = (left, y + LEGEND_ROW, rows + 1.0);
             }
             let class = line.class();
             put!(out, "<path class=\"line {class}\" d=\"M{x:.1} {y:.1}h24\"/>");
@@ -281,7 +290,7 @@ impl LineChart {
             out.push_str("</text>");
             x += width;
         }
-        (out, if rows > 0.0 { rows * KEY + 4.0 } else { 0.0 })
+        (out, if rows > 0.0 { rows * LEGEND_ROW + 4.0 } else { 0.0 })
     }
 }
 
@@ -292,10 +301,11 @@ impl Line {
             let edge = |value: fn(&(f64, f64, f64)) -> f64| -> Vec<(f64, f64)> {
                 self.band.iter().map(|at| (x.at(at.0), y.at(value(at)))).collect()
             };
-            let mut back = edge(|at| at.1);
+            // The upper edge from left to right, then the lower one back.
             let mut outline = path(&edge(|at| at.2), self.steps, false);
-            back.reverse();
-            outline += &path(&back, self.steps, true).replacen('M', "L", 1);
+            let mut lower = edge(|at| at.1);
+            lower.reverse();
+            outline += &path(&lower, self.steps, true).replacen('M', "L", 1);
             put!(out, "<path class=\"band {class}\" d=\"{outline}Z\"/>");
         }
         let pixels: Vec<(f64, f64)> =
@@ -314,7 +324,7 @@ impl Line {
         if self.steps {
             return;
         }
-        put!(out, "<g{}>", if pixels.len() <= MARKED { " class=\"few\"" } else { "" });
+        put!(out, "<g{}>", if pixels.len() <= MAX_VISIBLE_POINTS { " class=\"few\"" } else { "" });
         for (point, (at, height)) in self.points.iter().zip(&pixels) {
             if let Some(error) = point.error.filter(|error| *error > 0.0) {
                 let (low, high) = (y.at(point.y - error), y.at(point.y + error));
@@ -331,11 +341,12 @@ impl Line {
     }
 }
 
-/// A path through points. In a step function each value holds until the next point; `back` draws it from right to left.
-fn path(points: &[(f64, f64)], steps: bool, back: bool) -> String {
+/// A path through points, or through the corners of a step function, whose values hold until the next point on the right. With
+/// `leftwards` the points are from right to left.
+fn path(points: &[(f64, f64)], steps: bool, leftwards: bool) -> String {
     let mut out = String::new();
     for (i, (x, y)) in points.iter().enumerate() {
-        match (i, steps, back) {
+        match (i, steps, leftwards) {
             (0, ..) => put!(out, "M{x:.1} {y:.1}"),
             (_, false, _) => put!(out, "L{x:.1} {y:.1}"),
             (_, true, false) => put!(out, "H{x:.1}V{y:.1}"),
@@ -361,7 +372,7 @@ mod tests {
         let mut out = String::new();
         curve().steps(vec![(3.0, 0.5)]).draw(&mut out, &x, &y);
         assert!(out.contains("d=\"M0.0 0.0H20.0V50.0H40.0V75.0\""), "{out}");
-        assert!(out.contains("d=\"M30.0 46.0v8\""), "a stroke where it is censored: {out}");
+        assert!(out.contains("d=\"M30.0 46.0v8\""), "a vertical stroke marks the censoring: {out}");
         assert!(!out.contains("<circle"));
         let band = curve().steps(Vec::new()).band(vec![(0.0, 0.9, 1.0), (2.0, 0.4, 0.6)]);
         let mut out = String::new();
@@ -370,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_escaped_in_the_legend() {
+    fn names_and_labels_are_escaped() {
         let mut line = curve();
         line.name = "<b>".into();
         let chart = LineChart::new("a", "b\"", Scale::new("months"), Scale::new("").range(0.0, 1.0));
