@@ -58,6 +58,9 @@ fn memory_and_messages_of_a_worker_are_reported() {
         "{message}"
     );
     assert!(message.contains("2 workers will have none"), "{message}");
-    assert!(message.contains("In each iteration a worker receives 0.2 kB and returns 0.4 kB at most"), "{message}");
+    assert!(
+        message.contains("In each iteration a worker receives 0.2 kB and returns 0.4 kB at most"),
+        "{message}"
+    );
     assert!(!folder.good(&format!("{inspect} 3")).contains("will have none"));
 }
