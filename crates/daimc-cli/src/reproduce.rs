@@ -30,8 +30,8 @@ pub struct Arguments {
     experiment: Experiment,
 
     /// Folder with the data sets in the folders 3sources, digit, wikipedia and flowers17, for panel also newsgroups, reuters,
-    /// omics/brca, omics/nci60, omics/nutrimouse, omics/acc and fashion; Digit is part of the program and need not be there, nor
-    /// fashion where Debian's package dataset-fashion-mnist is installed
+    /// omics/brca, omics/nci60, omics/nutrimouse, omics/acc, more/scene15, more/landuse and fashion; Digit is part of the program and
+    /// need not be there, nor fashion where Debian's package dataset-fashion-mnist is installed
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -47,7 +47,7 @@ pub struct Arguments {
     methods: Vec<String>,
 
     /// Data sets of panel, separated by commas [default: all that are available]: digit, 3sources, wikipedia, flowers17,
-    /// newsgroups, reuters, brca, nci60, nutrimouse, acc, fashion, planted, or one of planted, such as planted-junk
+    /// newsgroups, reuters, brca, nci60, nutrimouse, acc, scene15, landuse, fashion, planted, or one of planted, such as planted-junk
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     sets: Vec<String>,
 

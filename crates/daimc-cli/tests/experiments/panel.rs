@@ -182,11 +182,13 @@ fn images_that_are_cut_off_or_of_another_kind_are_refused() {
 fn small_sets_of_the_panel_are_read_if_available() {
     let Some(data) = shared().filter(|data| data.join("omics").is_dir()) else { return };
     let folder = Folder::new();
-    let sets = "wikipedia,nci60,nutrimouse,acc,newsgroups";
+    let sets = "wikipedia,nci60,nutrimouse,acc,newsgroups,landuse";
     let command = format!("reproduce panel --data {} --sets {sets} --seeds 1 -o out", data.display());
     folder.good(&format!("{command} --methods daimc-paper,concatenation"));
     let found = rows(&folder, "out/results.tsv");
-    for set in ["wikipedia", "nci60", "nutrimouse-genotype", "nutrimouse-diet", "acc", "newsgroups"] {
+    for set in
+        ["wikipedia", "nci60", "nutrimouse-genotype", "nutrimouse-diet", "acc", "newsgroups", "landuse"]
+    {
         let own: Vec<_> = found.iter().filter(|row| row[1] == set).collect();
         assert_eq!(own.len(), 4, "{set}");
         assert!(own.iter().all(|row| (0.0..=1.0).contains(&number(row, 7))), "{own:?}");
@@ -198,6 +200,7 @@ fn small_sets_of_the_panel_are_read_if_available() {
         "| nci60 | 60 | 60 | 9 | 48, 1429 |",
         "| nutrimouse-diet | 40 | 40 | 5 | 120, 21 |",
         "| acc | 92 | 76 | 3 | 198, 198, 33, 97, 471 |",
+        "| landuse | 2100 | 2100 | 21 | 20, 59, 40 |",
     ] {
         assert!(table.contains(size), "{size}\n{table}");
     }

@@ -45,7 +45,7 @@ fn classes_of_samples_and_of_patients_are_joined_alike() {
     let folder = samples();
     folder.good("fit --view a=a.tsv -k 2 -o out");
     let message = folder.bad(3, "evaluate out/labels.tsv --truth truth.csv");
-    assert!(message.ends_with("; with --id-prefix 12 they have 12"), "{message}");
+    assert!(message.ends_with("; --id-prefix 12 would match about 12 IDs"), "{message}");
     let message = folder.good("evaluate out/labels.tsv --truth truth.csv --id-prefix 12 --json");
     assert!(message.contains("\"instances\": 12"), "{message}");
     let message = folder.bad(3, "fit --view a=a.tsv -k 2 -o again --truth truth.csv");

@@ -43,9 +43,10 @@ fn memory_and_messages_of_a_worker_are_reported() {
     // Two of three leaves of 16 384 instances, of which the last is short.
     assert_eq!((&two["workers"], &two["instances_per_worker"]), (&2.into(), &23_616.into()));
     let number = |of: &Value, name: &str| of[name].as_f64().unwrap_or_else(|| panic!("{name}: {of}"));
-    // Bases of 7 × 3 and a scale of 3; then the sums, 3 × 3 for each view, and one of missing cells.
+    // Bases of 7 × 3 and a scale of 3; then the sums, 3 × 3 for each view, and one of missing cells: separately for the leaves of
+    // the second worker, which are merged with that of the first before they are merged with each other.
     assert_eq!(number(&two, "request_bytes"), 8.0 * (7.0 * 3.0 + 3.0));
-    assert_eq!(number(&two, "reply_bytes"), 8.0 * (7.0 * 3.0 + 3.0 + 2.0 * 10.0));
+    assert_eq!(number(&two, "reply_bytes"), 2.0 * 8.0 * (7.0 * 3.0 + 3.0 + 2.0 * 10.0));
     assert_eq!(number(&two, "results_memory_bytes"), 40_000.0 * (8.0 * 3.0 + 16.0));
     let one = json(&folder, &format!("{inspect} 1"))["estimate"]["distributed"].take();
     assert!(number(&one, "worker_memory_bytes") > number(&two, "worker_memory_bytes"));

@@ -50,6 +50,7 @@ type Read = (Views<'static>, Vec<Option<String>>);
 
 const AS_IT_IS: &[f64] = &[0.0];
 const TWO: &[f64] = &[0.0, 0.3];
+const HALF: &[f64] = &[0.0, 0.5];
 const THREE: &[f64] = &[0.0, 0.3, 0.5];
 const FOUR: &[f64] = &[0.0, 0.3, 0.5, 0.7];
 
@@ -127,6 +128,8 @@ fn all() -> Vec<(&'static str, &'static [f64], Origin)> {
                 },
             ),
         ),
+        ("scene15", HALF, folder("more/scene15", IMAGES, Scale::MinMaxUnit, images)),
+        ("landuse", HALF, folder("more/landuse", IMAGES, Scale::MinMaxUnit, images)),
         (
             "fashion",
             TWO,
@@ -153,6 +156,8 @@ fn all() -> Vec<(&'static str, &'static [f64], Origin)> {
     all.extend(Family::ALL.map(|(name, family)| (name, TWO, Origin::Planted(family))));
     all
 }
+
+const IMAGES: &str = "view1.npy, view2.npy and view3.npy, and truth.tsv with the column label";
 
 const NUTRIMOUSE: &str = "gene.tsv.gz and lipid.tsv.gz, and truth.tsv with genotype and diet";
 
@@ -289,6 +294,18 @@ fn reuters(files: &mut Files) -> Result<Read> {
         ("spanish", "X{5}"),
     ];
     variables(files, "Reuters-1200.mat", &views, "y")
+}
+
+/// An array per view, and the classes in the same order.
+fn images(files: &mut Files) -> Result<Read> {
+    let mut tables = Vec::new();
+    for view in ["view1", "view2", "view3"] {
+        tables.push((view.to_owned(), files.table(&format!("{view}.npy"), None, false)?));
+    }
+    let (views, _) = daimc_io::assemble(tables, &Assembly::default())?;
+    let labels = daimc_io::read_labels(&files.path("truth.tsv")?, Some("label"), &Matching::default())?;
+    files.note("truth.tsv", &labels.sha256);
+    Ok((views, labels.labels))
 }
 
 /// A table per view and a table of classes. IDs are compared on their first `letters` characters; some files use '.' for '-'.
