@@ -118,6 +118,15 @@ pub enum Error {
         id: String,
     },
 
+    /// A partition of a distributed fit failed or could not be reached; for executors.
+    #[error("partition {partition}: {source}")]
+    Partition {
+        /// The number of the partition, from 0.
+        partition: usize,
+        /// What happened.
+        source: crate::source::ReadError,
+    },
+
     /// Work was stopped by a [`Stop`](crate::Stop) before it had a result.
     #[error("the fit was interrupted")]
     Interrupted,
@@ -271,8 +280,8 @@ pub enum Error {
 
     /// A model without the statistics that an update needs.
     #[error(
-        "the model cannot be updated, because it does not have the statistics of its data: it was written by an earlier version, or \
-         by a distributed fit; fit again, with this version and in one process"
+        "the model cannot be updated, because it does not have the statistics of its data: it was written by an earlier version; \
+         fit again"
     )]
     NotUpdatable,
 
@@ -364,6 +373,7 @@ impl Error {
             | Self::Accelerator { .. }
             | Self::NoConvergence { .. }
             | Self::Io { .. }
+            | Self::Partition { .. }
             | Self::Read { .. } => ErrorKind::Failed,
             Self::Interrupted => ErrorKind::Interrupted,
         }

@@ -296,7 +296,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// A part of the instances of a source that was checked: a view may contain none of them.
+    /// Creates a schema without these checks, for a part of the instances of checked data: a view may have none of them.
     pub fn unchecked(ids: impl Into<Arc<Ids>>, views: Vec<ViewSchema>) -> Self {
         Self { ids: ids.into(), views }
     }

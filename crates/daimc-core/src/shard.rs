@@ -151,8 +151,8 @@ impl<S: Shard> Shard for Shards<S> {
     }
 }
 
-/// At most `parts` ranges of instances that can be separate shards without changing any bit of the result. Small data
-/// are not split.
+/// At most `parts` ranges of instances that can be separate shards without changing any bit of the result. They consist of
+/// whole leaves of at least 16 384 instances; fewer instances are not split.
 #[must_use]
 pub fn aligned(instances: usize, parts: usize) -> Vec<Range<usize>> {
     Blocks::split(instances, parts)

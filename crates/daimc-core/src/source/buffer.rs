@@ -26,6 +26,18 @@ pub enum Row<'a> {
     SparseF64(&'a [u32], &'a [f64]),
 }
 
+impl Row<'_> {
+    fn layout(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::DenseF32(_) => "DenseF32",
+            Self::DenseF64(_) => "DenseF64",
+            Self::SparseF32(..) => "SparseF32",
+            Self::SparseF64(..) => "SparseF64",
+        }
+    }
+}
+
 impl<R: Into<Self>> From<Option<R>> for Row<'_> {
     fn from(row: Option<R>) -> Self {
         row.map_or(Self::Missing, R::into)
@@ -36,6 +48,12 @@ macro_rules! rows {
     ($($type:ty => $dense:ident, $sparse:ident);*) => {$(
         impl<'a> From<&'a [$type]> for Row<'a> {
             fn from(values: &'a [$type]) -> Self {
+                Self::$dense(values)
+            }
+        }
+
+        impl<'a> From<&'a Vec<$type>> for Row<'a> {
+            fn from(values: &'a Vec<$type>) -> Self {
                 Self::$dense(values)
             }
         }
@@ -147,7 +165,7 @@ impl Buffer {
             (Row::SparseF64(columns, x), Layout::SparseF64) => {
                 wrong_columns(columns, x.len(), view.features())
             }
-            (_, layout) => Some(format!("is not {layout:?}, the layout of the view")),
+            (row, layout) => Some(format!("is {}, and the layout of the view is {layout:?}", row.layout())),
         };
         if let Some(fault) = fault {
             return Err(format!("row {} of those that were read {fault}", self.index.len()).into());
@@ -224,7 +242,7 @@ impl Buffer {
         }
     }
 
-    /// Checks that the rows are those of the given instances of a view: enough whole rows, for the present instances only.
+    /// Checks that the rows are those of the given instances of a view: one for each, whole, and missing where the schema says so.
     pub fn check(
         &self,
         view: ViewOf<'_>,
@@ -237,8 +255,9 @@ impl Buffer {
             Layout::SparseF32 | Layout::SparseF64 => self.offsets.len().saturating_sub(1),
         };
         let given = if self.index.is_empty() { rows } else { self.index.len() };
-        if given < count {
-            return Err(format!("{count} rows were requested, but {given} were read"));
+        if given != count {
+            let hint = if given > count { "; is the buffer cleared before rows are pushed?" } else { "" };
+            return Err(format!("{count} rows were requested, but {given} were read{hint}"));
         }
         let block = self.block(view.layout(), 0..count);
         for i in 0..count {

@@ -35,7 +35,8 @@ pub struct Task<'a> {
     /// The request, for [`Partition::answer`](crate::Partition::answer).
     pub request: &'a [u8],
     /// The numbers of the earlier tasks that the state of a partition follows from, in increasing order. A partition that takes the
-    /// place of a lost one answers their requests first, and is then in the state of the lost one.
+    /// place of a lost one answers [`reset`] and their requests first, and is then in the state of the lost one. A number that a
+    /// setup no longer has is in no later one.
     pub setup: &'a [u64],
 }
 
@@ -43,7 +44,8 @@ pub struct Task<'a> {
 ///
 /// [`Daimc::fit_on`](crate::Daimc::fit_on) calls [`run`](Self::run) from the thread that drives the fit, some tens of times and once
 /// per iteration, and waits for each answer. The executor sends the request to every [`Partition`](crate::Partition), each of which
-/// answers exactly once, and [merges](crate::merge) the answers, in any order. An error ends the fit; to stop a fit and keep its
+/// answers exactly once, and [merges](crate::merge) the answers, in any order. A second answer to the same task can change the state
+/// of a partition: one that may have answered already is reset first. Every fit numbers its tasks from 1. An error ends the fit; to stop a fit and keep its
 /// result so far, set the switch of [`Daimc::stop`](crate::Daimc::stop). See [`Partition`](crate::Partition) for an example.
 pub trait Executor: Send {
     /// The number of instances in all partitions. Each partition has one of the ranges of [`aligned`](daimc_core::aligned).
@@ -52,7 +54,7 @@ pub trait Executor: Send {
     /// Runs a task on all partitions and returns their merged answers.
     ///
     /// # Errors
-    /// The error of a partition, or a failure to reach it.
+    /// The error of a partition, or [`Error::Partition`](daimc_core::Error::Partition) if it cannot be reached.
     fn run(&mut self, task: &Task<'_>) -> Result<Vec<u8>>;
 }
 

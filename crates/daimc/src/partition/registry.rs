@@ -107,6 +107,9 @@ pub(crate) fn merge(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn named(message: &[u8]) -> Result<(&str, &[u8])> {
+    if message.is_empty() {
+        return Err(unsuitable("a message is empty: an answer of a partition was lost"));
+    }
     postcard::take_from_bytes(message).map_err(|error| broken(&error))
 }
 

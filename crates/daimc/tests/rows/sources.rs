@@ -5,7 +5,7 @@ use std::ops::Range;
 use daimc::source::{Buffer, RandomAccess, ReadError, Row, Rows, Source};
 use daimc::synthetic::Synthetic;
 use daimc::{
-    Daimc, Error, Layout, Matrix, Neighbours, Preset, Scale, Schema, Solver, View, ViewSchema, Views,
+    Daimc, Error, Ids, Layout, Matrix, Neighbours, Preset, Scale, Schema, Solver, View, ViewSchema, Views,
     metrics, simulate,
 };
 
@@ -490,8 +490,8 @@ fn a_row_that_does_not_belong_to_its_view_is_refused() {
     buffer.push(&dense, Row::Missing).unwrap();
     for (view, row, fault) in [
         (&dense, Row::DenseF64(&[1.0]), "has 1 values instead of 2"),
-        (&dense, Row::DenseF32(&[1.0, 2.0]), "is not DenseF64, the layout of the view"),
-        (&dense, Row::SparseF64(&[0], &[1.0]), "is not DenseF64, the layout of the view"),
+        (&dense, Row::DenseF32(&[1.0, 2.0]), "is DenseF32, and the layout of the view is DenseF64"),
+        (&dense, Row::SparseF64(&[0], &[1.0]), "is SparseF64, and the layout of the view is DenseF64"),
         (&sparse, Row::SparseF32(&[0, 1], &[1.0]), "has 2 columns but 1 values"),
         (&sparse, Row::SparseF32(&[2], &[1.0]), "has columns that are not in increasing order below 2"),
         (
@@ -504,6 +504,48 @@ fn a_row_that_does_not_belong_to_its_view_is_refused() {
         assert_eq!(message, format!("row 1 of those that were read {fault}"));
     }
     assert_eq!((buffer.index.len(), buffer.f64.len(), buffer.columns.len()), (1, 0, 0), "none was added");
+}
+
+/// Pushes `surplus` rows before those that are requested, and clears the buffer first or does not.
+struct Careless {
+    schema: Schema,
+    clears: bool,
+    surplus: usize,
+}
+
+impl Source for Careless {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read(&self, view: usize, instances: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError> {
+        if self.clears {
+            buffer.clear();
+        }
+        for i in (0..self.surplus).chain(instances) {
+            let row: Vec<f64> = (0..600).map(|f| (i * f % 17) as f64).collect();
+            buffer.push(&self.schema.view(view), &row)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn rows_that_were_not_requested_are_refused() {
+    let schema = || {
+        let views = ["a", "b"].map(|name| ViewSchema::new(name, 600, Layout::DenseF64)).into();
+        Schema::new(Ids::Numbers(9000), views).unwrap()
+    };
+    let fit = |clears, surplus| {
+        let fit = Daimc::new(3).neighbours(Neighbours::Off).assess(false).max_iterations(5).restarts(1);
+        fit.fit(&Careless { schema: schema(), clears, surplus })
+    };
+    assert!(fit(true, 0).is_ok());
+    for (clears, surplus) in [(true, 1), (false, 0)] {
+        let error = fit(clears, surplus).err().expect("rows that were not requested");
+        let message = std::error::Error::source(&error).unwrap().to_string();
+        assert!(message.contains("were read; is the buffer cleared"), "{message}");
+    }
 }
 
 #[test]

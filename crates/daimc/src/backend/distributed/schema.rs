@@ -23,7 +23,9 @@ pub(super) fn whole(mut shares: Vec<Part>, instances: usize) -> Result<Schema> {
         next += count;
     }
     if next != instances {
-        return Err(unsuitable("some instances are in no partition"));
+        return Err(unsuitable(format!(
+            "the partitions have {next} instances, and the executor reports {instances}"
+        )));
     }
     let count = shares.first().map_or(0, |(.., views)| views.len());
     if shares.iter().any(|(.., views)| views.len() != count) {
