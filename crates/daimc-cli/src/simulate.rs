@@ -47,7 +47,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (tables, _) = data.read()?;
     let rates = rates(missing, &tables)?;
     let Instances { ids, place, shown } = instances(&tables, data.mask.as_deref())?;
-    let present = daimc::simulate::missing_within(&shown, &rates, *seed)?;
+    let present = match daimc::simulate::missing_within(&shown, &rates, *seed) {
+        Err(daimc::Error::Simulation { reason }) => {
+            return Err(Failure::Usage(format!("--missing: {reason}")));
+        }
+        present => present?,
+    };
 
     let mut names: Vec<String> = Vec::new();
     for (name, table) in &tables {
@@ -230,14 +235,29 @@ fn print(
     let mut out = io::stdout().lock();
     let count = |present: &Vec<bool>| present.iter().filter(|here| **here).count();
     let kept = present.iter().map(count);
+    let instances = present[0].len();
+    let complete = (0..instances).filter(|&i| present.iter().all(|view| view[i])).count();
     if json {
         let views = tables.iter().zip(kept).map(|((name, _), kept)| (name.clone(), kept.into()));
         let views: serde_json::Map<String, serde_json::Value> = views.collect();
-        writeln!(out, "{:#}", serde_json::json!({"instances": present[0].len(), "kept": views}))?;
+        writeln!(
+            out,
+            "{:#}",
+            serde_json::json!({"instances": instances, "kept": views, "in_every_view": complete})
+        )?;
         return Ok(());
     }
     for (((name, _), kept), shown) in tables.iter().zip(kept).zip(shown) {
         writeln!(out, "  {}: {kept} of {} instances kept", plain(name), count(shown))?;
+    }
+    if tables.len() > 1 {
+        writeln!(out, "  {complete} of {instances} instances are in every view")?;
+    }
+    if tables.len() == 2 && complete == 0 {
+        writeln!(
+            out,
+            "No instance is in both views: nothing relates the clusters of one view to those of the other"
+        )?;
     }
     writeln!(out, "The mask and the copies are in {}", output.display())?;
     Ok(())

@@ -11,9 +11,10 @@ pub use within::missing_within;
 
 /// Draws which instances each view keeps when a share of them goes missing at random.
 ///
-/// Returns one presence vector per view, `true` where the instance is present. View `v` loses exactly `round(rates[v] ·
-/// instances)` instances, with equal probability, and every instance keeps at least one view. The same seed always
-/// gives the same mask.
+/// Returns one presence vector per view, `true` where the instance is present. View `v` loses `round(rates[v] · instances)`
+/// instances, with equal probability, and every instance keeps at least one view; a view loses one less if only the rounding
+/// leaves too few presences for that, as with half of 61 instances in each of two views. The same seed always gives the
+/// same mask.
 ///
 /// ```
 /// let presence = daimc_core::simulate::missing(10, &[0.3, 0.5], 42)?;
@@ -46,37 +47,52 @@ fn removals(instances: usize, rates: &[f64]) -> Result<Vec<usize>, Error> {
         return Err(empty("rates"));
     };
     check_rates(rates)?;
-    let removals: Vec<usize> = rates.iter().map(|rate| share(*rate, instances)).collect();
+    let mut removals: Vec<usize> = rates.iter().map(|rate| share(*rate, instances)).collect();
     let remedy = || {
         format!(
-            "a common rate of at most {:?} works for {instances} instances in {} views",
+            "a common share of at most {:?} works for {instances} instances in {} views",
             largest_common_rate(instances, rates.len()),
             rates.len()
         )
     };
     if removals[highest] == instances {
         return Err(impossible(format!(
-            "rates[{highest}] = {rate:?} leaves no instance in its view; {}",
+            "the share {rate:?} leaves no instance in view {}; {}",
+            highest + 1,
             remedy()
         )));
     }
-    let kept = removals.iter().fold(0_usize, |kept, removed| kept.saturating_add(instances - removed));
+    let kept = |removals: &[usize]| {
+        removals.iter().fold(0_usize, |kept, removed| kept.saturating_add(instances - removed))
+    };
+    // Without rounding.
+    let possible = rates.iter().map(|rate| 1.0 - rate).sum::<f64>() >= 1.0 - ROUNDING;
+    for view in (0..rates.len()).rev().filter(|_| possible) {
+        if kept(&removals) < instances && float(removals[view]) > rates[view] * float(instances) {
+            removals[view] -= 1;
+        }
+    }
+    let kept = kept(&removals);
     if kept < instances {
         return Err(impossible(format!(
-            "the rates, up to rates[{highest}] = {rate:?}, keep {kept} presences over all views, \
+            "the shares, up to {rate:?} in view {}, keep {kept} presences over all views, \
              too few for each of {instances} instances to keep one; {}",
+            highest + 1,
             remedy()
         )));
     }
     Ok(removals)
 }
 
+/// The error that sums of rates may have.
+const ROUNDING: f64 = 1e-12;
+
 /// Fails if a rate is not between 0 and 1.
 fn check_rates(rates: &[f64]) -> Result<(), Error> {
     // `contains` is false for NaN.
     let outside = |rate: &f64| !(0.0..=1.0).contains(rate);
     let Some(view) = rates.iter().position(outside) else { return Ok(()) };
-    let reason = format!("rates[{view}] = {:?} is not between 0 and 1", rates[view]);
+    let reason = format!("the share {:?} of view {} is not between 0 and 1", rates[view], view + 1);
     Err(Error::Simulation { reason })
 }
 
@@ -246,17 +262,17 @@ mod tests {
 
     #[test]
     fn rates_outside_zero_to_one_are_named() {
-        assert_eq!(reason(10, &[0.1, 1.5]), "rates[1] = 1.5 is not between 0 and 1");
-        assert_eq!(reason(10, &[-0.1, 0.2]), "rates[0] = -0.1 is not between 0 and 1");
-        assert_eq!(reason(10, &[f64::NAN]), "rates[0] = NaN is not between 0 and 1");
+        assert_eq!(reason(10, &[0.1, 1.5]), "the share 1.5 of view 2 is not between 0 and 1");
+        assert_eq!(reason(10, &[-0.1, 0.2]), "the share -0.1 of view 1 is not between 0 and 1");
+        assert_eq!(reason(10, &[f64::NAN]), "the share NaN of view 1 is not between 0 and 1");
     }
 
     #[test]
     fn an_emptied_view_is_named_with_a_rate_that_works() {
         assert_eq!(
             reason(10, &[0.0, 0.97]),
-            "rates[1] = 0.97 leaves no instance in its view; \
-             a common rate of at most 0.5 works for 10 instances in 2 views"
+            "the share 0.97 leaves no instance in view 2; \
+             a common share of at most 0.5 works for 10 instances in 2 views"
         );
     }
 
@@ -264,10 +280,25 @@ mod tests {
     fn too_few_presences_are_counted_with_a_rate_that_works() {
         assert_eq!(
             reason(10, &[0.6, 0.8]),
-            "the rates, up to rates[1] = 0.8, keep 6 presences over all views, \
+            "the shares, up to 0.8 in view 2, keep 6 presences over all views, \
              too few for each of 10 instances to keep one; \
-             a common rate of at most 0.5 works for 10 instances in 2 views"
+             a common share of at most 0.5 works for 10 instances in 2 views"
         );
+    }
+
+    #[test]
+    fn rounding_leaves_no_instance_without_a_view() {
+        for (instances, rates, lost) in [
+            (61, vec![0.5, 0.5], vec![31, 30]),
+            (61, vec![0.3, 0.7], vec![18, 43]),
+            (61, vec![0.5, 0.5, 0.5], vec![31, 31, 31]),
+            (7, vec![2.0 / 3.0; 3], vec![5, 5, 4]),
+        ] {
+            let presence = missing(instances, &rates, 3).unwrap();
+            assert_eq!(presence.iter().map(|view| absent(view)).collect::<Vec<_>>(), lost);
+            assert!((0..instances).all(|instance| coverage(&presence, instance) >= 1));
+        }
+        assert!(missing(61, &[0.51, 0.5], 0).is_err());
     }
 
     #[test]
@@ -287,8 +318,8 @@ mod tests {
             if let Ok(presence) = missing(instances, &rates, seed) {
                 prop_assert_eq!(presence.len(), rates.len());
                 for (view, rate) in presence.iter().zip(&rates) {
-                    let expected = (rate * float(instances)).round();
-                    prop_assert!((float(absent(view)) - expected).abs() < 0.5);
+                    let removed = rate * float(instances);
+                    prop_assert!((float(absent(view)) - removed).abs() < 1.0);
                     prop_assert!(absent(view) < instances);
                 }
                 for instance in 0..instances {

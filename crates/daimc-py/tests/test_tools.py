@@ -73,7 +73,7 @@ def test_made_views_follow_their_random_state():
 
 
 def test_impossible_missing_rates_are_refused(easy):
-    with pytest.raises(ValueError, match="a common rate of at most 0.5 works"):
+    with pytest.raises(ValueError, match="a common share of at most 0.5 works"):
         simulate_missing(easy[0], 0.9)
     with pytest.raises(ValueError, match="3 shares for 2 views"):
         simulate_missing(easy[0], [0.1, 0.1, 0.1])

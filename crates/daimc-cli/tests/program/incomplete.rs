@@ -58,12 +58,36 @@ fn simulate_removes_only_present_instances() {
 }
 
 #[test]
+fn an_odd_number_of_instances_can_lose_half_and_nothing_then_relates_the_views() {
+    let folder = Folder::new();
+    let rows: Vec<String> = (0..61).map(|i| format!("s{i},{},{}", i % 2, i % 3)).collect();
+    for file in ["a.csv", "b.csv"] {
+        folder.file(file, format!("id,x,y\n{}\n", rows.join("\n")));
+    }
+    let simulate = "simulate --view a=a.csv --view b=b.csv";
+    let message = folder.good(&format!("{simulate} --missing 0.5 -o half"));
+    assert!(message.contains("a: 30 of 61 instances kept") && message.contains("b: 31 of 61"), "{message}");
+    assert!(message.contains("No instance is in both views: nothing relates the clusters"), "{message}");
+    let message = folder.good(&format!("{simulate} --missing 0.3 -o third"));
+    assert!(
+        message.contains("25 of 61 instances are in every view") && !message.contains("relates"),
+        "{message}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.good(&format!("{simulate} --missing 0.3 -o json --json"))).unwrap();
+    assert_eq!(json["in_every_view"], 25);
+    let message = folder.bad(2, &format!("{simulate} --missing 0.6 -o more"));
+    assert!(message.starts_with("--missing: the shares, up to 0.6"), "{message}");
+    assert!(message.ends_with("at most 0.4918032786885246 works for 61 instances in 2 views"), "{message}");
+}
+
+#[test]
 fn more_than_can_go_is_refused_before_the_work() {
     let folder = gaps();
     let message = folder.bad(2, "simulate --view a=a.csv --view b=b.csv --missing 0.6 -o m");
     assert!(message.contains("10 of 40 instances are present in one view only"), "{message}");
     let compare = "compare --view a=a.csv --view b=b.csv --truth truth.csv --methods wsnmf --seeds 1 -o c --missing 0,0.6";
-    assert!(folder.bad(2, compare).contains("use a lower rate"));
+    assert!(folder.bad(2, compare).contains("use a lower share"));
     assert!(!folder.path("c/results.tsv").exists());
 }
 

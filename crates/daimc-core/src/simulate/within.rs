@@ -45,8 +45,11 @@ pub fn missing_within(present: &[Vec<bool>], rates: &[f64], seed: u64) -> Result
         let shown: Vec<usize> = (0..instances).filter(|&i| present[i]).collect();
         let removed = share(*rate, shown.len());
         if removed == shown.len() {
-            let reason =
-                format!("rates[{view}] = {rate:?} leaves none of {} instances in its view", shown.len());
+            let reason = format!(
+                "the share {rate:?} leaves none of the {} instances of view {}",
+                shown.len(),
+                view + 1
+            );
             return Err(Error::Simulation { reason });
         }
         let mut own = vec![false; instances];
@@ -93,8 +96,8 @@ impl<'a> Repair<'a> {
                     (0..self.coverage.len()).filter(|&i| self.present.iter().filter(|v| v[i]).count() == 1);
                 return Err(Error::Simulation {
                     reason: format!(
-                        "these rates leave too few presences for every instance to keep a view; {} of {} instances are \
-                         present in one view only, which they must keep: use a lower rate",
+                        "these shares leave too few presences for every instance to keep a view; {} of {} instances are \
+                         present in one view only, which they must keep: use a lower share",
                         alone.count(),
                         self.coverage.len()
                     ),
@@ -238,7 +241,10 @@ mod tests {
         assert!(error.contains("8 of 10 instances are present in one view only"), "{error}");
         assert!(missing_within(&present, &[0.2, 0.0], 0).is_ok());
         assert!(
-            missing_within(&present, &[0.0, 0.9], 0).unwrap_err().to_string().contains("leaves none of 2")
+            missing_within(&present, &[0.0, 0.9], 0)
+                .unwrap_err()
+                .to_string()
+                .contains("leaves none of the 2")
         );
         assert!(missing_within(&present, &[0.0, 1.5], 0).is_err());
         assert!(missing_within(&present, &[0.1], 0).is_err());

@@ -16,6 +16,8 @@ from daimc._settings import seed_of
 def simulate_missing(X: Any, missing: Any, random_state: Any = None) -> NDArray[np.bool_]:
     """A mask that removes a share of the instances from each view at random. Each instance keeps at least one view.
 
+    With half of each of two views removed, no instance keeps both, and nothing relates the clusters of one view to those of the other.
+
     Parameters
     ----------
     X : list or dict of matrices

@@ -542,7 +542,9 @@ fn rows_that_were_not_requested_are_refused() {
     };
     assert!(fit(true, 0).is_ok());
     for (clears, surplus) in [(true, 1), (false, 0)] {
-        let error = fit(clears, surplus).err().expect("rows that were not requested");
+        let Err(error) = fit(clears, surplus) else {
+            panic!("{surplus} rows too many, or a buffer that was not cleared")
+        };
         let message = std::error::Error::source(&error).unwrap().to_string();
         assert!(message.contains("were read; is the buffer cleared"), "{message}");
     }
