@@ -103,6 +103,25 @@ pub enum Error {
         method: String,
     },
 
+    /// A row with more or fewer values than the view has features.
+    #[error(
+        "view {}, row {row} (instance {}): the number of values should be {expected}, not {found}",
+        quoted(view),
+        quoted(id)
+    )]
+    RowLength {
+        /// The view's name.
+        view: String,
+        /// The row, from 0.
+        row: usize,
+        /// The instance's ID.
+        id: String,
+        /// The number of features.
+        expected: usize,
+        /// The number of values.
+        found: usize,
+    },
+
     /// Values whose squares overflow or underflow.
     #[error(
         "view {}, row {row} (instance {}): the values are too large to be squared; rescale the view, for example with min-max",
@@ -124,7 +143,7 @@ pub enum Error {
         /// The number of the partition, from 0.
         partition: usize,
         /// What happened.
-        source: crate::source::ReadError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 
     /// Work was stopped by a [`Stop`](crate::Stop) before it had a result.
@@ -355,6 +374,7 @@ impl Error {
             | Self::Sparse { .. }
             | Self::NotFinite { .. }
             | Self::Negative { .. }
+            | Self::RowLength { .. }
             | Self::TooLarge { .. }
             | Self::OutOfRange
             | Self::DuplicateId { .. }

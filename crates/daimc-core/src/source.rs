@@ -142,13 +142,13 @@ pub trait RowStore: Send + Sync {
         None
     }
 
-    /// Reads a range of rows into the buffer. The index of the buffer is ignored.
+    /// Replaces the contents of the buffer by a range of rows. The index of the buffer is ignored.
     ///
     /// # Errors
     /// When they cannot be read.
     fn read(&self, rows: Range<usize>, buffer: &mut Buffer) -> Result<(), ReadError>;
 
-    /// Reads the given rows, in increasing order, into the buffer.
+    /// Replaces the contents of the buffer by the given rows, which are in increasing order.
     ///
     /// # Errors
     /// When they cannot be read.

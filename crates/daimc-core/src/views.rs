@@ -337,6 +337,7 @@ fn read_rows(
     let count = here().count();
     if (end - first) as usize <= 2 * count {
         store.read(first as usize..end as usize, buffer)?;
+        buffer.holds(store.layout(), store.shape().1, (end - first) as usize)?;
         buffer.index = rows;
         buffer.index.iter_mut().filter(|row| **row != MISSING).for_each(|row| *row -= first);
         return Ok(());
@@ -344,6 +345,7 @@ fn read_rows(
     let mut sorted: Vec<u32> = here().collect();
     sorted.sort_unstable();
     store.pick(&sorted, buffer)?;
+    buffer.holds(store.layout(), store.shape().1, sorted.len())?;
     buffer.index = rows;
     for row in buffer.index.iter_mut().filter(|row| **row != MISSING) {
         *row = index(sorted.binary_search(row).unwrap_or_default());

@@ -10,8 +10,8 @@ use crate::kernel::Scalar;
 use crate::schema::ViewOf;
 use crate::{Layout, ViewSchema};
 
-/// The row of an instance in a view, for [`Buffer::push`]. Slices and arrays of values convert to it, pairs of columns
-/// and values, and options of these.
+/// The row of an instance in a view, for [`Buffer::push`]. Slices, arrays and vectors of values convert to it, pairs of
+/// columns and values, and options of these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Row<'a> {
     /// The instance is missing in the view.
@@ -70,6 +70,12 @@ macro_rules! rows {
             }
         }
 
+        impl<'a> From<(&'a Vec<u32>, &'a Vec<$type>)> for Row<'a> {
+            fn from((columns, values): (&'a Vec<u32>, &'a Vec<$type>)) -> Self {
+                Self::$sparse(columns, values)
+            }
+        }
+
         impl<'a, const N: usize> From<(&'a [u32; N], &'a [$type; N])> for Row<'a> {
             fn from((columns, values): (&'a [u32; N], &'a [$type; N])) -> Self {
                 Self::$sparse(columns, values)
@@ -99,6 +105,15 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
     /// The missing cells of the rows that have been filled.
     pub(crate) holes: HoleRows,
+}
+
+/// Fails if another number of rows was read than was requested.
+fn requested(count: usize, read: usize) -> Result<(), String> {
+    if read == count {
+        return Ok(());
+    }
+    let hint = if read > count { "; is the buffer cleared before rows are pushed?" } else { "" };
+    Err(format!("{count} rows were requested, but {read} were read{hint}"))
 }
 
 impl Buffer {
@@ -242,6 +257,25 @@ impl Buffer {
         }
     }
 
+    /// The number of rows in the arrays.
+    fn rows(&self, layout: Layout, features: usize) -> usize {
+        match layout {
+            Layout::DenseF32 => self.f32.len() / features.max(1),
+            Layout::DenseF64 => self.f64.len() / features.max(1),
+            Layout::SparseF32 | Layout::SparseF64 => self.offsets.len().saturating_sub(1),
+        }
+    }
+
+    /// Checks that the arrays hold the rows that a [`RowStore`](super::RowStore) was asked for.
+    pub(crate) fn holds(&self, layout: Layout, features: usize, count: usize) -> Result<(), String> {
+        // Rows without features have no values to count.
+        if layout.is_dense() && features == 0 {
+            Ok(())
+        } else {
+            requested(count, self.rows(layout, features))
+        }
+    }
+
     /// Checks that the rows are those of the given instances of a view: one for each, whole, and missing where the schema says so.
     pub fn check(
         &self,
@@ -249,16 +283,8 @@ impl Buffer {
         mut instances: impl ExactSizeIterator<Item = usize>,
     ) -> Result<(), String> {
         let (count, features) = (instances.len(), view.features());
-        let rows = match view.layout() {
-            Layout::DenseF32 => self.f32.len() / features.max(1),
-            Layout::DenseF64 => self.f64.len() / features.max(1),
-            Layout::SparseF32 | Layout::SparseF64 => self.offsets.len().saturating_sub(1),
-        };
-        let given = if self.index.is_empty() { rows } else { self.index.len() };
-        if given != count {
-            let hint = if given > count { "; is the buffer cleared before rows are pushed?" } else { "" };
-            return Err(format!("{count} rows were requested, but {given} were read{hint}"));
-        }
+        let rows = self.rows(view.layout(), features);
+        requested(count, if self.index.is_empty() { rows } else { self.index.len() })?;
         let block = self.block(view.layout(), 0..count);
         for i in 0..count {
             let instance = instances.next().unwrap_or_default();

@@ -174,12 +174,11 @@ impl<'a> View<'a> {
     {
         let (name, mut ids, mut values) = (name.into(), Vec::new(), Vec::new());
         for (id, row) in rows {
-            let found = row.as_ref().len();
+            let (id, found) = (id.to_string(), row.as_ref().len());
             if found != features {
-                let what = "values in a row";
-                return Err(Error::Shape { view: name, what, expected: features, found });
+                return Err(Error::RowLength { view: name, row: ids.len(), id, expected: features, found });
             }
-            ids.push(id.to_string());
+            ids.push(id);
             values.extend_from_slice(row.as_ref());
         }
         Self::dense(name, features, values)?.ids(ids)
@@ -195,7 +194,7 @@ impl<'a> View<'a> {
     /// ```
     ///
     /// # Errors
-    /// When columns are not in increasing order and below `features`.
+    /// When columns are not in increasing order and below `features`, or there are no features.
     pub fn from_sparse_rows<I: ToString, R: IntoIterator<Item = (u32, T)>, T: Scalar>(
         name: impl Into<String>,
         features: usize,

@@ -567,7 +567,7 @@ fn views_of_iterators_are_those_of_arrays() {
     assert_same(&Daimc::new(4).fit(&iterators).unwrap(), &Daimc::new(4).fit(&arrays).unwrap());
 
     let message = View::from_rows("a", 2, [("x", vec![1.0, 2.0]), ("y", vec![1.0])]).unwrap_err().to_string();
-    assert_eq!(message, "view 'a': values in a row: expected 2, found 1");
+    assert_eq!(message, "view 'a', row 1 (instance 'y'): the number of values should be 2, not 1");
     assert!(matches!(View::from_rows("a", 0, [("x", [0.0; 0])]), Err(Error::NoFeatures { .. })));
     let unordered = View::from_sparse_rows("a", 2, [("x", [(1, 1.0), (0, 1.0)])]);
     assert!(matches!(unordered, Err(Error::Sparse { row: 0, .. })));
