@@ -96,8 +96,13 @@ fn check_rates(rates: &[f64]) -> Result<(), Error> {
     Err(Error::Simulation { reason })
 }
 
-/// The largest rate that is possible for all views: each keeps `⌈instances / views⌉`.
+/// The largest rate that is possible for all views: `1 − 1 / views` or, if that would empty a view, the rate with which each keeps
+/// `⌈instances / views⌉`.
 fn largest_common_rate(instances: usize, views: usize) -> f64 {
+    let whole = 1.0 - 1.0 / float(views);
+    if share(whole, instances) < instances {
+        return whole;
+    }
     float(instances - instances.div_ceil(views)) / float(instances)
 }
 

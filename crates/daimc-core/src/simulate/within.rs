@@ -3,14 +3,15 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{check_rates, keep_all_but, missing, share};
+use super::{check_rates, float, keep_all_but, missing, share};
 use crate::Error;
 
 /// Draws which instances each view keeps when a share of its present instances goes missing at random.
 ///
-/// `present` has a list for each view, `true` for present instances. View `v` loses exactly `round(rates[v] · shown)`
-/// of its present instances, no instance is added, and every instance that is present in some view keeps at least one.
-/// For complete views the result is that of [`missing`].
+/// `present` has a list for each view, `true` for present instances. View `v` loses `round(rates[v] · shown)` of
+/// its present instances, no instance is added, and every instance that is present in some view keeps at least one. A view loses
+/// one less if its share was rounded up and an instance would be left without a view otherwise. For complete views the
+/// result is that of [`missing`].
 ///
 /// ```
 /// let present = vec![vec![true, true, true, true], vec![false, true, true, true]];
@@ -41,6 +42,7 @@ pub fn missing_within(present: &[Vec<bool>], rates: &[f64], seed: u64) -> Result
     check_rates(rates)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut kept = Vec::with_capacity(present.len());
+    let mut rounded_up = Vec::with_capacity(present.len());
     for (view, (present, rate)) in present.iter().zip(rates).enumerate() {
         let shown: Vec<usize> = (0..instances).filter(|&i| present[i]).collect();
         let removed = share(*rate, shown.len());
@@ -52,12 +54,13 @@ pub fn missing_within(present: &[Vec<bool>], rates: &[f64], seed: u64) -> Result
             );
             return Err(Error::Simulation { reason });
         }
+        rounded_up.push(float(removed) > *rate * float(shown.len()));
         let mut own = vec![false; instances];
         let stay = keep_all_but(removed, shown.len(), &mut rng);
         shown.into_iter().zip(stay).for_each(|(i, stay)| own[i] = stay);
         kept.push(own);
     }
-    Repair::new(present, kept, rng).run()
+    Repair::new(present, kept, rounded_up, rng).run()
 }
 
 /// Gives a view to each instance that has lost all its views, without changing how many instances a view keeps.
@@ -69,6 +72,8 @@ pub fn missing_within(present: &[Vec<bool>], rates: &[f64], seed: u64) -> Result
 struct Repair<'a> {
     present: &'a [Vec<bool>],
     kept: Vec<Vec<bool>>,
+    /// Whether a view may lose one instance less, because its share was rounded up.
+    rounded_up: Vec<bool>,
     /// The number of views that each instance keeps.
     coverage: Vec<usize>,
     /// For each view, instances that keep it and others. Outdated entries are dropped when they are drawn.
@@ -79,11 +84,12 @@ struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
-    fn new(present: &'a [Vec<bool>], kept: Vec<Vec<bool>>, rng: ChaCha8Rng) -> Self {
+    fn new(present: &'a [Vec<bool>], kept: Vec<Vec<bool>>, rounded_up: Vec<bool>, rng: ChaCha8Rng) -> Self {
         let (views, instances) = (kept.len(), kept[0].len());
         let coverage = (0..instances).map(|i| kept.iter().filter(|view| view[i]).count()).collect();
         let movers = vec![vec![Vec::new(); views]; views];
-        let mut repair = Self { present, kept, coverage, donors: vec![Vec::new(); views], movers, rng };
+        let donors = vec![Vec::new(); views];
+        let mut repair = Self { present, kept, rounded_up, coverage, donors, movers, rng };
         (0..instances).for_each(|i| repair.list(i));
         repair
     }
@@ -91,7 +97,7 @@ impl<'a> Repair<'a> {
     fn run(mut self) -> Result<Vec<Vec<bool>>, Error> {
         for orphan in 0..self.coverage.len() {
             let seen = || self.present.iter().any(|view| view[orphan]);
-            if self.coverage[orphan] == 0 && seen() && !self.adopt(orphan) {
+            if self.coverage[orphan] == 0 && seen() && !self.adopt(orphan) && !self.spare(orphan) {
                 let alone =
                     (0..self.coverage.len()).filter(|&i| self.present.iter().filter(|v| v[i]).count() == 1);
                 return Err(Error::Simulation {
@@ -154,6 +160,20 @@ impl<'a> Repair<'a> {
         false
     }
 
+    /// Lets an instance keep a view whose share was rounded up; `false` if it has none.
+    fn spare(&mut self, orphan: usize) -> bool {
+        let Some(view) =
+            (0..self.kept.len()).find(|&view| self.rounded_up[view] && self.present[view][orphan])
+        else {
+            return false;
+        };
+        self.rounded_up[view] = false;
+        self.kept[view][orphan] = true;
+        self.coverage[orphan] = 1;
+        self.list(orphan);
+        true
+    }
+
     /// The donor gives up its place in the view to the next instance of the path, which gives up its own place to the
     /// one before, down to the orphan.
     fn pass_on(&mut self, donor: usize, view: usize, taker: &[Option<(usize, Option<usize>)>]) {
@@ -199,7 +219,9 @@ mod tests {
     fn check(present: &[Vec<bool>], rates: &[f64], kept: &[Vec<bool>]) {
         for (view, (before, after)) in present.iter().zip(kept).enumerate() {
             assert!(before.iter().zip(after).all(|(before, after)| *before || !after), "nothing appears");
-            assert_eq!(count(after), count(before) - share(rates[view], count(before)), "view {view}");
+            let (lost, exact) = (count(before) - count(after), rates[view] * float(count(before)));
+            let rounded = share(rates[view], count(before));
+            assert!(lost == rounded || lost + 1 == rounded && float(rounded) > exact, "view {view}: {lost}");
         }
         for i in 0..present[0].len() {
             assert_eq!(present.iter().any(|view| view[i]), kept.iter().any(|view| view[i]), "instance {i}");
@@ -231,6 +253,15 @@ mod tests {
         for seed in 0..50 {
             let rates = [0.35, 0.35, 0.35, 0.35];
             check(&present, &rates, &missing_within(&present, &rates, seed).unwrap());
+        }
+    }
+
+    #[test]
+    fn an_odd_number_of_instances_can_lose_half_of_two_views() {
+        // 61 instances, one of which is absent from both views.
+        let present = vec![(0..61).map(|i| i != 7).collect::<Vec<bool>>(), (0..61).map(|i| i > 1).collect()];
+        for seed in 0..20 {
+            check(&present, &[0.5, 0.5], &missing_within(&present, &[0.5, 0.5], seed).unwrap());
         }
     }
 
