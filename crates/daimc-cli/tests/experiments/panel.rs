@@ -180,7 +180,7 @@ fn images_that_are_cut_off_or_of_another_kind_are_refused() {
 
 #[test]
 fn small_sets_of_the_panel_are_read_if_available() {
-    let Some(data) = shared().filter(|data| data.join("omics").is_dir()) else { return };
+    let Some(data) = shared().filter(|data| data.join("more/landuse").is_dir()) else { return };
     let folder = Folder::new();
     let sets = "wikipedia,nci60,nutrimouse,acc,newsgroups,landuse";
     let command = format!("reproduce panel --data {} --sets {sets} --seeds 1 -o out", data.display());

@@ -34,7 +34,7 @@ pub enum Missing {
 /// Views with planted clusters as in a field; the same seed gives the same data.
 ///
 /// ```
-/// use crate::synthetic::planted::{Field, Planted};
+/// use daimc_core::synthetic::planted::{Field, Planted};
 ///
 /// let planted = Planted::new(Field::Cells, 500, 5).rates(vec![0.0, 0.25]).seed(3);
 /// let (views, truth) = planted.make()?;
