@@ -89,7 +89,7 @@ lint:
 kernels: target/nvrtc/ready
 	target/nvrtc/bin/python crates/daimc-cuda/kernels/compile.py --check
 
-target/nvrtc/ready: crates/daimc-cuda/kernels/requirements.txt
+target/nvrtc/ready: crates/daimc-cuda/kernels/requirements.txt target/venv/ready
 	python3 -m venv target/nvrtc
 	target/nvrtc/bin/pip install --quiet --requirement $<
 	touch $@

@@ -16,7 +16,7 @@ from pathlib import Path
 def code_of(path):
     """The code of a file without comments, strings and tests."""
     text = re.sub(r"//[^\n]*", "", path.read_text())
-    text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
+    text = re.sub(r'"(?:[^"\\]|\\[\s\S])*"', '""', text)
     return re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?mod \w+ \{", text)[0]
 
 
