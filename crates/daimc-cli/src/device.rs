@@ -39,7 +39,7 @@ impl DeviceOptions {
     }
 
     /// Sets the device of a fit.
-    pub fn bring(&self, fit: Daimc) -> Result<Daimc> {
+    pub fn set_device(&self, fit: Daimc) -> Result<Daimc> {
         let (device, tf32) = (self.device.clone().unwrap_or_default(), self.tf32);
         Ok(fit.device(&device, move |gpus| open(gpus, tf32))?)
     }

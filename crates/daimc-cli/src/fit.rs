@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         folder::spare_inputs(&output.join(file), read.iter().map(PathBuf::as_path))?;
     }
 
-    let fit = options.device.bring(fit)?;
+    let fit = options.device.set_device(fit)?;
     options.data.memory.as_deref().map_or(Ok(()), memory::limit)?;
     if !options.online {
         memory::check_latent(&options.data.sizes()?, fit.options().latent)?;

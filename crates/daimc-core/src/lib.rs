@@ -1,7 +1,7 @@
 //! Data, passes over rows, scaling and the steps of DAIMC: the lowest layer of the crate [`daimc`](https://docs.rs/daimc).
 //!
 //! Applications use the crate `daimc`, which exports what they need. This crate is for code that works on rows itself:
-//! readers, accelerators, other methods. Its modules, each of which imports only from those before it:
+//! readers, accelerators, other methods. Its modules, without import cycles:
 //!
 //! | modules | contents |
 //! |---|---|

@@ -7,7 +7,7 @@ use daimc::{Daimc, Error, Result};
 
 /// Sets the device of a fit. `gpu_views` lists the views in GPU memory, by name and GPU number; their GPUs must be among those
 /// of `device`.
-pub fn bring<'a>(
+pub fn set_device<'a>(
     fit: Daimc,
     device: &str,
     precision: &str,

@@ -37,7 +37,7 @@ pub fn fit<'py>(
     }
     let data = Data::borrow(&parts, joined)?;
     let (model, alone, contributions) = watched(py, threads, each.as_ref(), |progress, stop| {
-        let fit = device::bring(fit, device, precision, data.gpu_views())?;
+        let fit = device::set_device(fit, device, precision, data.gpu_views())?;
         let (views, alone) = data.views()?;
         let model = fit.stop(stop).fit_with(&views, |iteration| {
             let elapsed = iteration.elapsed.as_secs_f64();

@@ -322,7 +322,7 @@ pub fn available_memory() -> Option<u64> {
     daimc_core::machine::memory::available()
 }
 
-/// Where the leaves of so many instances begin, and where the last of them ends: shards are of whole leaves.
+/// Where the leaves of this many instances begin, and where the last of them ends: shards are of whole leaves.
 #[pyfunction]
 pub fn leaves(instances: usize) -> PyResult<Vec<usize>> {
     if instances == 0 {

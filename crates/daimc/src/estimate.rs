@@ -140,8 +140,8 @@ const ITERATIONS: f64 = 25.0;
 const LLOYD: f64 = 15.0;
 
 /// Passes over a row until its V is optimal, per cluster; at most the limit.
-const SETTLE: f64 = 6.0;
-const MOST_SETTLE: f64 = 1000.0;
+const SOLVE: f64 = 6.0;
+const MOST_SOLVE: f64 = 1000.0;
 
 /// The factor by which over-relaxation reduces them, with many clusters.
 const RELAXED: f64 = 3.0;
@@ -359,7 +359,7 @@ impl Work {
     /// Operations of a fit without neighbourhoods.
     fn operations(&self, views: &[Shape], passes: f64) -> Operations {
         let Self { n, k, sample, restarts, .. } = *self;
-        let passed = (SETTLE * k).min(MOST_SETTLE);
+        let passed = (SOLVE * k).min(MOST_SOLVE);
         let settle = if k > FEW as f64 { passed / RELAXED } else { passed };
         let candidates = (CANDIDATES * restarts).max(1.0);
         let step = 2.0 * STEP * k * k;

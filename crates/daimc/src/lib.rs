@@ -31,6 +31,9 @@
 //! The data flow one way: [`Views`] → scaling → initialisation → sweeps → clusters. The result is a [`Fit`]: the
 //! results of the clustered instances, and the [`Model`] that places new ones.
 //!
+//! Items of the lower layers, `daimc_core` and `daimc_graph`, are exported here. Their examples import them from the layer; the
+//! same names can be imported from `daimc`.
+//!
 //! The crate contains no `unsafe` code. Vector instructions come from `pulp`, which selects AVX-512, AVX2, NEON or
 //! plain code at run time, so results can differ in the last bits between kinds of processors.
 

@@ -264,6 +264,6 @@ impl Select {
         let mut selection = rule::recommend(&records, seed);
         selection.interrupted = finished.len() < self.resamples;
         let best = self.fit.clone().clusters(selection.recommended).seed(seed);
-        Ok(rule::beside_chance(selection, best.chance(&scan)?))
+        Ok(rule::against_chance(selection, best.chance(&scan)?))
     }
 }

@@ -60,7 +60,7 @@ impl Significance {
         (!self.is_clear()).then(|| {
             format!(
                 "the clusters are no clearer than chance: {} (the same data with every feature permuted). There may be nothing \
-                 to separate, or not into so many clusters",
+                 to separate, or not into that many clusters",
                 self.text()
             )
         })

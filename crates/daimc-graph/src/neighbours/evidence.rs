@@ -43,10 +43,10 @@ struct Space<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Projects the rows of each view, from which neighbours are found.
+    /// Projects the rows of each view, for the discriminants.
     ///
     /// # Errors
-    /// When rows cannot be read, or after `Stop::stop`.
+    /// When rows cannot be read, or [`Error::Interrupted`](daimc_core::Error::Interrupted) after a request to stop.
     pub fn new(scan: &'a Scan<'a>, scaled_views: &'a [ScaledView], seed: u64, watch: &Watch) -> Result<Self> {
         let mut spaces = Vec::with_capacity(scaled_views.len());
         for (view, scaled_view) in scaled_views.iter().enumerate() {

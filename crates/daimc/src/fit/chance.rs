@@ -77,11 +77,11 @@ impl Daimc {
     /// unclear with one scaling may therefore be clear with the other.
     pub(super) fn significance(&self, sampled: &Sampled, stop: &Stop) -> Result<Option<Significance>> {
         let found = || {
-            let found = self.beside_chance(&sampled.views, &sampled.scalings, stop)?;
+            let found = self.against_chance(&sampled.views, &sampled.scalings, stop)?;
             let Some(others) = sampled.others.as_deref().filter(|_| !found.is_clear()) else {
                 return Ok(found);
             };
-            let other = self.beside_chance(&sampled.views, others, stop)?;
+            let other = self.against_chance(&sampled.views, others, stop)?;
             Ok(if other.is_clear() { other } else { found })
         };
         if_available(found())
@@ -101,7 +101,7 @@ impl Daimc {
         self.significance(&sampled, given.stop())
     }
 
-    fn beside_chance(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
+    fn against_chance(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
         let watch = self.watch.begin(Stage::Significance);
         let fitted = watch.pieces(1 + PERMUTATIONS);
         // The data themselves, then each permutation.

@@ -25,10 +25,10 @@ impl Daimc {
         F: Fn(&[usize]) -> Result<Arc<dyn Accelerator>, String> + Send + Sync + 'static,
     {
         match device {
-            Device::Cpu => Ok(self),
-            Device::Cuda(cards) => {
-                let machine = open(cards).map_err(|reason| refused(&device.to_string(), reason))?;
-                Ok(self.accelerator(machine, Use::Always))
+            Device::Cpu => Ok(Self { accelerator: None, ..self }),
+            Device::Cuda(numbers) => {
+                let gpus = open(numbers).map_err(|reason| refused(&device.to_string(), reason))?;
+                Ok(self.accelerator(gpus, Use::Always))
             }
             Device::Auto => {
                 Ok(self.accelerator(Arc::new(Deferred::new("cuda", move || open(&[0]))), Use::WhereItPays))

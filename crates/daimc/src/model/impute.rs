@@ -143,11 +143,11 @@ impl Model {
         if rows + cells > 0 {
             let labels =
                 Place::new(latent.clone(), &self.latent_scaling, &self.centres, &Stop::default())?.labels;
-            let scaled_views = Lenses::new(self, &scan, 2)?;
+            let by_scaling = ByScaling::new(self, &scan, 2)?;
             let seed = self.options.seed;
             let chosen = some_shown(schema, source.instances(), MOST_DONORS, seed, |_| true);
-            let mut buffers = vec![vec![Buffer::default(); source.views()]; scaled_views.0.len()];
-            let metrics = scaled_views.0.iter().zip(&mut buffers);
+            let mut buffers = vec![vec![Buffer::default(); source.views()]; by_scaling.0.len()];
+            let metrics = by_scaling.0.iter().zip(&mut buffers);
             let metrics =
                 metrics.map(|(scaled_views, buffers)| Metric::new(&scan, scaled_views, &chosen, buffers));
             let metrics = metrics.collect::<Result<Vec<_>>>()?;
@@ -175,7 +175,7 @@ impl Model {
                 out.values.values_mut().chunks_mut(scan.blocks().size() * d),
                 Vec::new,
                 |piece, values, gaps| {
-                    *gaps = filler.block(&piece, &scaled_views, &recipes, latent, &labels, values);
+                    *gaps = filler.block(&piece, &by_scaling, &recipes, latent, &labels, values);
                     Ok(())
                 },
                 |_, gaps| out.gaps.append(gaps),
@@ -200,9 +200,9 @@ impl Model {
 
 /// The views of a source in the scalings of a model and, if these scale rows to length 1, without that: the level of a row is not
 /// informative about its cluster, but about its values.
-struct Lenses(Vec<Vec<ScaledView>>);
+struct ByScaling(Vec<Vec<ScaledView>>);
 
-impl Lenses {
+impl ByScaling {
     /// One or both.
     fn new(model: &Model, scan: &Scan<'_>, most: usize) -> Result<Self> {
         let (places, scaled_views) = model.scaled_views(scan)?;
@@ -227,7 +227,7 @@ struct Filler<'a> {
     view: usize,
     scan: &'a Scan<'a>,
     donors: Donors<'a>,
-    /// One for each of the [`Lenses`].
+    /// One for each of the [`ByScaling`].
     metrics: Vec<Metric<'a>>,
     leverage: Leverage,
 }
@@ -297,7 +297,7 @@ impl Filler<'_> {
     fn block(
         &self,
         piece: &Piece<'_>,
-        scaled_views: &Lenses,
+        by_scaling: &ByScaling,
         recipes: &[Option<Recipe>; 2],
         latent: &Matrix,
         labels: &[usize],
@@ -318,14 +318,14 @@ impl Filler<'_> {
                 let queries: Vec<Query> = tile.iter().map(query).collect();
                 let near = recipe.map(|recipe| {
                     let how = (recipe.metric, &[recipe.own_weight][..]);
-                    let scaled_views = &scaled_views.0[recipe.metric];
+                    let scaled_views = &by_scaling.0[recipe.metric];
                     self.nearest(how, piece.blocks, scaled_views, &queries, &mut scratch).swap_remove(0)
                 });
                 for (at, (&i, query)) in tile.iter().zip(&queries).enumerate() {
                     let some = row(i).map(|_| holes(i));
                     let factor = match some {
                         None => self.row_factor(),
-                        Some(_) => scaled_views.0[0][self.view].full_factor(i),
+                        Some(_) => by_scaling.0[0][self.view].full_factor(i),
                     };
                     if let (Some(recipe), Some(near)) = (recipe, &near) {
                         self.mean(recipe, &near[at], some, &mut mean);

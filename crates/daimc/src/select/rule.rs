@@ -114,7 +114,7 @@ pub(super) fn recommend(records: &[Records], seed: u64) -> Selection {
 }
 
 /// The recommendation, or a single cluster if the recommended clusters are no clearer than chance.
-pub(super) fn beside_chance(mut selection: Selection, found: Option<Significance>) -> Selection {
+pub(super) fn against_chance(mut selection: Selection, found: Option<Significance>) -> Selection {
     selection.significance = found;
     if let Some(found) = found.filter(|found| !found.is_clear()) {
         selection.reason = format!(

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::blend::{Normal, PREDICTORS};
 use super::donors::some_shown;
 use super::near::{Near, Query, TILE};
-use super::{Accuracy, Filler, Lenses, Mean, Shares, write_row};
+use super::{Accuracy, ByScaling, Filler, Mean, Shares, write_row};
 use crate::place::Place;
 use daimc_core::index::index;
 use daimc_core::scaled_view::Scratch;
@@ -88,12 +88,12 @@ pub(super) fn choose(
     let mut try_out = |rest: &Subset<'_>, cells: Option<&[Vec<u32>]>| {
         let prepared = filler.model.prepare(rest)?;
         let scan = Scan::new(&prepared, &stop);
-        let scaled_views = Lenses::new(filler.model, &scan, filler.metrics.len())?;
+        let by_scaling = ByScaling::new(filler.model, &scan, filler.metrics.len())?;
         let (some, place) = (Scan::new(&some, &stop), filler.model.place(rest)?);
         let hidden = Hidden {
             some: &some,
             rest: &scan,
-            scaled_views: &scaled_views,
+            by_scaling: &by_scaling,
             place: &place,
             chosen: &chosen,
             cells,
@@ -225,7 +225,7 @@ struct Hidden<'h> {
     /// The instances with and without the hidden values.
     some: &'h Scan<'h>,
     rest: &'h Scan<'h>,
-    scaled_views: &'h Lenses,
+    by_scaling: &'h ByScaling,
     place: &'h Place,
     chosen: &'h [u32],
     /// The hidden features of each instance, if cells are hidden.
@@ -255,7 +255,7 @@ impl Hidden<'_> {
         let (mut mean, mut scratch) = (Mean::new(filler.own.basis.rows()), Scratch::default());
         let own_weights = own_weights(self.cells.is_some());
         let near: Vec<Vec<Vec<Near>>> = self
-            .scaled_views
+            .by_scaling
             .0
             .iter()
             .enumerate()
@@ -293,7 +293,7 @@ impl Hidden<'_> {
         let some = self.cells.map(|cells| &cells[i][..]);
         let factor = match some {
             None => filler.row_factor(),
-            Some(_) => self.scaled_views.0[0][filler.view].full_factor(i),
+            Some(_) => self.by_scaling.0[0][filler.view].full_factor(i),
         };
         let v = self.place.latent.row(i);
         let leverage = filler.leverage.of(v);
