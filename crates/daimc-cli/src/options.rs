@@ -39,8 +39,9 @@ pub struct Options {
 
     /// Scaling of the views, or of one view: `--scale rna=log`; may be repeated [default: auto]
     ///
-    /// auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit. `auto` tries min-max-unit
-    /// and unit on a sample (log and log-unit for heavy-tailed values) and scales sparse counts by tf-idf.
+    /// auto, none, unit, min-max, min-max-unit, z-score, z-score-unit, tf-idf, log or log-unit. `auto` takes the
+    /// likeliest of unit, min-max-unit and z-score-unit (log-unit and log for heavy-tailed values, tf-idf for sparse counts),
+    /// unless neighbours predict the clusters of another one clearly better, on a sample.
     #[arg(long, value_name = "[VIEW=]SCALE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale: Vec<String>,

@@ -82,7 +82,7 @@ impl Summary {
             timings: json!({
                 "read": read, "prepare": timings.prepare, "initialise": timings.initialise,
                 "iterate": timings.iterate, "assign": timings.assign,
-                "neighbours": timings.neighbours, "map": timings.map, "write": 0.0,
+                "neighbours": timings.neighbours, "map": timings.map, "assess": timings.assess, "write": 0.0,
             }),
             peak_memory_bytes: peak_memory(),
             metrics: None,

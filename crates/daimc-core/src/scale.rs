@@ -14,7 +14,7 @@ use tails::Tails;
 /// The candidate scalings of a view, with the statistics of its features.
 pub struct Observed {
     /// The candidates.
-    pub scalings: Alternatives,
+    pub scalings: Candidates,
     /// The preparation of the rows before scaling.
     pub preparation: Preparation,
     /// The missing cells.
@@ -30,13 +30,81 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The scalings that were not taken, if there were two to choose from; those of other views are as they are. `None` if there was
-/// no choice.
+/// What the scalings of a family have in common. A comparison takes one family for all views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// Features as they are.
+    Plain,
+    /// Features with equal ranges.
+    Range,
+    /// Features with equal standard deviations.
+    Deviation,
+    /// Any other.
+    Other,
+}
+
+impl Family {
+    fn of(scale: Scale) -> Self {
+        match scale {
+            Scale::Unit | Scale::LogUnit => Self::Plain,
+            Scale::MinMaxUnit | Scale::Log => Self::Range,
+            Scale::ZScoreUnit => Self::Deviation,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The candidate scalings of a view, each of another family.
+pub struct Candidates {
+    /// The likeliest first.
+    scalings: Vec<Scaling>,
+}
+
+impl Candidates {
+    /// The scaling to use without a comparison.
+    pub fn likely(&self) -> &Scaling {
+        &self.scalings[0]
+    }
+
+    /// The candidate of a family, or the likeliest.
+    fn of(&self, family: Family) -> &Scaling {
+        self.scalings.iter().find(|own| Family::of(own.scale) == family).unwrap_or(self.likely())
+    }
+
+    /// The candidates for a view with counts are not those of other views.
+    fn counts(&self) -> bool {
+        Family::of(self.likely().scale) == Family::Other
+    }
+}
+
+/// The scalings of all views that a fit compares, the likeliest first: views of one family as far as they have candidates of it. If
+/// one view has features in different units, all views are scaled by feature unless the comparison says otherwise.
+pub fn assignments(observed: &[Observed]) -> Vec<Vec<Scaling>> {
+    let views = || observed.iter().map(|view| &view.scalings);
+    let unlike = views().any(|own| own.scalings.len() > 1 && Family::of(own.likely().scale) == Family::Range);
+    let likely = |own: &Candidates| {
+        if unlike && !own.counts() { own.of(Family::Range).clone() } else { own.likely().clone() }
+    };
+    let mut all: Vec<Vec<Scaling>> = vec![views().map(likely).collect()];
+    for family in [Family::Plain, Family::Range, Family::Deviation] {
+        let next: Vec<Scaling> = views().map(|own| own.of(family).clone()).collect();
+        let same = |other: &Vec<Scaling>| other.iter().zip(&next).all(|(a, b)| a.scale == b.scale);
+        if !all.iter().any(same) {
+            all.push(next);
+        }
+    }
+    all
+}
+
+/// For every view with a choice, the scaling of features as they are if another was taken, and that of features in one range
+/// otherwise; other views as they are. `None` if no view has a choice.
 pub fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>> {
-    observed.iter().any(|view| view.scalings.by_feature.is_some()).then(|| {
-        let other = |(view, taken): (&Observed, &Scaling)| match &view.scalings {
-            Alternatives { by_feature: Some(own), .. } if own.scale != taken.scale => own.clone(),
-            Alternatives { plain, .. } => plain.clone(),
+    let choice = |own: &Candidates| own.scalings.len() > 1 && !own.counts();
+    observed.iter().any(|view| choice(&view.scalings)).then(|| {
+        let other = |(view, taken): (&Observed, &Scaling)| match Family::of(taken.scale) {
+            _ if !choice(&view.scalings) => taken.clone(),
+            Family::Plain => view.scalings.of(Family::Range).clone(),
+            _ => view.scalings.of(Family::Plain).clone(),
         };
         observed.iter().zip(taken).map(other).collect()
     })
@@ -45,27 +113,6 @@ pub fn rejected(observed: &[Observed], taken: &[Scaling]) -> Option<Vec<Scaling>
 /// Up to this ratio of the largest to the median standard deviation, features are assumed to have the same unit.
 const ALIKE: f64 = 2.0;
 
-/// The candidate scalings of a view.
-pub struct Alternatives {
-    /// The candidate with equal feature ranges, if there are two candidates to compare.
-    pub by_feature: Option<Scaling>,
-    /// The candidate with unchanged features, or the only one.
-    pub plain: Scaling,
-    /// Whether the features have similar spreads, so that scaling them has little effect.
-    pub alike: bool,
-}
-
-impl Alternatives {
-    fn one(scaling: Scaling) -> Self {
-        Self { by_feature: None, plain: scaling, alike: true }
-    }
-
-    /// The scaling to use without a comparison.
-    pub fn likely(&self) -> &Scaling {
-        self.by_feature.as_ref().filter(|_| !self.alike).unwrap_or(&self.plain)
-    }
-}
-
 /// The choice of [`Scale::Auto`] for a view.
 enum Choice {
     One(Scale, String),
@@ -73,6 +120,10 @@ enum Choice {
     Compared {
         /// The largest standard deviation of a feature, in units of the median.
         spread: f64,
+    },
+    /// Sparse counts, of which this share is not zero.
+    Counts {
+        density: f64,
     },
 }
 
@@ -85,7 +136,7 @@ const SPARSE: f64 = 0.2;
 impl Scaling {
     /// The scaling that a fit with this [`Scale`] gives a view, and the preparation of its rows, for a
     /// [`Shard`](crate::Shard) or another method of clustering. Its weight and length are 1: a fit sets those of all its
-    /// views in another pass. For [`Scale::Auto`] it is the likelier of the two candidates that a fit compares.
+    /// views in another pass. For [`Scale::Auto`] it is the likeliest of the candidates that a fit compares.
     ///
     /// ```
     /// use daimc_core::{Scale, Scaling, View, Views};
@@ -108,13 +159,13 @@ impl Scaling {
         })
     }
 
-    /// Fits `scale` to complete rows, such as those of V; for [`Scale::Auto`] the likelier candidate. The weight is still 1.
+    /// Fits `scale` to complete rows, such as those of V; for [`Scale::Auto`] the likeliest candidate. The weight is still 1.
     pub fn fit(table: &impl Table, view: usize, scale: Scale) -> Result<Self> {
         if matches!(scale, Scale::None | Scale::Unit) {
             return Ok(Self::plain(scale, REQUESTED.into()));
         }
         let columns = Columns::gather(table, view, false)?;
-        let fitted = Self::alternatives(table.rows(), view, scale, &columns, None)?;
+        let fitted = Self::candidates(table.rows(), view, scale, &columns, None)?;
         Ok(Self { squares: Vec::new(), ..fitted.likely().clone() })
     }
 
@@ -128,7 +179,7 @@ impl Scaling {
             && known.missing_cells() == Some(0)
             && (scale == Scale::None || scale == Scale::Unit && !known.layout().is_dense());
         if skip {
-            let scalings = Alternatives::one(Self::plain(scale, REQUESTED.into()));
+            let scalings = Candidates { scalings: vec![Self::plain(scale, REQUESTED.into())] };
             let missing = MissingCells::new(known.present(), 0, &[]);
             return Ok(Observed {
                 scalings,
@@ -154,7 +205,7 @@ impl Scaling {
         if let Some(top) = top {
             columns.keep(top);
         }
-        let scalings = Self::alternatives(table.rows(), view, scale, &columns, tails)?;
+        let scalings = Self::candidates(table.rows(), view, scale, &columns, tails)?;
         let rows = known.present() - columns.empty.len();
         let missing = MissingCells::new(rows, columns.partial, &columns.observed);
         // As if the features had not been read.
@@ -163,39 +214,44 @@ impl Scaling {
         Ok(Observed { scalings, preparation, missing, empty: columns.empty })
     }
 
-    /// The scaling, or the two candidates if [`Scale::Auto`] has no rule. If tails are heavy, the features are those of
-    /// the logarithms.
-    fn alternatives(
+    /// The scaling, or the candidates if [`Scale::Auto`] has no rule. If tails are heavy, the features are those of the logarithms.
+    fn candidates(
         scan: &Scan<'_>,
         view: usize,
         scale: Scale,
         columns: &Columns,
         tails: Option<Tails>,
-    ) -> Result<Alternatives> {
+    ) -> Result<Candidates> {
         let schema = scan.schema().view(view);
         let dense = schema.layout().is_dense();
-        let of = |scale, reason| Self::of_columns(scale, reason, columns, schema.name(), dense);
         let chosen = match scale {
             Scale::Auto => choose(columns, dense, tails.is_some()),
             requested => Choice::One(requested, REQUESTED.to_string()),
         };
-        match chosen {
-            Choice::One(scale, reason) => Ok(Alternatives::one(of(scale, reason)?)),
-            Choice::Compared { spread } => {
-                let mut reason =
-                    format!("largest standard deviation of a feature is {spread:.1} times the median");
-                let mut scales = (Scale::MinMaxUnit, Scale::Unit);
-                if let Some(tails) = tails {
-                    reason = format!("{tails}; after logarithms, the {reason}");
-                    scales = (Scale::Log, Scale::LogUnit);
-                }
-                Ok(Alternatives {
-                    by_feature: Some(of(scales.0, reason.clone())?),
-                    plain: of(scales.1, reason)?,
-                    alike: spread <= ALIKE,
-                })
+        let (scales, reason) = match chosen {
+            Choice::One(scale, reason) => (vec![scale], reason),
+            Choice::Counts { density } => {
+                let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
+                (vec![Scale::TfIdf, Scale::Unit, Scale::MinMaxUnit], reason)
             }
-        }
+            Choice::Compared { spread } => {
+                let reason =
+                    format!("largest standard deviation of a feature is {spread:.1} times the median");
+                let (mut scales, reason) = match tails {
+                    Some(tails) => {
+                        (vec![Scale::LogUnit, Scale::Log], format!("{tails}; after logarithms, the {reason}"))
+                    }
+                    None if dense => (vec![Scale::Unit, Scale::MinMaxUnit, Scale::ZScoreUnit], reason),
+                    None => (vec![Scale::Unit, Scale::MinMaxUnit], reason),
+                };
+                if spread > ALIKE {
+                    scales.swap(0, 1);
+                }
+                (scales, reason)
+            }
+        };
+        let of = |scale| Self::of_columns(scale, reason.clone(), columns, schema.name(), dense);
+        Ok(Candidates { scalings: scales.into_iter().map(of).collect::<Result<_>>()? })
     }
 
     /// The scaling of a view with these statistics.
@@ -270,8 +326,7 @@ fn sparse_counts(columns: &Columns) -> Option<f64> {
 
 fn choose(columns: &Columns, dense: bool, log: bool) -> Choice {
     if let Some(density) = sparse_counts(columns).filter(|_| !log) {
-        let reason = format!("sparse counts: {:.1} % of the entries are not zero", 100.0 * density);
-        return Choice::One(Scale::TfIdf, reason);
+        return Choice::Counts { density };
     }
     if columns.deviation.len() == 1 {
         return Choice::One(Scale::ZScore, "one feature: all rows of length 1 would be equal".into());

@@ -13,10 +13,11 @@ use crate::choice;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Scale {
-    /// [`TfIdf`](Self::TfIdf) for sparse counts, [`ZScore`](Self::ZScore) for a single feature. All other views are
-    /// scaled by [`MinMaxUnit`](Self::MinMaxUnit) or [`Unit`](Self::Unit), and dense, non-negative, heavy-tailed ones
-    /// by [`Log`](Self::Log) or [`LogUnit`](Self::LogUnit). Of the two, the fit uses the one whose clusters are better
-    /// predicted by neighbours in single views, on a sample of the instances.
+    /// [`ZScore`](Self::ZScore) for a single feature. For other views there are candidates: [`Unit`](Self::Unit),
+    /// [`MinMaxUnit`](Self::MinMaxUnit) and [`ZScoreUnit`](Self::ZScoreUnit); [`Log`](Self::Log) and [`LogUnit`](Self::LogUnit) for
+    /// dense, non-negative, heavy-tailed values; [`TfIdf`](Self::TfIdf), `Unit` and `MinMaxUnit` for sparse counts. The fit uses
+    /// the likeliest, unless neighbours in single views predict the clusters of another one clearly better, on a sample of the
+    /// instances.
     #[default]
     Auto,
     /// No scaling.

@@ -180,6 +180,14 @@ const SHORT: f64 = 5.0;
 const GRAPH: f64 = 10.0;
 const PASS: f64 = 100.0;
 
+/// Instances that are clustered to choose a scaling, and how many of them for each cluster.
+const COMPARED: usize = 1000;
+const COMPARED_OF_CLUSTER: usize = 20;
+
+/// Scalings that are compared, and the length of a fit for it relative to a whole one.
+const SCALINGS: f64 = 3.0;
+const SHORTENED: f64 = 0.5;
+
 /// The program itself.
 const PROGRAM: f64 = 1e7;
 
@@ -197,8 +205,31 @@ impl Estimate {
             Cost { bytes: plan.refine.bytes, seconds: pace * effort.refine }
         };
         let data = views.iter().map(Shape::bytes).sum::<f64>() + PROGRAM;
-        let fit = Cost { bytes: plan.fit.bytes, seconds: pace * effort.fit };
+        let choice = choice(instances, views, clusters, threads);
+        let seconds = pace * (effort.fit + choice.seconds / NOMINAL);
+        let fit = Cost { bytes: plan.fit.bytes.max(choice.bytes), seconds };
         Self { data, fit, neighbours, used }
+    }
+}
+
+/// The number of instances that are clustered to choose a scaling, if there are as many.
+pub(crate) fn compared(clusters: usize) -> usize {
+    COMPARED.max(COMPARED_OF_CLUSTER * clusters)
+}
+
+/// The choice of a scaling: fits to a sample, with all uses of neighbourhoods.
+fn choice(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Cost {
+    let sample = compared(clusters).min(instances);
+    let of = |count: usize| (count as f64 * sample as f64 / instances.max(1) as f64).ceil() as usize;
+    let views: Vec<Shape> = views
+        .iter()
+        .map(|view| Shape { present: of(view.present), entries: of(view.entries), ..*view })
+        .collect();
+    let Costs { fit, auto, .. } = Costs::new(sample, &views, clusters, threads);
+    let rows: f64 = views.iter().map(Shape::bytes).sum();
+    Cost {
+        bytes: rows + fit.bytes.max(auto.bytes),
+        seconds: SCALINGS * (fit.seconds * SHORTENED + auto.seconds),
     }
 }
 
@@ -465,10 +496,12 @@ mod tests {
             let Estimate { data, fit, neighbours, .. } = Estimate::new(n, &[shape(n, d, n * d, false)], k, 2);
             (data + fit.bytes + neighbours.bytes, fit.bytes)
         };
-        let (all, fit) = cost(2000, 100, 10);
-        for (more, more_fit) in [cost(4000, 100, 10), cost(2000, 1000, 10), cost(2000, 100, 30)] {
+        // With few instances, most memory is that of the choice of a scaling, which clusters at most a sample.
+        let (all, fit) = cost(20_000, 100, 10);
+        for (more, more_fit) in [cost(40_000, 100, 10), cost(20_000, 1000, 10), cost(20_000, 100, 30)] {
             assert!(more > all && more_fit > fit);
         }
+        assert_eq!(cost(2000, 100, 10).1, cost(1900, 100, 10).1);
     }
 
     #[test]

@@ -146,9 +146,9 @@ impl Missingness {
         ))
     }
 
-    /// Whether these clusters are associated with missingness and others, of the same instances, are not.
+    /// Whether a fit would warn of these clusters and not of others of the same instances.
     pub(crate) fn exceeds(&self, other: &Self) -> bool {
-        self.notable() && self.information > 2.0 * other.information.max(0.0)
+        self.notable() && !other.notable()
     }
 }
 
@@ -295,8 +295,9 @@ mod tests {
             warning.contains("80 % of cluster 1 lack view 'view 1'") && warning.contains("33 %"),
             "{warning}"
         );
-        assert!(found.exceeds(&Missingness { information: 0.01, ..found.clone() }));
-        assert!(!found.exceeds(&found));
+        assert!(found.exceeds(&Missingness { p_value: 0.2, ..found.clone() }));
+        // The weaker of two associations is not better if both lead to a warning.
+        assert!(!found.exceeds(&Missingness { information: 0.01, ..found.clone() }));
     }
 
     #[test]

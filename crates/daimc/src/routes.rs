@@ -9,9 +9,15 @@
 //! decides nothing.
 
 use crate::options::Neighbours;
-use daimc_core::metrics::{Contingency, matching};
+use daimc_core::metrics::{Contingency, Normalisation, matching, nmi};
 use daimc_core::{Error, Result};
 use daimc_graph::neighbours::Nearest;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// Random halves for a standard error.
+const HALVES: usize = 32;
 
 /// About the difference of two scores that can be chance.
 const PRECISION: f64 = 0.02;
@@ -25,30 +31,90 @@ pub(crate) struct Route {
     pub confidence: Vec<f64>,
 }
 
-/// How well the neighbours in each of these graphs predict the clusters, from 0 to 1: the mean over those that have
-/// neighbours to ask.
+/// The clusters of the instances that have neighbours in a graph, and the cluster of most of the neighbours of each.
+fn majorities(labels: &[usize], clusters: usize, graph: &Nearest) -> (Vec<usize>, Vec<usize>) {
+    let mut votes = vec![0_u32; clusters];
+    let with_neighbours = labels.iter().enumerate().filter_map(|(i, label)| {
+        votes.fill(0);
+        graph.of(i).for_each(|(other, _)| votes[labels[other]] += 1);
+        let most = votes.iter().copied().max().unwrap_or(0);
+        // Of clusters with equally many, that of the nearest instance.
+        let winner = graph.of(i).map(|(other, _)| labels[other]).find(|&label| votes[label] == most);
+        winner.map(|winner| (*label, winner))
+    });
+    with_neighbours.unzip()
+}
+
+/// How well the neighbours in each of these graphs predict the clusters, from 0 to 1: the mean over the graphs in which instances
+/// have neighbours.
 pub(crate) fn score(labels: &[usize], clusters: usize, graphs: &[&Nearest]) -> Result<f64> {
     let mut scores = Vec::with_capacity(graphs.len());
-    let mut votes = vec![0_u32; clusters];
     for graph in graphs {
-        let (mut known, mut predicted) = (Vec::new(), Vec::new());
-        for (i, label) in labels.iter().enumerate() {
-            votes.fill(0);
-            graph.of(i).for_each(|(other, _)| votes[labels[other]] += 1);
-            let most = votes.iter().copied().max().unwrap_or(0);
-            // Of clusters with equally many, that of the nearest instance.
-            let winner = graph.of(i).map(|(other, _)| labels[other]).find(|&label| votes[label] == most);
-            if let Some(winner) = winner {
-                known.push(*label);
-                predicted.push(winner);
-            }
-        }
+        let (known, predicted) = majorities(labels, clusters, graph);
         if !known.is_empty() {
             scores.push(Contingency::new(&known, &predicted)?.mutual_information());
         }
     }
     let unit = (clusters.max(2) as f64).ln() * scores.len().max(1) as f64;
     Ok(scores.iter().sum::<f64>() / unit)
+}
+
+/// Clusters and their predictions by neighbours in single views, each view in several scalings.
+pub(crate) struct Predicted {
+    /// For each view and each graph, the instances that have neighbours, their clusters, and the predictions.
+    views: Vec<Vec<[Vec<usize>; 3]>>,
+}
+
+impl Predicted {
+    /// For each view, its graphs.
+    pub fn new(labels: &[usize], clusters: usize, views: &[Vec<&Nearest>]) -> Self {
+        let of = |graph: &&Nearest| {
+            let shown = (0..labels.len()).filter(|&i| graph.of(i).next().is_some()).collect();
+            let (known, predicted) = majorities(labels, clusters, graph);
+            [shown, known, predicted]
+        };
+        Self { views: views.iter().map(|graphs| graphs.iter().map(of).collect()).collect() }
+    }
+
+    /// How well neighbours predict the clusters of some instances, as normalised mutual information: the mean over the graphs of a
+    /// view, then over the views. Unlike [`score`], it does not prefer clusters of equal size.
+    pub fn information(&self, keep: impl Fn(usize) -> bool) -> Result<f64> {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let mut means = Vec::with_capacity(self.views.len());
+        for graphs in &self.views {
+            let mut of_view = Vec::with_capacity(graphs.len());
+            for [shown, known, predicted] in graphs {
+                let kept = |all: &[usize]| -> Vec<usize> {
+                    shown.iter().zip(all).filter(|(i, _)| keep(**i)).map(|(_, label)| *label).collect()
+                };
+                let (known, predicted) = (kept(known), kept(predicted));
+                if !known.is_empty() {
+                    of_view.push(nmi(&known, &predicted, Normalisation::Arithmetic)?);
+                }
+            }
+            if !of_view.is_empty() {
+                means.push(mean(&of_view));
+            }
+        }
+        Ok(mean(&means))
+    }
+
+    /// How much better these clusters are predicted than others of the same instances, and the standard error of the difference, from
+    /// random halves of the instances.
+    pub fn advantage(&self, other: &Self, instances: usize) -> Result<(f64, f64)> {
+        let difference = |keep: &dyn Fn(usize) -> bool| -> Result<f64> {
+            Ok(self.information(keep)? - other.information(keep)?)
+        };
+        let whole = difference(&|_| true)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut half: Vec<bool> = (0..instances).map(|i| i % 2 == 0).collect();
+        let mut squares = 0.0;
+        for _ in 0..HALVES {
+            half.shuffle(&mut rng);
+            squares += (difference(&|i| half[i])? - whole).powi(2);
+        }
+        Ok((whole, (squares / HALVES as f64).sqrt()))
+    }
 }
 
 /// How far neighbours agree on the clusters: the mutual information of an instance's cluster and that of one of its
@@ -81,15 +147,6 @@ pub(crate) fn agreement(labels: &[usize], clusters: usize, graphs: &[Nearest]) -
 pub(crate) fn weights(scores: &[f64]) -> Vec<f64> {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     scores.iter().map(|score| ((score - best) / PRECISION).exp()).collect()
-}
-
-/// One score for several routes: the better they are the more they count, as their weights in a vote do.
-pub(crate) fn together(scores: &[f64]) -> f64 {
-    if scores.is_empty() {
-        return 0.0;
-    }
-    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    best + PRECISION * (weights(scores).iter().sum::<f64>() / scores.len() as f64).ln()
 }
 
 /// The clusters that the routes find together: those of the heaviest, to which the clusters of the others are matched, and
@@ -136,7 +193,6 @@ mod tests {
     use super::*;
     use crate::synthetic::Synthetic;
     use daimc_core::Stop;
-    use daimc_core::metrics::{Normalisation, nmi};
     use daimc_core::scaled_view::ScaledView;
     use daimc_core::scaling::{Scale, Scaling};
     use daimc_core::scan::Scan;
@@ -193,6 +249,46 @@ mod tests {
     }
 
     #[test]
+    fn predictions_are_averaged_over_scalings_and_then_over_views() {
+        let data = Synthetic::new(200, 4).noise(1.0).seed(5);
+        let own = graphs(vec![data.dense::<f64>("a", 6).unwrap(), data.dense::<f64>("b", 8).unwrap()]);
+        let of = |labels: &[usize], views: &[Vec<&Nearest>]| {
+            Predicted::new(labels, 4, views).information(|_| true).unwrap()
+        };
+        let truth = data.truth();
+        let single = |graph: &Nearest| {
+            let (known, predicted) = majorities(&truth, 4, graph);
+            nmi(&known, &predicted, Normalisation::Arithmetic).unwrap()
+        };
+        let (a, b) = (single(&own[0]), single(&own[1]));
+        let found = of(&truth, &[vec![&own[0], &own[1]], vec![&own[1]]]);
+        assert!((found - f64::midpoint(f64::midpoint(a, b), b)).abs() < 1e-12, "{found} {a} {b}");
+        let strange: Vec<usize> = (0..200).map(|i| i * i / 7 % 4).collect();
+        assert!(of(&truth, &[vec![&own[0]]]) > 0.5 && of(&strange, &[vec![&own[0]]]) < 0.1);
+        assert_eq!((of(&truth, &[]), of(&truth, &[vec![], vec![]])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_error_of_an_advantage_is_that_of_repeated_data() {
+        // Two clusterings of the truth, each wrong about other instances: neither is better.
+        let advantage = |seed: u64| {
+            let data = Synthetic::new(300, 3).noise(0.8).seed(seed);
+            let own = graphs(vec![data.dense::<f64>("a", 6).unwrap()]);
+            let truth = data.truth();
+            let blurred = |rest: usize| -> Vec<usize> {
+                let other = |i: usize| (i as u64 * 7919 + seed * 31) as usize % 6;
+                (0..300).map(|i| if other(i) == rest { (truth[i] + 1) % 3 } else { truth[i] }).collect()
+            };
+            let of = |labels: &[usize]| Predicted::new(labels, 3, &[vec![&own[0]]]);
+            of(&blurred(0)).advantage(&of(&blurred(1)), 300).unwrap()
+        };
+        let found: Vec<(f64, f64)> = (0..40).map(advantage).collect();
+        let spread = (found.iter().map(|(by, _)| by * by).sum::<f64>() / 40.0).sqrt();
+        let error = found.iter().map(|(_, error)| error).sum::<f64>() / 40.0;
+        assert!((0.6..1.7).contains(&(error / spread)), "{error} {spread}");
+    }
+
+    #[test]
     fn agreement_is_the_information_that_one_neighbour_has() {
         let data = Synthetic::new(120, 3).noise(1.0).seed(5);
         let own = graphs(vec![data.dense::<f64>("a", 6).unwrap()]);
@@ -231,7 +327,5 @@ mod tests {
     fn a_difference_that_can_be_chance_hardly_weighs() {
         let weights = weights(&[0.5, 0.499, 0.3]);
         assert!((weights[0] - 1.0).abs() < 1e-12 && weights[1] > 0.9 && weights[2] < 1e-4);
-        assert!((together(&[0.5, 0.5]) - 0.5).abs() < 1e-12 && together(&[]) == 0.0);
-        assert!(together(&[0.5, 0.3]) < 0.5 && together(&[0.5, 0.3]) > 0.48);
     }
 }

@@ -212,20 +212,20 @@ impl Select {
         let instances: Vec<u32> = (0..daimc_core::index::index(source.instances())).collect();
         let mut buffers: Vec<Buffer> = (0..source.views()).map(|_| Buffer::default()).collect();
         let part = Subset::pick(&scan, &instances, &mut buffers)?;
-        // One scaling for all numbers of clusters, compared at the middle one.
-        let middle = self.clusters[self.clusters.len() / 2];
-        let resolved = self.fit.clone().clusters(middle).resolved(&scan)?;
+        // Each number of clusters with the scaling that a fit with it takes; the largest first, because they take the longest.
+        let resolve = |&clusters: &usize| self.fit.clone().clusters(clusters).resolved(&scan);
+        let resolved: Vec<Daimc> = self.clusters.par_iter().rev().map(resolve).collect::<Result<_>>()?;
         let of = self.resamples * self.clusters.len();
         let progress = Mutex::new((each, 0));
         let seed = self.fit.options().seed;
         let mut finished: Vec<Vec<Sample>> = Vec::new();
         for number in 0..self.resamples {
             let resample = Resample::draw(&part, self.hidden, seed, number);
-            let one = |&clusters: &usize| -> Result<Option<Sample>> {
+            let one = |resolved: &Daimc| -> Result<Option<Sample>> {
                 if stop.is_set() {
                     return Ok(None);
                 }
-                let fit = resolved.clone().clusters(clusters).alone(resample.seed()).stop(&stop);
+                let fit = resolved.clone().alone(resample.seed()).stop(&stop);
                 let Some(found) = resample.fit(&fit, &part, &stop)? else { return Ok(None) };
                 let (each, done) = &mut *progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *done += 1;
@@ -234,9 +234,7 @@ impl Select {
                 }
                 Ok(Some(found))
             };
-            // The largest first, because they take the longest.
-            let all: Vec<Option<Sample>> =
-                self.clusters.par_iter().rev().map(one).collect::<Result<Vec<_>>>()?;
+            let all: Vec<Option<Sample>> = resolved.par_iter().map(one).collect::<Result<Vec<_>>>()?;
             let all: Option<Vec<Sample>> = all.into_iter().rev().collect();
             finished.extend(all);
             if stop.is_set() {

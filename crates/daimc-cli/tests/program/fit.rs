@@ -91,7 +91,8 @@ fn the_summary_reproduces_the_fit() {
     assert_eq!(summary["converged"], true);
     assert_eq!(summary["interrupted"], false);
     assert!(summary["iterations"].as_u64().unwrap() > 0 && summary["objective"].as_f64().unwrap() > 0.0);
-    for part in ["read", "prepare", "initialise", "iterate", "assign", "write"] {
+    for part in ["read", "prepare", "initialise", "iterate", "assign", "neighbours", "map", "assess", "write"]
+    {
         assert!(summary["timings"][part].as_f64().unwrap() >= 0.0, "{part}");
     }
     for name in ["ac", "nmi", "nmi_max", "nmi_sqrt", "ari", "purity", "f"] {

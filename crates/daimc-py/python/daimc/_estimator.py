@@ -56,10 +56,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         Weight of the sparsity of B.
     scale : str or dict, default=None
         How views are scaled: "auto", "none", "unit", "min-max", "min-max-unit", "z-score", "z-score-unit", "tf-idf",
-        "log" (of 1 + x, then as "min-max-unit") or "log-unit". "auto", the default, tries "min-max-unit" and "unit"
-        on a sample of the instances and takes the one whose clusters are predicted better by neighbours in single
-        views. Dense non-negative values that are heavy-tailed are log-transformed first; sparse counts are scaled by
-        "tf-idf". A dictionary sets the scaling of some views by name and, under the key `None`, of all others.
+        "log" (of 1 + x, then as "min-max-unit") or "log-unit". "auto", the default, takes the likeliest of
+        "unit", "min-max-unit" and "z-score-unit" ("log-unit" and "log" for dense, non-negative, heavy-tailed values;
+        "tf-idf" for sparse counts), unless neighbours in single views predict the clusters of another one clearly
+        better, on a sample of the instances. A dictionary sets the scaling of some views by name and, under the key
+        `None`, of all others.
     top_features : int, default=None
         Use only this number of features of each view, those with the largest variance (of the logarithms, where these
         are taken). By default all features are used.

@@ -23,7 +23,7 @@ pub struct Summary {
     pub outcome: Outcome,
     /// The objective J of the fit.
     pub objective: f64,
-    /// The time of the fit in seconds, from data in memory to clusters.
+    /// The time of the fit in seconds, from data in memory to assessed clusters.
     pub seconds: f64,
     /// The mean confidence.
     pub confidence: f64,
@@ -38,7 +38,6 @@ const BLOCK: usize = 1 << 14;
 
 impl Summary {
     pub(super) fn of(schema: &Schema, fit: &Fit) -> Self {
-        let timings = fit.timings;
         // Summed in the order of the blocks, so that the result does not depend on the threads.
         let blocks: Vec<f64> = fit.confidence.par_chunks(BLOCK).map(|block| block.iter().sum()).collect();
         Self {
@@ -50,11 +49,7 @@ impl Summary {
             iterations: fit.iterations(),
             outcome: fit.outcome,
             objective: fit.objective.total,
-            seconds: timings.prepare
-                + timings.initialise
-                + timings.iterate
-                + timings.assign
-                + timings.neighbours,
+            seconds: fit.timings.total(),
             reproducibility: fit.model.reproducibility,
             significance: fit.significance,
             confidence: blocks.into_iter().sum::<f64>() / fit.confidence.len().max(1) as f64,

@@ -23,6 +23,10 @@ use daimc_core::{Error, Result, Scaling, Stop, View, Views};
 /// The number of permutations.
 const PERMUTATIONS: usize = 10;
 
+/// The number of instances that are clustered, at least, and for each cluster.
+const SAMPLE: usize = 500;
+const SAMPLE_OF_CLUSTER: usize = 20;
+
 /// The number of features of a view that are used, evenly spread over all.
 const FEATURES: usize = 1000;
 
@@ -55,7 +59,7 @@ impl Daimc {
         if clusters < 2 || LEAST * clusters > scan.instances() || scan.stop().is_set() {
             return Ok(None);
         }
-        let instances = self.sample(scan);
+        let instances = self.sample(scan, SAMPLE.max(SAMPLE_OF_CLUSTER * clusters));
         let mut buffers: Vec<Buffer> = scalings.iter().map(|_| Buffer::default()).collect();
         let Some(part) = if_available(Subset::pick(scan, &instances, &mut buffers))? else {
             return Ok(None);
@@ -126,6 +130,7 @@ impl Daimc {
         let mut fit = self.in_short(seed);
         fit.options = Options {
             consolidate: false,
+            solve_to_optimality: false,
             restarts: fit.options.restarts.min(RESTARTS),
             max_iterations: fit.options.max_iterations.min(ITERATIONS),
             ..fit.options

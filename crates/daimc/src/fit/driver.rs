@@ -213,6 +213,7 @@ impl Daimc {
         if rows.run(Ready)? != schema.instances() {
             return Err(unsuitable("partitions lack some of the instances"));
         }
+        timings.assess = clock.lap();
         let place = rows.into_place(fit.memory)?.unwrap_or_else(|| Place {
             latent: Matrix::zeros(0, options.latent),
             labels: Vec::new(),

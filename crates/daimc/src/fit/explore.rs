@@ -175,6 +175,26 @@ impl Explored {
     fn without(routes: Vec<Route>, nearest: Vec<Nearest>, refusal: Option<String>) -> Self {
         Self { routes, nearest, directions: Vec::new(), graph: None, refusal }
     }
+
+    /// The clusters that the clusterings find together, weighted by their scores.
+    ///
+    /// # Errors
+    /// If there is no clustering.
+    pub fn vote(&self, clusters: usize) -> Result<Voted> {
+        let graphs: Vec<&Nearest> = self.nearest.iter().collect();
+        let of = |route: &Route| score(&route.labels, clusters, &graphs);
+        let scores = self.routes.iter().map(of).collect::<Result<Vec<_>>>()?;
+        let (labels, confidence) = vote(&self.routes, &weights(&scores), clusters)?;
+        Ok(Voted { scores, labels, confidence })
+    }
+}
+
+/// The clusters that several clusterings find together.
+pub(crate) struct Voted {
+    /// One for each clustering.
+    pub scores: Vec<f64>,
+    pub labels: Vec<usize>,
+    pub confidence: Vec<f64>,
 }
 
 /// The clusters from neighbourhoods and V together, if neighbourhoods are used, and the decision.
@@ -188,31 +208,32 @@ pub(crate) fn clusters(
     v: &Matrix,
     watch: &Watch,
 ) -> Result<(Option<Found>, Decision)> {
-    let Explored { routes, nearest, directions, graph, refusal } = explore(sweep, plan, options, v, watch)?;
-    let recall: Vec<f64> = nearest.iter().filter_map(Nearest::recall).collect();
-    if routes.iter().all(|route| route.by == Neighbours::Off) {
-        return Ok((None, Decision { recall, ..Decision::without(refusal) }));
+    let explored = explore(sweep, plan, options, v, watch)?;
+    let recall: Vec<f64> = explored.nearest.iter().filter_map(Nearest::recall).collect();
+    if explored.routes.iter().all(|route| route.by == Neighbours::Off) {
+        return Ok((None, Decision { recall, ..Decision::without(explored.refusal) }));
     }
-    if let [route] = &routes[..] {
-        let Route { labels, confidence, .. } = route.clone();
-        let found = Found { labels, confidence, directions, graph };
-        return Ok((Some(found), Decision { used: route.by, reason: "requested".into(), recall }));
-    }
-    let graphs: Vec<&Nearest> = nearest.iter().collect();
-    let of = |route: &Route| score(&route.labels, options.clusters, &graphs);
-    let scores = routes.iter().map(of).collect::<Result<Vec<_>>>()?;
-    let (labels, confidence) = vote(&routes, &weights(&scores), options.clusters)?;
-    let listed = routes.iter().zip(&scores).map(|(route, score)| match route.by {
-        Neighbours::Off => format!("V alone {score:.2}"),
-        by => format!("{by} {score:.2}"),
-    });
-    let mut reason =
-        format!("combined {} clusterings, weights by neighbour agreement: {}", routes.len(), list(listed));
-    if let Some(refusal) = refusal {
-        reason = format!("{reason}; {refusal}");
-    }
-    let found = Found { labels, confidence, directions, graph };
-    Ok((Some(found), Decision { used: Neighbours::Auto, reason, recall }))
+    let (used, reason, labels, confidence) = if let [route] = &explored.routes[..] {
+        let Route { labels, confidence, by } = route.clone();
+        (by, "requested".into(), labels, confidence)
+    } else {
+        let Voted { scores, labels, confidence } = explored.vote(options.clusters)?;
+        let listed = explored.routes.iter().zip(&scores).map(|(route, score)| match route.by {
+            Neighbours::Off => format!("V alone {score:.2}"),
+            by => format!("{by} {score:.2}"),
+        });
+        let mut reason = format!(
+            "combined {} clusterings, weights by neighbour agreement: {}",
+            explored.routes.len(),
+            list(listed)
+        );
+        if let Some(refusal) = explored.refusal {
+            reason = format!("{reason}; {refusal}");
+        }
+        (Neighbours::Auto, reason, labels, confidence)
+    };
+    let Explored { directions, graph, .. } = explored;
+    Ok((Some(Found { labels, confidence, directions, graph }), Decision { used, reason, recall }))
 }
 
 /// Finds the planned clusterings.

@@ -171,4 +171,16 @@ pub struct Timings {
     /// The map.
     #[serde(default)]
     pub map: f64,
+    /// The assessment of the clusters: chance, reproducibility, missing views.
+    #[serde(default)]
+    pub assess: f64,
+}
+
+impl Timings {
+    /// The duration of all stages.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        let Self { prepare, initialise, iterate, assign, neighbours, map, assess } = self;
+        prepare + initialise + iterate + assign + neighbours + map + assess
+    }
 }

@@ -15,9 +15,7 @@ use daimc_core::scan::Scan;
 use daimc_core::sweep::Sweep;
 use daimc_core::{Matrix, Result, Scaling, kmeans};
 
-/// Sample size per cluster, and per view if it has this many instances.
-const SAMPLE: usize = 500;
-const SAMPLE_OF_CLUSTER: usize = 20;
+/// Instances of each view in a sample, if it has as many.
 const SAMPLE_OF_VIEW: usize = 100;
 
 /// The iteration limit of these fits.
@@ -25,9 +23,8 @@ const MOST_ITERATIONS: usize = 100;
 const TOLERANCE: f64 = 1e-4;
 
 impl Daimc {
-    /// A sample of the instances, in increasing order; the same for all decisions.
-    pub(super) fn sample(&self, scan: &Scan<'_>) -> Vec<u32> {
-        let size = SAMPLE.max(SAMPLE_OF_CLUSTER * self.options.clusters);
+    /// A sample of this many instances, if there are as many, in increasing order, and more where a view has few of them.
+    pub(super) fn sample(&self, scan: &Scan<'_>, size: usize) -> Vec<u32> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
         rng.set_stream(u64::MAX / 8);
         let mut chosen = kmeans::sample_instances(scan.source(), size, &mut rng);

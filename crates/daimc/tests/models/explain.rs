@@ -348,7 +348,8 @@ fn with_noise_features(threads: usize) -> (Synthetic, Fit) {
     let views = [("a", 200), ("b", 120)].into_iter().zip(&present);
     let views = views.map(|((name, d), present)| data.dense::<f64>(name, d).unwrap().mask(present).unwrap());
     let views = Views::new(views.collect()).unwrap();
-    (data, Daimc::new(4).runs(6).threads(threads).fit(&views).unwrap())
+    // Most features are noise, which features scaled to one range would amplify.
+    (data, Daimc::new(4).scale(Scale::Unit).runs(6).threads(threads).fit(&views).unwrap())
 }
 
 #[test]

@@ -99,7 +99,8 @@ fn scalings_are_compared_by_what_neighbours_say_of_their_clusters() {
         for view in &fitted.model.views {
             assert_ne!(view.scaling.scale, hiding, "{}", view.scaling.reason);
             assert!(
-                view.scaling.reason.contains(&format!("preferred to {hiding} with")),
+                view.scaling.reason.starts_with("neighbours predict the clusters with NMI ")
+                    && view.scaling.reason.contains(&format!(" with {hiding}")),
                 "{}",
                 view.scaling.reason
             );
