@@ -2,7 +2,8 @@
 //!
 //! `search` finds the nearest neighbours of each instance in a view. `graph` fuses the graphs of several views into one,
 //! weights its links and returns its leading eigenvectors; `anchors` adds links for instances that have too few. `evidence`
-//! predicts clusters from single views by cross-fitted discriminants, and `references` by nearest neighbours.
+//! predicts clusters from single views by cross-fitted discriminants, and finds clusters of any size by a mixture; `references`
+//! predicts clusters by nearest neighbours.
 
 mod anchors;
 mod descend;
@@ -24,7 +25,7 @@ use daimc_core::Result;
 use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::watch::Watch;
-pub use evidence::Evidence;
+pub use evidence::{Evidence, Mixed};
 pub use graph::{Graph, SINGLE};
 pub use references::References;
 pub use references::{Predictions, ViewReferences};

@@ -19,6 +19,13 @@ use rand_chacha::ChaCha8Rng;
 /// Random halves for a standard error.
 const HALVES: usize = 32;
 
+/// Instances on which two clusterings are compared, at most about.
+const JUDGED: usize = 20_000;
+
+/// The least advantage of a clustering over the one that is kept otherwise: in normalised mutual information, and in standard errors.
+const MARGIN: f64 = 0.02;
+const ERRORS: f64 = 2.0;
+
 /// About the difference of two scores that can be chance.
 const PRECISION: f64 = 0.02;
 
@@ -31,18 +38,30 @@ pub(crate) struct Route {
     pub confidence: Vec<f64>,
 }
 
-/// The clusters of the instances that have neighbours in a graph, and the cluster of most of the neighbours of each.
-fn majorities(labels: &[usize], clusters: usize, graph: &Nearest) -> (Vec<usize>, Vec<usize>) {
-    let mut votes = vec![0_u32; clusters];
-    let with_neighbours = labels.iter().enumerate().filter_map(|(i, label)| {
-        votes.fill(0);
-        graph.of(i).for_each(|(other, _)| votes[labels[other]] += 1);
-        let most = votes.iter().copied().max().unwrap_or(0);
-        // Of clusters with equally many, that of the nearest instance.
-        let winner = graph.of(i).map(|(other, _)| labels[other]).find(|&label| votes[label] == most);
-        winner.map(|winner| (*label, winner))
-    });
-    with_neighbours.unzip()
+/// Some instances that have neighbours in a graph, their clusters, and what their neighbours predict: each votes for its cluster with
+/// the weight of its rank, which counts from 1.
+fn predicted(
+    labels: &[usize],
+    clusters: usize,
+    graph: &Nearest,
+    weight: impl Fn(f64) -> f64,
+    every: usize,
+) -> [Vec<usize>; 3] {
+    let mut votes = vec![0.0; clusters];
+    let [mut shown, mut known, mut winners] = [Vec::new(), Vec::new(), Vec::new()];
+    for i in (0..labels.len()).step_by(every) {
+        votes.fill(0.0);
+        graph.of(i).zip(1..).for_each(|((other, _), rank)| votes[labels[other]] += weight(f64::from(rank)));
+        let most = votes.iter().copied().fold(0.0, f64::max);
+        // Of clusters with equal votes, that of the nearest instance.
+        if let Some(winner) = graph.of(i).map(|(other, _)| labels[other]).find(|&label| votes[label] == most)
+        {
+            shown.push(i);
+            known.push(labels[i]);
+            winners.push(winner);
+        }
+    }
+    [shown, known, winners]
 }
 
 /// How well the neighbours in each of these graphs predict the clusters, from 0 to 1: the mean over the graphs in which instances
@@ -50,7 +69,7 @@ fn majorities(labels: &[usize], clusters: usize, graph: &Nearest) -> (Vec<usize>
 pub(crate) fn score(labels: &[usize], clusters: usize, graphs: &[&Nearest]) -> Result<f64> {
     let mut scores = Vec::with_capacity(graphs.len());
     for graph in graphs {
-        let (known, predicted) = majorities(labels, clusters, graph);
+        let [_, known, predicted] = predicted(labels, clusters, graph, |_| 1.0, 1);
         if !known.is_empty() {
             scores.push(Contingency::new(&known, &predicted)?.mutual_information());
         }
@@ -59,7 +78,8 @@ pub(crate) fn score(labels: &[usize], clusters: usize, graphs: &[&Nearest]) -> R
     Ok(scores.iter().sum::<f64>() / unit)
 }
 
-/// Clusters and their predictions by neighbours in single views, each view in several scalings.
+/// Clusters and their predictions by neighbours in single views, each view in several scalings. A neighbour votes with a weight of
+/// 1 / rank, so that members of a cluster with fewer instances than there are neighbours can be predicted, too.
 pub(crate) struct Predicted {
     /// For each view and each graph, the instances that have neighbours, their clusters, and the predictions.
     views: Vec<Vec<[Vec<usize>; 3]>>,
@@ -68,11 +88,8 @@ pub(crate) struct Predicted {
 impl Predicted {
     /// For each view, its graphs.
     pub fn new(labels: &[usize], clusters: usize, views: &[Vec<&Nearest>]) -> Self {
-        let of = |graph: &&Nearest| {
-            let shown = (0..labels.len()).filter(|&i| graph.of(i).next().is_some()).collect();
-            let (known, predicted) = majorities(labels, clusters, graph);
-            [shown, known, predicted]
-        };
+        let every = labels.len().div_ceil(JUDGED).max(1);
+        let of = |graph: &&Nearest| predicted(labels, clusters, graph, |rank| 1.0 / rank, every);
         Self { views: views.iter().map(|graphs| graphs.iter().map(of).collect()).collect() }
     }
 
@@ -99,9 +116,15 @@ impl Predicted {
         Ok(mean(&means))
     }
 
+    /// Whether these clusters are clearly better predicted than others of the same instances.
+    pub fn is_clearly_above(&self, other: &Self, instances: usize) -> Result<bool> {
+        let (advantage, error) = self.advantage(other, instances)?;
+        Ok(advantage > MARGIN.max(ERRORS * error))
+    }
+
     /// How much better these clusters are predicted than others of the same instances, and the standard error of the difference, from
     /// random halves of the instances.
-    pub fn advantage(&self, other: &Self, instances: usize) -> Result<(f64, f64)> {
+    fn advantage(&self, other: &Self, instances: usize) -> Result<(f64, f64)> {
         let difference = |keep: &dyn Fn(usize) -> bool| -> Result<f64> {
             Ok(self.information(keep)? - other.information(keep)?)
         };
@@ -117,9 +140,9 @@ impl Predicted {
     }
 }
 
-/// How far neighbours agree on the clusters: the mutual information of an instance's cluster and that of one of its
-/// neighbours, in units of `ln K`, the mean over the views. It says less of who is in the wrong cluster than [`score`]
-/// does, and is more sensitive to whether there are clusters at all.
+/// How far neighbours agree on the clusters: the mutual information of an instance's cluster and that of one of its neighbours,
+/// relative to the entropy of the cluster, the mean over the views. It says less of who is in the wrong cluster than [`score`] does,
+/// and is more sensitive to whether there are clusters at all.
 pub(crate) fn agreement(labels: &[usize], clusters: usize, graphs: &[Nearest]) -> f64 {
     let mut total = 0.0;
     for graph in graphs {
@@ -138,9 +161,12 @@ pub(crate) fn agreement(labels: &[usize], clusters: usize, graphs: &[Nearest]) -
             let by_chance = own[at / clusters] * other[at % clusters] / count;
             if *pairs > 0.0 { pairs * (pairs / by_chance).ln() } else { 0.0 }
         };
-        total += pairs.iter().enumerate().map(term).sum::<f64>() / count.max(1.0);
+        let entropy: f64 = own.iter().filter(|own| **own > 0.0).map(|own| own * (count / own).ln()).sum();
+        if entropy > 0.0 {
+            total += pairs.iter().enumerate().map(term).sum::<f64>() / entropy;
+        }
     }
-    total / graphs.len().max(1) as f64 / (clusters.max(2) as f64).ln()
+    total / graphs.len().max(1) as f64
 }
 
 /// The weight of each score relative to the best, whose weight is 1.
@@ -257,7 +283,16 @@ mod tests {
         };
         let truth = data.truth();
         let single = |graph: &Nearest| {
-            let (known, predicted) = majorities(&truth, 4, graph);
+            let asked: Vec<usize> = (0..200).filter(|&i| graph.of(i).next().is_some()).collect();
+            let predict = |&i: &usize| {
+                let votes = |label: usize| {
+                    let own = graph.of(i).enumerate().filter(|(_, (other, _))| truth[*other] == label);
+                    own.map(|(rank, _)| 1.0 / (rank + 1) as f64).sum::<f64>()
+                };
+                (0..4).max_by(|a, b| votes(*a).total_cmp(&votes(*b))).unwrap()
+            };
+            let predicted: Vec<usize> = asked.iter().map(predict).collect();
+            let known: Vec<usize> = asked.iter().map(|&i| truth[i]).collect();
             nmi(&known, &predicted, Normalisation::Arithmetic).unwrap()
         };
         let (a, b) = (single(&own[0]), single(&own[1]));
@@ -300,7 +335,8 @@ mod tests {
                 second.push(truth[other]);
             });
         }
-        let expected = Contingency::new(&first, &second).unwrap().mutual_information() / 3.0_f64.ln();
+        let information = |a: &[usize], b: &[usize]| Contingency::new(a, b).unwrap().mutual_information();
+        let expected = information(&first, &second) / information(&first, &first);
         assert!((agreement(&truth, 3, &own) - expected).abs() < 1e-12);
         assert_eq!((agreement(&truth, 3, &[]), agreement(&[0; 120], 1, &own)), (0.0, 0.0));
     }

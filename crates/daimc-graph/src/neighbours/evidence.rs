@@ -4,6 +4,8 @@
 //! The space consists of the 64 leading directions of the view's rows, computed by a few subspace iterations on a sample. A
 //! covariance matrix of all features (d × d) would not have linear cost.
 
+mod mixture;
+
 use pulp::{Arch, Simd, WithSimd};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,6 +17,8 @@ use daimc_core::scaled_view::ScaledView;
 use daimc_core::scan::Scan;
 use daimc_core::watch::Watch;
 use daimc_core::{Matrix, Result, linalg};
+
+pub use mixture::Mixed;
 
 /// Dimensions of the space.
 const DIMENSIONS: usize = 64;

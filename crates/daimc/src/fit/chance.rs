@@ -7,9 +7,9 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::explore::by_latent;
 use super::{Daimc, search};
 use crate::options::Options;
-use crate::place::Place;
 use crate::routes;
 use crate::significance::Significance;
 use daimc_core::prepared::Prepared;
@@ -19,6 +19,7 @@ use daimc_core::source::{Block, Buffer, Memory, Rows, Source};
 use daimc_core::subset::Subset;
 use daimc_core::watch::{Stage, Watch};
 use daimc_core::{Error, Result, Scaling, Stop, View, Views};
+use daimc_graph::neighbours::Nearest;
 
 /// The number of permutations.
 const PERMUTATIONS: usize = 10;
@@ -138,13 +139,22 @@ impl Daimc {
         fit
     }
 
-    /// The agreement of neighbours in single views on the clusters of V.
+    /// The agreement of neighbours in single views on the clusters.
     fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<f64> {
-        let (sweep, v) = self.latent_of(&Scan::new(views, stop), scalings)?;
-        let labels = Place::by_columns(v, &self.options, stop)?.labels;
-        let quiet = Watch::default().within(stop);
-        let nearest = search::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
+        let (labels, nearest) = self.quick_clusters(&Scan::new(views, stop), scalings)?;
         Ok(routes::agreement(&labels, self.options.clusters, &nearest))
+    }
+
+    /// The clusters of V, or of a mixture that starts from them, and the neighbours in each view.
+    pub(super) fn quick_clusters(
+        &self,
+        part: &Scan<'_>,
+        scalings: &[Scaling],
+    ) -> Result<(Vec<usize>, Vec<Nearest>)> {
+        let (sweep, v) = self.latent_of(part, scalings)?;
+        let quiet = Watch::default().within(part.stop());
+        let nearest = search::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
+        Ok((by_latent(&sweep, v, &nearest, &self.options, &quiet)?, nearest))
     }
 }
 

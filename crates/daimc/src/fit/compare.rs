@@ -1,7 +1,7 @@
 //! The choice between scalings. The values of a view do not show which features are informative. The fit therefore clusters a sample
 //! with each candidate, and measures how well the neighbours of instances in single views predict the clusters
 //! ([`Predicted`]): neighbours in every candidate scaling, so that none is judged by itself. It takes the candidate with the best
-//! prediction if it is clearly better than the likeliest one: by more than [`MARGIN`] and by more than twice its standard error.
+//! prediction if it is clearly better than the likeliest one: by more than 0.02 and by more than twice its standard error.
 //!
 //! Sample and starts do not depend on the seed of the fit.
 
@@ -22,10 +22,6 @@ use daimc_core::text::list;
 use daimc_core::watch::Stage;
 use daimc_core::{Error, Result, Scale, Scaling, Schema};
 use daimc_graph::neighbours::Nearest;
-
-/// The least advantage of a scaling over the likeliest one: in normalised mutual information, and in standard errors.
-const MARGIN: f64 = 0.02;
-const ERRORS: f64 = 2.0;
 
 impl Daimc {
     /// A scaling for each view, without its weight, out of those that apply to it.
@@ -108,8 +104,8 @@ impl Daimc {
             tried.iter().map(|tried| Predicted::new(&tried.labels, clusters, &views)).collect();
         let scores = predicted.iter().map(|own| own.information(|_| true)).collect::<Result<Vec<f64>>>()?;
         let best = (1..scores.len()).fold(0, |best, at| if scores[at] > scores[best] { at } else { best });
-        let (advantage, error) = predicted[best].advantage(&predicted[0], chosen.len())?;
-        Ok(Comparison { scores, best, clearly: advantage > MARGIN.max(ERRORS * error) })
+        let clearly = predicted[best].is_clearly_above(&predicted[0], chosen.len())?;
+        Ok(Comparison { scores, best, clearly })
     }
 
     /// Fits the sample with these scalings and finds clusters by all routes.
@@ -120,8 +116,7 @@ impl Daimc {
         let explored = explore::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))?;
         // Without a clustering, all are in one cluster, which says nothing.
         let none = || vec![0; sweep.scan.instances()];
-        let labels =
-            if explored.routes.is_empty() { none() } else { explored.vote(self.options.clusters)?.labels };
+        let labels = explored.voted.map_or_else(none, |voted| voted.labels);
         Ok(Tried { labels, nearest: explored.nearest })
     }
 }

@@ -23,7 +23,7 @@ use super::search::nearest;
 use crate::missingness::Missingness;
 use crate::options::{Neighbours, Options, ViewWeights};
 use crate::place::Place;
-use crate::routes::{Route, score, vote, weights};
+use crate::routes::{Predicted, Route, score, vote, weights};
 use daimc_core::accelerator::Resident;
 use daimc_core::scaling::Scale;
 use daimc_core::scan::Scan;
@@ -42,6 +42,9 @@ const LEAST_RECALL: f64 = 0.5;
 
 /// Instances whose neighbours one thread counts at least.
 const COUNTED: usize = 4096;
+
+/// The share of what neighbours cannot predict of the clusters (1 − NMI) that is left at most if a mixture replaces them.
+const LEFT: f64 = 2.0 / 3.0;
 
 /// The least agreement of neighbours that counts as above zero.
 const LEAST_TRUST: f64 = 1e-3;
@@ -168,24 +171,14 @@ pub(crate) struct Explored {
     pub graph: Option<Graph>,
     /// Why there are no clusterings, or fewer than planned.
     pub refusal: Option<String>,
+    /// The clusters of all clusterings together, unless one was requested by name.
+    pub voted: Option<Voted>,
 }
 
 impl Explored {
-    /// No clustering except that of V, if any.
-    fn without(routes: Vec<Route>, nearest: Vec<Nearest>, refusal: Option<String>) -> Self {
-        Self { routes, nearest, directions: Vec::new(), graph: None, refusal }
-    }
-
-    /// The clusters that the clusterings find together, weighted by their scores.
-    ///
-    /// # Errors
-    /// If there is no clustering.
-    pub fn vote(&self, clusters: usize) -> Result<Voted> {
-        let graphs: Vec<&Nearest> = self.nearest.iter().collect();
-        let of = |route: &Route| score(&route.labels, clusters, &graphs);
-        let scores = self.routes.iter().map(of).collect::<Result<Vec<_>>>()?;
-        let (labels, confidence) = vote(&self.routes, &weights(&scores), clusters)?;
-        Ok(Voted { scores, labels, confidence })
+    /// No clustering.
+    fn without(nearest: Vec<Nearest>, refusal: Option<String>) -> Self {
+        Self { routes: Vec::new(), nearest, directions: Vec::new(), graph: None, refusal, voted: None }
     }
 }
 
@@ -195,6 +188,59 @@ pub(crate) struct Voted {
     pub scores: Vec<f64>,
     pub labels: Vec<usize>,
     pub confidence: Vec<f64>,
+    /// How well neighbours predict the clusters of a mixture and those of the clusterings, if the mixture replaced them.
+    pub mixture: Option<[f64; 2]>,
+}
+
+/// The clusters of V, or those of a mixture that starts from them.
+pub(crate) fn by_latent(
+    sweep: &Sweep<'_>,
+    v: Matrix,
+    nearest: &[Nearest],
+    options: &Options,
+    watch: &Watch,
+) -> Result<Vec<usize>> {
+    let plain = Route::new(Neighbours::Off, Place::by_columns(v, options, &watch.stop)?);
+    let own = Voted::new(std::slice::from_ref(&plain), nearest, options.clusters)?;
+    let evidence = Evidence::new(&sweep.scan, &sweep.scaled_views, options.seed, watch)?;
+    Ok(own.or_mixture(&evidence, nearest, options.clusters, |_| true, watch)?.labels)
+}
+
+impl Voted {
+    /// The vote of the clusterings, weighted by their scores.
+    ///
+    /// # Errors
+    /// If there is no clustering.
+    fn new(routes: &[Route], nearest: &[Nearest], clusters: usize) -> Result<Self> {
+        let graphs: Vec<&Nearest> = nearest.iter().collect();
+        let of = |route: &Route| score(&route.labels, clusters, &graphs);
+        let scores = routes.iter().map(of).collect::<Result<Vec<_>>>()?;
+        let (labels, confidence) = vote(routes, &weights(&scores), clusters)?;
+        Ok(Self { scores, labels, confidence, mixture: None })
+    }
+
+    /// The clusters of a mixture that starts from these instead, if they are allowed, and neighbours predict them clearly better and
+    /// leave unpredicted at most [`LEFT`] of what they leave of these.
+    fn or_mixture(
+        self,
+        evidence: &Evidence<'_>,
+        nearest: &[Nearest],
+        clusters: usize,
+        allowed: impl Fn(&[usize]) -> bool,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let mixed = evidence.mixture(&self.labels, clusters, watch)?;
+        let Some(mixed) = mixed.filter(|mixed| allowed(&mixed.labels)) else { return Ok(self) };
+        let views: Vec<Vec<&Nearest>> = nearest.iter().map(|own| vec![own]).collect();
+        let of = |labels: &[usize]| Predicted::new(labels, clusters, &views);
+        let (mixture, own) = (of(&mixed.labels), of(&self.labels));
+        let scores = [mixture.information(|_| true)?, own.information(|_| true)?];
+        let [left, left_before] = scores.map(|score| 1.0 - score);
+        if left > LEFT * left_before || !mixture.is_clearly_above(&own, self.labels.len())? {
+            return Ok(self);
+        }
+        Ok(Self { labels: mixed.labels, confidence: mixed.margins, mixture: Some(scores), ..self })
+    }
 }
 
 /// The clusters from neighbourhoods and V together, if neighbourhoods are used, and the decision.
@@ -210,29 +256,38 @@ pub(crate) fn clusters(
 ) -> Result<(Option<Found>, Decision)> {
     let explored = explore(sweep, plan, options, v, watch)?;
     let recall: Vec<f64> = explored.nearest.iter().filter_map(Nearest::recall).collect();
-    if explored.routes.iter().all(|route| route.by == Neighbours::Off) {
+    let mixture = explored.voted.as_ref().and_then(|voted| voted.mixture);
+    if mixture.is_none() && explored.routes.iter().all(|route| route.by == Neighbours::Off) {
         return Ok((None, Decision { recall, ..Decision::without(explored.refusal) }));
     }
-    let (used, reason, labels, confidence) = if let [route] = &explored.routes[..] {
-        let Route { labels, confidence, by } = route.clone();
-        (by, "requested".into(), labels, confidence)
-    } else {
-        let Voted { scores, labels, confidence } = explored.vote(options.clusters)?;
-        let listed = explored.routes.iter().zip(&scores).map(|(route, score)| match route.by {
-            Neighbours::Off => format!("V alone {score:.2}"),
-            by => format!("{by} {score:.2}"),
-        });
-        let mut reason = format!(
-            "combined {} clusterings, weights by neighbour agreement: {}",
-            explored.routes.len(),
-            list(listed)
-        );
-        if let Some(refusal) = explored.refusal {
-            reason = format!("{reason}; {refusal}");
+    let Explored { routes, directions, graph, refusal, voted, .. } = explored;
+    let (used, reason, labels, confidence) = match (voted, &routes[..]) {
+        (Some(Voted { scores, labels, confidence, mixture }), routes) => {
+            let listed = routes.iter().zip(&scores).map(|(route, score)| match route.by {
+                Neighbours::Off => format!("V alone {score:.2}"),
+                by => format!("{by} {score:.2}"),
+            });
+            let mut reason = format!(
+                "combined {} clusterings, weights by neighbour agreement: {}",
+                routes.len(),
+                list(listed)
+            );
+            if let Some([own, others]) = mixture {
+                reason = format!(
+                    "clusters of a mixture, which neighbours predict with NMI {own:.2}, instead of {others:.2} for {reason}"
+                );
+            }
+            if let Some(refusal) = refusal {
+                reason = format!("{reason}; {refusal}");
+            }
+            (Neighbours::Auto, reason, labels, confidence)
         }
-        (Neighbours::Auto, reason, labels, confidence)
+        (None, [route]) => {
+            let Route { labels, confidence, by } = route.clone();
+            (by, "requested".into(), labels, confidence)
+        }
+        (None, _) => return Ok((None, Decision { recall, ..Decision::without(refusal) })),
     };
-    let Explored { directions, graph, .. } = explored;
     Ok((Some(Found { labels, confidence, directions, graph }), Decision { used, reason, recall }))
 }
 
@@ -250,14 +305,14 @@ pub(crate) fn explore(
     let (source, scaled_views) = (sweep.scan.source(), &sweep.scaled_views);
     let requested = options.neighbours;
     if ways == Neighbours::Off {
-        return Ok(Explored::without(Vec::new(), Vec::new(), refusal));
+        return Ok(Explored::without(Vec::new(), refusal));
     }
     let mut graphs = Graphs::new(sweep, options, given, thorough, watch)?;
     let lost = graphs.nearest.iter().filter_map(Nearest::recall).fold(1.0, f64::min);
     if lost < LEAST_RECALL {
         let refusal =
             format!("the search found only {:.0} % of the neighbours in one of the views", 100.0 * lost);
-        return Ok(Explored::without(Vec::new(), graphs.nearest, Some(refusal)));
+        return Ok(Explored::without(graphs.nearest, Some(refusal)));
     }
     // The copy of V is dropped with the place.
     let plain = Route::new(Neighbours::Off, Place::by_columns(v.clone(), options, &watch.stop)?);
@@ -265,7 +320,9 @@ pub(crate) fn explore(
     if filled < options.clusters {
         // A graph would separate rows that are equal or nearly equal.
         let refusal = Some(format!("only {filled} of {} clusters of V have instances", options.clusters));
-        return Ok(Explored::without(vec![plain], graphs.nearest, refusal));
+        let routes = vec![plain];
+        let voted = Some(Voted::new(&routes, &graphs.nearest, options.clusters)?);
+        return Ok(Explored { routes, voted, ..Explored::without(graphs.nearest, refusal) });
     }
     let watch = &watch.begin(Stage::Cut);
     let evidence = Evidence::new(&sweep.scan, scaled_views, options.seed, watch)?;
@@ -305,8 +362,15 @@ pub(crate) fn explore(
     if requested == Neighbours::Auto || routes.is_empty() {
         routes.insert(0, plain);
     }
+    let voted = if requested == Neighbours::Auto {
+        let allowed = |labels: &[usize]| !of(labels).exceeds(&before);
+        let own = Voted::new(&routes, &graphs.nearest, options.clusters)?;
+        Some(own.or_mixture(&evidence, &graphs.nearest, options.clusters, allowed, watch)?)
+    } else {
+        None
+    };
     let directions = evidence.into_directions();
-    Ok(Explored { routes, nearest: graphs.nearest, directions, graph, refusal })
+    Ok(Explored { routes, nearest: graphs.nearest, directions, graph, refusal, voted })
 }
 
 /// Cuts the fused graph. Its links are weighted by the given rows, the first of which are V; then, for [`ROUNDS`] rounds, by the

@@ -7,7 +7,6 @@ use rayon::prelude::*;
 
 use super::Daimc;
 use super::chance::{Sampled, if_available};
-use crate::place::Place;
 use daimc_core::metrics::matching;
 use daimc_core::scan::Scan;
 use daimc_core::source::Buffer;
@@ -57,8 +56,7 @@ impl Daimc {
         let mut buffers: Vec<Buffer> = sampled.scalings.iter().map(|_| Buffer::default()).collect();
         let rows = Subset::pick(&all, &part, &mut buffers)?;
         let fit = self.quick(self.options.seed.wrapping_add(1 + number as u64));
-        let (_, v) = fit.latent_of(&Scan::new(&rows, stop), &sampled.scalings)?;
-        let found = Place::by_columns(v, &fit.options, stop)?.labels;
+        let (found, _) = fit.quick_clusters(&Scan::new(&rows, stop), &sampled.scalings)?;
         let given: Vec<usize> = part.iter().map(|&i| own[i as usize]).collect();
         Ok(Some(staying(&given, &found)?))
     }
