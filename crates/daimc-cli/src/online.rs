@@ -76,6 +76,7 @@ pub fn run(
                     100.0 * moved
                 ));
             }
+            StreamProgress::Refused(number, error) => level.info(format!("batch {number}: {error}")),
             StreamProgress::Placed(count) => level.detail(format!("{count} instances assigned by the final model")),
             _ => {}
         }
@@ -83,7 +84,7 @@ pub fn run(
     })?;
     let ids = views.ids();
     let scores = truth.map(|truth| truth.scores(&found.labels)).transpose()?;
-    let Streamed { model, labels, confidence, batches, unexplained, .. } = &found;
+    let Streamed { model, labels, confidence, batches, unexplained, refused, .. } = &found;
     let mut summary = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "options": summary::json(options)?,
@@ -93,6 +94,7 @@ pub fn run(
         "batches": batches,
         "passes": 2,
         "unexplained": unexplained,
+        "refused": refused,
         "reproducibility": model.reproducibility,
         "seconds": start.elapsed().as_secs_f64(),
         "peak_memory_bytes": summary::peak_memory(),
@@ -124,7 +126,7 @@ pub fn run(
 
 /// Prints the sizes of the clusters.
 fn print(out: &mut impl Write, found: &Streamed, output: &Path) -> Result<()> {
-    let Streamed { model, labels, batches, .. } = found;
+    let Streamed { model, labels, batches, refused, .. } = found;
     let mut sizes = vec![0_usize; model.options.clusters];
     labels.iter().for_each(|&label| sizes[label] += 1);
     writeln!(out, "cluster   instances")?;
@@ -134,6 +136,12 @@ fn print(out: &mut impl Write, found: &Streamed, output: &Path) -> Result<()> {
     let (count, output) = (labels.len(), output.display());
     let batches = if *batches == 1 { "1 batch".into() } else { format!("{batches} batches") };
     writeln!(out, "\nLearnt from {count} instances in {batches}, and assigned all by the final model.")?;
+    if *refused > 0 {
+        writeln!(
+            out,
+            "Not learnt, because the model would have lost a cluster: {refused} of these batches."
+        )?;
+    }
     writeln!(out, "Results are in {output}.")?;
     Ok(())
 }

@@ -35,7 +35,7 @@ pub struct Arguments {
     force: bool,
 
     /// Weight of the earlier instances relative to the new ones, above 0 and at most 1: with 0.9, instances from ten updates ago
-    /// count about a third [default: 1]
+    /// count about a third. Below 1, the model no longer uses neighbours of the fit [default: 1]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     memory_factor: Option<f64>,
 

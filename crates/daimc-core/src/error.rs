@@ -316,6 +316,18 @@ pub enum Error {
         count: usize,
     },
 
+    /// A model that learns from this batch would lose part of one of its clusters.
+    #[error(
+        "the batch was not learnt: the model would place instances of its own cluster {cluster} in cluster {other} \
+         afterwards; assign the batch to clusters without learning from it (predict), or fit again to all instances"
+    )]
+    ClusterLost {
+        /// The cluster that would be lost.
+        cluster: usize,
+        /// The cluster that would take its place.
+        other: usize,
+    },
+
     /// A model file cannot be read.
     #[error("not a model that this version can read: {reason}")]
     ModelFile {
@@ -388,6 +400,7 @@ impl Error {
             | Self::EmptyInput { .. }
             | Self::NotUpdatable
             | Self::LearntBefore { .. }
+            | Self::ClusterLost { .. }
             | Self::ModelFile { .. } => ErrorKind::Data,
             Self::Threads { .. }
             | Self::Accelerator { .. }

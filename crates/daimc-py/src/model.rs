@@ -57,6 +57,13 @@ impl Model {
         Self(self.0.without_instances())
     }
 
+    /// The same model as the first batch of a stream, whose clusters later batches may revise.
+    fn of_stream(&self) -> Self {
+        let mut fit = self.0.clone();
+        fit.model.begin_stream();
+        Self(fit)
+    }
+
     /// Supports pickling.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let make = py.get_type::<Self>().getattr("from_bytes")?;

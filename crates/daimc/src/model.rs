@@ -210,6 +210,15 @@ impl Model {
         Ok(place)
     }
 
+    /// Marks the model of a fit as the first batch of a stream: [updates](crate::Online) may revise its clusters, as long as the
+    /// stream has fewer than 200 instances per cluster. Without this, and in a model with [references](Self::references), updates
+    /// start from the clusters of the fit. [`Online::fit`](crate::Online::fit) calls this itself.
+    pub fn begin_stream(&mut self) {
+        if let (None, Some(retained)) = (&self.references, &mut self.retained) {
+            retained.begin_stream();
+        }
+    }
+
     /// The clusters of new instances.
     ///
     /// # Errors

@@ -11,8 +11,17 @@
 //! If columns of V stand for clusters, `v` is the row of a start from the clusters, as in the last step of a fit
 //! (`consolidate.rs`), so that bases stay the means of clusters. Scalings stay those of the fit. So does the scale of the columns
 //! of V, which Eq. 20–21 would change with every batch: the centres of clusters among rows of V keep their meaning.
+//!
+//! A fitted model starts from its own clusters, and a batch is refused if the model would place its own instances differently
+//! afterwards (`lost.rs`). Only the clusters of a stream that began with a few instances are revised (`cells.rs`).
+//!
+//! A model with references assigns a batch by them, as `Model::place` does, and keeps them as they are. Rows of a batch do not
+//! become references: the directions fit the rows of the fit, and other rows are shorter along them. They would be the nearest
+//! neighbours of all other new rows. On planted data (256 instances, 1450 features), after a batch of 64 instances of one cluster,
+//! 28 % of new instances were then right, instead of 99.9 %.
 
 mod cells;
+mod lost;
 mod stream;
 
 use std::sync::Arc;
@@ -28,7 +37,7 @@ use crate::model::{Misfit, Model, ViewModel};
 use crate::novelty;
 use crate::options::{Options, Penalty};
 use crate::place::Place;
-use crate::retained::{Learnt, Retained};
+use crate::retained::{Cells, Learnt, Retained};
 use cells::placed;
 use daimc_core::accelerator::DeviceUsed;
 use daimc_core::kmeans;
@@ -45,6 +54,7 @@ use daimc_core::steps::objective::{Objective, misalignment, sparsity};
 use daimc_core::sweep::Sweep;
 use daimc_core::text::{list, plain};
 use daimc_core::{Error, Ids, Matrix, Result, Stop, Views};
+use daimc_graph::neighbours::{Predictions, References, ViewReferences};
 pub use stream::{StreamProgress, Streamed};
 
 /// Updates of a model with new instances.
@@ -120,7 +130,8 @@ impl Online {
     }
 
     /// The weight of earlier instances after a batch, above 0 and at most 1 (the default): with 0.9, instances of ten batches ago
-    /// have a weight of about one third. A view that the batch lacks is not reduced.
+    /// have a weight of about one third. A view that the batch lacks is not reduced. A factor below 1 removes the
+    /// [references](Model::references), which cannot be reduced: the model then assigns instances by V alone.
     #[must_use]
     pub fn memory_factor(mut self, factor: f64) -> Self {
         self.memory_factor = factor;
@@ -148,7 +159,7 @@ impl Online {
     /// # Errors
     /// When the memory factor is out of range, the model does not contain statistics, the batch has views or features that the
     /// model does not have, no instance of the batch is present in any view of the model, an ID is one that was learnt from
-    /// before, or rows cannot be read.
+    /// before, the model would place its own instances differently ([`Error::ClusterLost`]), or rows cannot be read.
     pub fn update(&self, fit: &Fit, batch: &dyn Source) -> Result<Update> {
         if let Ids::Names(names) = batch.schema().ids() {
             let mut before = fit.learnt.clone();
@@ -182,8 +193,7 @@ impl Online {
 
     fn updated(&self, before: &Model, batch: &dyn Source) -> Result<Update> {
         let start = Instant::now();
-        // References represent earlier instances and their clusters: a model that continues to learn assigns by V.
-        let mut model = Model { references: None, ..before.clone() };
+        let mut model = before.clone();
         let added = self.grow(&mut model, batch)?;
         let Some(mut retained) = model.retained.take() else { return Err(Error::NotUpdatable) };
         let prepared = model.prepare(batch)?;
@@ -210,14 +220,25 @@ impl Online {
 
         let surprise = Surprise::of(&sweep, before, &retained, &places)?;
         retained.fade(self.memory_factor, &renewed);
-        let place = learn(&sweep, &mut model, &mut retained, &places)?;
+        let ask = |references: &References| {
+            references.ask(&sweep.scan, &sweep.scaled_views, &places, model.options.clusters)
+        };
+        let predicted = model.references.as_ref().map(ask).transpose()?;
+        if self.memory_factor < 1.0 {
+            // References do not fade.
+            model.references = None;
+        }
+        let place = learn(&sweep, &mut model, &mut retained, &places, predicted.as_ref())?;
         place.labels.iter().for_each(|&label| model.sizes[label] += 1);
         let misfits = misfits(&sweep, &model, &places, &place.latent)?;
         retained.spread.add(&misfits, &retained.shown, &places, 1.0);
 
         let average = retained.instances() / model.options.clusters as f64;
         let dead = |cluster: &usize| retained.members[*cluster] < (DEAD * average).max(1.0);
-        let died = (0..model.options.clusters).filter(dead).collect();
+        let (died, alive): (Vec<usize>, Vec<usize>) = (0..model.options.clusters).partition(dead);
+        if retained.cells.is_none() {
+            lost::check(before, &model, &alive, &self.stop)?;
+        }
         model.retained = Some(retained);
         let drift = drift(before, &model);
         let given = Scan::new(batch, &self.stop);
@@ -257,6 +278,9 @@ impl Online {
             let scale = options.view_scales.get(given.name()).unwrap_or(&options.scale);
             let Observed { scalings, preparation, .. } =
                 Scaling::observe(&scan, number, *scale, options.top_features)?;
+            if let Some(references) = &mut model.references {
+                references.views.push(ViewReferences { doubt: 1.0, ..ViewReferences::default() });
+            }
             let zeros = Matrix::zeros(given.features(), options.latent);
             model.views.push(ViewModel {
                 name: given.name().into(),
@@ -286,16 +310,16 @@ impl Online {
     ) -> Fit {
         let schema = batch.schema();
         let Options { clusters, seed, .. } = model.options;
+        let reason = match model.references {
+            Some(_) => "the references of the fit assigned the instances",
+            None => "updates do not use neighbourhoods",
+        };
         let objective = objective(&model, misfits);
         Fit {
             missing_cells,
             ids: schema.ids().clone(),
             learnt: Learnt::default(),
-            neighbours: Decision {
-                used: Neighbours::Off,
-                reason: "updates do not use neighbourhoods".into(),
-                recall: Vec::new(),
-            },
+            neighbours: Decision { used: Neighbours::Off, reason: reason.into(), recall: Vec::new() },
             missingness: Missingness::of(schema, &place.labels, clusters, seed),
             significance: None,
             runs: Vec::new(),
@@ -326,13 +350,14 @@ fn misfits(sweep: &Sweep<'_>, model: &Model, places: &[usize], latent: &Matrix) 
     places.iter().enumerate().map(of_view).collect()
 }
 
-/// Adds the statistics of the batch and solves the bases, until the clusters of the batch stay the same; a young model clusters
-/// its cells anew.
+/// Adds the statistics of the batch and solves the bases, until the clusters of the batch stay the same; a young stream may
+/// revise its clusters. `predicted` are the clusters of the batch by the references.
 fn learn(
     sweep: &Arc<Sweep<'_>>,
     model: &mut Model,
     retained: &mut Retained,
     places: &[usize],
+    predicted: Option<&Predictions>,
 ) -> Result<Place> {
     let (options, stop) = (model.options.clone(), sweep.scan.stop().clone());
     for (own, &place) in places.iter().enumerate() {
@@ -351,11 +376,19 @@ fn learn(
         }
         Ok(())
     };
-    if let Some(cells) = retained.cells.take().filter(|cells| cells.are_young(options.clusters)) {
+    let young = |cells: &Cells| predicted.is_none() && cells.are_young(options.clusters);
+    if let Some(cells) = retained.cells.take().filter(young) {
         return cells::revisit(sweep, cells, model, retained, places, solve);
     }
     let past = retained.clone();
-    let mut place = placed(sweep, model, places, &stop)?;
+    let assigned = |model: &Model| {
+        let mut place = placed(sweep, model, places, &stop)?;
+        if let Some(predicted) = predicted {
+            place.follow(predicted);
+        }
+        Ok::<_, Error>(place)
+    };
+    let mut place = assigned(model)?;
     for _ in 0..ROUNDS {
         let mut rows = match &past.rows {
             Some(members) => members.rows(&place.labels, &place.latent),
@@ -364,7 +397,7 @@ fn learn(
         retained.totals = past.with(&sweep.gather(&mut rows, &stop)?.whole()?, places);
         // The batch has no information about the other views.
         solve(model, retained.totals.clone(), places)?;
-        let before = std::mem::replace(&mut place, placed(sweep, model, places, &stop)?);
+        let before = std::mem::replace(&mut place, assigned(model)?);
         let moved = place.labels.iter().zip(&before.labels).filter(|(now, before)| now != before).count();
         if moved * MOVED <= place.labels.len() {
             break;

@@ -28,7 +28,7 @@ pub struct Retained {
     pub(crate) spread: Spread,
     /// The rows that the bases are solved from, if columns of V stand for clusters; `None`: the rows of V.
     pub(crate) rows: Option<Members>,
-    /// Sums over small groups of instances, while the model is young.
+    /// Sums over small groups of instances, while a stream is young.
     pub(crate) cells: Option<Cells>,
 }
 
@@ -46,16 +46,18 @@ impl Retained {
         }
     }
 
-    /// Adds the clusters of a fit, given their centres and sizes. If columns of V stand for clusters, this matches them; the
-    /// clusters of a fit to few instances become the first cells.
+    /// Adds the clusters of a fit, given their centres and sizes. If columns of V stand for clusters, this matches them.
     pub(crate) fn of_clusters(mut self, options: &Options, centres: &Matrix, sizes: &[usize]) -> Self {
         self.members = sizes.iter().map(|&size| size as f64).collect();
         if options.consolidate && options.latent == options.clusters {
-            let rows = Members::new(&self, centres);
-            self.cells = Cells::of_fit(&self, &rows);
-            self.rows = Some(rows);
+            self.rows = Some(Members::new(&self, centres));
         }
         self
+    }
+
+    /// Makes the clusters of a fit to few instances the first cells of a stream.
+    pub(crate) fn begin_stream(&mut self) {
+        self.cells = self.rows.as_ref().and_then(|rows| Cells::of_fit(self, rows));
     }
 
     /// The number of instances, weighted by memory.

@@ -386,22 +386,26 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
         The first call is a fit. Every later call, including the first after `fit` or `load`, keeps sums over the
         earlier instances, the scaling of the views and the numbering of the clusters. `labels_`, `embedding_` and all
-        other attributes with a row for each instance then refer to the last batch; use `predict` for earlier ones. A
-        first batch of a few hundred instances is a poor start, which is revised until 200 instances per cluster have
-        been seen.
+        other attributes with a row for each instance then refer to the last batch; use `predict` for earlier ones.
+
+        If the fit used neighbours, its instances keep their clusters, and new ones are assigned as by `predict`. Without
+        neighbours, the clusters move with the batches; if the first batch was fitted by `partial_fit`, they are also
+        revised until 200 instances per cluster have been seen, because a few hundred are a poor start.
 
         Parameters
         ----------
         X : views
             See the notes of the class. As in `predict`, a list has `None` in the place of a view that is absent; a
-            dictionary may leave it out. An ID that the model has already learnt from is an error.
+            dictionary may leave it out. An ID that the model has already learnt from is an error, and so is a batch by
+            which the model would lose a cluster; the model then stays as it is.
         y : ignored
             For compatibility with scikit-learn.
         mask : array, list, dict or DataFrame, default=None
             As for `fit`.
         memory_factor : float, default=1.0
             Weight of the earlier instances relative to the batch, above 0 and at most 1: with 0.9, instances from ten
-            batches ago count about a third.
+            batches ago count about a third. A factor below 1 removes the neighbours, which cannot be weighted: new
+            instances are then assigned by V alone.
         add_views : iterable of str, default=()
             Views of X to add that the model has not seen; X is then a dictionary.
 
@@ -425,6 +429,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             update(self, X, y, mask, memory_factor, add_views)
         else:
             self._fit(X, y, mask)
+            self._model = self._model.of_stream()
         return self
 
     def select(

@@ -29,6 +29,8 @@ pub struct Streamed {
     pub batches: usize,
     /// The number of instances in all batches except the first that no cluster explained when they arrived.
     pub unexplained: usize,
+    /// The number of batches that were not learnt; see [`StreamProgress::Refused`].
+    pub refused: usize,
 }
 
 /// The progress of a pass.
@@ -39,6 +41,8 @@ pub enum StreamProgress<'a> {
     Fitted(&'a Fit),
     /// Another batch was processed: its number, from 1 for the first, and the result.
     Updated(usize, &'a Update),
+    /// Another batch was not learnt, because the model would have lost a cluster: its number, and the error.
+    Refused(usize, &'a Error),
     /// This many instances have been assigned by the final model.
     Placed(usize),
 }
@@ -78,16 +82,24 @@ impl Online {
             ControlFlow::Continue(()) => stop.check(),
         };
         let batches = Batches::new(source, batch, fit.options().seed);
-        let (mut model, mut unexplained) = (None, 0);
+        let (mut model, mut unexplained, mut refused) = (None, 0, 0);
         for number in 0..batches.len() {
             model = Some(batches.with(number, &stop, |some| match &model {
                 None => {
-                    let fitted = fit.fit(some).map_err(of_first)?;
+                    let mut fitted = fit.fit(some).map_err(of_first)?;
+                    fitted.model.begin_stream();
                     tell(StreamProgress::Fitted(&fitted))?;
                     Ok(fitted.model)
                 }
                 Some(model) => {
-                    let update = self.update_model(model, some)?;
+                    let update = match self.update_model(model, some) {
+                        Err(error @ Error::ClusterLost { .. }) => {
+                            refused += 1;
+                            tell(StreamProgress::Refused(number + 1, &error))?;
+                            return Ok(model.clone());
+                        }
+                        updated => updated?,
+                    };
                     unexplained += update.unexplained.len();
                     tell(StreamProgress::Updated(number + 1, &update))?;
                     Ok(update.fit.model)
@@ -104,7 +116,7 @@ impl Online {
             confidence.extend(sure);
             tell(StreamProgress::Placed(labels.len()))?;
         }
-        Ok(Streamed { model, labels, confidence, batches: batches.len(), unexplained })
+        Ok(Streamed { model, labels, confidence, batches: batches.len(), unexplained, refused })
     }
 }
 

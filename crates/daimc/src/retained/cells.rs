@@ -1,4 +1,4 @@
-//! Sums over small groups of instances, for a model that has learnt from few.
+//! Sums over small groups of instances, for a stream that has learnt from few.
 
 use super::{Members, Retained};
 use crate::initialise::FLOOR;
@@ -6,7 +6,7 @@ use daimc_core::Matrix;
 use daimc_core::matrix::dot;
 use daimc_core::statistics::Totals;
 
-/// A model is young until it has learnt from this many instances per cluster.
+/// A stream is young until it has learnt from this many instances per cluster.
 const INSTANCES: f64 = 200.0;
 
 /// Limits of the number of cells per cluster, and of the number of values in all cells.

@@ -1,8 +1,9 @@
 //! Batches of a stream: updates with instances that the model sees once.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use daimc::synthetic::Synthetic;
+use daimc::synthetic::planted::{Field, Planted};
 use daimc::{
     Daimc, Error, Fit, Model, Neighbours, Online, Preset, Source, Streamed, Update, View, Views, metrics,
 };
@@ -19,16 +20,26 @@ struct Data {
 
 impl Data {
     fn new(views: Vec<View<'static>>, truth: Vec<usize>, rate: f64, seed: u64) -> Self {
-        let present = daimc::simulate::missing(truth.len(), &vec![rate; views.len()], seed).unwrap();
-        let known: Vec<(String, usize)> =
-            views.iter().map(|view| (view.name().into(), view.features())).collect();
-        let all = Views::new(views).unwrap();
-        let rows = |(view, (name, d)): (usize, (String, usize))| {
+        Self::of(&Views::new(views).unwrap(), truth, rate, seed)
+    }
+
+    fn of(all: &Views<'_>, truth: Vec<usize>, rate: f64, seed: u64) -> Self {
+        let present = daimc::simulate::missing(truth.len(), &vec![rate; all.len()], seed).unwrap();
+        let rows = |view: usize| {
             let mut buffer = daimc::source::Buffer::default();
             all.read(view, 0..truth.len(), &mut buffer).unwrap();
-            (name, d, buffer.f32)
+            let doubles = buffer.f64.iter().map(|value| *value as f32);
+            let values: Vec<f32> = buffer.f32.iter().copied().chain(doubles).collect();
+            (all.name(view).to_owned(), values.len() / truth.len(), values)
         };
-        Self { views: known.into_iter().enumerate().map(rows).collect(), present, truth }
+        Self { views: (0..all.len()).map(rows).collect(), present, truth }
+    }
+
+    /// Four subtypes in four views, 30 % of whose rows are missing.
+    fn cohort(instances: usize, seed: u64) -> Self {
+        let planted = Planted::new(Field::Omics, instances, 4).rates(vec![0.0; 4]).seed(seed);
+        let (views, truth) = planted.make().unwrap();
+        Self::of(&views, truth, 0.3, seed)
     }
 
     #[cfg(feature = "digit")]
@@ -45,13 +56,25 @@ impl Data {
     }
 
     fn some(&self, chosen: &[usize]) -> Views<'static> {
-        let views = self.views.iter().zip(&self.present).map(|((name, d, values), present)| {
+        self.seen(chosen, 0..self.views.len())
+    }
+
+    /// Some instances in those of these views that show at least one of them.
+    fn seen(&self, chosen: &[usize], views: Range<usize>) -> Views<'static> {
+        let shown = |view: &usize| chosen.iter().any(|&i| self.present[*view][i]);
+        let views = views.filter(shown).map(|view| {
+            let ((name, d, values), present) = (&self.views[view], &self.present[view]);
             let rows: Vec<f32> =
                 chosen.iter().flat_map(|&i| values[i * d..(i + 1) * d].iter().copied()).collect();
             let present: Vec<bool> = chosen.iter().map(|&i| present[i]).collect();
             View::dense(name.clone(), *d, rows).unwrap().mask(&present).unwrap()
         });
         Views::new(views.collect()).unwrap()
+    }
+
+    fn ari(&self, chosen: &[usize], labels: &[usize]) -> f64 {
+        let truth: Vec<usize> = chosen.iter().map(|&i| self.truth[i]).collect();
+        metrics::ari(&truth, labels).unwrap()
     }
 
     fn accuracy(&self, chosen: &[usize], labels: &[usize]) -> f64 {
@@ -70,7 +93,8 @@ fn order(instances: usize, seed: u64) -> Vec<usize> {
 /// A fit to the first batch, and an update for each of the others.
 fn stream(fit: &Daimc, online: &Online, batches: impl IntoIterator<Item = Views<'static>>) -> Fit {
     let mut batches = batches.into_iter();
-    let first = fit.fit(&batches.next().unwrap()).unwrap();
+    let mut first = fit.fit(&batches.next().unwrap()).unwrap();
+    first.model.begin_stream();
     batches.fold(first, |fit, batch| online.update(&fit, &batch).unwrap().fit)
 }
 
@@ -119,6 +143,168 @@ fn planted_clusters_in_ten_batches_are_as_good_as_at_once() {
     let planted = |seed| Data::planted(4000, 5, [20, 30], 0.3, seed);
     let [whole, half, streamed] = mean(planted, 5, 10, 2, "planted");
     assert!(streamed >= whole - 0.01 && streamed >= half - 0.01, "{whole} {half} {streamed}");
+}
+
+/// The share of equal labels.
+fn agreement(one: &[usize], other: &[usize]) -> f64 {
+    one.iter().zip(other).filter(|(a, b)| a == b).count() as f64 / one.len() as f64
+}
+
+/// The effect of some batches on the model of a fit.
+#[derive(Debug)]
+struct Effect {
+    /// The share of the instances of the fit that the model places as before.
+    kept: f64,
+    /// ARI of the instances of the fit, before and after.
+    ari: [f64; 2],
+    /// The share of the new instances whose cluster is that of their class in the fit, by `predict` before and by the updates.
+    right: [f64; 2],
+}
+
+/// Updates the model of a fit to the first `size` instances of a random order with batches of the others: twenty of 1, eight of 8,
+/// one of 64, one of 1000, one in the last view alone, and one of a single class. `begin` changes the model of the fit before.
+fn effects(
+    data: &Data,
+    fit: &Daimc,
+    size: usize,
+    seed: u64,
+    begin: impl Fn(&mut Model),
+) -> Vec<(&'static str, Effect)> {
+    let order = order(data.truth.len(), 100 + seed);
+    let (train, rest) = order.split_at(size);
+    let all = data.some(train);
+    let mut fit = fit.clone().seed(seed).fit(&all).unwrap();
+    begin(&mut fit.model);
+    let before = fit.model.predict(&all).unwrap();
+    let class = |label: usize| {
+        let own = train.iter().zip(&before).filter(|(_, own)| **own == label).map(|(&i, _)| data.truth[i]);
+        let own: Vec<usize> = own.collect();
+        own.iter().copied().max_by_key(|class| own.iter().filter(|other| *other == class).count())
+    };
+    let classes: Vec<Option<usize>> = (0..fit.model.options.clusters).map(class).collect();
+    let last = data.views.len() - 1;
+    let one_view = rest.iter().copied().filter(|&i| data.present[last][i]).take(64).collect();
+    let one_class = rest.iter().copied().filter(|&i| data.truth[i] == 0).take(64).collect();
+    let chunks = |count: usize, size: usize| -> Vec<Vec<usize>> {
+        rest.chunks(size).take(count).map(<[usize]>::to_vec).collect()
+    };
+    let cases = [
+        ("20 × 1", chunks(20, 1), 0),
+        ("8 × 8", chunks(8, 8), 0),
+        ("64", chunks(1, 64), 0),
+        ("1000", chunks(1, 1000), 0),
+        ("64 in one view", vec![one_view], last),
+        ("64 of one class", vec![one_class], 0),
+    ];
+    let effect = |(case, batches, first): (&'static str, Vec<Vec<usize>>, usize)| {
+        let (mut updated, mut right, mut count) = (fit.clone(), [0; 2], 0);
+        for batch in &batches {
+            let views = data.seen(batch, first..data.views.len());
+            updated = Online::new().update(&updated, &views).unwrap().fit;
+            for (right, labels) in
+                right.iter_mut().zip([&fit.model.predict(&views).unwrap(), &updated.labels])
+            {
+                *right += batch
+                    .iter()
+                    .zip(labels)
+                    .filter(|(i, own)| classes[**own] == Some(data.truth[**i]))
+                    .count();
+            }
+            count += batch.len();
+        }
+        let after = updated.model.predict(&all).unwrap();
+        let ari = [&before, &after].map(|labels| data.ari(train, labels));
+        let effect = Effect {
+            kept: agreement(&before, &after),
+            ari,
+            right: right.map(|own| own as f64 / count as f64),
+        };
+        println!("seed {seed}, {case}: {effect:?}");
+        (case, effect)
+    };
+    cases.into_iter().map(effect).collect()
+}
+
+/// Fails unless an update leaves the clusters of a fit as they are, and new instances are placed as well as without it.
+#[track_caller]
+fn assert_harmless(effects: &[(&str, Effect)], kept: f64, margin: f64) {
+    for (case, effect) in effects {
+        let Effect { kept: own, ari: [before, after], right: [predicted, updated] } = effect;
+        assert!(*own >= kept && *after >= before - margin, "{case}: {effect:?}");
+        assert!(*updated >= predicted - margin, "{case}: {effect:?}");
+    }
+}
+
+#[test]
+fn a_cohort_is_placed_as_before_after_updates_and_new_instances_as_by_predict() {
+    for seed in 0..2 {
+        let data = Data::cohort(1400, seed);
+        let fit = Daimc::new(4).assess(false);
+        assert_harmless(&effects(&data, &fit, 256, seed, |_| ()), 1.0, 0.0);
+        assert_harmless(&effects(&data, &alone(4), 256, seed, |_| ()), 0.98, 0.01);
+    }
+}
+
+#[test]
+fn a_young_stream_revises_its_clusters_only_if_that_explains_them_better() {
+    for seed in 0..2 {
+        let data = Data::cohort(1400, seed);
+        let effects = effects(&data, &alone(4), 256, seed, Model::begin_stream);
+        for (case, Effect { kept, ari: [before, after], .. }) in effects {
+            assert!(kept >= 0.98 && after >= before - 0.01, "{case}: {kept} {before} {after}");
+        }
+    }
+}
+
+#[cfg(feature = "digit")]
+#[test]
+fn digit_is_placed_as_before_after_updates_and_new_instances_as_by_predict() {
+    let data = Data::digit(0.3, 0);
+    assert_harmless(&effects(&data, &Daimc::new(10).assess(false), 600, 0, |_| ()), 1.0, 0.0);
+    assert_harmless(&effects(&data, &alone(10), 600, 0, |_| ()), 0.94, 0.01);
+}
+
+#[test]
+fn references_stay_unless_the_past_is_forgotten_and_do_not_need_an_added_view() {
+    let data = Data::cohort(500, 3);
+    let mut order = order(500, 3);
+    order.retain(|&i| data.present[..3].iter().any(|present| present[i]));
+    let (train, rest) = order.split_at(300);
+    let first = data.seen(train, 0..3);
+    let fit = Daimc::new(4).assess(false).fit(&first).unwrap();
+    assert!(fit.model.references.is_some());
+    let update = Online::new().add_view("proteins").update(&fit, &data.some(rest)).unwrap();
+    assert_eq!(update.added, ["proteins"]);
+    assert_eq!(update.fit.labels, fit.model.predict(&data.seen(rest, 0..3)).unwrap());
+    let read = Fit::from_bytes(&update.fit.to_bytes().unwrap()).unwrap();
+    assert_eq!(read, update.fit);
+    assert_eq!(read.model.predict(&first).unwrap(), fit.labels);
+    let shown: Vec<usize> = train.iter().copied().filter(|&i| data.present[3][i]).collect();
+    let found = read.model.predict(&data.seen(&shown, 3..4)).unwrap();
+    assert!(data.accuracy(&shown, &found) > 0.6, "{}", data.accuracy(&shown, &found));
+    let forgetting = Online::new().memory_factor(0.9).update(&fit, &data.seen(rest, 0..3)).unwrap().fit;
+    assert!(forgetting.model.references.is_none());
+    assert!(agreement(&forgetting.model.predict(&first).unwrap(), &fit.labels) > 0.97);
+}
+
+#[test]
+fn a_batch_by_which_a_cluster_would_be_lost_is_refused() {
+    let centres = [0, 2].map(|axis| between(axis, axis, 0.0));
+    let mut moving = Moving::new(8);
+    let (first, _) = moving.batch(&["a"], &centres, 30);
+    let fit = alone(2).fit(&first).unwrap();
+    let (other, _) = moving.batch(&["a"], &[between(6, 6, 0.0)], 5000);
+    let error = Online::new().update(&fit, &other).unwrap_err();
+    assert!(matches!(error, Error::ClusterLost { .. }), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the batch was not learnt: the model would place instances of its own cluster")
+    );
+    // A few of them are learnt.
+    let (few, _) = moving.batch(&["a"], &[between(6, 6, 0.0)], 10);
+    let update = Online::new().update(&fit, &few).unwrap();
+    assert_eq!((update.unexplained.len(), update.fit.model.predict(&first).unwrap()), (10, fit.labels));
 }
 
 mod studies {
