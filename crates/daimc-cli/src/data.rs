@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use daimc::text::{list, plain, quoted};
@@ -197,7 +196,6 @@ pub struct Loaded {
     pub from_disk: Option<String>,
     pub account: Account,
     pub inputs: Vec<Input>,
-    pub seconds: f64,
 }
 
 impl Data {
@@ -244,7 +242,6 @@ impl Data {
         spooling: Option<Spooling>,
         change: impl Fn(&str, Table) -> Result<Table>,
     ) -> Result<Loaded> {
-        let start = Instant::now();
         self.memory.as_deref().map_or(Ok(()), memory::limit)?;
         let level = spooling.as_ref().map_or(Level::Normal, |spooling| spooling.level);
         let (mut from_disk, (tables, inputs)) = match spooling {
@@ -279,7 +276,7 @@ impl Data {
         let mask = self.mask.as_ref().map(PathBuf::from);
         let matching = self.ids.matching()?;
         let (views, account) = daimc_io::assemble(tables, &Assembly { nan, mask, apart, matching })?;
-        Ok(Loaded { views, from_disk, account, inputs, seconds: start.elapsed().as_secs_f64() })
+        Ok(Loaded { views, from_disk, account, inputs })
     }
 
     /// The expected sizes of the tables in memory.

@@ -61,6 +61,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { missing, seed, preset, threads, title, output, force, files, json } = arguments;
+    let begun = Instant::now();
     crate::use_threads(*threads)?;
     let mut out = io::stdout().lock();
     let (views, classes) = datasets::digit();
@@ -86,13 +87,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let fit = fit.map(true);
     let truth =
         Truth { classes: classes.iter().map(|class| Some(class.to_string())).collect(), ..Truth::default() };
-    let start = Instant::now();
+    let read = begun.elapsed().as_secs_f64();
     let level = if *json { Level::Quiet } else { Level::Normal };
     let (model, scores) = fit::cluster(&fit, &views, Some(&truth), level)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = begun.elapsed().as_secs_f64() - read;
 
     let options = json!({"demo": {"missing": missing, "seed": seed, "preset": preset}});
-    let mut summary = Summary::new(options, &[], 0.0, &model)?;
+    let mut summary = Summary::new(options, &[], (begun, read), &model)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     let extras = Extras { truth: Some(&truth), clinical: None, title: Some(title), annotated: None };
     fit::write(folder, &views, &model, extras, (Format::Tsv, Embedding::Auto), &mut summary)?;

@@ -69,6 +69,7 @@ pub struct Arguments {
 const LISTED: usize = 5;
 
 pub fn run(arguments: Arguments) -> Result<()> {
+    let begun = Instant::now();
     let Arguments { options, output, force, config, json, quiet, verbose } = arguments;
     let level = Level::new(quiet, verbose);
     config.as_deref().map_or(Ok(()), folder::recover)?;
@@ -120,9 +121,10 @@ pub fn run(arguments: Arguments) -> Result<()> {
         let (without, all) = (loaded.views.instances() - clinical.matched, loaded.views.instances());
         level.info(format!("{without} of {all} instances are not in the clinical table"));
     }
+    let read = begun.elapsed().as_secs_f64();
     let (fitted, scores) = cluster(&fit, &loaded.views, truth.as_ref(), level)?;
     let findings = clinical.map(|clinical| clinical.test(&fitted.labels)).transpose()?;
-    let mut summary = Summary::new(given, &loaded.inputs, loaded.seconds, &fitted)?;
+    let mut summary = Summary::new(given, &loaded.inputs, (begun, read), &fitted)?;
     summary.metrics = scores.as_ref().map(truth::to_json);
     summary.clinical = findings.as_ref().map(Findings::to_json).transpose()?;
     let formats = (options.format.unwrap_or_default(), options.embedding.unwrap_or_default());
@@ -276,7 +278,6 @@ pub fn write(
     (format, embedding): (Format, Embedding),
     summary: &mut Summary,
 ) -> Result<()> {
-    let start = Instant::now();
     let explanation = fitted.explain(views)?;
     let Fit { ids, labels, confidence, model, map, .. } = fitted;
     let contributions = &explanation.contributions;
@@ -312,14 +313,14 @@ pub fn write(
     }
     let page = results::report(views, fitted, Some(&explanation), extras, &summary.value()?)?;
     folder.write("report.html", |out| out.write_all(page.as_bytes()))?;
-    summary.finish(start.elapsed().as_secs_f64());
-    let text = summary.text()?;
-    folder.write("summary.json", |out| writeln!(out, "{text}"))?;
-    // The largest file comes last, so that a full disk does not prevent the others.
+    // After all others but the small summary, so that a full disk does not prevent them.
     let stored = folder.write("model.safetensors", |out| fitted.write(out));
     if stored.is_err() {
         folder.leave_out("model.safetensors")?;
     }
+    summary.finish();
+    let text = summary.text()?;
+    folder.write("summary.json", |out| writeln!(out, "{text}"))?;
     let output = folder.target().display().to_string();
     folder.finish()?;
     stored.map_err(|error| Failure::Failed(format!("{error}; all other results are in {output}")))

@@ -22,6 +22,7 @@ use crate::tables::Format;
 /// Everything that determines a fit; the keys of a configuration file.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
+#[allow(clippy::struct_excessive_bools)] // They are flags of the command line.
 pub struct Options {
     #[command(flatten)]
     #[serde(flatten)]
@@ -121,11 +122,16 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours_budget: Option<f64>,
 
-    /// Skip the comparison of the clusters with those of permuted and of resampled data; clusters stay the same, confidence
-    /// is then the plain margin
+    /// Skip the comparison of the clusters with those of permuted and of resampled data, as `--preset paper` does; clusters
+    /// stay the same, confidence is then the plain margin
     #[arg(long, help_heading = MODEL)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_assess: bool,
+
+    /// Do not skip it with `--preset paper`
+    #[arg(long, help_heading = MODEL, conflicts_with = "no_assess")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub assess: bool,
 
     /// Learn in a single pass, for data that are too large to be read repeatedly: fit the first batch, update the model
     /// with every later one, then read the data once more and assign all instances to clusters. Writes only labels.tsv,
@@ -238,8 +244,8 @@ impl Options {
         fit = with(fit, self.init, Daimc::initialisation);
         fit = with(fit, self.neighbours, Daimc::neighbours);
         fit = with(fit, self.neighbours_budget, Daimc::neighbours_budget);
-        if self.no_assess {
-            fit = fit.assess(false);
+        if self.assess || self.no_assess {
+            fit = fit.assess(self.assess);
         }
         Ok(with(fit, self.solver, Daimc::solver))
     }
@@ -312,6 +318,11 @@ impl Options {
             }
         }
         let own = toml::Table::try_from(self).map_err(|error| wrong(error.to_string()))?;
+        for (flag, opposite) in [("assess", "no-assess"), ("no-assess", "assess")] {
+            if own.contains_key(flag) {
+                table.remove(opposite);
+            }
+        }
         table.extend(own);
         table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string().trim().to_owned()))
     }

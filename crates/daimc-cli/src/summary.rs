@@ -1,5 +1,7 @@
 //! `summary.json`: the options, inputs and results of a fit.
 
+use std::time::Instant;
+
 use daimc::{Fit, Outcome, Run, Significance};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -38,7 +40,10 @@ pub struct Summary {
     pub converged: bool,
     pub interrupted: bool,
     pub objective: f64,
+    /// Seconds from the start of the command, by stage.
     pub timings: Value,
+    #[serde(skip)]
+    begun: Instant,
     pub peak_memory_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Value>,
@@ -48,8 +53,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `options` are those that the user gave, `read` the seconds for reading the inputs; the options in force come from the fit.
-    pub fn new(options: Value, inputs: &[Input], read: f64, fitted: &Fit) -> Result<Self> {
+    /// `options` are those that the user gave; the options in force come from the fit. The command has begun at this time, and
+    /// the fit after `read` seconds.
+    pub fn new(
+        options: Value,
+        inputs: &[Input],
+        (begun, read): (Instant, f64),
+        fitted: &Fit,
+    ) -> Result<Self> {
         let scaling = fitted.model.views.iter().map(|view| {
             let scaling = &view.scaling;
             let scaling =
@@ -84,6 +95,7 @@ impl Summary {
                 "iterate": timings.iterate, "assign": timings.assign,
                 "neighbours": timings.neighbours, "map": timings.map, "assess": timings.assess, "write": 0.0,
             }),
+            begun,
             peak_memory_bytes: peak_memory(),
             metrics: None,
             clinical: None,
@@ -91,8 +103,11 @@ impl Summary {
     }
 
     /// Sets the last fields, once all other files are written.
-    pub fn finish(&mut self, seconds: f64) {
-        self.timings["write"] = json!(seconds);
+    pub fn finish(&mut self) {
+        // All that is left, so that the timings add up to the duration of the command.
+        let known: f64 =
+            self.timings.as_object().into_iter().flat_map(|own| own.values()).filter_map(Value::as_f64).sum();
+        self.timings["write"] = json!(self.begun.elapsed().as_secs_f64() - known);
         self.peak_memory_bytes = peak_memory();
     }
 

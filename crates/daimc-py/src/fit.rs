@@ -31,7 +31,7 @@ pub fn fit<'py>(
     threads: usize,
     each: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted<'py>> {
-    let mut fit = options::apply(Daimc::new(clusters).seed(seed), options)?;
+    let mut fit = options::apply(Daimc::new(clusters).seed(seed), options)?.map_later();
     if let Some(start) = start {
         fit = fit.start(matrix(&start)?);
     }

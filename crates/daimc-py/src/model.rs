@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::{raise, value_error};
 use crate::input::{Data, ViewInput, matrix};
-use crate::watch::on_threads;
+use crate::watch::{Progress, on_threads, watched};
 
 /// A fitted model with the results for its instances.
 #[pyclass(frozen, module = "daimc._daimc")]
@@ -46,9 +46,11 @@ impl Model {
         py.detach(|| daimc::Fit::from_bytes(bytes)).map(Self).map_err(raise)
     }
 
-    /// Returns the bytes of a safetensors file.
+    /// Returns the bytes of a safetensors file, with the map.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_bytes()).map_err(raise)?;
+        let with_map = self.with_map(py, 0)?;
+        let fit = &with_map.as_ref().unwrap_or(self).0;
+        let bytes = py.detach(|| fit.to_bytes()).map_err(raise)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -125,7 +127,13 @@ impl Model {
         array(py, self.0.latent.clone())
     }
 
-    /// The coordinates of each instance on the map, if there is one.
+    /// The same model with its map, if that was left for later; `None` if it was not.
+    fn with_map(&self, py: Python<'_>, threads: usize) -> PyResult<Option<Self>> {
+        let with_map = watched(py, threads, None, |_: &Progress<'_, ()>, stop| self.0.with_map(stop))?;
+        Ok(with_map.map(Self))
+    }
+
+    /// The coordinates of each instance on the map, if it has been made.
     #[getter]
     fn map<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
         self.0.map.clone().map(|map| array(py, map)).transpose()

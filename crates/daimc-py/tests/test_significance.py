@@ -32,6 +32,16 @@ def test_noise_issues_a_warning_and_clusters_do_not(tmp_path):
     assert DAIMC.load(tmp_path / "model.daimc").significance_ == found
 
 
+def test_the_published_algorithm_is_assessed_on_request():
+    given = views(0, 1)
+    model = DAIMC(3, preset="paper", random_state=0).fit(given)
+    assert (model.significance_, model.reproducibility_) == (None, None)
+    assessed = DAIMC(3, preset="paper", assess=True, random_state=0).fit(given)
+    assert assessed.significance_ is not None and 0 < assessed.reproducibility_ <= 1
+    np.testing.assert_array_equal(assessed.labels_, model.labels_)
+    np.testing.assert_array_equal(assessed.embedding_, model.embedding_)
+
+
 def test_too_few_samples_have_no_significance():
     model = DAIMC(3, random_state=0).fit([view[:14] for view in views(0, 1)])
     assert model.significance_ is None

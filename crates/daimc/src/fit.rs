@@ -55,6 +55,8 @@ pub struct Daimc {
     importance: Option<Vec<f64>>,
     /// Whether scalings are compared; otherwise the first is taken.
     compares: bool,
+    /// Whether the map is left for [`Fit::with_map`].
+    map_later: bool,
     accelerator: Option<(Arc<dyn Accelerator>, Use)>,
     pub(crate) watch: Watch,
 }
@@ -84,6 +86,7 @@ impl From<Options> for Daimc {
             start: None,
             importance: None,
             compares: true,
+            map_later: false,
             accelerator: None,
             watch: Watch::default(),
         }
@@ -260,8 +263,9 @@ impl Daimc {
     }
 
     /// Whether the final clusters are compared with those of permuted data ([`Fit::significance`]) and of parts of the data
-    /// ([`Model::reproducibility`](crate::Model::reproducibility), which calibrates the confidence) (default yes). This takes 17 quick fits to a sample of a few
-    /// hundred instances, most of the time of a fit to small data; the clusters do not depend on it.
+    /// ([`Model::reproducibility`](crate::Model::reproducibility), which calibrates the confidence) (default yes, with [`Preset::Paper`] no).
+    /// This takes 17 quick fits to a sample of a few hundred instances, most of the time of a fit to small data; the clusters do
+    /// not depend on it.
     #[must_use]
     pub fn assess(mut self, assess: bool) -> Self {
         self.options.assess = assess;
@@ -274,6 +278,14 @@ impl Daimc {
     #[must_use]
     pub fn map(mut self, map: bool) -> Self {
         self.options.map = map;
+        self
+    }
+
+    /// Leaves a requested [map](Daimc::map) for [`Fit::with_map`]: until then the fit keeps the graph that the clusters were cut
+    /// from. [`Daimc::fit_on`] makes it in any case.
+    #[must_use]
+    pub fn map_later(mut self) -> Self {
+        self.map_later = true;
         self
     }
 

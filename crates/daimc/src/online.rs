@@ -332,6 +332,7 @@ impl Online {
             confidence: confidence(place.confidence, model.reproducibility),
             latent: place.latent,
             map: None,
+            map_source: None,
             labels: place.labels,
             model,
         }

@@ -22,7 +22,7 @@ pub enum Preset {
     #[default]
     Default,
     /// The published algorithm: rows of unit length, unmatched start, multiplicative updates (Eq. 19 ten times per
-    /// iteration; the paper gives no number), k-means on V as it is.
+    /// iteration; the paper gives no number), k-means on V as it is. The clusters are not [assessed](crate::Daimc::assess).
     Paper,
 }
 
@@ -213,7 +213,7 @@ impl Options {
             runs: 1,
             neighbours: if paper { Neighbours::Off } else { Neighbours::Auto },
             neighbours_budget: None,
-            assess: true,
+            assess: !paper,
             map: false,
             seed: 0,
         }

@@ -247,6 +247,7 @@ impl<'a> Opened<'a> {
             learnt: self.learnt_before()?,
             latent,
             map,
+            map_source: None,
             labels,
             confidence,
             neighbours: about.neighbours,

@@ -123,6 +123,14 @@ fn a_configuration_or_a_summary_repeats_a_fit() {
     assert_eq!(folder.json("fourth/summary.json")["iterations"], 3);
     assert_eq!(folder.json("fourth/summary.json")["options"]["beta"], 2.0);
 
+    folder.good("fit --config run.toml --preset paper -o plain");
+    assert!(folder.json("plain/summary.json")["reproducibility"].is_null());
+    folder.good("fit --config plain/summary.json --assess -o assessed");
+    assert!(folder.json("assessed/summary.json")["reproducibility"].is_number());
+    assert_eq!(folder.text("assessed/embedding.tsv"), folder.text("plain/embedding.tsv"));
+    folder.good("fit --config assessed/summary.json --no-assess -o again --force");
+    assert!(folder.json("again/summary.json")["reproducibility"].is_null());
+
     folder.file("wrong.toml", "k = 2\nalhpa = 3\n");
     assert!(folder.bad(2, "fit --config wrong.toml -o x").contains("no option 'alhpa'"));
     folder.file("wrong.toml", "k = 'two'\n");

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from copy import copy
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -100,9 +101,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     assess : bool, default=None
         Whether clusters are compared with those of permuted data (`significance_`) and of parts of the data
         (`reproducibility_`, by which `confidence_` is tempered), with 17 quick fits to a sample. The labels do not
-        depend on it. By default they are compared.
+        depend on it. By default they are compared, except in the paper's preset: `significance_` and
+        `reproducibility_` are then None, and `confidence_` is the plain margin.
     map : bool, default=True
-        Whether to compute a map of the instances (`map_`). The labels do not depend on it.
+        Whether there is a map of the instances (`map_`), for which the fitted estimator keeps the graph that the
+        clusters were cut from, until it is used. The labels do not depend on it.
     view_slices : list or dict, default=None
         If X is one matrix: its views, each a slice or a list of columns (numbers or names); a dictionary also names
         them. By default the matrix is one view.
@@ -147,9 +150,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     map_ : ndarray of shape (n_samples, 2) or None
         A map of the instances, as in UMAP: a layout of the graph that the clusters were cut from, in which instances
         that are close to each other in the views and in V attract, and all others repel each other; of the kNN graph
-        of the rows of V if neighbourhoods were not used. Distances between separate clusters mean little. `None` with
-        `map=False`, after `partial_fit`, for files of versions without maps, and after a fit with Dask or MPI if the
-        driving process lacks the memory for V of all instances and its graph.
+        of the rows of V if neighbourhoods were not used. Distances between separate clusters mean little. It is
+        computed when it is first used: here, by `plots`, `report` and `save`, when the estimator is pickled, and for
+        an AnnData or a MuData that the fit writes to; with Dask and MPI, by `fit`. `None` with `map=False`, after
+        `partial_fit`, for files of versions without maps, and after a fit with Dask or MPI if the driving process
+        lacks the memory for V of all instances and its graph.
     confidence_ : ndarray of shape (n_samples,)
         The confidence in each instance's cluster, from 0 to 1: an estimate of the share of fits to resampled data in
         which the instance stays with its cluster.
@@ -190,11 +195,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         Whether the clusters are clearer than chance: `agreement`, how well neighbours in single views agree on the
         clusters of a sample (0 to 1), `by_chance`, the same with every feature permuted, and `deviation`, its
         standard deviation. `fit` issues a :class:`SignificanceWarning` if the agreement is less than 3.5 standard
-        deviations above chance. None if there are fewer than five samples per cluster.
+        deviations above chance. None if clusters were not compared (see `assess`) or there are fewer than five samples
+        per cluster.
     reproducibility_ : float or None
         How reproducible the clusters are from parts of the data: the mean share of samples that keep their cluster in
         quick fits to four fifths of a subsample. `confidence_` combines it with how clear the cluster of each sample
-        is.
+        is. None if clusters were not compared (see `assess`).
     missing_cells_ : list of ndarray of shape (n_features of the view,)
         For each feature, how many of the instances present in the view lack its value. A feature without any value is
         ignored.
@@ -324,6 +330,15 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.device = device
         self.precision = precision
         self.verbose = verbose
+
+    @cached_property
+    def map_(self) -> NDArray[np.float64] | None:
+        # Documented with the other attributes.
+        check_is_fitted(self)
+        found = self._with_map().map
+        if found is None or self._rows is None:
+            return found
+        return np.where(self._rows[:, None] < 0, np.nan, found[self._rows])
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
@@ -578,7 +593,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the model to the safetensors file that the command line also reads and writes."""
         check_is_fitted(self)
-        self._model.save(path)
+        self._with_map().save(path)
 
     def report(
         self, path: str | PathLike[str], X: Any = None, truth: Any = None, title: str | None = None, *, mask: Any = None
@@ -719,10 +734,15 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     def _without_instances(self) -> DAIMC:
         """A copy for assigning new instances, without the results for the instances of the fit."""
         light = copy(self)
-        for name in ("labels_", "embedding_", "confidence_", "contributions_", "ids_"):
+        for name in ("labels_", "embedding_", "map_", "confidence_", "contributions_", "ids_", "_rows"):
             light.__dict__.pop(name, None)
         light._model = self._model.without_instances()
         return light
+
+    def _with_map(self) -> _daimc.Model:
+        """The model with its map, which is computed by the first call."""
+        self._model = self._model.with_map(threads_of(self.n_jobs)) or self._model
+        return self._model
 
     def _framed(self, rows: NDArray[np.float64], data: Data) -> NDArray[np.float64]:
         """Rows of V with the index of the tables if the output is pandas: scikit-learn sets it for one DataFrame only."""
@@ -740,10 +760,12 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             return found if data is None else data.spread(found, blank)
 
         self._model = model
+        self.__dict__.pop("map_", None)
+        #: For each instance its row in the library's map; `None` if it is its number.
+        self._rows: NDArray[np.intp] | None = None if data is None else data.spread(np.arange(len(model.labels)), -1)
         self.view_names_ = model.views
         self.labels_: NDArray[np.int64] = spread(model.labels, -1)
         self.embedding_: NDArray[np.float64] = spread(model.latent, np.nan)
-        self.map_: NDArray[np.float64] | None = None if model.map is None else spread(model.map, np.nan)
         self.confidence_: NDArray[np.float64] = spread(model.confidence, 0.0)
         self.basis_ = [model.basis(view) for view in self.view_names_]
         self.alignment_ = [model.alignment(view) for view in self.view_names_]

@@ -43,7 +43,7 @@ def page_of(model: DAIMC, X: Any, truth: Any, title: str | None, mask: Any) -> s
         raise ValueError(f"X has {instances} instances, but the model was fitted to {expected}: pass the data of the fit")
     classes = None if truth is None else _classes(truth, data)
     provenance = {"version": __version__, "written by": f"daimc for Python {platform.python_version()}"}
-    page, error, square = model._model.report(
+    page, error, square = model._with_map().report(
         data.views, data.joined, classes, title, json.dumps(provenance), threads_of(model.n_jobs)
     )
     loss = model._model.loss

@@ -1,11 +1,13 @@
 //! The driver of a fit: the stages from rows to a model, wherever the rows are.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::explore::{Decision, Found, clusters};
+use super::fitted::MapSource;
 use super::plan::NeighbourPlan;
-use super::run::{Clock, Course, Each, Runs, shared};
-use super::{Daimc, Fit, Iteration, Run, Timings, chance, importance, tune};
+use super::run::{Clock, Course, Each, Runs};
+use super::{Daimc, Fit, Iteration, Run, chance, importance, tune};
 use crate::backend::{Backend, Distributed, Executor, Local, labels_of};
 use crate::combine;
 use crate::consolidate::{attempt, restarted, rows_of, squares};
@@ -36,7 +38,6 @@ use daimc_core::source::Source;
 use daimc_core::table::{Table, unsuitable};
 use daimc_core::watch::Stage;
 use daimc_core::{Error, Ids, Matrix, Result, Scaling, Schema, Stop, ViewOf};
-use daimc_graph::layout;
 use daimc_graph::neighbours::{Graph, References};
 
 /// The clusters of all instances, numbered by size.
@@ -76,7 +77,8 @@ impl Daimc {
         source: &dyn Source,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
-        self.on_threads(source, || self.fit_local(source, &mut each, true))
+        let clock = Clock::new();
+        self.on_threads(source, || self.fit_local(source, &mut each, true, clock))
     }
 
     /// Fits to rows in [partitions](crate::Partition), and calls `each` after every iteration, as [`Daimc::fit_with`] does. The
@@ -97,10 +99,11 @@ impl Daimc {
         executor: &mut dyn Executor,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
+        let clock = Clock::new();
         let mut fitted = || {
             let stop = self.watch.stop.part();
             let rows = Distributed::new(&mut *executor, &stop)?;
-            self.drive(rows, &mut each, true)
+            self.drive(rows, &mut each, true, clock)
         };
         match self.threads {
             Some(threads) => pool(threads)?.install(fitted),
@@ -126,25 +129,30 @@ impl Daimc {
         source: &dyn Source,
         mut each: impl FnMut(&Iteration) -> ControlFlow<()> + Send,
     ) -> Result<Fit> {
-        self.fit_local(source, &mut each, false)
+        self.fit_local(source, &mut each, false, Clock::new())
     }
 
-    fn fit_local(&self, source: &dyn Source, each: Each<'_>, result: bool) -> Result<Fit> {
+    fn fit_local(&self, source: &dyn Source, each: Each<'_>, result: bool, clock: Clock) -> Result<Fit> {
         source.schema().check()?;
         let stop = self.watch.stop.part();
         let ids = source.schema().ids().clone();
-        Ok(Fit { ids, ..self.drive(Local::new(source, &stop), each, result)? })
+        Ok(Fit { ids, ..self.drive(Local::new(source, &stop), each, result, clock)? })
     }
 
-    /// All stages of a fit. A top-level fit has a `result` that is assessed.
-    fn drive<'a, B: Backend<'a>>(&self, mut rows: B, each: Each<'_>, result: bool) -> Result<Fit> {
-        let mut clock = Clock::new();
+    /// All stages of a fit, which began with the clock. A top-level fit has a `result` that is assessed.
+    fn drive<'a, B: Backend<'a>>(
+        &self,
+        mut rows: B,
+        each: Each<'_>,
+        result: bool,
+        mut clock: Clock,
+    ) -> Result<Fit> {
         let stop = rows.stop().clone();
         let mut fit = self.clone();
         let (schema, observed, others) = fit.prepare(&mut rows, result)?;
         let device = fit.hand_over(&mut rows, &schema)?;
         let options = &fit.options;
-        let prepare = clock.lap();
+        clock.lap(|own| &mut own.prepare);
 
         let runs = Runs::new(&fit, &stop, each, clock.start);
         let (mut descent, courses, leaders);
@@ -157,10 +165,10 @@ impl Daimc {
             (rows, descent, courses, leaders) =
                 (combined.rows, combined.descent, combined.courses, combined.leaders);
         }
-        let mut timings = Timings { prepare, ..shared(&courses, clock.lap()) };
+        clock.lap_of(&courses);
 
         let (cut, decision) = fit.neighbourhoods(&rows, &stop)?;
-        timings.neighbours += clock.lap();
+        clock.lap(|own| &mut own.neighbours);
         // From here on a fit that is stopped skips what is optional and ends with the result so far.
         let (mut references, mut graph) = (None, None);
         let clustered = match cut {
@@ -173,9 +181,9 @@ impl Daimc {
                 fit.cluster_means(&rows)?
             }
         };
-        timings.assign += clock.lap();
-        let map = fit.lay_out(&rows, graph, &stop)?;
-        timings.map += clock.lap();
+        clock.lap(|own| &mut own.assign);
+        let (map, map_source) = fit.lay_out(&rows, graph, &stop)?;
+        clock.lap(|own| &mut own.map);
 
         let interrupted = stop.is_set();
         let (passes, objective) = (rows.passes(), descent.objective());
@@ -198,7 +206,7 @@ impl Daimc {
             reproducibility: None,
             references,
         };
-        timings.assign += clock.lap();
+        clock.lap(|own| &mut own.assign);
 
         let significance = if result {
             fit.assess_clusters(&rows, &mut model, others.as_deref(), interrupted)?
@@ -213,12 +221,13 @@ impl Daimc {
         if rows.run(Ready)? != schema.instances() {
             return Err(unsuitable("partitions lack some of the instances"));
         }
-        timings.assess = clock.lap();
+        clock.lap(|own| &mut own.assess);
         let place = rows.into_place(fit.memory)?.unwrap_or_else(|| Place {
             latent: Matrix::zeros(0, options.latent),
             labels: Vec::new(),
             confidence: Vec::new(),
         });
+        clock.lap(|own| &mut own.assign);
         Ok(Fit {
             model,
             missing_cells,
@@ -226,6 +235,7 @@ impl Daimc {
             learnt: Learnt::default(),
             latent: place.latent,
             map,
+            map_source,
             labels: place.labels,
             confidence: place.confidence,
             neighbours: decision,
@@ -236,7 +246,7 @@ impl Daimc {
             history,
             outcome,
             passes,
-            timings,
+            timings: clock.timings,
             device,
         })
     }
@@ -455,32 +465,30 @@ impl Daimc {
         Ok(Clustered { latent_scaling, centres, means, sizes })
     }
 
-    /// The map, if it is requested, this process has the memory for it, and the fit is not stopped before.
+    /// The map, if it is requested, this process has the memory for it, and the fit is not stopped before; or what it can be laid
+    /// out from later.
     fn lay_out<'a, B: Backend<'a>>(
         &self,
         rows: &B,
         graph: Option<Graph>,
         stop: &Stop,
-    ) -> Result<Option<Matrix>> {
+    ) -> Result<(Option<Matrix>, Option<Arc<MapSource>>)> {
         if !self.options.map {
-            return Ok(None);
+            return Ok((None, None));
+        }
+        let source = graph.map_or(MapSource::Latent, MapSource::Graph);
+        if self.map_later && !B::GATHERS {
+            return Ok((None, Some(Arc::new(source))));
         }
         let instances = rows.table(TableId::Prepared, stop)?.instances();
         let needed = map_bytes(instances, &self.options);
         if B::GATHERS && self.memory.is_some_and(|memory| needed > memory as f64) {
-            return Ok(None);
+            return Ok((None, None));
         }
         let (seed, watch) = (self.options.seed, self.watch.within(stop));
-        let laid_out = || {
-            let v = rows.latent()?;
-            match graph {
-                Some(graph) => layout::of_graph(&graph, &v, seed, &watch),
-                None => layout::of_latent(&v, seed, &watch),
-            }
-        };
-        match laid_out() {
-            Err(Error::Interrupted) => Ok(None),
-            map => map.map(Some),
+        match rows.latent().and_then(|v| source.lay_out(&v, seed, &watch)) {
+            Err(Error::Interrupted) => Ok((None, None)),
+            map => Ok((Some(map?), None)),
         }
     }
 }

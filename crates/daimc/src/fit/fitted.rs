@@ -1,5 +1,7 @@
 //! The result of a fit: the model and the instances that it was fitted to.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::explore::Decision;
@@ -14,8 +16,9 @@ use daimc_core::source::Source;
 use daimc_core::steps::objective::Objective;
 use daimc_core::text::quoted;
 use daimc_core::watch::Watch;
-use daimc_core::{Error, Ids, Matrix, Result};
+use daimc_core::{Error, Ids, Matrix, Result, Stop};
 use daimc_graph::layout;
+use daimc_graph::neighbours::Graph;
 
 /// The result of a fit: the [`Model`] and the instances that it was fitted to.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +37,8 @@ pub struct Fit {
     /// A map of the instances, if [requested](crate::Daimc::map): their positions in two dimensions, instances × 2. Distances
     /// between separate clusters have little meaning.
     pub map: Option<Matrix>,
+    /// What [`Fit::with_map`] lays out. Files do not contain it.
+    pub(crate) map_source: Option<Arc<MapSource>>,
     /// The cluster of each instance, numbered by size: 0 is the largest; of two equal ones, the one with the earlier first
     /// instance comes first.
     pub labels: Vec<usize>,
@@ -74,6 +79,7 @@ impl Fit {
             learnt: Learnt::default(),
             latent: Matrix::zeros(0, model.options.latent),
             map: None,
+            map_source: None,
             labels: Vec::new(),
             confidence: Vec::new(),
             neighbours: Decision::without(Some("unknown: the file contains a model alone".into())),
@@ -97,6 +103,7 @@ impl Fit {
             ids: Ids::Numbers(0),
             latent: Matrix::zeros(0, self.model.options.latent),
             map: None,
+            map_source: None,
             labels: Vec::new(),
             confidence: Vec::new(),
             ..self.clone()
@@ -115,6 +122,16 @@ impl Fit {
     /// When rows of V are not finite; those of a fit are.
     pub fn map_of_latent(&self) -> Result<Matrix> {
         layout::of_latent(&self.latent, self.model.options.seed, &Watch::default())
+    }
+
+    /// The same fit with its map, if that was left for [later](crate::Daimc::map_later); `None` if it was not.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the layout is stopped.
+    pub fn with_map(&self, stop: &Stop) -> Result<Option<Self>> {
+        let Some(source) = &self.map_source else { return Ok(None) };
+        let map = source.lay_out(&self.latent, self.model.options.seed, &Watch::default().within(stop))?;
+        Ok(Some(Self { map: Some(map), map_source: None, ..self.clone() }))
     }
 
     /// Fails unless these are the instances of the fit, in the same order.
@@ -136,6 +153,24 @@ impl Fit {
             });
         }
         Ok(())
+    }
+}
+
+/// What a map is laid out from.
+#[derive(Debug, PartialEq)]
+pub(crate) enum MapSource {
+    /// The graph that the clusters were cut from.
+    Graph(Graph),
+    /// V alone.
+    Latent,
+}
+
+impl MapSource {
+    pub fn lay_out(&self, v: &Matrix, seed: u64, watch: &Watch) -> Result<Matrix> {
+        match self {
+            Self::Graph(graph) => layout::of_graph(graph, v, seed, watch),
+            Self::Latent => layout::of_latent(v, seed, watch),
+        }
     }
 }
 
@@ -163,7 +198,7 @@ pub struct Timings {
     pub initialise: f64,
     /// The iterations.
     pub iterate: f64,
-    /// Clusters from V.
+    /// Clusters from V, and the results of the instances.
     pub assign: f64,
     /// Neighbourhoods, and clusters from their graph.
     #[serde(default)]

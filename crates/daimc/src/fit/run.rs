@@ -31,7 +31,7 @@ pub(super) struct Course {
     pub seed: u64,
     pub history: Vec<Objective>,
     pub outcome: Outcome,
-    pub timings: Timings,
+    pub clock: Clock,
 }
 
 impl Course {
@@ -78,16 +78,15 @@ impl<'f> Runs<'f> {
         run: usize,
     ) -> Result<(Descent, Course)> {
         let mut clock = Clock::new();
-        let mut timings = Timings::default();
         let (statistics, bases) = self.fit.begin(rows, options.seed)?;
         let mut descent = Descent::new(options, consolidate::squares(rows)?, bases, statistics)?;
-        timings.initialise = clock.lap();
+        clock.lap(|own| &mut own.initialise);
 
         let (history, mut outcome) =
             descent.iterate(&mut AllRows(rows), self.stop, |number, objective, change| {
                 self.report(&Iteration { run, number, objective, change, elapsed: self.begun.elapsed() })
             })?;
-        timings.iterate = clock.lap();
+        clock.lap(|own| &mut own.iterate);
 
         rows.run(Rescale(descent.take_scale()))?;
         if !self.stop.is_set() {
@@ -106,8 +105,8 @@ impl<'f> Runs<'f> {
         if self.stop.is_set() {
             outcome = Outcome::Interrupted;
         }
-        timings.assign = clock.lap();
-        Ok((descent, Course { seed: options.seed, history, outcome, timings }))
+        clock.lap(|own| &mut own.assign);
+        Ok((descent, Course { seed: options.seed, history, outcome, clock }))
     }
 
     fn report(&self, report: &Iteration) -> ControlFlow<()> {
@@ -132,7 +131,6 @@ impl<'f> Runs<'f> {
                 Err(Error::Interrupted) => return fork.release().map(|()| None),
                 ended => ended?,
             };
-            let mut clock = Clock::new();
             let (_, scaled_view, centres) =
                 place::cluster_columns(&fork.table(TableId::Latent, &Stop::new())?, &own)?;
             fork.run(Assign {
@@ -142,7 +140,7 @@ impl<'f> Runs<'f> {
             })?;
             fork.run(Keep { run: index(run) })?;
             let leaders = Leaders::of(descent.alignments(), &centres);
-            course.timings.assign += clock.lap();
+            course.clock.lap(|own| &mut own.assign);
             Ok(Some((leaders, course, descent, fork)))
         };
         let (mut courses, mut leaders) = (Vec::new(), Vec::new());
@@ -196,34 +194,64 @@ fn seed_of_run(seed: u64, run: usize) -> u64 {
     seed.wrapping_add((run as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-/// The time of all runs, some of which were concurrent, divided between their stages.
-pub(super) fn shared(courses: &[Course], elapsed: f64) -> Timings {
-    let sum = |stage: fn(&Timings) -> f64| courses.iter().map(|course| stage(&course.timings)).sum::<f64>();
-    let (initialise, iterate) = (sum(|own| own.initialise), sum(|own| own.iterate));
-    let assign = sum(|own| own.assign);
-    let part = elapsed / (initialise + iterate + assign).max(f64::MIN_POSITIVE);
-    Timings {
-        initialise: initialise * part,
-        iterate: iterate * part,
-        assign: assign * part,
-        ..Timings::default()
-    }
-}
-
+/// Divides the time since its creation between the stages of a fit, without a gap: after a lap, [`Timings::total`] is the time
+/// until then.
+#[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub start: Instant,
     lap: Instant,
+    pub timings: Timings,
 }
 
 impl Clock {
     pub fn new() -> Self {
         let now = Instant::now();
-        Self { start: now, lap: now }
+        Self { start: now, lap: now, timings: Timings::default() }
     }
 
-    /// Seconds since the last call.
-    pub fn lap(&mut self) -> f64 {
+    /// Adds the time since the last lap to a stage.
+    pub fn lap(&mut self, stage: impl FnOnce(&mut Timings) -> &mut f64) {
+        *stage(&mut self.timings) += self.since();
+    }
+
+    /// Divides the time since the last lap between the stages of runs, some of which were concurrent.
+    pub fn lap_of(&mut self, courses: &[Course]) {
+        let sum =
+            |stage: fn(&Timings) -> f64| courses.iter().map(|own| stage(&own.clock.timings)).sum::<f64>();
+        let part = self.since() / sum(Timings::total).max(f64::MIN_POSITIVE);
+        self.timings.initialise += part * sum(|own| own.initialise);
+        self.timings.iterate += part * sum(|own| own.iterate);
+        self.timings.assign += part * sum(|own| own.assign);
+    }
+
+    /// Seconds since the last lap.
+    fn since(&mut self) -> f64 {
         let before = std::mem::replace(&mut self.lap, Instant::now());
         self.lap.duration_since(before).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stages_add_up_to_the_time_until_the_last_lap() {
+        let run = |seed: u64| {
+            let mut clock = Clock::new();
+            clock.lap(|own| &mut own.initialise);
+            clock.lap(|own| &mut own.iterate);
+            clock.lap(|own| &mut own.assign);
+            Course { seed, history: Vec::new(), outcome: Outcome::Converged, clock }
+        };
+        let mut clock = Clock::new();
+        clock.lap(|own| &mut own.prepare);
+        let courses: Vec<Course> = (0..3).map(run).collect();
+        clock.lap_of(&courses);
+        clock.lap(|own| &mut own.assign);
+        clock.lap(|own| &mut own.assess);
+        clock.lap(|own| &mut own.assign);
+        let elapsed = clock.lap.duration_since(clock.start).as_secs_f64();
+        assert!((clock.timings.total() - elapsed).abs() <= 1e-9 * elapsed, "{:?} {elapsed}", clock.timings);
     }
 }

@@ -81,6 +81,26 @@ fn clusters_do_not_depend_on_the_map_which_is_computed_on_request() {
 }
 
 #[test]
+fn a_map_that_is_left_for_later_is_that_of_the_fit() {
+    let views = incomplete(200, 3);
+    for neighbours in Neighbours::ALL {
+        let fit = Daimc::new(3).neighbours(neighbours).assess(false).map(true);
+        let (at_once, later) = (fit.fit(&views).unwrap(), fit.clone().map_later().fit(&views).unwrap());
+        assert!(later.map.is_none());
+        let stopped = Stop::new();
+        stopped.set();
+        assert!(matches!(later.with_map(&stopped), Err(daimc::Error::Interrupted)));
+        let with_map = later.with_map(&Stop::new()).unwrap().unwrap();
+        assert_eq!(mapped(&with_map), mapped(&at_once), "{neighbours}");
+        for made in [&with_map, &at_once, &later.without_instances()] {
+            assert!(made.with_map(&Stop::new()).unwrap().is_none());
+        }
+    }
+    let unwanted = Daimc::new(3).map_later().fit(&views).unwrap();
+    assert!(unwanted.with_map(&Stop::new()).unwrap().is_none());
+}
+
+#[test]
 fn every_instance_has_a_position_whatever_the_data_are() {
     let fit = |clusters: usize, rows: Vec<f64>| {
         let views = Views::new(vec![View::dense("v", 2, rows).unwrap()]).unwrap();

@@ -48,9 +48,10 @@ fn layouts(name: &str, features: usize, values: &[f64]) -> [View<'static>; 4] {
     ]
 }
 
-/// Both presets with both solvers.
+/// Both presets with both solvers, assessed.
 fn fits(clusters: usize) -> [Daimc; 4] {
-    let fit = |preset, solver| Daimc::new(clusters).preset(preset).solver(solver).max_iterations(20);
+    let fit =
+        |preset, solver| Daimc::new(clusters).preset(preset).assess(true).solver(solver).max_iterations(20);
     [
         fit(Preset::Default, Solver::Coordinate),
         fit(Preset::Default, Solver::Multiplicative),

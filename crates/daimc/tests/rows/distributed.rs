@@ -221,7 +221,7 @@ fn a_partition_that_is_replaced_at_any_time_gives_the_same_bits() {
     let options = [
         (Daimc::new(3).neighbours(Neighbours::Off).assess(false).max_iterations(12), 9),
         (Daimc::new(3).neighbours(Neighbours::Off).assess(false).max_iterations(5).runs(2).map(true), 17),
-        (Daimc::new(3).preset(Preset::Paper).max_iterations(5), 11),
+        (Daimc::new(3).preset(Preset::Paper).assess(true).max_iterations(5), 11),
     ];
     for (options, step) in options {
         let ((undisturbed, ..), tasks) = fit_parts(&options, TOTAL, &views, None).unwrap();

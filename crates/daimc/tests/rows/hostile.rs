@@ -144,7 +144,7 @@ fn fits() -> Vec<Daimc> {
     let few = |fit: Daimc| fit.max_iterations(3).restarts(2).threads(2);
     vec![
         few(Daimc::new(3)),
-        few(Daimc::new(3).preset(Preset::Paper)),
+        few(Daimc::new(3).preset(Preset::Paper).assess(true)),
         few(Daimc::new(3).initialisation(Initialisation::Paper)),
         few(Daimc::new(3).runs(2)),
         few(Daimc::new(3).view_weights(ViewWeights::Learned)),

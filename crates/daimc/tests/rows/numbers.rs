@@ -158,5 +158,5 @@ fn values_that_differ_by_more_than_the_largest_number_are_refused() {
         assert!(message.contains("view 'v'") && message.contains("constant"), "{message}");
     }
     // The published method has an absolute alpha and beta: the fit changes with the unit, but it succeeds.
-    Daimc::new(2).preset(Preset::Paper).fit(&with(1e-100)).unwrap();
+    Daimc::new(2).preset(Preset::Paper).assess(true).fit(&with(1e-100)).unwrap();
 }

@@ -85,6 +85,16 @@ fn what_is_not_assessed_has_the_same_clusters() {
 }
 
 #[test]
+fn the_published_algorithm_is_assessed_on_request() {
+    let views = incomplete(&easy(80), 2);
+    let fit = Daimc::new(4).preset(Preset::Paper);
+    let (without, with) = (fit.fit(&views).unwrap(), fit.clone().assess(true).fit(&views).unwrap());
+    assert_eq!((&with.labels, &with.latent), (&without.labels, &without.latent));
+    assert!(with.significance.is_some() && with.model.reproducibility.is_some());
+    assert!(without.significance.is_none() && without.model.reproducibility.is_none());
+}
+
+#[test]
 fn a_limit_that_would_not_have_changed_the_clusters_has_its_own_outcome() {
     let views = incomplete(&easy(150), 2);
     let fit = |iterations: usize| {

@@ -172,7 +172,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 
 impl Asked {
     fn daimc(&self, rows: usize) -> Daimc {
-        let mut daimc = Daimc::new(self.clusters).preset(self.preset).seed(self.seed);
+        let mut daimc = Daimc::new(self.clusters).preset(self.preset).assess(true).seed(self.seed);
         if let Some(latent) = self.latent {
             daimc = daimc.latent(latent);
         }
