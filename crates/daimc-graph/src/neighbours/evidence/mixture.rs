@@ -12,7 +12,7 @@ use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Evidence, Rule, Space, normalise};
+use super::{Evidence, Rule, Space};
 use crate::neighbours::project::each_block;
 use daimc_core::matrix::dot;
 use daimc_core::watch::Watch;
@@ -29,12 +29,18 @@ const SAMPLE_STREAM: u64 = 1 << 42;
 const FIRST: usize = 15;
 const LAST: usize = 60;
 
-/// The gain per instance at which the iterations stop.
-const GAIN: f64 = 1e-7;
+/// The gain of log likelihood per instance at which the iterations stop.
+const GAIN: f64 = 1e-4;
 
 /// Starts of the split of a cluster, and the least number of instances that are split.
 const STARTS: usize = 4;
 const LEAST: usize = 4;
+
+/// The difference of two log probabilities beyond which the smaller one adds nothing to their sum.
+const NEGLIGIBLE: f64 = 37.0;
+
+/// Rows of one task.
+const TOGETHER: usize = 64;
 
 /// The least variance of a view, relative to the mean square of its rows.
 const FLOOR: f64 = 1e-12;
@@ -103,15 +109,14 @@ impl Evidence<'_> {
         for (space, rule) in self.spaces.iter().zip(&mixture.rules) {
             space.add_scores(self, rule, &mut logs)?;
         }
-        let best = |row: &[f64]| {
-            let mut shares = row.to_vec();
-            normalise(&mut shares);
-            let first = (0..clusters).fold(0, |best, k| if shares[k] > shares[best] { k } else { best });
-            let others = (0..clusters).filter(|k| *k != first).map(|k| shares[k].exp());
-            (first, shares[first].exp() - others.fold(0.0, f64::max))
+        let best = |row: &mut [f64]| {
+            shares(row);
+            let first = largest(row);
+            let others = (0..clusters).filter(|k| *k != first).map(|k| row[k]);
+            (first, row[first] - others.fold(0.0, f64::max))
         };
-        let rows: Vec<&[f64]> = logs.iter_rows().collect();
-        let (labels, margins) = rows.into_par_iter().map(best).unzip();
+        let rows = logs.values_mut().par_chunks_exact_mut(clusters).with_min_len(TOGETHER);
+        let (labels, margins) = rows.map(best).unzip();
         Ok(Mixed { labels, margins })
     }
 }
@@ -137,6 +142,23 @@ impl Space<'_> {
             |_| (),
         )
     }
+}
+
+/// Turns log probabilities into shares, and returns the logarithm of their sum. Most are 0 to the last bit: they cost no exponential.
+fn shares(row: &mut [f64]) -> f64 {
+    let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for log in row.iter_mut() {
+        *log = if *log < most - NEGLIGIBLE { 0.0 } else { (*log - most).exp() };
+        sum += *log;
+    }
+    row.iter_mut().for_each(|share| *share /= sum);
+    most + sum.ln()
+}
+
+/// The position of the largest number, the first of equal ones.
+fn largest(row: &[f64]) -> usize {
+    (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best })
 }
 
 /// Each instance in its cluster only.
@@ -234,7 +256,7 @@ impl Points {
             watch.check()?;
             let mixture = self.maximise(&share);
             let before = std::mem::replace(&mut likelihood, self.expect(&mixture, &mut share));
-            if likelihood - before < GAIN * likelihood.abs() {
+            if likelihood - before < GAIN {
                 break;
             }
         }
@@ -243,27 +265,20 @@ impl Points {
 
     /// The shares of the instances in each cluster, and the log likelihood per instance.
     fn expect(&self, mixture: &Mixture, share: &mut Matrix) -> f64 {
+        share.each_row(|_, row| row.copy_from_slice(&mixture.priors));
+        for (view, rule) in self.views.iter().zip(&mixture.rules) {
+            let products = linalg::product_transposed(&view.rows, &rule.weights);
+            share.each_row(|i, row| {
+                if view.present[i] > 0.0 {
+                    let scores = products.row(i).iter().zip(&rule.offsets);
+                    let added = row.iter_mut().zip(scores);
+                    added.for_each(|(log, (along, offset))| *log += view.importance * (along + offset));
+                }
+            });
+        }
         let clusters = share.columns();
-        let logs = |i: usize, row: &mut [f64]| {
-            let mut scores = vec![0.0; clusters];
-            row.copy_from_slice(&mixture.priors);
-            for (view, rule) in
-                self.views.iter().zip(&mixture.rules).filter(|(view, _)| view.present[i] > 0.0)
-            {
-                rule.scores(view.rows.row(i), &mut scores);
-                row.iter_mut().zip(&scores).for_each(|(log, score)| *log += view.importance * score);
-            }
-        };
-        share.each_row(logs);
-        let sum_of = |row: &[f64]| {
-            let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            most + row.iter().map(|log| (log - most).exp()).sum::<f64>().ln()
-        };
-        let total: f64 = share.iter_rows().map(sum_of).sum();
-        share.each_row(|_, row| {
-            normalise(row);
-            row.iter_mut().for_each(|log| *log = log.exp());
-        });
+        let rows = share.values_mut().par_chunks_exact_mut(clusters).with_min_len(TOGETHER);
+        let total: f64 = rows.map(shares).collect::<Vec<f64>>().iter().sum();
         (total + mixture.constant) / share.rows() as f64
     }
 
@@ -330,8 +345,7 @@ impl Points {
     /// left.
     fn join(&self, share: &Matrix, clusters: usize) -> Matrix {
         let finer = share.columns();
-        let likeliest = |row: &[f64]| (0..finer).fold(0, |best, k| if row[k] > row[best] { k } else { best });
-        let mut labels: Vec<usize> = share.iter_rows().map(likeliest).collect();
+        let mut labels: Vec<usize> = share.iter_rows().map(largest).collect();
         let members = one_hot(&labels, finer);
         let of_views: Vec<(Vec<f64>, Matrix)> = self.views.iter().map(|view| view.sums(&members)).collect();
         let variances: Vec<f64> = self
