@@ -739,11 +739,6 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         light._model = self._model.without_instances()
         return light
 
-    def _with_map(self) -> _daimc.Model:
-        """The model with its map, which is computed by the first call."""
-        self._model = self._model.with_map(threads_of(self.n_jobs)) or self._model
-        return self._model
-
     def _framed(self, rows: NDArray[np.float64], data: Data) -> NDArray[np.float64]:
         """Rows of V with the index of the tables if the output is pandas: scikit-learn sets it for one DataFrame only."""
         if data.names.index is None or _get_output_config("transform", self)["dense"] != "pandas":
@@ -790,6 +785,11 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.missing_cells_ = [model.missing_cells(view) for view in self.view_names_]
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
+
+    def _with_map(self) -> _daimc.Model:
+        """The model with its map, which is computed by the first call."""
+        self._model = self._model.with_map(threads_of(self.n_jobs)) or self._model
+        return self._model
 
     @property
     def _n_features_out(self) -> int:
