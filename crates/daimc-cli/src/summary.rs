@@ -104,7 +104,7 @@ impl Summary {
 
     /// Sets the last fields, once all other files are written.
     pub fn finish(&mut self) {
-        // All that is left, so that the timings add up to the duration of the command.
+        // All that is left, so that the timings add up to the duration of the command until now.
         let known: f64 =
             self.timings.as_object().into_iter().flat_map(|own| own.values()).filter_map(Value::as_f64).sum();
         self.timings["write"] = json!(self.begun.elapsed().as_secs_f64() - known);
