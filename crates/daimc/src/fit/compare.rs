@@ -112,7 +112,11 @@ impl Daimc {
     fn try_out(&self, part: &Subset<'_>, scalings: &[Scaling], scan: &Scan<'_>) -> Result<Tried> {
         let stop = scan.stop();
         let (sweep, v) = self.latent_of(&Scan::new(part, stop), scalings)?;
-        let plan = NeighbourPlan::new(sweep.scan.schema(), &self.options);
+        // Without the fit to eigenvectors, which costs as much as all else and rarely decides.
+        let plan = NeighbourPlan {
+            ways: Neighbours::Refine,
+            ..NeighbourPlan::new(sweep.scan.schema(), &self.options)
+        };
         let explored = explore::explore(&sweep, plan, &self.options, &v, &self.watch.within(stop))?;
         // Without a clustering, all are in one cluster, which says nothing.
         let none = || vec![0; sweep.scan.instances()];
