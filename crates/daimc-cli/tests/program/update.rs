@@ -71,20 +71,6 @@ fn an_update_in_place_leaves_no_file_of_other_instances() {
 }
 
 #[test]
-fn a_batch_after_which_the_model_would_place_its_own_instances_differently_is_refused() {
-    let folder = fitted();
-    let mut strange = String::from("id\tx\ty\tz\n");
-    (0..4000).for_each(|i| writeln!(strange, "n{i}\t0.1\t0.1\t{}", 40 + i % 9).unwrap());
-    folder.file("strange.tsv", strange);
-    let message = folder.bad(3, "update out --view a=strange.tsv -o next");
-    assert!(
-        message.contains("the batch was not learnt: the model would place instances of its own cluster"),
-        "{message}"
-    );
-    assert!(folder.list("next").is_empty());
-}
-
-#[test]
 fn invalid_updates_are_errors() {
     let folder = fitted();
     let bad = |code: i32, arguments: &str| folder.bad(code, &format!("update {arguments}"));
