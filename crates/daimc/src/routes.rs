@@ -22,8 +22,7 @@ const HALVES: usize = 32;
 /// Instances on which two clusterings are compared, at most about.
 const JUDGED: usize = 20_000;
 
-/// The least advantage of a clustering over the one that is kept otherwise: in normalised mutual information, and in standard errors.
-const MARGIN: f64 = 0.02;
+/// The least advantage of a clustering over the one that is kept otherwise, in standard errors.
 const ERRORS: f64 = 2.0;
 
 /// About the difference of two scores that can be chance.
@@ -116,10 +115,10 @@ impl Predicted {
         Ok(mean(&means))
     }
 
-    /// Whether these clusters are clearly better predicted than others of the same instances.
-    pub fn is_clearly_above(&self, other: &Self, instances: usize) -> Result<bool> {
+    /// Whether these clusters are better predicted than others of the same instances by more than this margin, and by more than chance.
+    pub fn is_clearly_above(&self, other: &Self, margin: f64, instances: usize) -> Result<bool> {
         let (advantage, error) = self.advantage(other, instances)?;
-        Ok(advantage > MARGIN.max(ERRORS * error))
+        Ok(advantage > margin.max(ERRORS * error))
     }
 
     /// How much better these clusters are predicted than others of the same instances, and the standard error of the difference, from

@@ -1,7 +1,7 @@
 //! The choice between scalings. The values of a view do not show which features are informative. The fit therefore clusters a sample
 //! with each candidate, and measures how well the neighbours of instances in single views predict the clusters
 //! ([`Predicted`]): neighbours in every candidate scaling, so that none is judged by itself. It takes the candidate with the best
-//! prediction if it is clearly better than the likeliest one: by more than 0.02 and by more than twice its standard error.
+//! prediction if it is clearly better than the likeliest one: by more than [`MARGIN`] and by more than twice its standard error.
 //!
 //! Sample and starts do not depend on the seed of the fit.
 
@@ -22,6 +22,9 @@ use daimc_core::text::list;
 use daimc_core::watch::Stage;
 use daimc_core::{Error, Result, Scale, Scaling, Schema};
 use daimc_graph::neighbours::Nearest;
+
+/// The least advantage of a scaling over the likeliest one, as normalised mutual information.
+const MARGIN: f64 = 0.02;
 
 impl Daimc {
     /// A scaling for each view, without its weight, out of those that apply to it.
@@ -104,7 +107,7 @@ impl Daimc {
             tried.iter().map(|tried| Predicted::new(&tried.labels, clusters, &views)).collect();
         let scores = predicted.iter().map(|own| own.information(|_| true)).collect::<Result<Vec<f64>>>()?;
         let best = (1..scores.len()).fold(0, |best, at| if scores[at] > scores[best] { at } else { best });
-        let clearly = predicted[best].is_clearly_above(&predicted[0], chosen.len())?;
+        let clearly = predicted[best].is_clearly_above(&predicted[0], MARGIN, chosen.len())?;
         Ok(Comparison { scores, best, clearly })
     }
 

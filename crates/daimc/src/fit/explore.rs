@@ -31,8 +31,8 @@ use daimc_core::source::Source;
 use daimc_core::sweep::Sweep;
 use daimc_core::text::list;
 use daimc_core::watch::{Stage, Watch};
-use daimc_core::{Matrix, Result, View, Views};
-use daimc_graph::neighbours::{Anchors, Evidence, Graph, Nearest, POWER, SINGLE};
+use daimc_core::{Error, Matrix, Result, View, Views};
+use daimc_graph::neighbours::{Anchors, Evidence, Graph, Mixed, Nearest, POWER, SINGLE};
 
 /// The number of times that links are reweighted by predictions of the views.
 const ROUNDS: usize = 2;
@@ -43,8 +43,8 @@ const LEAST_RECALL: f64 = 0.5;
 /// Instances whose neighbours one thread counts at least.
 const COUNTED: usize = 4096;
 
-/// The share of what neighbours cannot predict of the clusters (1 − NMI) that is left at most if a mixture replaces them.
-const LEFT: f64 = 2.0 / 3.0;
+/// How much better neighbours predict the clusters of a mixture, at least, if it replaces others, as normalised mutual information.
+const MIXTURE: f64 = 0.1;
 
 /// The least agreement of neighbours that counts as above zero.
 const LEAST_TRUST: f64 = 1e-3;
@@ -200,10 +200,10 @@ pub(crate) fn by_latent(
     options: &Options,
     watch: &Watch,
 ) -> Result<Vec<usize>> {
-    let plain = Route::new(Neighbours::Off, Place::by_columns(v, options, &watch.stop)?);
-    let own = Voted::new(std::slice::from_ref(&plain), nearest, options.clusters)?;
+    let routes = [Route::new(Neighbours::Off, Place::by_columns(v, options, &watch.stop)?)];
+    let own = Voted::new(&routes, nearest, options.clusters)?;
     let evidence = Evidence::new(&sweep.scan, &sweep.scaled_views, options.seed, watch)?;
-    Ok(own.or_mixture(&evidence, nearest, options.clusters, |_| true, watch)?.labels)
+    Ok(own.or_mixture(&routes, &evidence, nearest, options.clusters, |_| true, watch)?.labels)
 }
 
 impl Voted {
@@ -219,27 +219,38 @@ impl Voted {
         Ok(Self { scores, labels, confidence, mixture: None })
     }
 
-    /// The clusters of a mixture that starts from these instead, if they are allowed, and neighbours predict them clearly better and
-    /// leave unpredicted at most [`LEFT`] of what they leave of these.
+    /// The clusters of a mixture instead: of those that start from the vote and from each clustering, the one that neighbours predict
+    /// best, if its clusters are allowed, and neighbours predict them clearly better than those of the vote.
     fn or_mixture(
         self,
+        routes: &[Route],
         evidence: &Evidence<'_>,
         nearest: &[Nearest],
         clusters: usize,
         allowed: impl Fn(&[usize]) -> bool,
         watch: &Watch,
     ) -> Result<Self> {
-        let mixed = evidence.mixture(&self.labels, clusters, watch)?;
-        let Some(mixed) = mixed.filter(|mixed| allowed(&mixed.labels)) else { return Ok(self) };
+        let mut starts: Vec<&[usize]> = vec![&self.labels];
+        starts.extend(routes.iter().map(|route| &route.labels[..]).filter(|labels| *labels != self.labels));
         let views: Vec<Vec<&Nearest>> = nearest.iter().map(|own| vec![own]).collect();
-        let of = |labels: &[usize]| Predicted::new(labels, clusters, &views);
-        let (mixture, own) = (of(&mixed.labels), of(&self.labels));
-        let scores = [mixture.information(|_| true)?, own.information(|_| true)?];
-        let [left, left_before] = scores.map(|score| 1.0 - score);
-        if left > LEFT * left_before || !mixture.is_clearly_above(&own, self.labels.len())? {
+        let judged = |labels: &[usize]| {
+            let predicted = Predicted::new(labels, clusters, &views);
+            Ok::<_, Error>((predicted.information(|_| true)?, predicted))
+        };
+        let (score, own) = judged(&self.labels)?;
+        let mut best: Option<(f64, Predicted, Mixed)> = None;
+        for mixed in evidence.mixtures(&starts, clusters, watch)? {
+            let (found, predicted) = judged(&mixed.labels)?;
+            if best.as_ref().is_none_or(|(known, ..)| found > *known) && allowed(&mixed.labels) {
+                best = Some((found, predicted, mixed));
+            }
+        }
+        let Some((found, predicted, mixed)) = best else { return Ok(self) };
+        if !predicted.is_clearly_above(&own, MIXTURE, self.labels.len())? {
             return Ok(self);
         }
-        Ok(Self { labels: mixed.labels, confidence: mixed.margins, mixture: Some(scores), ..self })
+        let mixture = Some([found, score]);
+        Ok(Self { labels: mixed.labels, confidence: mixed.margins, mixture, ..self })
     }
 }
 
@@ -365,7 +376,7 @@ pub(crate) fn explore(
     let voted = if requested == Neighbours::Auto {
         let allowed = |labels: &[usize]| !of(labels).exceeds(&before);
         let own = Voted::new(&routes, &graphs.nearest, options.clusters)?;
-        Some(own.or_mixture(&evidence, &graphs.nearest, options.clusters, allowed, watch)?)
+        Some(own.or_mixture(&routes, &evidence, &graphs.nearest, options.clusters, allowed, watch)?)
     } else {
         None
     };

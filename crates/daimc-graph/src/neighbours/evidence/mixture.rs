@@ -30,7 +30,7 @@ const FIRST: usize = 15;
 const LAST: usize = 60;
 
 /// The gain of log likelihood per instance at which the iterations stop.
-const GAIN: f64 = 1e-4;
+const GAIN: f64 = 1e-6;
 
 /// Starts of the split of a cluster, and the least number of instances that are split.
 const STARTS: usize = 4;
@@ -54,23 +54,25 @@ pub struct Mixed {
 }
 
 impl Evidence<'_> {
-    /// The clusters of a mixture that starts from these clusters; `None` if one of its clusters has no instances.
+    /// The clusters of mixtures that start from each of these clusterings, without those that have an empty cluster.
     ///
     /// # Errors
     /// When rows cannot be read, or [`Error::Interrupted`](daimc_core::Error::Interrupted) after a request to stop.
-    pub fn mixture(&self, labels: &[usize], clusters: usize, watch: &Watch) -> Result<Option<Mixed>> {
+    pub fn mixtures(&self, starts: &[&[usize]], clusters: usize, watch: &Watch) -> Result<Vec<Mixed>> {
         let mut rng = ChaCha8Rng::seed_from_u64(SEED);
         rng.set_stream(SAMPLE_STREAM);
         let chosen = kmeans::sample_instances(self.scan.source(), SAMPLE, &mut rng);
         let points = self.points(&chosen)?;
-        let given: Vec<usize> = chosen.iter().map(|&i| labels[i as usize]).collect();
-        let halves = points.halves(&given, clusters, watch)?;
-        let (finer, _) = points.climb(one_hot(&halves, 2 * clusters), FIRST, watch)?;
-        let joined = points.join(&finer, clusters);
-        let (share, _) = points.climb(joined, LAST, watch)?;
-        let mixed = self.assign(&points.maximise(&share))?;
-        let filled = (0..clusters).all(|cluster| mixed.labels.contains(&cluster));
-        Ok(filled.then_some(mixed))
+        let mut found = Vec::with_capacity(starts.len());
+        for labels in starts {
+            let given: Vec<usize> = chosen.iter().map(|&i| labels[i as usize]).collect();
+            let halves = points.halves(&given, clusters, watch)?;
+            let (finer, _) = points.climb(one_hot(&halves, 2 * clusters), FIRST, watch)?;
+            let (share, _) = points.climb(points.join(&finer, clusters), LAST, watch)?;
+            found.push(self.assign(&points.maximise(&share))?);
+        }
+        found.retain(|mixed| (0..clusters).all(|cluster| mixed.labels.contains(&cluster)));
+        Ok(found)
     }
 
     /// The projected rows of some instances.
@@ -581,8 +583,9 @@ mod tests {
                 let (views, truth) = planted(sizes, missing, seed);
                 // Large clusters in equal parts, the rare ones with one of them.
                 let cut: Vec<usize> = (0..truth.len()).map(|i| i % sizes.len()).collect();
-                let found =
-                    with(&views, |evidence, watch| evidence.mixture(&cut, sizes.len(), watch).unwrap());
+                let found = with(&views, |evidence, watch| {
+                    evidence.mixtures(&[&cut], sizes.len(), watch).unwrap().pop()
+                });
                 let found = found.unwrap();
                 let wrong = daimc_core::metrics::ari(&truth, &found.labels).unwrap();
                 assert!(wrong > 0.95, "{sizes:?} {seed}: {wrong}");
@@ -597,7 +600,7 @@ mod tests {
         let views = Views::new(vec![view()]).unwrap();
         let labels: Vec<usize> = (0..20).map(|i| i % 2).collect();
         assert!(
-            with(&views, |evidence, watch| evidence.mixture(&labels, 2, watch).unwrap())
+            with(&views, |evidence, watch| evidence.mixtures(&[&labels], 2, watch).unwrap())
                 .is_none_or(|found| { found.margins.iter().all(|margin| margin.is_finite()) })
         );
     }
