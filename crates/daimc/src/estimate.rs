@@ -217,7 +217,7 @@ pub(crate) fn compared(clusters: usize) -> usize {
     COMPARED.max(COMPARED_OF_CLUSTER * clusters)
 }
 
-/// The choice of a scaling: fits to a sample, with all uses of neighbourhoods.
+/// The choice of a scaling: fits to a sample, with neighbourhoods but without the fit to eigenvectors.
 fn choice(instances: usize, views: &[Shape], clusters: usize, threads: usize) -> Cost {
     let sample = compared(clusters).min(instances);
     let of = |count: usize| (count as f64 * sample as f64 / instances.max(1) as f64).ceil() as usize;
@@ -225,11 +225,11 @@ fn choice(instances: usize, views: &[Shape], clusters: usize, threads: usize) ->
         .iter()
         .map(|view| Shape { present: of(view.present), entries: of(view.entries), ..*view })
         .collect();
-    let Costs { fit, auto, .. } = Costs::new(sample, &views, clusters, threads);
+    let Costs { fit, refine, .. } = Costs::new(sample, &views, clusters, threads);
     let rows: f64 = views.iter().map(Shape::bytes).sum();
     Cost {
-        bytes: rows + fit.bytes.max(auto.bytes),
-        seconds: SCALINGS * (fit.seconds * SHORTENED + auto.seconds),
+        bytes: rows + fit.bytes.max(refine.bytes),
+        seconds: SCALINGS * (fit.seconds * SHORTENED + refine.seconds),
     }
 }
 
