@@ -595,13 +595,11 @@ mod tests {
     }
 
     #[test]
-    fn equal_rows_have_no_mixture() {
-        let view = || View::dense("x", 3, vec![1.0; 60]).unwrap();
-        let views = Views::new(vec![view()]).unwrap();
+    fn equal_rows_are_equally_likely_in_all_clusters() {
+        let views = Views::new(vec![View::dense("x", 3, vec![1.0; 60]).unwrap()]).unwrap();
         let labels: Vec<usize> = (0..20).map(|i| i % 2).collect();
-        assert!(
-            with(&views, |evidence, watch| evidence.mixtures(&[&labels], 2, watch).unwrap())
-                .is_none_or(|found| { found.margins.iter().all(|margin| margin.is_finite()) })
-        );
+        let found = with(&views, |evidence, watch| evidence.mixtures(&[&labels], 2, watch).unwrap());
+        // They are all in one cluster, so the other one is empty.
+        assert!(found.is_empty());
     }
 }
