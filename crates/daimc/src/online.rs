@@ -27,7 +27,6 @@ mod stream;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::Neighbours;
 use crate::cluster_sums::mean_rows;
 use crate::confidence::confidence;
 use crate::descent::{Descent, Outcome};
@@ -319,7 +318,7 @@ impl Online {
             missing_cells,
             ids: schema.ids().clone(),
             learnt: Learnt::default(),
-            neighbours: Decision { used: Neighbours::Off, reason: reason.into(), recall: Vec::new() },
+            neighbours: Decision::without(Some(reason.into())),
             missingness: Missingness::of(schema, &place.labels, clusters, seed),
             significance: None,
             runs: Vec::new(),

@@ -19,7 +19,6 @@ use daimc_core::source::{Block, Buffer, Memory, Rows, Source};
 use daimc_core::subset::Subset;
 use daimc_core::watch::{Stage, Watch};
 use daimc_core::{Error, Result, Scaling, Stop, View, Views};
-use daimc_graph::neighbours::Nearest;
 
 /// The number of permutations.
 const PERMUTATIONS: usize = 10;
@@ -46,6 +45,8 @@ pub(super) struct Sampled {
     pub scalings: Vec<Scaling>,
     /// The rejected scalings, if there was a choice.
     others: Option<Vec<Scaling>>,
+    /// Whether quick fits may take clusters of a mixture, as the fit did.
+    pub mixture: bool,
 }
 
 impl Daimc {
@@ -72,7 +73,8 @@ impl Daimc {
         let some = |scalings: &[Scaling]| {
             scalings.iter().zip(&features).map(|(own, features)| own.some(features)).collect()
         };
-        Ok(Some(Sampled { instances, views, scalings: some(scalings), others: others.map(some) }))
+        let others = others.map(some);
+        Ok(Some(Sampled { instances, views, scalings: some(scalings), others, mixture: false }))
     }
 
     /// Whether the clusters of a sample, or those of the same sample with the rejected scalings, are clearer than chance; `None`
@@ -82,11 +84,11 @@ impl Daimc {
     /// unclear with one scaling may therefore be clear with the other.
     pub(super) fn significance(&self, sampled: &Sampled, stop: &Stop) -> Result<Option<Significance>> {
         let found = || {
-            let found = self.against_chance(&sampled.views, &sampled.scalings, stop)?;
+            let found = self.against_chance(sampled, &sampled.scalings, stop)?;
             let Some(others) = sampled.others.as_deref().filter(|_| !found.is_clear()) else {
                 return Ok(found);
             };
-            let other = self.against_chance(&sampled.views, others, stop)?;
+            let other = self.against_chance(sampled, others, stop)?;
             Ok(if other.is_clear() { other } else { found })
         };
         if_available(found())
@@ -106,18 +108,19 @@ impl Daimc {
         self.significance(&sampled, given.stop())
     }
 
-    fn against_chance(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
+    fn against_chance(&self, sampled: &Sampled, scalings: &[Scaling], stop: &Stop) -> Result<Significance> {
+        let Sampled { views, mixture, .. } = sampled;
         let watch = self.watch.begin(Stage::Significance);
         let fitted = watch.pieces(1 + PERMUTATIONS);
         // The data themselves, then each permutation.
         let found = (0..=PERMUTATIONS).into_par_iter().map(|number| {
             let fit = self.quick(self.options.seed.wrapping_add(number as u64));
             let agreement = if number == 0 {
-                fit.agreement(views, scalings, stop)
+                fit.agreement(views, scalings, *mixture, stop)
             } else {
                 let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed);
                 rng.set_stream(u64::MAX / 7 + number as u64);
-                fit.agreement(&permuted(views, None, Some(&mut rng))?, scalings, stop)
+                fit.agreement(&permuted(views, None, Some(&mut rng))?, scalings, *mixture, stop)
             };
             fitted();
             agreement
@@ -140,21 +143,12 @@ impl Daimc {
     }
 
     /// The agreement of neighbours in single views on the clusters.
-    fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], stop: &Stop) -> Result<f64> {
-        let (labels, nearest) = self.quick_clusters(&Scan::new(views, stop), scalings)?;
-        Ok(routes::agreement(&labels, self.options.clusters, &nearest))
-    }
-
-    /// The clusters of V, or of a mixture that starts from them, and the neighbours in each view.
-    pub(super) fn quick_clusters(
-        &self,
-        part: &Scan<'_>,
-        scalings: &[Scaling],
-    ) -> Result<(Vec<usize>, Vec<Nearest>)> {
-        let (sweep, v) = self.latent_of(part, scalings)?;
-        let quiet = Watch::default().within(part.stop());
+    fn agreement(&self, views: &Views<'_>, scalings: &[Scaling], mixture: bool, stop: &Stop) -> Result<f64> {
+        let (sweep, v) = self.latent_of(&Scan::new(views, stop), scalings)?;
+        let quiet = Watch::default().within(stop);
         let nearest = search::nearest(&sweep, &self.options, Vec::new(), true, &quiet)?;
-        Ok((by_latent(&sweep, v, &nearest, &self.options, &quiet)?, nearest))
+        let labels = by_latent(&sweep, v, mixture.then_some(&nearest[..]), &self.options, &quiet)?;
+        Ok(routes::agreement(&labels, self.options.clusters, &nearest))
     }
 }
 

@@ -209,7 +209,7 @@ impl Daimc {
         clock.lap(|own| &mut own.assign);
 
         let significance = if result {
-            fit.assess_clusters(&rows, &mut model, others.as_deref(), interrupted)?
+            fit.assess_clusters(&rows, &mut model, (others.as_deref(), decision.mixture), interrupted)?
         } else {
             None
         };
@@ -257,7 +257,7 @@ impl Daimc {
         &self,
         rows: &impl Backend<'a>,
         model: &mut Model,
-        others: Option<&[Scaling]>,
+        (others, mixture): (Option<&[Scaling]>, bool),
         interrupted: bool,
     ) -> Result<Option<Significance>> {
         let stop = rows.stop();
@@ -271,7 +271,8 @@ impl Daimc {
             return Ok(None);
         }
         let scalings: Vec<Scaling> = model.views.iter().map(|view| view.scaling.clone()).collect();
-        let Some(sampled) = self.sampled(prepared.rows(), &scalings, others)? else { return Ok(None) };
+        let Some(mut sampled) = self.sampled(prepared.rows(), &scalings, others)? else { return Ok(None) };
+        sampled.mixture = mixture;
         let significance = self.significance(&sampled, stop)?;
         let own = labels_of(rows, &sampled.instances)?;
         model.reproducibility = self.reproducibility(&sampled, &own, stop)?;

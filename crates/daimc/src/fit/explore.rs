@@ -61,6 +61,9 @@ pub struct Decision {
     /// compared.
     #[serde(default)]
     pub recall: Vec<f64>,
+    /// Whether the clusters are those of a mixture.
+    #[serde(default)]
+    pub mixture: bool,
 }
 
 impl Default for Decision {
@@ -73,7 +76,7 @@ impl Decision {
     /// Neighbourhoods are not used, for this reason or because the options exclude them.
     pub(crate) fn without(refusal: Option<String>) -> Self {
         let reason = refusal.unwrap_or_else(|| "not requested".into());
-        Self { used: Neighbours::Off, reason, recall: Vec::new() }
+        Self { used: Neighbours::Off, reason, recall: Vec::new(), mixture: false }
     }
 }
 
@@ -192,15 +195,19 @@ pub(crate) struct Voted {
     pub mixture: Option<[f64; 2]>,
 }
 
-/// The clusters of V, or those of a mixture that starts from them.
-pub(crate) fn by_latent(
+/// The clusters of V; with the neighbours in each view, those of a mixture that starts from them, if it is clearly better.
+pub(super) fn by_latent(
     sweep: &Sweep<'_>,
     v: Matrix,
-    nearest: &[Nearest],
+    nearest: Option<&[Nearest]>,
     options: &Options,
     watch: &Watch,
 ) -> Result<Vec<usize>> {
     let routes = [Route::new(Neighbours::Off, Place::by_columns(v, options, &watch.stop)?)];
+    let Some(nearest) = nearest else {
+        let [plain] = routes;
+        return Ok(plain.labels);
+    };
     let own = Voted::new(&routes, nearest, options.clusters)?;
     let evidence = Evidence::new(&sweep.scan, &sweep.scaled_views, options.seed, watch)?;
     Ok(own.or_mixture(&routes, &evidence, nearest, options.clusters, |_| true, watch)?.labels)
@@ -299,7 +306,8 @@ pub(crate) fn clusters(
         }
         (None, _) => return Ok((None, Decision { recall, ..Decision::without(refusal) })),
     };
-    Ok((Some(Found { labels, confidence, directions, graph }), Decision { used, reason, recall }))
+    let mixture = mixture.is_some();
+    Ok((Some(Found { labels, confidence, directions, graph }), Decision { used, reason, recall, mixture }))
 }
 
 /// Finds the planned clusterings.

@@ -7,11 +7,13 @@ use rayon::prelude::*;
 
 use super::Daimc;
 use super::chance::{Sampled, if_available};
+use super::explore::by_latent;
+use super::search;
 use daimc_core::metrics::matching;
 use daimc_core::scan::Scan;
 use daimc_core::source::Buffer;
 use daimc_core::subset::Subset;
-use daimc_core::watch::Stage;
+use daimc_core::watch::{Stage, Watch};
 use daimc_core::{Result, Stop};
 
 /// The number of parts that are fitted, and the share of the sample's instances in each.
@@ -56,7 +58,11 @@ impl Daimc {
         let mut buffers: Vec<Buffer> = sampled.scalings.iter().map(|_| Buffer::default()).collect();
         let rows = Subset::pick(&all, &part, &mut buffers)?;
         let fit = self.quick(self.options.seed.wrapping_add(1 + number as u64));
-        let (found, _) = fit.quick_clusters(&Scan::new(&rows, stop), &sampled.scalings)?;
+        let (sweep, v) = fit.latent_of(&Scan::new(&rows, stop), &sampled.scalings)?;
+        let quiet = Watch::default().within(stop);
+        let search = || search::nearest(&sweep, &fit.options, Vec::new(), true, &quiet);
+        let nearest = sampled.mixture.then(search).transpose()?;
+        let found = by_latent(&sweep, v, nearest.as_deref(), &fit.options, &quiet)?;
         let given: Vec<usize> = part.iter().map(|&i| own[i as usize]).collect();
         Ok(Some(staying(&given, &found)?))
     }
