@@ -77,7 +77,7 @@ const NOMINAL: f64 = 2e10;
 
 /// The budget of neighbourhoods: a multiple of the fit without them, and a minimum in seconds.
 const TIMES: f64 = 10.0;
-const AT_LEAST: f64 = 600.0;
+const AT_LEAST: f64 = 60.0;
 
 impl Effort {
     /// The processor time of a fit with this number of clusters.

@@ -254,7 +254,7 @@ impl Daimc {
     }
 
     /// The processor time that neighbourhoods may take with [`Neighbours::Auto`], in seconds of one core; by default ten times
-    /// that of the fit without them, and at least ten minutes. The time is estimated from the shape of the data
+    /// that of the fit without them, and at least a minute. The time is estimated from the shape of the data
     /// ([`Effort`](crate::estimate::Effort)), so that the decision is the same on every machine.
     #[must_use]
     pub fn neighbours_budget(mut self, seconds: f64) -> Self {

@@ -157,7 +157,7 @@ pub struct Options {
     #[serde(default)]
     pub neighbours: Neighbours,
     /// The processor time that neighbourhoods may take with [`Neighbours::Auto`], in seconds; `None`: ten times that of the fit
-    /// without them, at least ten minutes. See [`Effort`](crate::estimate::Effort).
+    /// without them, at least a minute. See [`Effort`](crate::estimate::Effort).
     #[serde(default)]
     pub neighbours_budget: Option<f64>,
     /// Whether clusters are compared with those of permuted and of resampled data.

@@ -91,7 +91,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     neighbours_budget : float, default=None
         The CPU time that neighbourhoods may take if `neighbours` is "auto", in seconds of one core. Their cost
         is estimated from the shape of the data, and methods that would take longer are skipped. By default ten times
-        the time of the fit without them, at least ten minutes.
+        the time of the fit without them, at least a minute.
     view_weights : {"equal", "learned"}, default=None
         Whether a view that the other views cannot predict gets a lower weight. By default all views have equal
         weight.

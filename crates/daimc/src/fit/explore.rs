@@ -13,6 +13,9 @@
 //! No signal is evaluated on its own output: the agreement of neighbours is measured on clusters that V found without the graph,
 //! and a discriminant predicts instances that it was not fitted to. Otherwise small samples with many features would confirm any
 //! clusters.
+//!
+//! All of them prefer clusters of similar size. A mixture that starts from them does not ([`Evidence::mixtures`]); its clusters
+//! replace theirs where neighbours predict them clearly better.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -285,11 +288,14 @@ pub(crate) fn clusters(
                 Neighbours::Off => format!("V alone {score:.2}"),
                 by => format!("{by} {score:.2}"),
             });
-            let mut reason = format!(
-                "combined {} clusterings, weights by neighbour agreement: {}",
-                routes.len(),
-                list(listed)
-            );
+            let mut reason = match routes {
+                [_] => list(listed),
+                _ => format!(
+                    "combined {} clusterings, weights by neighbour agreement: {}",
+                    routes.len(),
+                    list(listed)
+                ),
+            };
             if let Some([own, others]) = mixture {
                 reason = format!(
                     "clusters of a mixture, which neighbours predict with NMI {own:.2}, instead of {others:.2} for {reason}"
