@@ -444,7 +444,7 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             update(self, X, y, mask, memory_factor, add_views)
         else:
             self._fit(X, y, mask)
-            self._model = self._model.of_stream()
+            self._begin_stream()
         return self
 
     def select(
@@ -785,6 +785,10 @@ class DAIMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.missing_cells_ = [model.missing_cells(view) for view in self.view_names_]
         self.run_agreement_ = np.array([agreement for *_, agreement in model.runs])
         self.seed_ = int(json.loads(model.options)["seed"])
+
+    def _begin_stream(self) -> None:
+        """Lets later batches revise the clusters."""
+        self._model = self._model.of_stream()
 
     def _with_map(self) -> _daimc.Model:
         """The model with its map, which is computed by the first call."""
